@@ -1,14 +1,14 @@
-//! Time as an argument.
+//! Clocks, as an argument.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// Where the time comes from.
+/// A source of the time.
 pub trait Clock {
     /// Time that never goes back.
     fn now(&self) -> Instant;
 
-    /// Microseconds since 1970-01-01 00:00 UTC. May jump when somebody sets the machine's clock.
+    /// Microseconds since 1970-01-01 00:00 UTC. May jump when the machine's clock is set.
     fn wall_micros(&self) -> u64;
 }
 

@@ -1,9 +1,10 @@
 //! Files as the storage crates see them.
 //!
-//! Reads and writes own their buffer until they complete: the kernel may still write into the
-//! buffer of an operation whose future was dropped, so a body must keep such a buffer alive itself.
+//! Reads and writes own their buffer until they complete. The kernel may still write into the
+//! buffer of an operation whose future was dropped, so an implementation must keep it alive itself.
 //! The rare calls (open, remove, rename, list, allocate) may block: they are for start-up and for
-//! threads that serve nobody. A server at work leaves those that can take long to [`Disk::later`].
+//! threads that serve no client. A running server passes those that can take long to
+//! [`Disk::later`].
 //!
 //! (I1) A completed `write` with `WriteDurability::Sync`, or a completed `sync` after a completed
 //! write, survives a crash. Nothing else does.
@@ -23,7 +24,7 @@ use crate::IoBuffer;
 /// of the disks in use.
 pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
 
-/// What a completed read or write gives back: the buffer, and how many bytes were transferred.
+/// The result of a completed read or write: the buffer, and how many bytes were transferred.
 pub type IoResult = (IoBuffer, Result<usize, DiskError>);
 
 /// A read, write or sync under way. `!Send`: it belongs to the worker whose disk made it.
@@ -49,8 +50,8 @@ pub trait Disk {
     /// Makes all completed writes to the file durable (fdatasync).
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>>;
 
-    /// Makes room for the file up to `length` bytes, or none, so that later writes below it cannot
-    /// meet ENOSPC. The new range reads as zeroes. Blocks.
+    /// Reserves room for the file up to `length` bytes, all or nothing, so later writes below it
+    /// cannot meet ENOSPC. The new range reads as zeroes. Blocks.
     fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError>;
 
     /// Cuts or extends the file. Blocks.
@@ -74,16 +75,16 @@ pub trait Disk {
     /// Makes names in the directory durable. Blocks.
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError>;
 
-    /// Does what may block for long where it holds nobody up: on a thread for that, if the body
-    /// has any. It is done even if the future is dropped.
+    /// Does work that may block for long, on a thread of its own if the implementation has one. The
+    /// work is done even if the future is dropped.
     fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>>;
 
-    /// Takes the advisory lock that keeps a second process out; held until the file closes.
-    /// `DiskErrorKind::Busy` where another process has it. Blocks.
+    /// Takes the advisory lock that keeps a second process out; held until the file closes. Returns
+    /// `DiskErrorKind::Busy` if another process has it. Blocks.
     fn lock(&self, file: &File) -> Result<(), DiskError>;
 }
 
-/// Calls that may block for long, on the disk that is given to them.
+/// Calls that may block for long, on the disk that is passed to them.
 pub type DiskWork = Box<dyn FnOnce(&dyn Disk) -> Result<(), DiskError> + Send>;
 
 /// How to open a file.
@@ -91,25 +92,25 @@ pub type DiskWork = Box<dyn FnOnce(&dyn Disk) -> Result<(), DiskError> + Send>;
 pub struct OpenOptions {
     /// May be written.
     pub write: bool,
-    /// Made if it is not there.
+    /// Created if it does not exist.
     pub create: bool,
-    /// An error if it is there.
+    /// An error if it exists.
     pub exclusive: bool,
     /// Page cache or straight to the device.
     pub access: FileAccess,
 }
 
-/// Whether the kernel's page cache stands between.
+/// Whether the kernel's page cache is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAccess {
     /// Through the page cache.
     Buffered,
-    /// O_DIRECT where the file system has it; buffers, offsets and lengths are multiples of
+    /// O_DIRECT if the file system has it; buffers, offsets and lengths are multiples of
     /// [`DIRECT_ALIGNMENT_BYTES`].
     Direct,
 }
 
-/// What must hold when a write completes.
+/// What is true when a write completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteDurability {
     /// Durable after a later `sync`.
@@ -121,23 +122,23 @@ pub enum WriteDurability {
 /// An open file, usable from each worker's [`Disk`]; closed when the last clone is dropped.
 #[derive(Clone)]
 pub struct File {
-    /// The body's own representation (a descriptor, or a simulated inode). Constant.
+    /// The implementation's own representation (a descriptor, or a simulated inode). Constant.
     inner: Arc<dyn FileId>,
 }
 
-/// What a body keeps for an open file; recovered with [`File::downcast`].
+/// What an implementation keeps for an open file; recovered with [`File::downcast`].
 pub trait FileId: Send + Sync + 'static {
-    /// For downcasting to the body's own type.
+    /// For downcasting to the implementation's own type.
     fn as_any(&self) -> &(dyn std::any::Any + Send + Sync);
 }
 
 impl File {
-    /// Wraps a body's own file.
+    /// Wraps an implementation's own file.
     pub fn new(inner: Arc<dyn FileId>) -> Self {
         Self { inner }
     }
 
-    /// The body's own file, or `None` if another body made it.
+    /// The implementation's own file, or `None` if another implementation made it.
     pub fn downcast<T: 'static>(&self) -> Option<&T> {
         self.inner.as_any().downcast_ref()
     }
@@ -154,20 +155,20 @@ impl fmt::Debug for File {
 pub struct DiskError {
     /// The kind, which decides what the caller may do.
     pub kind: DiskErrorKind,
-    /// What was being done, for people.
+    /// The operation, for people.
     pub operation: &'static str,
-    /// On which file, where it is known.
+    /// The file, if known.
     pub path: Option<PathBuf>,
-    /// errno, 0 where there is none.
+    /// errno, or 0 if there is none.
     pub os_error: i32,
 }
 
-/// Kinds of file trouble that callers tell apart.
+/// Kinds of file errors that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskErrorKind {
     /// No such file.
     NotFound,
-    /// The file is there already.
+    /// The file exists already.
     Exists,
     /// Another process has it locked.
     Busy,

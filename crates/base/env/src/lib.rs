@@ -1,8 +1,8 @@
 //! The world as traits: what the rest of Plateau may ask of clock, disk and randomness.
 //!
-//! Production code reaches the kernel through these traits alone, so that a simulated run owns
-//! time, decides the fate of each write and can be replayed from a seed. [`linux`] holds the
-//! honest bodies, [`sim`] the lying ones.
+//! Production code reaches the kernel only through these traits. So a simulated run controls time,
+//! decides the fate of each write and can be replayed from a seed. [`linux`] has the real
+//! implementations, [`sim`] the simulated ones.
 
 pub mod clock;
 pub mod disk;

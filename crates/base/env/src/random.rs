@@ -1,4 +1,4 @@
-//! Randomness that a seed replays; nothing secret. Salts and keys come from
+//! Randomness that a seed replays, not for secrets. Salts and keys come from
 //! [`fill_secret`](crate::linux::fill_secret).
 //!
 //! xoshiro256++ by Blackman and Vigna (<https://prng.di.unimi.it>), its state filled by splitmix64.
@@ -32,7 +32,7 @@ impl Random {
         result
     }
 
-    /// A number below `bound`, each as likely as the other to one part in 2^64 / `bound`.
+    /// A number below `bound`. All are equally likely to one part in 2^64 / `bound`.
     ///
     /// # Panics
     /// If `bound` is 0.
@@ -52,7 +52,7 @@ impl Random {
         self.below(1000) < u64::from(permille)
     }
 
-    /// Any of the two, evenly.
+    /// True or false, equally likely.
     pub fn coin(&mut self) -> bool {
         self.next_u64() >> 63 == 1
     }

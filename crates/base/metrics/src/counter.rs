@@ -1,4 +1,4 @@
-//! A number that one worker counts up and anybody reads.
+//! A number that one worker counts up and any thread reads.
 
 use sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ impl Counter {
     /// Adds `count`.
     #[inline]
     pub fn add(&self, count: u64) {
-        // Relaxed: a sum that is a moment old is as good.
+        // Relaxed: a slightly old sum is good enough.
         let sum = self.value().wrapping_add(count);
         self.value.store(sum, Ordering::Relaxed);
     }

@@ -1,10 +1,10 @@
-//! What a worker counts about itself: numbers that cost an addition, because nobody else writes
-//! them.
+//! What a worker counts about itself. Counting costs an addition, because each number has one
+//! writer.
 //!
-//! A [`Counter`] may be read by anybody, so a sum over the workers is read where they are. A
-//! [`Histogram`] belongs to its worker alone, and is not `Sync`: who wants the sum asks each by
-//! message for a snapshot and merges what comes back. So no number is torn, and no two writers
-//! contend for one.
+//! Any thread may read a [`Counter`], so it can sum over the workers directly. A [`Histogram`]
+//! belongs to its worker alone, and is not `Sync`: a thread that wants the sum asks each worker by
+//! message for a snapshot and merges the answers. So no number is torn, and no two writers contend
+//! for one.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! All that a settings file and the command line say: the flat settings and the sections.
+//! All contents of a settings file and the command line: the flat settings and the sections.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::suggest::nearest;
 pub struct Configuration {
     pub settings: Settings,
     pub sections: Sections,
-    /// Which sections there are; constant.
+    /// The existing sections; constant.
     declared: &'static [Section],
     /// The line that gave a setting its value, for those that the file gave.
     lines: HashMap<&'static str, usize>,
@@ -41,8 +41,9 @@ impl Configuration {
         }
     }
 
-    /// Takes what a settings file says and returns its mistakes, by their lines. What is right is
-    /// taken although something else is wrong, so that each mistake is found in one reading.
+    /// Takes the contents of a settings file and returns its mistakes, by their lines. What is
+    /// right is taken although something else is wrong, so that each mistake is found in one
+    /// reading.
     pub fn read_file(&mut self, text: &str) -> Vec<Mistake> {
         let lines = Lines::of(text);
         let (document, errors) = DeTable::parse_recoverable(text);
@@ -73,7 +74,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// The line of the file that gave the setting its value; `None` if the file did not.
+    /// The line of the file that set the setting; `None` if the file did not.
     pub fn line_of(&self, name: &str) -> Option<usize> {
         self.lines.get(name).copied()
     }
@@ -116,8 +117,8 @@ fn syntax(error: &toml::de::Error, lines: &Lines) -> Mistake {
     }
 }
 
-/// Orders the mistakes, and drops those that follow from a line that cannot be read: what the
-/// parser made of it, and what may be missing because of it.
+/// Orders the mistakes, and drops those that follow from an unreadable line: errors from what the
+/// parser made of it, and parts that may be missing because of it.
 fn without_echoes(mistakes: &mut Vec<Mistake>) {
     let is_syntax = |mistake: &Mistake| matches!(mistake.error, FileError::Syntax { .. });
     let mut unread: Vec<usize> = mistakes
@@ -132,7 +133,7 @@ fn without_echoes(mistakes: &mut Vec<Mistake>) {
             || unread.binary_search(&mistake.line).is_ok();
         is_syntax(mistake) || !is_echo
     });
-    // One line has one syntax error: what the parser says after the first is guessed.
+    // One line has one syntax error: later errors of the parser in it are guesses.
     mistakes.dedup_by(|later, earlier| {
         is_syntax(later) && is_syntax(earlier) && later.line == earlier.line
     });

@@ -119,7 +119,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Whether it says that something is not there. It may be there, in a line that cannot be read.
+    /// Whether it reports something missing. That may be in a line that cannot be read.
     pub(crate) fn is_absence(&self) -> bool {
         matches!(
             self,
@@ -130,7 +130,7 @@ impl FileError {
     }
 }
 
-/// Letters of a wrong text that a message repeats: enough to find it.
+/// Characters of a wrong text that a message repeats: enough to find it.
 const SHOWN_COUNT_MAX: usize = 80;
 
 /// A text of the file as a message repeats it: in one line, and not too long.

@@ -1,4 +1,4 @@
-//! Types of settings: how a text becomes a value, what range it must be in, how it is shown.
+//! Types of settings: how a text becomes a value, its range, and how it is shown.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 pub enum Kind {
     /// `ON` or `OFF`; also 1, 0, true, false, yes, no.
     Bool,
-    /// `ON` or `OFF` elsewhere; here the one that is built.
+    /// `ON` or `OFF` in other servers; here only this one exists.
     Only(bool),
     /// A count, or a time in the unit that the name or the text says.
     Unsigned { min: u64, max: u64 },
     /// A size in bytes; takes `K`, `M`, `G` and `T` (powers of 1024) behind the number.
     Bytes { min: u64, max: u64 },
-    /// A time in seconds, to the microsecond, from none to `max`.
+    /// A time in seconds, to the microsecond, from zero to `max`.
     Seconds { max: u64 },
     /// Any text.
     Text,
@@ -24,9 +24,9 @@ pub enum Kind {
     Address,
     /// The same, or an empty text.
     AddressOrNone,
-    /// One of these words, without regard to case. Where SQL gives a number, it is the index.
+    /// One of these words, ignoring case. If SQL passes a number, it is the index.
     Choice(&'static [&'static str]),
-    /// Any number of these words, separated by commas, without regard to case.
+    /// Any number of these words, separated by commas, ignoring case.
     Flags(&'static [&'static str]),
 }
 
@@ -55,7 +55,7 @@ pub enum Problem {
 }
 
 impl Kind {
-    /// Reads a value as a person writes it. Strict: nothing is bent into the range.
+    /// Reads a value as a person writes it. Strict: a value out of range is an error.
     pub fn parse(&self, text: &str) -> Result<Value, Problem> {
         let text = text.trim();
         match *self {
@@ -109,8 +109,8 @@ impl Kind {
         }
     }
 
-    /// The number bent into the range, as `SET` does (with warning 1292), and whether it was bent.
-    /// Kinds without a range give the number as it is.
+    /// Clamps the number to the range, as `SET` does (with warning 1292), and returns whether it
+    /// changed. For kinds without a range the number is returned unchanged.
     pub fn clamp(&self, number: u64) -> (u64, bool) {
         match *self {
             Kind::Unsigned { min, max } | Kind::Bytes { min, max } => {
@@ -173,7 +173,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A number that is "no limit" at the top of its type.
+/// A number whose largest value means "no limit".
 struct Limit(u64);
 
 impl fmt::Display for Limit {
@@ -197,7 +197,7 @@ fn show_bytes(bytes: u64) -> String {
     }
 }
 
-/// `2`, `0.5`; what is below a microsecond is cut off.
+/// `2`, `0.5`; digits below a microsecond are cut off.
 fn parse_seconds(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -1,9 +1,9 @@
-//! Which line of a text a byte stands in.
+//! The line of a byte in a text.
 
 /// Where the lines of a text begin.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    /// Offsets of the bytes behind each line feed, ascending.
+    /// Offsets of the bytes after each line feed, ascending.
     starts: Vec<usize>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn as_in_table(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
 
-/// Where each name and alias stands in the table: programs ask for settings at each call.
+/// The place of each name and alias in the table: programs ask for settings at each call.
 static PLACES: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     let mut places = HashMap::new();
     for (place, setting) in TABLE.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Reads the sections of a settings file and collects what is wrong with them.
 //!
-//! Sections are read one by one in the order of the file; then, with all names known, those that
-//! share a name and references to what is not there are found.
+//! Sections are read one by one in the order of the file. Then, with all names known, it finds
+//! duplicate names and references to missing sections.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct Reader<'a> {
     lines: &'a Lines,
     entries: Vec<Entry>,
     mistakes: Vec<Mistake>,
-    /// References that are to be looked up once all names are known.
+    /// References to look up once all names are known.
     references: Vec<Reference>,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// The values of a field, as far as they can be taken.
+    /// The values of a field, as far as they are valid.
     fn field(
         &mut self,
         section: &'static Section,
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Puts defaults where nothing was given, and finds what is missing.
+    /// Fills in defaults, and finds what is missing.
     fn complete(
         &mut self,
         section: &'static Section,
@@ -294,8 +294,8 @@ pub(crate) fn scalar_text(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// In decimal digits, however it was written. A number that no type holds stays as it is: no kind
-/// takes it.
+/// In decimal digits, however it was written. A number that fits no type is left unchanged: no kind
+/// accepts it.
 fn integer_text(number: &toml::de::DeInteger<'_>) -> String {
     match i128::from_str_radix(number.as_str(), number.radix()) {
         Ok(value) => value.to_string(),

@@ -49,8 +49,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets what clients are told and nobody may change: facts of the machine, found at the start.
-    /// Panics where no such setting is declared: only a bug tells it.
+    /// Sets a value that clients see and cannot change: a fact of the machine, found at start.
+    /// Panics if no such setting is declared, which only a bug causes.
     pub fn tell(&mut self, name: &str, text: &str) {
         let (index, setting) = find(name).expect("a declared setting");
         assert_eq!(setting.scope, Scope::Fixed, "{name} is for users to set");
@@ -71,7 +71,7 @@ impl Settings {
         find(name).and_then(|(index, _)| self.values.get(index))
     }
 
-    /// A number or size. Panics where no such setting is declared: only a bug asks for it.
+    /// A number or size. Panics if no such setting is declared, which only a bug causes.
     pub fn unsigned(&self, name: &str) -> u64 {
         match self.value(name) {
             Some(Value::Unsigned(number)) => *number,
@@ -79,7 +79,7 @@ impl Settings {
         }
     }
 
-    /// A time in microseconds. Panics where no such setting is declared: only a bug asks for it.
+    /// A time in microseconds. Panics if no such setting is declared, which only a bug causes.
     pub fn micros(&self, name: &str) -> u64 {
         match self.value(name) {
             Some(Value::Micros(micros)) => *micros,
@@ -87,7 +87,7 @@ impl Settings {
         }
     }
 
-    /// A truth value. Panics where no such setting is declared: only a bug asks for it.
+    /// A truth value. Panics if no such setting is declared, which only a bug causes.
     pub fn is_on(&self, name: &str) -> bool {
         match self.value(name) {
             Some(Value::Bool(truth)) => *truth,
@@ -95,7 +95,7 @@ impl Settings {
         }
     }
 
-    /// A text or word. Panics where no such setting is declared: only a bug asks for it.
+    /// A text or word. Panics if no such setting is declared, which only a bug causes.
     pub fn text(&self, name: &str) -> &str {
         match self.value(name) {
             Some(Value::Text(text)) => text,
@@ -130,7 +130,7 @@ impl Settings {
 impl Setting {
     /// The declared default as a value.
     pub fn default_value(&self) -> Value {
-        // A fixed text may be what its kind would refuse as input.
+        // A fixed text may be one that its kind refuses as input.
         match self.kind {
             Kind::Text => Value::Text(self.default.to_owned()),
             _ => self
@@ -141,7 +141,7 @@ impl Setting {
     }
 }
 
-/// Our name for what other servers set under this one.
+/// Our name for a setting that other servers call by this one.
 fn instead_of(name: &str) -> Option<&'static str> {
     match as_in_table(name).as_str() {
         "port" | "bind_address" | "skip_networking" => Some("listen"),

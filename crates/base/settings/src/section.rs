@@ -1,4 +1,4 @@
-//! Sections of the settings file: which there are, and what each field of them takes.
+//! Sections of the settings file: the kinds of sections, and the fields of each.
 //!
 //! A section is declared once, as data, like a flat setting. From [`SECTIONS`] come the reader of
 //! the file (`reader`), its errors and the reference page. A consumer asks [`crate::Sections`] for
@@ -14,7 +14,7 @@ pub struct Section {
     pub repetition: Repetition,
     /// In the order of the reference page.
     pub fields: &'static [Field],
-    /// Of these fields exactly one must be given; empty where there is no such rule.
+    /// Exactly one of these fields must be given; empty if there is no such rule.
     pub one_of: &'static [&'static str],
     /// What a section of this kind does.
     pub text: &'static str,
@@ -40,7 +40,7 @@ pub struct Field {
     pub text: &'static str,
 }
 
-/// What a field takes.
+/// The possible values of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FieldKind {
     /// The section's own name, by which others refer to it. Two sections of a kind never share one.
@@ -65,7 +65,7 @@ pub enum Presence {
     Default(&'static str),
 }
 
-/// Values in one field: more than any list that a person writes, less than what would take long.
+/// Most values in one field: more than any list that a person writes, few enough to be fast.
 pub(crate) const VALUE_COUNT_MAX: usize = 1024;
 
 /// Bytes of a section's name: as many as MySQL's identifiers have.
@@ -99,7 +99,7 @@ pub const SECTIONS: &[Section] = &[Section {
 }];
 
 impl Section {
-    /// How its header is written in the file.
+    /// Its header, as written in the file.
     pub fn header(&self) -> String {
         match self.repetition {
             Repetition::Once => format!("[{}]", self.name),
@@ -146,7 +146,7 @@ impl FieldKind {
     }
 }
 
-/// What names are made of, in words.
+/// The allowed characters of names, in words.
 pub(crate) const NAME_LETTERS: &str = "letters, digits, `_`, `-` and `.`";
 
 /// Whether a text can be the name of a section.

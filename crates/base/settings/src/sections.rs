@@ -1,4 +1,4 @@
-//! The values of the sections that a settings file has.
+//! The values of the sections in a settings file.
 
 use crate::kind::Value;
 use crate::section::Section;
@@ -28,12 +28,12 @@ impl Sections {
             .filter(move |entry| entry.section.name == section)
     }
 
-    /// The section of a kind that stands once, if it is there.
+    /// The section of a kind that occurs once, if it is there.
     pub fn one(&self, section: &str) -> Option<&Entry> {
         self.all(section).next()
     }
 
-    /// The section of that kind and name. Names are compared without regard to case.
+    /// The section of that kind and name. Names are compared ignoring case.
     pub fn named(&self, section: &str, name: &str) -> Option<&Entry> {
         self.all(section)
             .find(|entry| entry.name().is_some_and(|it| it.eq_ignore_ascii_case(name)))
@@ -52,7 +52,7 @@ impl Entry {
         self.text(field.name)
     }
 
-    /// The values of a field. Panics where no such field is declared: only a bug asks for it.
+    /// The values of a field. Panics if no such field is declared, which only a bug causes.
     pub fn values(&self, field: &str) -> &[Value] {
         let index = self.section.field(field);
         let values = index.and_then(|index| self.values.get(index));

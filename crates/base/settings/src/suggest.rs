@@ -2,8 +2,8 @@
 
 use crate::places::as_in_table;
 
-/// The nearest of the names, if it is near enough to be worth saying: at most a third of the
-/// letters differ.
+/// The nearest of the names, if it is near enough to suggest: at most a third of the letters
+/// differ.
 pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let text = as_in_table(text);
     let best = names.map(|name| (distance(&text, name), name)).min()?;

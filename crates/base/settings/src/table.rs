@@ -6,13 +6,13 @@ use crate::kind::Kind;
 /// Where and when a setting can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// By the file or the command line alone; SQL sees it as read-only.
+    /// Only by the file or the command line; SQL sees it as read-only.
     Start,
     /// By `SET GLOBAL` too.
     Global,
     /// By `SET GLOBAL` for later sessions and by `SET SESSION` for one.
     Session,
-    /// Never: clients ask for it and are told.
+    /// Never: clients can only read it.
     Fixed,
 }
 
@@ -57,7 +57,7 @@ impl Setting {
         self
     }
 
-    /// Of the program alone: not seen by SQL.
+    /// Only for the program: not seen by SQL.
     const fn hidden(mut self) -> Setting {
         self.is_variable = false;
         self
@@ -116,7 +116,7 @@ const fn size(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
-/// A year, the longest that MySQL lets a connection be idle, in seconds.
+/// A year in seconds, the longest idle time of a connection in MySQL.
 const YEAR_S: u64 = 31_536_000;
 
 /// The most that a packet's length in three bytes, continued, may add up to in MySQL.
@@ -174,7 +174,7 @@ const SQL_MODES: Kind = Kind::Flags(&[
 
 /// Every setting, by subject.
 pub const TABLE: &[Setting] = &[
-    // Where the server stands.
+    // Where the server listens and keeps its data.
     start(
         "listen",
         Kind::AddressOrNone,
@@ -659,7 +659,7 @@ pub const TABLE: &[Setting] = &[
     ),
     fixed_number("query_cache_size", "0", "There is no query cache."),
     fixed("have_query_cache", "NO", "There is no query cache."),
-    // What clients ask for on connecting.
+    // What clients ask for when they connect.
     fixed(
         "version",
         "10.11.0-MariaDB-Plateau",

@@ -1,12 +1,12 @@
-//! [`ByteStore`]: many strings of bytes side by side, in chunks, found again by their [`Span`]s.
+//! [`ByteStore`]: many byte strings side by side, in chunks, found by their [`Span`]s.
 
 use crate::chunked_vec::CHUNK_BYTES;
 use crate::{Pile, to_u32};
 
-/// What is longer gets a chunk of its own, so that no more than this is left unused of one.
+/// Longer strings get a chunk of their own, so that no more than this is wasted in a chunk.
 const SHARED_BYTES_MAX: usize = CHUNK_BYTES / 4;
 
-/// Strings of bytes. They are added and read, and dropped all at once.
+/// Byte strings. They are added and read, and dropped all at once.
 #[derive(Debug, Clone, Default)]
 pub struct ByteStore {
     chunks: Pile<Vec<u8>>,
@@ -57,14 +57,14 @@ impl ByteStore {
     /// The string.
     ///
     /// # Panics
-    /// May panic if the span is of another store, or from before a `clear`.
+    /// May panic if the span is of another store, or older than a `clear`.
     #[inline]
     pub fn get(&self, span: Span) -> &[u8] {
         let start = span.start as usize;
         &self.chunks[span.chunk as usize][start..start + span.length]
     }
 
-    /// Drops all strings and keeps the memory of a chunk.
+    /// Drops all strings and keeps the memory of one chunk.
     pub fn clear(&mut self) {
         let is_small = |chunk: &Vec<u8>| chunk.capacity() <= CHUNK_BYTES;
         let keeps_first = self.chunks.first().is_some_and(is_small);
@@ -76,7 +76,7 @@ impl ByteStore {
         }
     }
 
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub fn memory_bytes(&self) -> usize {
         self.allocated + self.chunks.memory_bytes()
     }

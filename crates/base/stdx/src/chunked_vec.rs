@@ -1,11 +1,11 @@
-//! [`ChunkedVec`]: a vector that grows, and is freed, a chunk at a time. A `Vec` of a gigabyte is
-//! copied whole when it is full, and that stalls all that its thread does.
+//! [`ChunkedVec`]: a vector that grows, and is freed, a chunk at a time. A full `Vec` of a gigabyte
+//! is copied whole, which stalls its thread.
 
 use std::ops::{Index, IndexMut};
 
 use crate::Pile;
 
-/// What is allocated at a time, once there is more than that. Copying as much takes some 20 us.
+/// Size of an allocation, if there is more than that. Copying this much takes some 20 us.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
 /// Items in chunks. The first chunk grows as a `Vec` does; the others are of one length.
@@ -30,7 +30,7 @@ impl<T: 'static> ChunkedVec<T> {
     };
     const CHUNK_LEN: usize = 1 << Self::CHUNK_LEN_LOG;
 
-    /// Without items; allocates nothing.
+    /// An empty vector; allocates nothing.
     pub const fn new() -> Self {
         Self {
             chunks: Pile::new(),
@@ -38,13 +38,13 @@ impl<T: 'static> ChunkedVec<T> {
         }
     }
 
-    /// How many items there are.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is none.
+    /// True if there is no item.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -71,7 +71,7 @@ impl<T: 'static> ChunkedVec<T> {
         self.chunks.push(chunk);
     }
 
-    /// Keeps the first `len` items at most, and the memory of a chunk.
+    /// Keeps the first `len` items at most, and the memory of one chunk.
     pub fn truncate(&mut self, len: usize) {
         if self.len <= len {
             return;
@@ -81,14 +81,14 @@ impl<T: 'static> ChunkedVec<T> {
         if let Some(last) = self.chunks.get_mut(whole) {
             last.truncate(len & (Self::CHUNK_LEN - 1));
         }
-        // An empty chunk behind full ones would hide that the last of them is full.
+        // An empty chunk after full ones would hide that the last of them is full.
         if 0 < whole && self.chunks.get(whole).is_some_and(Vec::is_empty) {
             self.chunks.pop();
         }
         self.len = len;
     }
 
-    /// Drops all items and keeps the memory of a chunk.
+    /// Drops all items and keeps the memory of one chunk.
     #[inline]
     pub fn clear(&mut self) {
         match &mut *self.chunks {
@@ -99,7 +99,7 @@ impl<T: 'static> ChunkedVec<T> {
         self.len = 0;
     }
 
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub fn memory_bytes(&self) -> usize {
         let Some(first) = self.chunks.first() else {
             return 0;

@@ -1,17 +1,17 @@
-//! Noticing that links lead in a circle, without a list of the places that were met.
+//! Detects that links form a circle, without a list of the visited places.
 //!
-//! One place is kept and compared with those that follow; after 1, 2, 4, 8 ... steps it is replaced
-//! by the one at hand. So sooner or later a place of the circle is kept for long enough to be met
-//! again (R. P. Brent, An improved Monte Carlo factorization algorithm, 1980).
+//! One place is kept and compared with those that follow. After 1, 2, 4, 8 ... steps it is replaced
+//! by the present one. So sooner or later a place of the circle is kept long enough to be met again
+//! (R. P. Brent, An improved Monte Carlo factorization algorithm, 1980).
 
-/// Looks at a walk from place to place.
+/// Watches a walk from place to place.
 #[derive(Debug, Clone, Default)]
 pub struct CircleCheck<T> {
-    /// The place that is compared with.
+    /// The place for comparison.
     kept: Option<T>,
-    /// Places met.
+    /// Number of places met.
     met_count: u64,
-    /// How many have to be met until another is kept.
+    /// Number of places met at which another one is kept.
     keep_at: u64,
 }
 
@@ -25,8 +25,8 @@ impl<T: Copy + Eq> CircleCheck<T> {
         }
     }
 
-    /// Takes the next place; `true` if it was met before. Where the way to a circle and once
-    /// around it are `n` places, that is told after at most `3 * n`.
+    /// Takes the next place. Returns `true` if it was met before. If the way to a circle and once
+    /// around it are `n` places, it returns `true` after at most `3 * n`.
     pub fn comes_back(&mut self, place: T) -> bool {
         if self.kept == Some(place) {
             return true;

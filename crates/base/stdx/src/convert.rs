@@ -88,7 +88,7 @@ pub const fn f64_to_u64(value: f64) -> u64 {
     value as u64
 }
 
-/// The nearest single precision number; infinite where out of range.
+/// The nearest single precision number; infinite if out of range.
 #[inline]
 #[allow(clippy::cast_possible_truncation, reason = "rounding is the purpose")]
 pub const fn f64_to_f32(value: f64) -> f32 {

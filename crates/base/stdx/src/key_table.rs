@@ -1,13 +1,12 @@
-//! [`KeyTable`]: numbers keys of bytes in the order in which they first come, and finds them
-//! again.
+//! [`KeyTable`]: numbers byte keys in the order in which they first come, and finds them again.
 //!
-//! A table of millions of keys grows a part at a time (extendible hashing: Fagin and others, 1979),
-//! so no call takes longer than it takes to move `PART_SLOTS_MAX` slots, some 100 us; and it is
-//! freed in few large pieces. The keys stand side by side, without an allocation each.
+//! A table of millions of keys grows a part at a time (extendible hashing: Fagin and others, 1979).
+//! So no call takes longer than moving `PART_SLOTS_MAX` slots, some 100 us, and the table is freed
+//! in few large pieces. The keys stand side by side, without an allocation each.
 //!
-//! (I1) A key stands in the part that the directory names at the first `depth` bits of its hash.
-//! (I2) The directory's entries that name a part are those with the first bits, as many as the
-//! part's own depth, of its keys; they are neighbours.
+//! (I1) A key is in the part that the directory names at the first `depth` bits of its hash.
+//! (I2) The directory entries of a part are those that begin with the common hash bits of its keys,
+//! as many as the part's own depth; they are neighbours.
 
 use std::hash::BuildHasher;
 
@@ -16,7 +15,7 @@ use foldhash::quality::RandomState;
 use crate::byte_store::{ByteStore, Span};
 use crate::{ChunkedVec, Pile, low_u32, to_u32};
 
-/// Slots that a part has before it is divided.
+/// Slots of a part before it is divided.
 const PART_SLOTS_MAX: usize = 8192;
 
 /// Slots that a part begins with.
@@ -31,12 +30,12 @@ pub struct KeyTable {
     hasher: RandomState,
     /// Parts by the first bits of the hash; empty while there is one part at most.
     directory: Vec<u32>,
-    /// Bits that the directory is asked by.
+    /// Number of hash bits that index the directory.
     depth: u32,
     parts: Pile<Part>,
     /// Slots of all parts.
     slot_count: usize,
-    /// Where each key stands, by number.
+    /// The place of each key, by number.
     spans: ChunkedVec<Span>,
     keys: ByteStore,
 }
@@ -47,7 +46,7 @@ struct Part {
     /// A power of two, at most three quarters full.
     slots: Vec<Slot>,
     count: usize,
-    /// Bits of the hash that all its keys have in common.
+    /// Number of hash bits that all its keys share.
     depth: u32,
 }
 
@@ -65,12 +64,12 @@ const EMPTY: Slot = Slot {
 };
 
 impl KeyTable {
-    /// How many keys there are.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// True if there is none.
+    /// True if there is no key.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -80,7 +79,7 @@ impl KeyTable {
         self.find_hashed(self.hash(key), key)
     }
 
-    /// The number of a key, which is added if it is new; and whether it is.
+    /// Returns the number of a key, which is added if it is new, and whether it is new.
     ///
     /// # Panics
     /// If there would be 2^32 keys.
@@ -117,7 +116,7 @@ impl KeyTable {
         self.keys.get(self.spans[number])
     }
 
-    /// Forgets all keys; a small table keeps its memory.
+    /// Removes all keys; a small table keeps its memory.
     pub fn clear(&mut self) {
         if 1 < self.parts.len() {
             self.parts.clear();
@@ -133,7 +132,7 @@ impl KeyTable {
         self.keys.clear();
     }
 
-    /// Bytes that are allocated.
+    /// Allocated bytes.
     pub fn memory_bytes(&self) -> usize {
         self.slot_count * size_of::<Slot>()
             + self.parts.memory_bytes()
@@ -184,7 +183,7 @@ impl KeyTable {
             self.depth = depth;
         }
         let other = self.parts.len();
-        // The part's entries begin at its prefix; the second half of them is the other's.
+        // The part's entries begin at its prefix; their second half belongs to the new part.
         let spread = 1_usize << (self.depth - depth);
         let prefix = (hash >> (u32::BITS - depth)) as usize | 1;
         self.directory[prefix * spread..(prefix + 1) * spread].fill(to_u32(other));
@@ -230,7 +229,7 @@ impl Part {
         }
     }
 
-    /// Puts a new key's slot in; there is room.
+    /// Adds a new key's slot; there is room.
     fn put(&mut self, slot: Slot) {
         let mask = self.slots.len() - 1;
         let mut place = slot.hash as usize & mask;

@@ -1,16 +1,17 @@
-//! A stable sort whose comparison may fail, or take long: the one of `std` must be given a total
-//! order to its end.
+//! A stable sort whose comparison may fail, or take long. The one of `std` needs a total order and
+//! cannot stop early.
 //!
-//! Runs that are in order already are found first; then neighbours are merged, pass by pass. All
-//! lists are in chunks, so that no step takes long.
+//! Runs that are in order already are found first. Then neighbours are merged, pass by pass. All
+//! lists are in chunks, so no step takes long.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::{ChunkedVec, to_u32};
 
-/// Sorts `items`; equal ones keep their order. `moved` is told how many items were moved without
-/// a comparison, again and again. On failure they are in any order, none is lost.
+/// Sorts `items`; equal ones keep their order. `moved` is called again and again with the number of
+/// items that were moved without a comparison. After a failure they are in any order, and none is
+/// lost.
 ///
 /// # Errors
 /// What `compare` and `moved` fail with.
@@ -54,7 +55,7 @@ pub fn merge_sort<E>(
     Ok(())
 }
 
-/// Where the runs that are in order end, behind their last items.
+/// The ends of the runs that are in order, after their last items.
 fn run_ends<E>(
     items: &ChunkedVec<u32>,
     compare: &mut impl FnMut(u32, u32) -> Result<Ordering, E>,
@@ -69,7 +70,7 @@ fn run_ends<E>(
     Ok(ends)
 }
 
-/// Items that are copied before `moved` is told.
+/// Items that are copied between two calls of `moved`.
 const PIECE_LEN: usize = 4096;
 
 fn copy<E>(

@@ -1,31 +1,31 @@
-//! [`Pile`]: a list of things of which each takes long to free.
+//! [`Pile`]: a list of things, each of which takes long to free.
 //!
 //! A gigabyte in pieces of 256 KiB takes a tenth of a second to free. On a thread that has called
-//! [`free_later`], a pile that is dropped leaves its things to whoever takes them off the thread
-//! ([`take_waiting`]) and frees them when it has time, some by some. On other threads they are
-//! dropped at once.
+//! [`free_later`], a dropped pile leaves its things in a list. The thread takes them from there
+//! ([`take_waiting`]) and frees a few at a time when it has time. On other threads they are dropped
+//! at once.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 
-/// Fewer are dropped at once, and as many at a time later: some 100 us.
+/// Fewer things are dropped at once; later, this many are dropped at a time: some 100 us.
 const PIECE_LEN: usize = 4;
 
 thread_local! {
-    /// What waits to be freed; none on threads that free at once.
+    /// Things that wait to be freed; `None` on threads that free at once.
     static WAITING: RefCell<Option<Vec<Box<dyn Any>>>> = const { RefCell::new(None) };
 }
 
-/// From now on what is dropped on this thread waits for [`take_waiting`].
+/// From now on, things dropped on this thread wait for [`take_waiting`].
 pub fn free_later() {
     WAITING.with_borrow_mut(|waiting| {
         waiting.get_or_insert_default();
     });
 }
 
-/// Takes all that waits; `None`: nothing does. Who frees it may leave more behind: things may hold
-/// piles of their own.
+/// Takes all that waits; `None` if nothing does. Freeing it may leave more behind, because things
+/// may hold piles of their own.
 pub fn take_waiting() -> Option<Waiting> {
     WAITING.with_borrow_mut(|waiting| {
         let waiting = waiting.as_mut().filter(|waiting| !waiting.is_empty())?;
@@ -33,12 +33,12 @@ pub fn take_waiting() -> Option<Waiting> {
     })
 }
 
-/// Things that wait to be freed. Dropped, they are freed at once.
+/// Things that wait to be freed. If this is dropped, they are freed at once.
 #[derive(Debug)]
 pub struct Waiting(Vec<Box<dyn Any>>);
 
 impl Waiting {
-    /// Frees some of them; true if there are more.
+    /// Frees some of them. Returns true if there are more.
     pub fn free_some(&mut self) -> bool {
         let left = self.0.len().saturating_sub(PIECE_LEN);
         self.0.truncate(left);
@@ -59,7 +59,7 @@ impl<T: 'static> Default for Pile<T> {
 }
 
 impl<T: 'static> Pile<T> {
-    /// Without things; allocates nothing.
+    /// An empty pile; allocates nothing.
     pub const fn new() -> Self {
         Self { things: Vec::new() }
     }
@@ -81,7 +81,7 @@ impl<T: 'static> Pile<T> {
             return;
         }
         let rest = self.things.drain(len..);
-        // At the thread's end nothing waits any more: then they are dropped here.
+        // At the thread's end the list is gone: then they are dropped here.
         let _ = WAITING.try_with(|waiting| {
             if let Ok(mut waiting) = waiting.try_borrow_mut()
                 && let Some(waiting) = waiting.as_mut()
@@ -91,7 +91,7 @@ impl<T: 'static> Pile<T> {
         });
     }
 
-    /// Keeps no thing.
+    /// Removes all things.
     pub fn clear(&mut self) {
         self.truncate(0);
     }

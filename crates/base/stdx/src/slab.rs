@@ -1,6 +1,6 @@
 //! A vector of slots that keep their index while other slots come and go.
 
-/// Values under small stable indices; a freed index is used again, last freed first.
+/// Values at small stable indices; a freed index is reused, last freed first.
 #[derive(Debug)]
 pub struct Slab<T> {
     slots: Vec<Slot<T>>,
@@ -29,7 +29,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Stores `value` and gives its index.
+    /// Stores `value` and returns its index.
     pub fn insert(&mut self, value: T) -> usize {
         self.count += 1;
         let index = self.first_free;

@@ -1,7 +1,7 @@
-//! How much of the stack a recursion has used, for those whose frames nobody can count.
+//! How much of the stack a recursion has used, if its frames cannot be counted.
 
-/// An address in the frame of the caller. The difference of two tells the bytes between them, as
-/// long as both are taken on the same stack.
+/// An address in the frame of the caller. The difference of two is the number of bytes between
+/// them, if both are taken on the same stack.
 #[inline(never)]
 pub fn stack_place() -> usize {
     let here = 0_u8;

@@ -1,4 +1,4 @@
-//! The door: std's atomics, or loom's in a build with `--cfg loom`.
+//! The only access to atomics: std's, or loom's in a build with `--cfg loom`.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{

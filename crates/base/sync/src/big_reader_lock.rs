@@ -1,24 +1,20 @@
-//! A lock that many cores hold weakly at almost no cost and one rarely holds strongly.
+//! A lock that many cores hold weakly at almost no cost, and one core rarely holds strongly.
 //!
-//! For what every statement needs and hardly anything changes: the definition of a table. A weak
-//! holder writes only a counter of its own slot (one slot a worker, a cache line each) and reads
-//! one word that is read-mostly. A strong holder pays for all: it sets that word, which turns new
-//! weak holders away, and waits until each counter is 0. No call blocks a thread: `try_*` says
-//! whether it got the lock, `poll_*` registers a waker as well when it did not.
-//!
-//! Rules of the shared words:
-//!
-//! 1. `strong` is 1 from `announce_strong` to `unlock_strong`; changed by compare-and-swap from 0,
+//! It is for what every statement needs and hardly anything changes: the definition of a table. A
+//! weak holder writes only a counter of its own slot (one slot a worker, a cache line each) and
+//! reads one word that seldom changes. A strong holder pays for all. It sets that word, which
+//! refuses new weak holders, and waits until each counter is 0. No call blocks a thread: `try_*`
+//! returns whether it got the lock, and `poll_*` also registers a waker if it did not.
 //!    so there is one strong owner at most.
 //! 2. A weak holder adds 1 to its counter, passes a SeqCst fence, then reads `strong`. If it is 1
 //!    it takes its 1 back. A strong owner sets `strong`, passes a SeqCst fence, then reads the
 //!    counters. One of the two sees the other (Dekker); a single word would make all weak holders
 //!    share a line.
-//! 3. Who takes a counter down passes a SeqCst fence and reads `strong`; if it is 1 it wakes the
-//!    announced strong owner. Who waits registers first and looks again after. Either the waiter
-//!    sees the change or the changer sees the waiter: the list's mutex orders them. Those who wait
-//!    for the strong owner to go are woken by it alone: a weak try that fails takes a counter down
-//!    too, and would otherwise wake itself for ever.
+//! 3. A thread that decrements a counter passes a SeqCst fence and reads `strong`. If that is 1, it
+//!    wakes the announced strong owner. A waiter registers first and checks again afterwards.
+//!    Either the waiter sees the change or the changer sees the waiter: the list's mutex orders
+//!    them. Waiters for the end of a strong owner are woken only by that owner. A failed weak try
+//!    also decrements a counter, and would otherwise wake itself for ever.
 //! 4. Counters are changed by read-modify-write, so a weak hold may end on another thread.
 
 use std::fmt;
@@ -33,12 +29,12 @@ pub struct BigReaderLock {
     weak_counts: Box<[CachePadded<AtomicU32>]>,
     /// 1 while a strong owner waits or holds. Rule 1.
     strong: CachePadded<AtomicU32>,
-    /// Who wants to be told when it may be worth trying again. Rule 3.
+    /// Wakers to call when it may be worth trying again. Rule 3.
     waiters: Mutex<Waiters>,
 }
 
-/// Names a waker that [`BigReaderLock::poll_weak`] or `poll_strong` has registered; start with
-/// the default. Give it to [`BigReaderLock::cancel_wait`] when you stop waiting early.
+/// Names a waker that [`BigReaderLock::poll_weak`] or `poll_strong` has registered; start with the
+/// default. Pass it to [`BigReaderLock::cancel_wait`] if you stop waiting early.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct WaitKey(Option<u64>);
 
@@ -46,7 +42,7 @@ pub struct WaitKey(Option<u64>);
 struct Waiters {
     /// The key that the next waiter gets.
     next_key: u64,
-    /// Few: who waits for a definition to change.
+    /// Few: tasks that wait for a definition to change.
     waiting: Vec<Waiter>,
 }
 
@@ -80,8 +76,8 @@ impl BigReaderLock {
         }
     }
 
-    /// Takes a weak hold for `slot`; `false` if a strong owner has announced itself.
-    /// Weak holds of one slot may be many; each ends with [`Self::unlock_weak`].
+    /// Takes a weak hold for `slot`. Returns `false` if a strong owner has announced itself. A slot
+    /// may have many weak holds; each ends with [`Self::unlock_weak`].
     pub fn try_weak(&self, slot: usize) -> bool {
         let before = self.weak_counts[slot].fetch_add(1, Ordering::Relaxed);
         assert!(before < u32::MAX, "fewer weak holders than 2^32");
@@ -108,7 +104,7 @@ impl BigReaderLock {
         }
     }
 
-    /// As [`Self::try_weak`]; when it gives `false`, `waker` is woken once it is worth asking
+    /// As [`Self::try_weak`]. If it returns `false`, `waker` is woken once it is worth asking
     /// again.
     pub fn poll_weak(&self, slot: usize, key: &mut WaitKey, waker: &Waker) -> bool {
         if self.try_weak(slot) {
@@ -123,7 +119,7 @@ impl BigReaderLock {
         acquired
     }
 
-    /// Takes the strong hold if nobody holds the lock in any way; changes nothing otherwise.
+    /// Takes the strong hold if there is no other hold of any kind; otherwise changes nothing.
     pub fn try_strong(&self) -> bool {
         if !self.announce_strong() {
             return false;
@@ -135,8 +131,8 @@ impl BigReaderLock {
         false
     }
 
-    /// Turns new weak holders away from now on; `false` if another strong owner is there.
-    /// After `true` the caller asks [`Self::poll_strong`] until the last weak hold has ended, or
+    /// Refuses new weak holders from now on. Returns `false` if there is another strong owner.
+    /// After `true` the caller polls [`Self::poll_strong`] until the last weak hold has ended, or
     /// gives up; [`Self::unlock_strong`] ends both.
     pub fn announce_strong(&self) -> bool {
         self.strong
@@ -144,7 +140,7 @@ impl BigReaderLock {
             .is_ok()
     }
 
-    /// As [`Self::announce_strong`]; when it gives `false`, `waker` is woken once the present
+    /// As [`Self::announce_strong`]. If it returns `false`, `waker` is woken once the present
     /// strong owner is gone.
     pub fn poll_announce_strong(&self, key: &mut WaitKey, waker: &Waker) -> bool {
         if !self.announce_strong() {
@@ -157,8 +153,8 @@ impl BigReaderLock {
         true
     }
 
-    /// Whether the announced strong owner holds the lock: every weak hold has ended. When it
-    /// gives `false`, `waker` is woken once it is worth asking again.
+    /// Whether the announced strong owner holds the lock: every weak hold has ended. If it returns
+    /// `false`, `waker` is woken once it is worth asking again.
     pub fn poll_strong(&self, key: &mut WaitKey, waker: &Waker) -> bool {
         if !self.strong_is_ready() {
             self.register(key, WaitsFor::WeakGone, waker);
@@ -192,7 +188,7 @@ impl BigReaderLock {
         self.wake_waiters(|_| true);
     }
 
-    /// Forgets the waker registered under `key`, if there is one.
+    /// Removes the waker registered under `key`, if there is one.
     pub fn cancel_wait(&self, key: &mut WaitKey) {
         if let Some(key) = key.0.take() {
             self.waiters
@@ -349,14 +345,14 @@ mod models {
                 let guarded = guarded.clone();
                 thread::spawn(move || {
                     if guarded.lock.try_weak(0) {
-                        // SAFETY: under a weak hold nobody writes.
+                        // SAFETY: under a weak hold no thread writes.
                         guarded.value.with(|value| unsafe { *value });
                         guarded.lock.unlock_weak(0);
                     }
                 })
             };
             if guarded.lock.try_strong() {
-                // SAFETY: under the strong hold nobody else reads or writes.
+                // SAFETY: under the strong hold no other thread reads or writes.
                 guarded.value.with_mut(|value| unsafe { *value += 1 });
                 guarded.lock.unlock_strong();
             }
@@ -382,7 +378,7 @@ mod models {
                     false => Poll::Pending,
                 }
             }));
-            // SAFETY: under the strong hold nobody else reads or writes.
+            // SAFETY: under the strong hold no other thread reads or writes.
             guarded.value.with_mut(|value| unsafe { *value += 1 });
             guarded.lock.unlock_strong();
             reader.join().unwrap();

@@ -1,29 +1,30 @@
-//! From a transaction's number to what became of it: one atomic word each, in a ring.
+//! Maps a transaction's number to its outcome: one atomic word each, in a ring.
 //!
-//! Numbers are dense and grow. The ring holds the words of the numbers in `low..limit`; a number
-//! from `next` on has not been given out yet.
+//! Numbers are dense and grow. The ring holds the words of the numbers in `low..limit`. Numbers
+//! from `next` on have not been allocated yet.
 //!
 //! A word goes `unused -> active` \[`allocate`], `active -> ending -> committed(n)` \[`commit`],
-//! `active -> rolled back` \[`roll_back`], or `active -> moved` \[`move_out`]: who moved it keeps
-//! its state elsewhere from then on. Somebody who needs the number of a transaction that is ending
-//! turns the word from `ending` to `watched` \[`watch`], and its `commit` wakes the watchers.
+//! `active -> rolled back` \[`roll_back`], or `active -> moved` \[`move_out`]: the caller that
+//! moved it keeps its state elsewhere from then on. A thread that needs the number of an ending
+//! transaction turns the word from `ending` to `watched` \[`watch`], and its `commit` wakes the
+//! watchers.
 //!
 //! Rules:
 //! (R1) `commit` marks the word as ending before it takes its commit number, and stores the number
-//! after. So whoever has read a snapshot number that is not smaller than the commit number, and
-//! then reads the word, finds it ending or committed, never active.
+//! after. So a thread that has read a snapshot number not smaller than the commit number, and then
+//! reads the word, finds it ending or committed, never active.
 //! (R2) `recycle` raises `low`, then clears words with release stores, then raises `limit`. A
-//! reader loads the word (acquire) and then `low`: if the word had been cleared or reused, it sees
+//! reader loads the word (acquire) and then `low`. If the word had been cleared or reused, it sees
 //! the raised `low` and discards what it read.
-//! (R3) A number is given out only below `limit`, so a cleared word has one owner.
-//! (R4) Until it commits, a word carries its transaction's number, so that the owner of a number
-//! that was moved out and recycled cannot take the word's next owner for itself.
-//! (R5) A watcher is put on the list and the word is marked as watched under the list's mutex;
+//! (R3) A number is allocated only below `limit`, so a cleared word has one owner.
+//! (R4) Until it commits, a word carries its transaction's number. So the owner of a number that
+//! was moved out and recycled cannot mistake the word's next owner for itself.
+//! (R5) A watcher is put on the list and the word is marked as watched under the list's mutex.
 //! `commit` replaces the word and then takes the list if the word was marked. So a watcher either
 //! finds the number in the word or is on the list when `commit` takes it.
 //!
-//! Nobody spins here. The thread between its mark and its number may have been preempted, and may
-//! need the very processor that a spinning thread holds.
+//! No thread spins here. The thread between its mark and its number may have been preempted, and
+//! may need the very processor that a spinning thread would hold.
 
 use std::task::Waker;
 
@@ -42,7 +43,7 @@ const MOVED: u64 = 4 << TAG_SHIFT;
 const WATCHED: u64 = 5 << TAG_SHIFT;
 const NUMBER_MASK: u64 = ACTIVE - 1;
 
-/// What a transaction's word says.
+/// The state of a transaction's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingState {
     /// It runs, or waits, or rolls back.
@@ -53,13 +54,13 @@ pub enum RingState {
     Committed(u64),
     /// It has rolled back, and no row carries its number any more.
     RolledBack,
-    /// Its state is kept by whoever moved it out.
+    /// The caller that moved it out keeps its state.
     Moved,
     /// Its number is below the ring.
     Recycled,
 }
 
-/// What became of the wish to move a word out.
+/// The result of moving a word out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MovedOut {
     /// It was active, and is moved now.
@@ -75,13 +76,13 @@ pub enum MovedOut {
 pub struct CommitRing {
     /// The word of number `n` is at `n % length`; the length is a power of two.
     words: Box<[AtomicU64]>,
-    /// The next number to be given out.
+    /// The next number to be allocated.
     next: CachePadded<AtomicU64>,
     /// The lowest number whose word is in the ring.
     low: CachePadded<AtomicU64>,
-    /// Numbers from here on may not be given out yet.
+    /// Numbers from here on may not be allocated yet.
     limit: CachePadded<AtomicU64>,
-    /// Who waits for the commit number of which transaction (R5). Empty but for moments.
+    /// Watchers of commit numbers, by transaction (R5). Mostly empty.
     watchers: Mutex<Vec<(u64, Waker)>>,
 }
 
@@ -102,12 +103,12 @@ impl CommitRing {
         }
     }
 
-    /// How many words there are.
+    /// Number of words.
     pub fn length(&self) -> u64 {
         self.words.len() as u64
     }
 
-    /// Gives out the next number, active; `None` while the ring is full.
+    /// Allocates the next number, active. Returns `None` while the ring is full.
     pub fn allocate(&self) -> Option<u64> {
         let mut number = self.next.load(Ordering::Relaxed);
         loop {
@@ -134,8 +135,8 @@ impl CommitRing {
         Some(number)
     }
 
-    /// The next number to be given out; SeqCst, so that a snapshot that loads its commit number
-    /// first and this afterwards knows that later numbers commit after it.
+    /// The next number to be allocated. SeqCst: a snapshot that loads its commit number first and
+    /// this afterwards knows that later numbers commit after it.
     pub fn next(&self) -> u64 {
         self.next.load(Ordering::SeqCst)
     }
@@ -146,7 +147,7 @@ impl CommitRing {
     }
 
     /// Ends a transaction: marks it as ending, takes its commit number from `take_number`, and
-    /// publishes it. False, without calling `take_number`, if the word was moved out.
+    /// publishes it. Returns false, without calling `take_number`, if the word was moved out.
     ///
     /// # Panics
     /// If it is not active, or the number is 0 or has tag bits.
@@ -163,8 +164,8 @@ impl CommitRing {
             commit_number <= NUMBER_MASK,
             "log positions leave the tag bits alone"
         );
-        // Release: who sees the commit number sees what the transaction wrote before. A swap, and
-        // Acquire, for the watchers (R5).
+        // Release: a thread that sees the commit number sees what the transaction wrote before. A
+        // swap, and Acquire, for the watchers (R5).
         let before = self.word(number).swap(commit_number, Ordering::AcqRel);
         if before == WATCHED | number {
             self.wake_watchers(number);
@@ -185,8 +186,8 @@ impl CommitRing {
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Wakes `waker` once a transaction that is ending has its commit number. False if it is not
-    /// ending: then its state tells what became of it.
+    /// Wakes `waker` once an ending transaction has its commit number. Returns false if it is not
+    /// ending: then its state shows its outcome.
     pub fn watch(&self, number: u64, waker: &Waker) -> bool {
         let mut watchers = self.watchers.lock();
         let is_ending = match self.replace(number, ENDING, WATCHED) {
@@ -201,7 +202,7 @@ impl CommitRing {
         is_ending
     }
 
-    /// Ends a transaction whose changes are all undone. False if the word was moved out.
+    /// Ends a transaction whose changes are all undone. Returns false if the word was moved out.
     pub fn roll_back(&self, number: u64) -> bool {
         self.leave_active(number, ROLLED_BACK)
     }
@@ -210,7 +211,7 @@ impl CommitRing {
     pub fn move_out(&self, number: u64) -> MovedOut {
         match self.replace(number, ACTIVE, MOVED) {
             Ok(_) => MovedOut::Moved,
-            // Given out but not marked yet, or between its mark and its number.
+            // Allocated but not marked yet, or between its mark and its number.
             Err(word) if word == UNUSED || word == ENDING | number || word == WATCHED | number => {
                 MovedOut::Busy
             }
@@ -218,7 +219,7 @@ impl CommitRing {
         }
     }
 
-    /// What became of a transaction. See [`RingState`].
+    /// The outcome of a transaction. See [`RingState`].
     pub fn state(&self, number: u64) -> RingState {
         let word = self.word(number).load(Ordering::Acquire);
         // After the word (R2).
@@ -239,7 +240,7 @@ impl CommitRing {
     /// none of the dropped transactions may be active.
     ///
     /// # Panics
-    /// If `new_low` goes back or beyond the numbers given out, or a dropped word is still active.
+    /// If `new_low` goes back or beyond the allocated numbers, or a dropped word is still active.
     pub fn recycle(&self, new_low: u64) {
         let low = self.low.load(Ordering::Relaxed);
         assert!(low <= new_low, "the ring moves forward");
@@ -339,8 +340,8 @@ mod tests {
         }
     }
 
-    /// A thread that is stopped between its mark and its number holds up no other thread: whoever
-    /// needs the number is woken, and whoever moves words out comes again.
+    /// A thread that is stopped between its mark and its number holds up no other thread. A thread
+    /// that needs the number is woken, and a thread that moves words out tries again later.
     #[test]
     fn nobody_stands_still_for_a_transaction_that_is_ending() {
         let ring = CommitRing::new(4, 1);
@@ -431,9 +432,9 @@ mod models {
         });
     }
 
-    /// A row's lock is its writer's number, and who finds it held puts itself on the writer's list.
-    /// The writer takes that list after its commit: whoever is on it then is let go, and nobody
-    /// puts himself there later. Who goes past the lock comes after the commit.
+    /// A row's lock is its writer's number, and a thread that finds it held puts itself on the
+    /// writer's list. The writer takes that list after its commit and releases the threads on it;
+    /// none is added later. A thread that passes the lock comes after the commit.
     #[test]
     fn who_waits_for_a_committer_is_found_and_who_does_not_comes_after_it() {
         loom::model(|| {

@@ -1,17 +1,17 @@
-//! A latch of one word that readers may use without writing to it.
+//! A latch of one word that readers can use without writing to it.
 //!
 //! The word is a version (56 bits) over a state (8 bits): 0 free, 1 to 252 that many sharers, 253
-//! exclusive. Three ways to read what it guards: exclusively, shared, or optimistically: note the
-//! version, read, ask whether the version still stands.
+//! exclusive. What it guards can be read in three ways: exclusively, shared, or optimistically. An
+//! optimistic reader notes the version, reads, and checks that the version is unchanged.
 //!
 //! Rules:
 //! (R1) The version grows by one at each release of the exclusive state, and nowhere else.
 //! (R2) Taking the exclusive state is followed by a release fence before the first write of data;
 //! validation is an acquire fence before the version is loaded again. So an optimistic reader that
 //! saw one byte of a writer also sees that writer's exclusive state or a later version.
-//! (R3) Data read optimistically is used only after `validate` said yes; until then it may be any
-//! mixture of bytes. Such reads must be atomic loads.
-//! (R4) Nothing here waits: a busy latch is the caller's to spin on or to give up.
+//! (R3) Data read optimistically is used only after `validate` returned true; until then it may be
+//! any mixture of bytes. Such reads must be atomic loads.
+//! (R4) Nothing here waits: if the latch is busy, the caller spins or gives up.
 //!
 //! After "LeanStore" (ICDE 2018) and "Virtual-Memory Assisted Buffer Management" (SIGMOD 2023).
 
@@ -49,7 +49,7 @@ impl HybridLatch {
         }
     }
 
-    /// Begins an optimistic read; `None` while a writer is in.
+    /// Begins an optimistic read; `None` while there is a writer.
     #[inline]
     pub fn optimistic(&self) -> Option<LatchVersion> {
         // Acquire pairs with the release in `unlock_exclusive`: what that writer wrote is seen.
@@ -57,7 +57,7 @@ impl HybridLatch {
         (word & STATE_MASK != EXCLUSIVE).then_some(LatchVersion(word >> STATE_BITS))
     }
 
-    /// Was everything read since `version` was noted unchanged?
+    /// Whether everything read since `version` was noted is unchanged.
     #[inline]
     pub fn validate(&self, version: LatchVersion) -> bool {
         // Pairs with the fence in `try_exclusive` (R2).
@@ -66,7 +66,7 @@ impl HybridLatch {
         word >> STATE_BITS == version.0 && word & STATE_MASK != EXCLUSIVE
     }
 
-    /// Becomes a sharer, unless a writer is in or there are 252 sharers.
+    /// Becomes a sharer, unless there is a writer or there are 252 sharers.
     #[inline]
     pub fn try_shared(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
@@ -90,14 +90,14 @@ impl HybridLatch {
         assert!((1..=SHARED_MAX).contains(&(before & STATE_MASK)));
     }
 
-    /// Takes the latch exclusively if nobody has it.
+    /// Takes the latch exclusively if it is free.
     #[inline]
     pub fn try_exclusive(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         word & STATE_MASK == 0 && self.take_exclusive(word)
     }
 
-    /// Takes the latch exclusively if nobody has it and nothing changed since `version`.
+    /// Takes the latch exclusively if it is free and unchanged since `version`.
     #[inline]
     pub fn try_exclusive_at(&self, version: LatchVersion) -> bool {
         self.take_exclusive(version.0 << STATE_BITS)
@@ -115,7 +115,7 @@ impl HybridLatch {
         swapped.is_ok()
     }
 
-    /// Gives the exclusive latch back with a new version.
+    /// Releases the exclusive latch with a new version.
     #[inline]
     pub fn unlock_exclusive(&self) {
         let word = self.word.load(Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl HybridLatch {
         self.word.store(version << STATE_BITS, Ordering::Release);
     }
 
-    /// Does anybody hold it?
+    /// Whether it is held.
     pub fn is_held(&self) -> bool {
         self.word.load(Ordering::Relaxed) & STATE_MASK != 0
     }
@@ -220,7 +220,7 @@ mod tests {
         });
     }
 
-    /// Two writers and a sharer never meet inside.
+    /// Two writers and a sharer never hold it together.
     #[test]
     fn holders_exclude() {
         loom::model(|| {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     /// A frame is evicted and given to another page while a reader fixes it through an old table
-    /// entry: the reader, who checks the page's id under the latch or validates, is never wrong.
+    /// entry. The reader checks the page's id under the latch, or validates, and is never wrong.
     #[test]
     fn evict_against_pin() {
         loom::model(|| {

@@ -2,9 +2,9 @@
 //!
 //! The queue is a stack: senders push with a compare-and-swap, the receiver takes all of it with
 //! one swap and turns it around, so that messages of one sender arrive in order. The head is the
-//! only shared word and says everything:
-//!
-//! | head | meaning |
+//! The queue is a stack. Senders push with a compare-and-swap. The receiver takes all of it with
+//! one swap and reverses it, so messages of one sender arrive in order. The head is the only shared
+//! word and holds the whole state:
 //! |---|---|
 //! | null | empty, receiver awake |
 //! | `ASLEEP` | empty, receiver asleep or about to be |
@@ -12,11 +12,11 @@
 //!
 //! (I1) Only the receiver sets `ASLEEP`, and only by a compare-and-swap from null: it cannot fall
 //!      asleep over a message.
-//! (I2) Whoever replaces `ASLEEP` by a node, and nobody else, must poke the receiver. With one
-//!      word there is no window between "is it asleep" and "is there a message", so no wake-up is
-//!      lost and at most one poke is made for each sleep.
+//! (I2) The sender that replaces `ASLEEP` by a node, and no other, must poke the receiver. With one
+//!      word there is no window between "is it asleep" and "is there a message". So no wake-up is
+//!      lost, and at most one poke is made for each sleep.
 //! (I3) A node belongs to its sender until the compare-and-swap succeeds, then to the receiver.
-//!      Nobody reads through the head but the receiver, after its swap; hence no ABA trouble.
+//!      Only the receiver reads through the head, after its swap; hence there is no ABA problem.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -32,13 +32,13 @@ pub struct Inbox<T> {
     owns: PhantomData<T>,
 }
 
-/// What a sender has to do after its push.
+/// What a sender must do after its push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a sleeping receiver must be poked"]
 pub enum Pushed {
     /// Nothing: the receiver is awake and will look.
     Seen,
-    /// Poke the receiver: it sleeps, and this sender alone knows.
+    /// Poke the receiver: it sleeps, and only this sender knows.
     MustPoke,
 }
 
@@ -112,8 +112,9 @@ impl<T> Inbox<T> {
         into[first..].reverse();
     }
 
-    /// Says that the receiver is about to sleep: `true` if it may, `false` if there are messages.
-    /// After `true` the next sender gets [`Pushed::MustPoke`]. For the receiver alone.
+    /// Announces that the receiver is about to sleep. Returns `true` if it may, `false` if there
+    /// are messages. After `true` the next sender gets [`Pushed::MustPoke`]. For the receiver
+    /// alone.
     pub fn try_sleep(&self) -> bool {
         // Relaxed: nothing is read through the head, and the poke itself orders what follows.
         self.head
@@ -259,7 +260,7 @@ mod models {
                 sender.join().unwrap();
             }
             let pending = !inbox.is_empty();
-            // Asleep with a message in the box: then, and only then, somebody poked, once.
+            // Asleep with a message in the box: then, and only then, a sender has poked, once.
             assert_eq!(pokes.load(Ordering::Relaxed), u32::from(slept && pending));
             inbox.take(&mut taken);
             let mut numbers: Vec<i32> = taken.iter().map(|number| **number).collect();

@@ -1,15 +1,14 @@
 //! Every lock-free type of the program, each with its loom model, and the only door to atomics.
 //!
-//! Other crates write `use sync::atomic::{AtomicU64, Ordering}` and never name
-//! `std::sync::atomic`: in a build with `--cfg loom` the same names are the model checker's, so
-//! that what is built on them can be explored. Run the models with
-//! `RUSTFLAGS="--cfg loom" cargo test -p sync --release`.
+//! Other crates write `use sync::atomic::{AtomicU64, Ordering}` and never name `std::sync::atomic`.
+//! In a build with `--cfg loom` the same names are the model checker's, so code built on them can
+//! be explored. Run the models with `RUSTFLAGS="--cfg loom" cargo test -p sync --release`.
 //!
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
-//! may sleep), [`BigReaderLock`] (free for readers of many cores, dear for the rare writer),
-//! [`CommitRing`] (what became of a transaction), [`HybridLatch`] (readers that write nothing),
+//! may sleep), [`BigReaderLock`] (cheap for readers on many cores, expensive for the rare writer),
+//! [`CommitRing`] (outcomes of transactions), [`HybridLatch`] (readers that write nothing),
 //! [`LogRing`] (the log in memory, filled by all workers at once), [`Notify`] (a task sleeps until
-//! there is work), [`WakeFlag`] (whether a task is queued). Behind a [`Mutex`]: [`parcel`] (one
+//! there is work), [`WakeFlag`] (whether a task is queued). Based on a [`Mutex`]: [`parcel`] (one
 //! value for a task).
 
 pub mod atomic;

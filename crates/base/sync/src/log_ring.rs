@@ -1,25 +1,25 @@
 //! The log's bytes in memory: a ring that all workers fill at once and one reader empties.
 //!
 //! A position counts bytes since the log began and stands at `position % capacity`. A worker takes
-//! a run of positions by one `fetch_add` and copies into it; the reader asks up to where all copies
+//! a run of positions by one `fetch_add` and copies into it. The reader asks up to where all copies
 //! are complete, writes that to disk, and releases it.
 //!
 //! Rules (N writers, each reservation at most W bytes):
-//! (R1) *Copying.* Before its `fetch_add` a writer stores a lower bound of the position it will get
-//! into its `inflight` word; afterwards the exact one; after the copy, `NONE` (release). The reader
-//! loads `reserved` (acquire) and then the words (acquire): who reads a `reserved` behind a run
-//! synchronises with that run's `fetch_add`, so it sees the bound of that run or a later store of
+//! (R1) *Copying.* Before its `fetch_add` a writer stores a lower bound of its position into its
+//! `inflight` word; afterwards the exact one; after the copy, `NONE` (release). The reader loads
+//! `reserved` (acquire) and then the words (acquire). If it reads a `reserved` after a run, it
+//! synchronises with that run's `fetch_add`. So it sees the bound of that run, or a later store of
 //! that writer, which is released after the copy. So positions below `ready` = min(reserved, words)
 //! are complete.
 //! (R2) *Listing.* A second word, `closing`, works likewise and is cleared when the writer has put
-//! the pages it changed on its dirty list: the bound of what a checkpoint may forget.
-//! (R3) *Room.* A permit is given when `reserved + N * W <= released + capacity`, and allows one
-//! reservation. Of the reservations behind the newest check, each writer has at most one, so
-//! `reserved` never passes `released + capacity`: nobody waits for room while it holds anything,
+//! the pages it changed on its dirty list. It bounds what a checkpoint may leave out.
+//! (R3) *Room.* A permit is given if `reserved + N * W <= released + capacity`, and allows one
+//! reservation. Of the reservations after the newest check, each writer has at most one. So
+//! `reserved` never passes `released + capacity`. No writer waits for room while it holds anything,
 //! and the check is two loads.
 //! (R4) The reader reads only `released..ready`; writers write only `ready..released + capacity`.
-//! The run a writer gets was made room for by a `released` that reached it through its own check or
-//! through the `fetch_add` chain (AcqRel) of others' checks.
+//! The room of a writer's run comes from a `released` that reached the writer through its own check
+//! or through the `fetch_add` chain (AcqRel) of others' checks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,17 +35,17 @@ use std::cell::UnsafeCell;
 /// "Nothing under way" in a writer's words.
 const NONE: u64 = u64::MAX;
 
-/// What one writer publishes.
+/// The words that one writer publishes.
 struct WriterWords {
     /// Lower bound of the position that it is copying to (R1).
     inflight: AtomicU64,
     /// Lower bound of the run whose pages it has not listed yet (R2).
     closing: AtomicU64,
-    /// Has this writer's handle been given out?
+    /// Whether this writer's handle is in use.
     taken: AtomicBool,
 }
 
-/// How large a ring is.
+/// The size of a ring.
 #[derive(Debug, Clone, Copy)]
 pub struct LogRingOptions {
     /// Position of the first byte.
@@ -60,9 +60,9 @@ pub struct LogRingOptions {
 
 /// The ring. Shared by the writers and the reader.
 pub struct LogRing {
-    /// Shared by the rules above.
+    /// Accessed by the rules above.
     bytes: Box<[UnsafeCell<u8>]>,
-    /// The next position to be given out.
+    /// The next position to be allocated.
     reserved: CachePadded<AtomicU64>,
     /// Positions below may be overwritten; stored by the reader alone.
     released: CachePadded<AtomicU64>,
@@ -125,9 +125,9 @@ impl LogRing {
         }
     }
 
-    /// The next position to be given out.
+    /// The next position to be allocated.
     pub fn reserved(&self) -> u64 {
-        // Acquire: who uses it as a snapshot sees what came before the reservations below it.
+        // Acquire: a snapshot by this position sees what came before the reservations below it.
         self.reserved.load(Ordering::Acquire)
     }
 
@@ -208,8 +208,8 @@ fn to_u64(value: usize) -> u64 {
 fn cells(count: usize) -> Box<[UnsafeCell<u8>]> {
     let bytes = vec![0u8; count].into_boxed_slice();
     let raw = Box::into_raw(bytes) as *mut [UnsafeCell<u8>];
-    // SAFETY: `UnsafeCell<u8>` has the layout of `u8`, and the box is given up to this one. The
-    // detour keeps the zeroed pages of a large ring untouched until they are used.
+    // SAFETY: `UnsafeCell<u8>` has the layout of `u8`, and the box is given up to this one. This
+    // way the zeroed pages of a large ring stay untouched until they are used.
     unsafe { Box::from_raw(raw) }
 }
 
@@ -231,15 +231,15 @@ fn copy_in(cells: &[UnsafeCell<u8>], bytes: &[u8]) {
 fn copy_out(cells: &[UnsafeCell<u8>], bytes: &mut [u8]) {
     assert_eq!(cells.len(), bytes.len());
     let source = UnsafeCell::raw_get(cells.as_ptr());
-    // SAFETY: `source` is the start of `cells.len()` cells that nobody writes now (R4); the target
-    // is another allocation.
+    // SAFETY: `source` is the start of `cells.len()` cells that no thread writes now (R4); the
+    // target is another allocation.
     unsafe { std::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), bytes.len()) }
 }
 
 #[cfg(loom)]
 fn copy_in(cells: &[UnsafeCell<u8>], bytes: &[u8]) {
     for (cell, byte) in cells.iter().zip(bytes) {
-        // SAFETY: loom itself checks that nobody else accesses the cell.
+        // SAFETY: loom itself checks that no other thread accesses the cell.
         cell.with_mut(|target| unsafe { *target = *byte });
     }
 }
@@ -247,7 +247,7 @@ fn copy_in(cells: &[UnsafeCell<u8>], bytes: &[u8]) {
 #[cfg(loom)]
 fn copy_out(cells: &[UnsafeCell<u8>], bytes: &mut [u8]) {
     for (cell, byte) in cells.iter().zip(bytes) {
-        // SAFETY: loom itself checks that nobody writes the cell.
+        // SAFETY: loom itself checks that no thread writes the cell.
         cell.with(|source| *byte = unsafe { *source });
     }
 }
@@ -260,18 +260,18 @@ impl fmt::Debug for LogRing {
     }
 }
 
-/// One worker's way into the ring.
+/// One worker's access to the ring.
 #[derive(Debug)]
 pub struct LogRingWriter {
     ring: Arc<LogRing>,
     index: usize,
-    /// May `reserve` be called? This worker's own.
+    /// Whether `reserve` may be called. This worker's own.
     permitted: bool,
 }
 
 impl LogRingWriter {
-    /// Asks for room for one reservation of any legal length (R3). Holding the permit holds up
-    /// nobody and it needs not be used.
+    /// Asks for room for one reservation of any legal length (R3). Holding the permit holds up no
+    /// other writer, and it need not be used.
     pub fn permit(&mut self) -> bool {
         let reserved = self.ring.reserved.load(Ordering::Acquire);
         let released = self.ring.released.load(Ordering::Acquire);
@@ -290,7 +290,7 @@ impl LogRingWriter {
         self.permitted = false;
         let ring = &*self.ring;
         let words = ring.words(self.index);
-        // Release: also ends the copy before this one for those who see only this store (R1).
+        // Release: also ends the copy before this one for a reader that sees only this store (R1).
         let bound = ring.reserved.load(Ordering::Relaxed);
         words.closing.store(bound, Ordering::Release);
         words.inflight.store(bound, Ordering::Release);
@@ -315,7 +315,7 @@ impl Drop for LogRingWriter {
     }
 }
 
-/// A run of positions to be filled.
+/// A run of positions to fill.
 #[derive(Debug)]
 #[must_use = "the log waits for its bytes"]
 pub struct Reservation<'a> {
@@ -341,13 +341,13 @@ impl<'a> Reservation<'a> {
         let (front, back) = bytes.split_at(first.len());
         copy_in(first, front);
         copy_in(second, back);
-        // Release: the copy is over for who reads this (R1).
+        // Release: a reader of this sees the finished copy (R1).
         self.words.inflight.store(NONE, Ordering::Release);
         Closing { words: self.words }
     }
 }
 
-/// A run that is copied and whose pages are not listed yet; dropping says that they are (R2).
+/// A run that is copied and whose pages are not listed yet. It must be dropped when they are (R2).
 #[derive(Debug)]
 #[must_use = "dropping it says that the changed pages are listed"]
 pub struct Closing<'a> {
@@ -356,7 +356,7 @@ pub struct Closing<'a> {
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        // Release: the lists are complete for who reads this (R2).
+        // Release: a reader of this sees the complete lists (R2).
         self.words.closing.store(NONE, Ordering::Release);
     }
 }
@@ -367,7 +367,7 @@ impl fmt::Debug for WriterWords {
     }
 }
 
-/// The one who empties the ring.
+/// The reader, which empties the ring.
 #[derive(Debug)]
 pub struct LogRingReader {
     ring: Arc<LogRing>,
@@ -376,7 +376,7 @@ pub struct LogRingReader {
 }
 
 impl LogRingReader {
-    /// Looks up to where runs are complete.
+    /// Returns the position up to which runs are complete.
     pub fn ready(&mut self) -> u64 {
         self.ready = self.ready.max(self.ring.ready());
         self.ready
@@ -395,14 +395,14 @@ impl LogRingReader {
         copy_out(second, back);
     }
 
-    /// Lets writers overwrite what is below `position`.
+    /// Lets writers overwrite everything below `position`.
     ///
     /// # Panics
     /// If it goes back, or past what was seen to be ready.
     pub fn release(&mut self, position: u64) {
         assert!(self.ring.released.load(Ordering::Relaxed) <= position);
         assert!(position <= self.ready);
-        // Release: the reads are over for who sees this and overwrites (R4).
+        // Release: a writer that sees this and overwrites comes after the reads (R4).
         self.ring.released.store(position, Ordering::Release);
     }
 }
@@ -478,7 +478,7 @@ mod tests {
 
     use super::*;
 
-    /// Two writers, one reader: what the reader takes for ready is complete and its own.
+    /// Two writers, one reader: what the reader takes as ready is complete and its own.
     #[test]
     fn ready_bytes_are_copied() {
         loom::model(|| {
@@ -511,7 +511,7 @@ mod tests {
         });
     }
 
-    /// A writer that goes round the ring never meets the reader.
+    /// A writer that goes round the ring never writes where the reader reads.
     #[test]
     fn reuse_is_ordered() {
         loom::model(|| {

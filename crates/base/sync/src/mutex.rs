@@ -1,8 +1,8 @@
 //! A mutex that is never poisoned.
 //!
-//! The program aborts on panic, so a poisoned lock is only ever met in tests; handing its error to
-//! each caller would buy nothing. Held for a few instructions and never across an `await`: the
-//! guard is `!Send`, and clippy's `await_holding_lock` knows guards by this type's inner one.
+//! The program aborts on panic, so only tests can meet a poisoned lock; returning an error to each
+//! caller would gain nothing. It is held for a few instructions and never across an `await`. The
+//! guard is `!Send`, and clippy's `await_holding_lock` recognises guards by this type's inner one.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -1,14 +1,14 @@
-//! Where one task sleeps until there is work for it, however its makers come.
+//! Where one task sleeps until there is work for it, whichever thread makes the work.
 //!
 //! (N1) A notification stays until the task fetches it. So one that comes while the task works, or
 //! before it sleeps, is not lost: the next [`Notify::notified`] is ready at once.
-//! (N2) Fetching acquires what notifying released: the task sees the work that it was notified of,
-//! of every maker that came before the fetch. Each maker is a read-modify-write of one release
+//! (N2) Fetching acquires what notifying released. The task sees the work of every maker whose
+//! notification came before the fetch. Each notification is a read-modify-write of one release
 //! sequence.
-//! (N3) Only the maker that turns the word from clear to set looks for a waker; the task leaves its
-//! waker before it looks at the word a second time. So one of them sees the other.
+//! (N3) Only the maker that turns the word from clear to set looks for a waker. The task stores its
+//! waker before it reads the word a second time. So one of them sees the other.
 //!
-//! Many notifications are one: the task looks for itself what there is to do.
+//! Many notifications count as one: the task itself looks for work.
 
 use std::future::Future;
 use std::task::{Poll, Waker};
@@ -19,7 +19,7 @@ use crate::atomic::{AtomicBool, Ordering};
 /// See the module's head.
 #[derive(Debug)]
 pub struct Notify {
-    /// Somebody has notified since the task fetched last (N1).
+    /// Whether there was a notification since the task fetched last (N1).
     is_set: AtomicBool,
     /// The task, while it sleeps.
     waker: Mutex<Option<Waker>>,
@@ -35,7 +35,7 @@ impl Default for Notify {
 }
 
 impl Notify {
-    /// Says that there is work.
+    /// Notifies the task that there is work.
     pub fn notify(&self) {
         // Release: what was done before is seen by the task (N2).
         if self.is_set.swap(true, Ordering::AcqRel) {
@@ -47,8 +47,8 @@ impl Notify {
         }
     }
 
-    /// As [`notify`](Self::notify), for the thread that runs the task itself: a look is enough
-    /// where the word is set, because nobody else clears it.
+    /// As [`notify`](Self::notify), for the thread that runs the task itself. If the word is set, a
+    /// load is enough, because only this thread clears it.
     pub fn notify_own(&self) {
         // Relaxed: the task that clears the word runs on this thread.
         if !self.is_set.load(Ordering::Relaxed) {
@@ -56,14 +56,14 @@ impl Notify {
         }
     }
 
-    /// Ready once somebody has notified since this was ready last. One task at a time.
+    /// Ready once there was a notification since this was last ready. One task at a time.
     pub fn notified(&self) -> impl Future<Output = ()> + use<'_> {
         std::future::poll_fn(|context| {
             if self.fetch() {
                 return Poll::Ready(());
             }
             *self.waker.lock() = Some(context.waker().clone());
-            // A maker may have come before the waker was there (N3).
+            // A notification may have come before the waker was there (N3).
             if self.fetch() {
                 Poll::Ready(())
             } else {

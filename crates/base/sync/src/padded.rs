@@ -1,4 +1,4 @@
-//! A value alone on its cache lines, so that its writers do not slow its neighbours.
+//! A value alone on its cache lines, so that writes to it do not slow its neighbours.
 
 use std::ops::{Deref, DerefMut};
 
@@ -16,7 +16,7 @@ impl<T> CachePadded<T> {
         Self { value }
     }
 
-    /// Gives the value back.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value
     }

@@ -1,9 +1,9 @@
 //! One value, handed from a thread to a task.
 //!
 //! Invariants: a parcel has one sender, which delivers once, and one receiver, which waits once.
-//! (P1) What is delivered before the receiver looks is found by its look; what is delivered behind
-//! it wakes it: both look under one lock. A sender that is dropped delivers nothing, and the
-//! receiver then waits for ever: whoever hands it out sees to it that it is used.
+//! (P1) A value that is delivered before the receiver polls is found by that poll; one that is
+//! delivered later wakes it: both hold one lock. A sender that is dropped delivers nothing, and the
+//! receiver then waits for ever, so the creator must make sure that it is used.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -23,15 +23,15 @@ pub struct ParcelReceiver<T> {
 }
 
 enum ParcelState<T> {
-    /// Nobody waits yet.
+    /// No task waits yet.
     Empty,
     /// This task waits.
     Awaited(Waker),
-    /// Here it is.
+    /// The value is here.
     Delivered(T),
 }
 
-/// The two ends of a parcel with nothing in it.
+/// Creates the two ends of an empty parcel.
 pub fn parcel<T>() -> (ParcelSender<T>, ParcelReceiver<T>) {
     let state = Arc::new(Mutex::new(ParcelState::Empty));
     let sender = ParcelSender {
@@ -41,7 +41,7 @@ pub fn parcel<T>() -> (ParcelSender<T>, ParcelReceiver<T>) {
 }
 
 impl<T> ParcelSender<T> {
-    /// Puts the value in and wakes who waits.
+    /// Stores the value and wakes the waiter.
     pub fn deliver(self, value: T) {
         let before = std::mem::replace(&mut *self.state.lock(), ParcelState::Delivered(value));
         if let ParcelState::Awaited(waker) = before {
@@ -110,7 +110,7 @@ mod models {
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()));
             if early.is_pending() {
-                // The task has moved: the waker of its last look counts.
+                // The task has moved: the waker of its last poll counts.
                 early = receiving.as_mut().poll(&mut context);
             }
             thread.join().unwrap();

@@ -1,9 +1,11 @@
-//! Whether a task is queued to run: set by wakers of any thread, cleared by the one who runs it.
+//! Whether a task is queued to run: set by wakers on any thread, cleared by the worker that runs
+//! it.
 //!
-//! 1. Who turns the flag from clear to set queues the task; nobody else does. So it is queued once.
-//! 2. The runner clears the flag before it polls. A wake-up that comes later queues the task again;
-//!    one that came earlier is seen by this poll, because clearing acquires what setting released,
-//!    whoever set it first: each setter is a read-modify-write of the same release sequence.
+//! 1. The waker that turns the flag from clear to set queues the task, and no other. So it is
+//!    queued once.
+//! 2. The runner clears the flag before it polls. A later wake-up queues the task again. An earlier
+//!    one is seen by this poll, because clearing acquires what setting released. That holds for
+//!    every setter: each is a read-modify-write of the same release sequence.
 
 use crate::atomic::{AtomicBool, Ordering};
 
@@ -21,17 +23,17 @@ impl WakeFlag {
         }
     }
 
-    /// Notes a wake-up; `true`: the caller has to queue the task.
+    /// Notes a wake-up. Returns `true` if the caller must queue the task.
     #[must_use = "who sets the flag has to queue the task"]
     pub fn set(&self) -> bool {
         // Release: pairs with the Acquire of `clear`.
         !self.is_queued.swap(true, Ordering::Release)
     }
 
-    /// Notes that the task is about to be polled; for the one who took it from the queue.
+    /// Notes that the task is about to be polled; called by the worker that took it from the queue.
     pub fn clear(&self) {
         // Acquire: pairs with the Release of each `set` since the last time. A swap, because a
-        // plain store would read from nobody.
+        // plain store would read from no setter.
         self.is_queued.swap(false, Ordering::Acquire);
     }
 }
@@ -59,8 +61,8 @@ mod models {
     use super::*;
     use crate::Inbox;
 
-    /// What a waker wakes about is seen by a poll that follows, and no poll is made for nothing
-    /// more often than somebody queued it.
+    /// A poll that follows a wake-up sees its cause. There are no more polls than the task was
+    /// queued.
     #[test]
     fn the_last_wake_up_is_followed_by_a_poll_that_sees_it() {
         loom::model(|| {

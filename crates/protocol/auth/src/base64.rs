@@ -25,7 +25,7 @@ pub(crate) fn encode(bytes: &[u8; 32]) -> String {
     text
 }
 
-/// The 32 bytes of 43 characters; `None` if the text is anything else.
+/// The 32 bytes of 43 characters; `None` for any other text.
 pub(crate) fn decode(text: &[u8]) -> Option<[u8; 32]> {
     if text.len() != TEXT_BYTES {
         return None;

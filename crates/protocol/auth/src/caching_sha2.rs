@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::are_equal;
 use crate::sha256_crypt;
 
-/// Server to client: the cache knew the password.
+/// Server to client: the cache has the password.
 pub(crate) const FAST_SUCCESS: u8 = 3;
 /// Server to client: send the password.
 pub(crate) const FULL_EXCHANGE: u8 = 4;
@@ -46,7 +46,7 @@ pub(crate) struct Stored {
 const KILOROUNDS: u16 = 5;
 
 impl Stored {
-    /// What is stored of a password of at most 256 bytes.
+    /// The stored form of a password of at most 256 bytes.
     pub(crate) fn from_password(password: &[u8], salt: [u8; SALT_BYTES]) -> Stored {
         let digest = sha256_crypt::hash(password, &salt, u32::from(KILOROUNDS) * 1000);
         Stored {
@@ -80,7 +80,7 @@ impl Stored {
         text
     }
 
-    /// Whether `password` is the one. Takes milliseconds.
+    /// Whether `password` is right. Takes milliseconds.
     pub(crate) fn verify(&self, password: &[u8]) -> bool {
         if password.len() > sha256_crypt::PASSWORD_BYTES_MAX {
             return false;
@@ -93,12 +93,12 @@ impl Stored {
     }
 }
 
-/// What a cache holds of a password.
+/// The cached form of a password.
 pub(crate) fn cached(password: &[u8]) -> [u8; DIGEST_BYTES] {
     sha256(&[&sha256(&[password])])
 }
 
-/// What a client answers to `scramble`; nothing if it has no password.
+/// A client's answer to `scramble`; empty if it has no password.
 pub(crate) fn respond(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
@@ -112,7 +112,7 @@ pub(crate) fn respond(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     response.to_vec()
 }
 
-/// Whether `response` to `scramble` proves the password behind `cached`.
+/// Whether `response` to `scramble` proves the password of `cached`.
 pub(crate) fn verify_fast(response: &[u8], scramble: &[u8], cached: &[u8; DIGEST_BYTES]) -> bool {
     let Ok(mut stage_1) = <[u8; DIGEST_BYTES]>::try_from(response) else {
         return false;
@@ -125,7 +125,7 @@ pub(crate) fn verify_fast(response: &[u8], scramble: &[u8], cached: &[u8; DIGEST
     are_equal(&sha256(&[&stage_1]), cached)
 }
 
-/// Masks or unmasks a password that travels under RSA.
+/// Masks or unmasks a password that is sent under RSA.
 pub(crate) fn mask(text: &mut [u8], scramble: &[u8]) {
     text.iter_mut()
         .zip(scramble.iter().cycle())
@@ -142,7 +142,7 @@ fn sha256(parts: &[&[u8]]) -> [u8; DIGEST_BYTES] {
 mod tests {
     use super::*;
 
-    /// What MySQL 8 stored for `foobar`.
+    /// The stored text of MySQL 8 for `foobar`.
     const MYSQL_STORED: &[u8] = b"$A$005$\x03\x1Ai%\x1C4)\\K5\x16|\x7F\x1EZ{c\x09\x13\
         IP9tbM4PKZBFy5HV3hhhoRHZsnJs3hxnBuuQlsDdiIe7";
 

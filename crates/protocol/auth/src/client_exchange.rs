@@ -12,22 +12,22 @@ use crate::nonce::SCRAMBLE_BYTES;
 use crate::random::Random;
 use crate::rsa_key;
 
-/// The server sent what the method does not foresee, or something that would reveal the password.
+/// The server sent something that the method does not expect, or that would reveal the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum UnexpectedData {
     /// No such step.
     #[error("the server sent what the authentication method does not foresee")]
     Step,
-    /// The password would travel under a key that nobody vouched for.
+    /// The password would be encrypted with an unverified key.
     #[error("the server wants a password without TLS and its key is not to be asked for")]
     KeyNotAllowed,
-    /// The server's key is none, or too small for the password.
+    /// The server's key is no valid key, or too small for the password.
     #[error("the server's public key cannot be used")]
     BadKey,
 }
 
-/// Whether a server's RSA key may be asked for over a connection without TLS, where somebody in
-/// between could put in a key of his own.
+/// Whether a server's RSA key may be requested over a connection without TLS, where an attacker in
+/// the middle could replace it by another key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPolicy {
     /// Ask for it.
@@ -91,7 +91,7 @@ impl ClientExchange {
         }
     }
 
-    /// The first response, which goes into the login or answers an auth switch.
+    /// The first response, which is part of the login or answers an auth switch.
     pub fn first_response(&self) -> Vec<u8> {
         match self.method {
             Method::NativePassword => native_password::respond(&self.password, &self.nonce),
@@ -100,7 +100,7 @@ impl ClientExchange {
         }
     }
 
-    /// Takes what the server sent as more data.
+    /// Handles data that the server sent.
     pub fn more_data(
         &mut self,
         data: &[u8],
@@ -154,8 +154,8 @@ mod tests {
     use crate::rsa_key::tests::test_key;
     use crate::{Nonce, ServerExchange, ServerStep, StoredSecret};
 
-    /// Plays both sides; answers whether access was granted, what to cache, and the packets of
-    /// the server.
+    /// Plays both sides. Returns whether access was granted, what to cache, and the packets of the
+    /// server.
     fn play(
         secret: &StoredSecret,
         password: &[u8],

@@ -1,8 +1,8 @@
 //! MariaDB's `ed25519`.
 //!
-//! The client signs a challenge of 32 bytes. The signature is Ed25519 but for one step: the
-//! secret key is expanded from the password itself, SHA512(password), where the standard expands
-//! a seed of 32 bytes. The stored public key verifies it in the standard way.
+//! The client signs a challenge of 32 bytes. The signature is Ed25519 except for one step: the
+//! secret key is expanded from the password itself, SHA512(password), where the standard expands a
+//! seed of 32 bytes. The stored public key verifies it in the standard way.
 
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::{Signature, VerifyingKey};
@@ -18,7 +18,7 @@ pub(crate) fn public_key(password: &[u8]) -> [u8; PUBLIC_KEY_BYTES] {
     VerifyingKey::from(&expand(password)).to_bytes()
 }
 
-/// What a client answers to `nonce`.
+/// A client's answer to `nonce`.
 pub(crate) fn respond(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let secret = expand(password);
     let public = VerifyingKey::from(&secret);
@@ -27,7 +27,7 @@ pub(crate) fn respond(password: &[u8], nonce: &[u8]) -> Vec<u8> {
         .to_vec()
 }
 
-/// Whether `response` is `nonce` signed with the password behind `public_key`.
+/// Whether `response` is `nonce` signed with the password of `public_key`.
 pub(crate) fn verify(response: &[u8], nonce: &Nonce, public_key: &[u8; PUBLIC_KEY_BYTES]) -> bool {
     let Ok(signature) = Signature::from_slice(response) else {
         return false;

@@ -6,17 +6,17 @@
 //! | `caching_sha2_password` | MySQL 8 | `$A$005$`, salt, SHA-256-crypt of the password |
 //! | `ed25519` | MariaDB | a public key in base64 |
 //!
-//! A [`ServerExchange`] is fed what the client sends and answers with [`ServerStep`]s: what to
-//! send, that it needs more, a piece of [`Work`] that takes long, or the verdict. It does no I/O
-//! and reads no clock; random bytes come from the caller. [`ClientExchange`] is its counterpart.
+//! A [`ServerExchange`] is fed what the client sends and returns [`ServerStep`]s: what to send,
+//! that it needs more, a piece of [`Work`] that takes long, or the verdict. It does no I/O and
+//! reads no clock; random bytes come from the caller. [`ClientExchange`] is its counterpart.
 //!
 //! Rules:
 //!
-//! (R1) Secrets are compared in time that does not depend on where they differ.
-//! (R2) An account that does not exist is played through like one that does, with
-//!      [`StoredSecret::impossible`], so that the exchange does not tell which names exist.
-//! (R3) A password in clear is taken over TLS and unix sockets only; elsewhere it comes encrypted
-//!      by the server's RSA key.
+//! (R1) Secrets are compared in a time that does not depend on where they differ.
+//! (R2) For an account that does not exist, the exchange runs as for one that does, with
+//!      [`StoredSecret::impossible`]. So it does not reveal which names exist.
+//! (R3) A password in clear is accepted only over TLS and unix sockets; elsewhere it comes
+//!      encrypted by the server's RSA key.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! [`Method`]: the authentication methods, and what their plugins are called.
+//! [`Method`]: the authentication methods and their plugin names.
 
 /// An authentication method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -11,7 +11,7 @@ pub enum Method {
     Ed25519,
 }
 
-/// What the exchange goes over.
+/// The transport of the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// Others can listen.
@@ -42,14 +42,14 @@ impl Method {
         }
     }
 
-    /// The method of a name in `CREATE USER .. IDENTIFIED VIA`.
+    /// The method for a name in `CREATE USER .. IDENTIFIED VIA`.
     pub fn from_account_plugin(name: &str) -> Option<Method> {
         Method::ALL
             .into_iter()
             .find(|method| method.account_plugin() == name)
     }
 
-    /// The method of a name that was sent by a client or server.
+    /// The method for a name that a client or server sent.
     pub fn from_client_plugin(name: &[u8]) -> Option<Method> {
         Method::ALL
             .into_iter()

@@ -1,8 +1,8 @@
 //! `mysql_native_password`.
 //!
-//! The client proves that it knows SHA1(password) by sending it XORed with
-//! SHA1(scramble, SHA1(SHA1(password))); the server stores SHA1(SHA1(password)), takes the XOR
-//! away and hashes what is left.
+//! The client proves that it knows SHA1(password): it sends that XORed with SHA1(scramble,
+//! SHA1(SHA1(password))). The server stores SHA1(SHA1(password)), so it can undo the XOR and hash
+//! the result.
 
 use sha1::{Digest, Sha1};
 
@@ -11,12 +11,12 @@ use crate::are_equal;
 /// Bytes of SHA-1.
 pub(crate) const DIGEST_BYTES: usize = 20;
 
-/// What is stored of a password.
+/// The stored form of a password.
 pub(crate) fn stored(password: &[u8]) -> [u8; DIGEST_BYTES] {
     sha1(&[&sha1(&[password])])
 }
 
-/// What a client answers to `scramble`; nothing if it has no password.
+/// A client's answer to `scramble`; empty if it has no password.
 pub(crate) fn respond(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn respond(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     xor(stage_1, mask).to_vec()
 }
 
-/// Whether `response` to `scramble` proves the password behind `stored`.
+/// Whether `response` to `scramble` proves the password of `stored`.
 pub(crate) fn verify(response: &[u8], scramble: &[u8], stored: &[u8; DIGEST_BYTES]) -> bool {
     let Ok(response) = <[u8; DIGEST_BYTES]>::try_from(response) else {
         return false;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rsa::rand_core::{CryptoRng, Error, RngCore};
 
-/// A source of random bytes that nobody can guess. The function has to fill its whole argument.
+/// A source of unpredictable random bytes. The function must fill its whole argument.
 pub struct Random<'a>(pub &'a mut dyn FnMut(&mut [u8]));
 
 impl fmt::Debug for Random<'_> {

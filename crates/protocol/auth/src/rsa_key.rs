@@ -12,16 +12,16 @@ use thiserror::Error;
 
 use crate::random::Random;
 
-/// Bits of a key that is made here; MySQL's choice too.
+/// Bits of a generated key; the same as MySQL's.
 const KEY_BITS: usize = 2048;
 
-/// What is wrong with a key or with what it shall encrypt.
+/// What is wrong with a key or with the text to encrypt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RsaKeyError {
     /// The PEM text holds no RSA key of the wanted kind.
     #[error("the text holds no RSA key in PEM")]
     NotAKey,
-    /// The key could not be made.
+    /// The key could not be generated.
     #[error("an RSA key could not be made")]
     NotMade,
     /// The text is too long for the key.
@@ -29,7 +29,7 @@ pub enum RsaKeyError {
     TooLong,
 }
 
-/// A key pair, and its public half as the text that clients are sent.
+/// A key pair, and its public half as the text that is sent to clients.
 pub struct RsaKey {
     private: RsaPrivateKey,
     public_pem: String,
@@ -45,13 +45,13 @@ impl fmt::Debug for RsaKey {
 }
 
 impl RsaKey {
-    /// A new key. Takes up to a second or so.
+    /// Generates a key. Takes up to about a second.
     pub fn generate(random: &mut Random<'_>) -> Result<RsaKey, RsaKeyError> {
         let private = RsaPrivateKey::new(random, KEY_BITS).map_err(|_| RsaKeyError::NotMade)?;
         RsaKey::from_private(private)
     }
 
-    /// The key of a file that [`RsaKey::private_pem`] filled.
+    /// The key from a text of [`RsaKey::private_pem`].
     pub fn from_private_pem(pem: &str) -> Result<RsaKey, RsaKeyError> {
         let private = RsaPrivateKey::from_pkcs8_pem(pem).map_err(|_| RsaKeyError::NotAKey)?;
         RsaKey::from_private(private)
@@ -68,7 +68,7 @@ impl RsaKey {
         })
     }
 
-    /// The private half as text (PKCS #8), to be kept where only the server can read it.
+    /// The private half as text (PKCS #8). Keep it where only the server can read it.
     pub fn private_pem(&self) -> Result<String, RsaKeyError> {
         let pem = self
             .private
@@ -82,8 +82,8 @@ impl RsaKey {
         &self.public_pem
     }
 
-    /// What was encrypted for this key, or `None`. Takes a millisecond or two; random bytes blind
-    /// the time that it takes.
+    /// Decrypts what was encrypted for this key, or returns `None`. Takes a millisecond or two;
+    /// random bytes hide the time that it takes.
     pub(crate) fn decrypt(&self, encrypted: &[u8], random: &mut Random<'_>) -> Option<Vec<u8>> {
         self.private
             .decrypt_blinded(random, Oaep::new::<Sha1>(), encrypted)

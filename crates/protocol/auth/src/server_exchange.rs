@@ -28,19 +28,19 @@ use crate::stored_secret::{Kind, StoredSecret};
 /// What to do next.
 #[derive(Debug)]
 pub enum ServerStep {
-    /// Send these bytes in a packet of more authentication data, then give the client's next
-    /// packet to [`ServerExchange::receive`].
+    /// Send these bytes in a packet of more authentication data, then pass the client's next packet
+    /// to [`ServerExchange::receive`].
     SendMoreData(Vec<u8>),
-    /// Run this, perhaps on another thread, and give its result to [`ServerExchange::worked`].
+    /// Run this, perhaps on another thread, and pass its result to [`ServerExchange::worked`].
     Work(Work),
-    /// The client is who it says.
+    /// The client has proved its identity.
     Granted {
-        /// To be sent as more data before the OK packet, if not empty.
+        /// Send this as more data before the OK packet, if not empty.
         farewell: &'static [u8],
-        /// To be kept for this account, and given to [`ServerExchange::new`] next time.
+        /// Keep this for the account, and pass it to [`ServerExchange::new`] next time.
         to_cache: Option<[u8; 32]>,
     },
-    /// The client is not who it says.
+    /// The client has not proved its identity.
     Denied,
 }
 
@@ -50,7 +50,7 @@ pub struct ServerExchange {
     secret: StoredSecret,
     nonce: Nonce,
     transport: Transport,
-    /// What the caller's cache holds of the password.
+    /// The password's entry in the caller's cache.
     cached: Option<[u8; 32]>,
     /// For passwords that come encrypted.
     rsa_key: Option<Arc<RsaKey>>,
@@ -68,8 +68,8 @@ enum State {
 }
 
 impl ServerExchange {
-    /// An exchange for an account's `secret`. `cached` is what an earlier exchange gave to be
-    /// cached; only `caching_sha2_password` makes use of it and of `rsa_key`.
+    /// An exchange for an account's `secret`. `cached` is what an earlier exchange returned for the
+    /// cache; only `caching_sha2_password` uses it and `rsa_key`.
     pub fn new(
         secret: StoredSecret,
         nonce: Nonce,
@@ -95,7 +95,7 @@ impl ServerExchange {
         self.secret.method()
     }
 
-    /// What an auth switch packet carries behind the plugin's name.
+    /// The data of an auth switch packet, after the plugin's name.
     pub fn challenge(&self) -> Vec<u8> {
         match self.method() {
             Method::Ed25519 => self.nonce.bytes().to_vec(),
@@ -112,7 +112,7 @@ impl ServerExchange {
         self.has_used_password
     }
 
-    /// Takes a packet of the client: its first response, which may have come with its login, or
+    /// Handles a packet of the client: its first response, which may have come with its login, or
     /// an answer to more data.
     pub fn receive(&mut self, data: &[u8]) -> ServerStep {
         match self.state {
@@ -158,7 +158,7 @@ impl ServerExchange {
         }
     }
 
-    /// A password in clear or encrypted, or the wish for the key to do that with.
+    /// A password in clear or encrypted, or a request for the key to encrypt it with.
     fn password(&mut self, data: &[u8]) -> ServerStep {
         let Kind::Sha2(stored) = self.secret.kind() else {
             return self.deny();
@@ -208,10 +208,10 @@ enum Password {
     Encrypted(Vec<u8>, Arc<RsaKey>, Nonce),
 }
 
-/// What a [`Work`] found.
+/// The result of a [`Work`].
 #[derive(Debug, Clone, Copy)]
 pub struct Worked {
-    /// What to cache, if the password is the right one.
+    /// What to cache, if the password is right.
     to_cache: Option<[u8; 32]>,
 }
 

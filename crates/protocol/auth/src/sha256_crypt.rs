@@ -1,10 +1,10 @@
 //! SHA-256-crypt: the slow hash that `caching_sha2_password` stores.
 //!
-//! The algorithm is Ulrich Drepper's "Unix crypt using SHA-256 and SHA-512". MySQL differs in the
-//! salt alone, which has 20 bytes where crypt has at most 16.
+//! The algorithm is Ulrich Drepper's "Unix crypt using SHA-256 and SHA-512". MySQL differs only in
+//! the salt, which has 20 bytes where crypt has at most 16.
 //!
-//! Its cost grows with the square of the password's length, so [`PASSWORD_BYTES_MAX`] is checked
-//! by the callers.
+//! Its cost grows with the square of the password's length, so the callers check
+//! [`PASSWORD_BYTES_MAX`].
 
 use sha2::{Digest, Sha256};
 
@@ -91,7 +91,7 @@ fn to_text(digest: &[u8; DIGEST_BYTES]) -> [u8; TEXT_BYTES] {
     };
     for group in 0..10 {
         // (0, 10, 20), (21, 1, 11), (12, 22, 2), (3, 13, 23), ...: each group is the one before
-        // moved on by 21, modulo 30.
+        // plus 21, modulo 30.
         let first = group * 21;
         put(
             byte(first) << 16 | byte(first + 10) << 8 | byte(first + 20),

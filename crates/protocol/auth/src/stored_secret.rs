@@ -1,4 +1,4 @@
-//! [`StoredSecret`]: what an account keeps in place of its password.
+//! [`StoredSecret`]: what an account stores in place of its password.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::nonce::to_text_byte;
 use crate::random::Random;
 use crate::sha256_crypt;
 
-/// Why a text or a password makes no secret.
+/// Why a text or a password is no valid secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BadSecret {
     /// The text is not what the method stores (error 1372 or 1827).
@@ -24,7 +24,7 @@ pub enum BadSecret {
     TooLong,
 }
 
-/// What an account keeps in place of its password. Its text is what `SHOW CREATE USER` shows.
+/// What an account stores in place of its password. Its text is what `SHOW CREATE USER` shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredSecret {
     method: Method,
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 impl fmt::Debug for StoredSecret {
-    /// Shows the method alone.
+    /// Shows only the method.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredSecret")
             .field("method", &self.method)
@@ -73,7 +73,7 @@ impl StoredSecret {
         Ok(StoredSecret { method, kind })
     }
 
-    /// The secret that a text stands for; an empty one is an account without password.
+    /// Parses the text of a secret; an empty one is an account without password.
     pub fn parse(method: Method, text: &[u8]) -> Result<StoredSecret, BadSecret> {
         let kind = match method {
             _ if text.is_empty() => Some(Kind::Empty),
@@ -87,8 +87,8 @@ impl StoredSecret {
             .ok_or(BadSecret::Format(method))
     }
 
-    /// A secret that no password fits, for accounts that do not exist. `random` makes it differ
-    /// from one to the next.
+    /// A secret that no password matches, for accounts that do not exist. `random` makes each one
+    /// different.
     pub fn impossible(method: Method, random: &mut Random<'_>) -> StoredSecret {
         let kind = match method {
             Method::NativePassword => Kind::Native(random.bytes()),

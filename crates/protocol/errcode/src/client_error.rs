@@ -42,7 +42,7 @@ impl ClientError {
         ClientError::custom(code, code.sqlstate(), message)
     }
 
-    /// An error of which every part is chosen by the caller.
+    /// An error whose parts are all chosen by the caller.
     pub fn custom(code: ErrorCode, sqlstate: Sqlstate, message: impl Into<String>) -> ClientError {
         let mut message = message.into();
         message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
@@ -65,13 +65,13 @@ impl ClientError {
         ClientError::with_format_of(ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME, &[value, key])
     }
 
-    /// What is valid SQL but not built: `what` names it as COMPAT.md does.
+    /// Valid SQL that is not built: `what` names it as COMPAT.md does.
     pub fn not_supported(what: &dyn Display) -> ClientError {
         ClientError::new(ER_NOT_SUPPORTED_YET, &[what])
     }
 
-    /// What stands in itself deeper than the stack lets it be run: `used` of `all`, of what `what`
-    /// says. The words of 1436 would tell of a setting that there is not.
+    /// Nesting deeper than the stack allows: `used` of `all` bytes, by what `what` names. The text
+    /// of 1436 would name a setting that does not exist.
     pub fn too_deep(used: usize, all: usize, what: &str) -> ClientError {
         let text = format!("Thread stack overrun: {used} of {all} {what}");
         ClientError::with_message(ER_STACK_OVERRUN_NEED_MORE, text)
@@ -83,7 +83,7 @@ impl ClientError {
         ClientError::new(ER_ACCESS_DENIED_ERROR, &[&user, &host, &answer])
     }
 
-    /// A login that failed where no password was asked for.
+    /// A login that failed and did not need a password.
     pub fn access_denied_no_password(user: &str, host: &str) -> ClientError {
         ClientError::new(ER_ACCESS_DENIED_NO_PASSWORD_ERROR, &[&user, &host])
     }
@@ -104,7 +104,7 @@ impl ClientError {
 }
 
 impl Display for ClientError {
-    /// As the command-line client prints it.
+    /// In the form that the command-line client prints.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

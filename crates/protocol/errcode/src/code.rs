@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::table::TABLE;
 
-/// Five characters that standard SQL classes an error with, for example `23000`.
+/// Five characters by which standard SQL classifies an error, for example `23000`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sqlstate(pub [u8; 5]);
 
@@ -38,10 +38,10 @@ impl fmt::Display for Sqlstate {
     }
 }
 
-/// An error number as it travels in an ERR packet.
+/// An error number as sent in an ERR packet.
 ///
-/// The numbers with a constant are the ones that Plateau sends by itself. Any other is legal too:
-/// `SIGNAL` lets users choose their own, and remote servers send theirs.
+/// The numbers with a constant are the ones that Plateau itself sends. Any other is legal, too:
+/// users choose their own with `SIGNAL`, and remote servers send theirs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ErrorCode(pub u16);
 

@@ -1,8 +1,8 @@
 //! Fills arguments into a message format of the table.
 //!
 //! The formats are MariaDB's own dialect of `printf`, so that they can be compared with its files.
-//! Understood are, all with an optional `-`, width and `.precision` (the most bytes taken, `*`
-//! meaning all):
+//! These places are supported, all with an optional `-`, width and `.precision` (the most bytes
+//! taken; `*` means all):
 //!
 //! | place | prints |
 //! |---|---|
@@ -15,10 +15,10 @@
 
 use std::fmt::{Display, Write as _};
 
-/// The message that `format` and `arguments` make.
+/// Fills `arguments` into `format`.
 ///
-/// A format with more places than there are arguments gets `(null)`; that is a bug of the caller,
-/// and an error message is not worth a crash.
+/// A format with more places than arguments gets `(null)`. That is a bug of the caller, but not
+/// worth a crash.
 pub(crate) fn fill(format: &str, arguments: &[&dyn Display]) -> String {
     let mut message = String::with_capacity(format.len() + 32);
     let mut arguments = arguments.iter();
@@ -44,7 +44,7 @@ pub(crate) fn fill(format: &str, arguments: &[&dyn Display]) -> String {
     message
 }
 
-/// How many arguments `format` has places for.
+/// Number of arguments that `format` has places for.
 pub(crate) fn places(format: &str) -> usize {
     let mut count = 0;
     let mut rest = format;
@@ -75,8 +75,8 @@ struct Place {
 }
 
 impl Place {
-    /// The place that `text`, which starts with `%`, begins with, and what follows it. `None` is
-    /// a percent sign that begins no place.
+    /// Parses the place at the start of `text`, which starts with `%`, and returns the rest. `None`
+    /// means a percent sign that begins no place.
     fn parse(text: &str) -> (Option<Place>, &str) {
         let body = text.strip_prefix('%').unwrap_or(text);
         let quoted = body.starts_with('`');

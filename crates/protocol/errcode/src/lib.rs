@@ -1,4 +1,4 @@
-//! What a client is told when something fails: number, SQLSTATE and text, from one table.
+//! What a client gets when something fails: number, SQLSTATE and text, from one table.
 //!
 //! [`ErrorCode`] is the number; every number that Plateau can send has a constant of the name that
 //! MariaDB gives it (`ER_DUP_ENTRY`), a SQLSTATE and a message format, all in `table.rs`.

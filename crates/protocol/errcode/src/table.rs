@@ -4,7 +4,7 @@
 //! for them; `tests/reference.rs` compares each line with an installed server. The format's places
 //! are explained in `format.rs`. Sorted by number: `code.rs` searches it.
 //!
-//! A macro, because one line has to become both a constant and a line of the table, and two lists
+//! It is a macro because one line must become both a constant and a line of the table; two lists
 //! would drift apart.
 
 use crate::code::{Entry, ErrorCode, Sqlstate};

@@ -45,8 +45,8 @@ fn page() -> String {
     page
 }
 
-/// Where Debian's server package puts the source of its messages. Without that package there is
-/// nothing to compare with, and the table stands as it was compared last.
+/// The source of messages in Debian's server package. Without that package there is nothing to
+/// compare with, and the table stays as last compared.
 const REFERENCE: &str = "/usr/share/mysql/errmsg-utf8.txt";
 
 #[test]
@@ -64,8 +64,9 @@ fn table_says_what_the_reference_says() {
     }
 }
 
-/// Number to (symbol, SQLSTATE, English format). A line that starts with a name begins an error,
-/// numbered on from the one before or from a `start-error-number` or `skip-to-error-number`.
+/// Number to (symbol, SQLSTATE, English format). A line that starts with a name begins an error.
+/// Its number follows the one before, or comes from a `start-error-number` or
+/// `skip-to-error-number`.
 fn parse(text: &str) -> BTreeMap<u16, (String, String, String)> {
     let mut errors = BTreeMap::new();
     let mut next = 0;

@@ -22,7 +22,7 @@ const C: &[u8] = &[b'c'; 119];
 
 #[allow(clippy::print_stdout, reason = "a bench tells its figures")]
 fn main() {
-    // Run as a test, it need only build.
+    // When run as a test, it only needs to build.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }

@@ -1,6 +1,6 @@
 //! [`Capabilities`]: what a client and a server can do, one bit each.
 //!
-//! The lower 32 bits are MySQL's. The upper 32 are MariaDB's own; they travel only between two
+//! The lower 32 bits are MySQL's. The upper 32 are MariaDB's own; they are sent only between two
 //! sides that both leave bit 0 (`MYSQL`) clear.
 
 use std::ops::{BitAnd, BitOr, Not};
@@ -10,7 +10,7 @@ use std::ops::{BitAnd, BitOr, Not};
 pub struct Capabilities(pub u64);
 
 impl Capabilities {
-    /// Set by MySQL; clear where MariaDB's upper 32 bits are meant. Historically: new passwords.
+    /// Set by MySQL; clear if MariaDB's upper 32 bits are used. Historically: new passwords.
     pub const MYSQL: Capabilities = Capabilities(1);
     /// Affected rows of an UPDATE are the matched rows, not the changed ones.
     pub const FOUND_ROWS: Capabilities = Capabilities(1 << 1);
@@ -28,7 +28,7 @@ impl Capabilities {
     pub const LOCAL_FILES: Capabilities = Capabilities(1 << 7);
     /// Blanks are allowed between a function's name and its parenthesis.
     pub const IGNORE_SPACE: Capabilities = Capabilities(1 << 8);
-    /// The protocol of MySQL 4.1, the only one that is spoken here.
+    /// The protocol of MySQL 4.1, the only one that is supported here.
     pub const PROTOCOL_41: Capabilities = Capabilities(1 << 9);
     /// The client is interactive: `interactive_timeout` instead of `wait_timeout`.
     pub const INTERACTIVE: Capabilities = Capabilities(1 << 10);
@@ -56,7 +56,7 @@ impl Capabilities {
     pub const PLUGIN_AUTH_LENENC: Capabilities = Capabilities(1 << 21);
     /// The client can change an expired password.
     pub const EXPIRED_PASSWORDS: Capabilities = Capabilities(1 << 22);
-    /// Changes of the session's state are told in OK packets.
+    /// OK packets report changes of the session's state.
     pub const SESSION_TRACK: Capabilities = Capabilities(1 << 23);
     /// OK packets in place of EOF packets.
     pub const DEPRECATE_EOF: Capabilities = Capabilities(1 << 24);
@@ -79,8 +79,7 @@ impl Capabilities {
     /// MariaDB: column definitions of a prepared statement may be left out when unchanged.
     pub const MARIADB_CACHE_METADATA: Capabilities = Capabilities(1 << 36);
 
-    /// What Plateau's server side understands whatever its settings are. TLS, compression and
-    /// local files are added by those settings.
+    /// What Plateau's server side always supports. Settings add TLS, compression and local files.
     pub const SERVER: Capabilities = Capabilities(
         Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0

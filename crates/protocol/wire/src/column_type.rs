@@ -1,6 +1,6 @@
 //! [`ColumnType`]: the one-byte type of a column or parameter.
 
-/// A type as it travels. Which SQL type it stands for depends on length, charset and flags too.
+/// A type as it is sent. The SQL type also depends on length, charset and flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ColumnType {

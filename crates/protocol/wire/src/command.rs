@@ -1,4 +1,4 @@
-//! [`Command`]: what a client asks for once it is logged in. The first byte says which.
+//! [`Command`]: the requests of a client after its login. The first byte names the request.
 
 pub(crate) mod bulk_execute;
 pub(crate) mod execute;
@@ -18,7 +18,7 @@ use crate::packet_writer::PacketWriter;
 pub struct CommandByte;
 
 impl CommandByte {
-    /// The client goes.
+    /// The client disconnects.
     pub const QUIT: u8 = 1;
     /// Change the database.
     pub const INIT_DB: u8 = 2;
@@ -36,11 +36,11 @@ impl CommandByte {
     pub const PROCESS_INFO: u8 = 10;
     /// KILL, in old clients.
     pub const PROCESS_KILL: u8 = 12;
-    /// Dump what the server knows to its log.
+    /// Dump the server's state to its log.
     pub const DEBUG: u8 = 13;
     /// Are you there?
     pub const PING: u8 = 14;
-    /// Log in anew.
+    /// Log in again.
     pub const CHANGE_USER: u8 = 17;
     /// Prepare a statement.
     pub const STMT_PREPARE: u8 = 22;
@@ -48,15 +48,15 @@ impl CommandByte {
     pub const STMT_EXECUTE: u8 = 23;
     /// A piece of a parameter.
     pub const STMT_SEND_LONG_DATA: u8 = 24;
-    /// Forget a prepared statement.
+    /// Close a prepared statement.
     pub const STMT_CLOSE: u8 = 25;
-    /// Close a statement's cursor and forget its long data.
+    /// Close a statement's cursor and drop its long data.
     pub const STMT_RESET: u8 = 26;
     /// Allow several statements in one query, or not.
     pub const SET_OPTION: u8 = 27;
     /// Rows from a cursor.
     pub const STMT_FETCH: u8 = 28;
-    /// Make the session as new.
+    /// Reset the session to its initial state.
     pub const RESET_CONNECTION: u8 = 31;
     /// MariaDB: run a prepared statement for many rows of parameters.
     pub const STMT_BULK_EXECUTE: u8 = 0xFA;
@@ -65,7 +65,7 @@ impl CommandByte {
 /// A command, lent from its packet. Text is in the client's character set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// The client goes; it gets no answer.
+    /// The client disconnects; it gets no answer.
     Quit,
     /// Change the database.
     InitDb(&'a [u8]),
@@ -86,11 +86,11 @@ pub enum Command<'a> {
         /// The connection's number.
         connection_id: u32,
     },
-    /// Dump what the server knows to its log.
+    /// Dump the server's state to its log.
     Debug,
     /// Are you there?
     Ping,
-    /// Log in anew.
+    /// Log in again.
     ChangeUser(ChangeUser<'a>),
     /// Prepare the statement.
     Prepare(&'a [u8]),
@@ -105,12 +105,12 @@ pub enum Command<'a> {
         /// The piece.
         data: &'a [u8],
     },
-    /// Forget a prepared statement; gets no answer, not even an error.
+    /// Close a prepared statement; gets no answer, not even an error.
     CloseStatement {
         /// Which statement.
         statement_id: u32,
     },
-    /// Close a statement's cursor and forget its long data.
+    /// Close a statement's cursor and drop its long data.
     ResetStatement {
         /// Which statement.
         statement_id: u32,
@@ -124,11 +124,11 @@ pub enum Command<'a> {
         /// How many rows.
         row_count: u32,
     },
-    /// Make the session as new, without a login.
+    /// Reset the session to its initial state, without a login.
     ResetConnection,
     /// Run a prepared statement for many rows of parameters.
     BulkExecute(BulkExecute<'a>),
-    /// A command that does not exist or that nobody needs (error 1047).
+    /// A command that does not exist or is not supported (error 1047).
     Unknown(u8),
 }
 

@@ -1,7 +1,7 @@
 //! Compressed packets: [`Compressor`] and [`Decompressor`].
 //!
-//! Once both sides agreed on compression, the stream of frames is cut into pieces, without regard
-//! to where frames begin and end, and each piece travels as:
+//! Once both sides have agreed on compression, the stream of frames is cut into pieces, regardless
+//! of where frames begin and end. Each piece is sent as:
 //!
 //! | bytes | content |
 //! |---|---|
@@ -10,11 +10,11 @@
 //! | 3 | bytes when decompressed, or 0 if the piece travels as it is |
 //! | n | the piece |
 //!
-//! Pieces are independent of each other, so one compressor serves all connections of a worker:
-//! its tables (some 300 KiB) are not paid for by idle connections.
+//! Pieces are independent of each other, so one compressor serves all connections of a worker: idle
+//! connections do not pay for its tables (some 300 KiB).
 //!
-//! A piece claims what it will decompress to. It may not become more than that, and memory is
-//! taken as it does become more, not because of the claim.
+//! A piece claims its decompressed size. It may not become larger than that. Memory is allocated as
+//! it grows, not by the claim.
 
 use std::io;
 
@@ -30,23 +30,23 @@ pub const COMPRESSED_HEADER_BYTES: usize = 7;
 /// Pieces below this size are sent as they are, as MySQL and MariaDB do.
 const COMPRESS_BYTES_MIN: usize = 50;
 
-/// Largest piece. The format allows 16 MiB; a small one bounds what both sides hold at once, and
+/// Largest piece. The format allows 16 MiB. A small one bounds what both sides hold at once, and
 /// takes less than a millisecond to compress. zlib looks back no farther than half of it.
 const PIECE_BYTES_MAX: usize = 64 << 10;
 
 /// Step in which the buffer grows while a piece is decompressed.
 const GROW_BYTES: usize = 64 << 10;
 
-/// zlib's level. Replies are compressed once and read once: speed counts more than the last
+/// zlib's level. Replies are compressed once and read once, so speed counts more than the last
 /// percent.
 const ZLIB_LEVEL: u32 = 3;
 
-/// Highest level of zstd, whatever a client asks for: the server's time is not the client's to
-/// spend. About as slow as [`ZLIB_LEVEL`]; level 22 takes twenty times as long.
+/// Highest level of zstd, whatever a client asks for, because it costs the server's time. About as
+/// slow as [`ZLIB_LEVEL`]; level 22 takes twenty times as long.
 const ZSTD_LEVEL_MAX: u8 = 6;
 
 /// How far back zstd may look in a piece, as a power of two: the size of the largest piece. A frame
-/// may ask for more, and the decoder would keep as much memory for it.
+/// may ask for more, and the decoder would allocate as much memory for it.
 const ZSTD_WINDOW_LOG_MAX: u32 = 24;
 
 /// How pieces are compressed.
@@ -56,7 +56,7 @@ pub enum CompressionMethod {
     Zlib,
     /// zstd, agreed by ZSTD_COMPRESSION.
     Zstd {
-        /// 1 to 6; others are brought into that range.
+        /// 1 to 6; other levels are clamped to that range.
         level: u8,
     },
 }
@@ -67,9 +67,9 @@ pub enum CompressionError {
     /// The sequence id is not the expected one.
     #[error("compressed packet with sequence id {found} where {expected} was due")]
     OutOfOrder {
-        /// The id that was due.
+        /// The expected id.
         expected: u8,
-        /// The id that came.
+        /// The received id.
         found: u8,
     },
     /// zlib found no valid stream.
@@ -78,7 +78,7 @@ pub enum CompressionError {
     /// zstd found no valid frame.
     #[error("zstd frame is broken")]
     Zstd(#[source] io::Error),
-    /// The piece is more or less than it claims.
+    /// The piece is longer or shorter than it claims.
     #[error("decompressed piece does not have the claimed {claimed_bytes} bytes")]
     WrongLength {
         /// The length in the header.
@@ -86,12 +86,12 @@ pub enum CompressionError {
     },
 }
 
-/// The sending end; holds tables only, nothing of a connection.
+/// The sending end; holds only tables, nothing of a connection.
 pub struct Compressor {
     zlib: Compress,
-    /// Made when the first client asks for zstd.
+    /// Created when the first client asks for zstd.
     zstd: Option<zstd::bulk::Compressor<'static>>,
-    /// Where zstd puts a piece.
+    /// Where zstd writes a piece.
     scratch: Vec<u8>,
 }
 
@@ -138,8 +138,8 @@ impl Compressor {
         Ok(())
     }
 
-    /// As [`Compressor::compress`], but of the stream's first piece alone; answers how many of its
-    /// bytes that is. For those who let others go on between pieces.
+    /// As [`Compressor::compress`], but only for the stream's first piece. Returns how many of its
+    /// bytes that is. For callers that give way between pieces.
     ///
     /// # Errors
     /// Only if zlib or zstd cannot get memory.
@@ -207,7 +207,7 @@ impl Compressor {
     }
 }
 
-/// What [`Decompressor::next`] found.
+/// The result of [`Decompressor::next`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecompressStep {
     /// At least `missing` more bytes have to be received.
@@ -215,17 +215,17 @@ pub enum DecompressStep {
         /// How many.
         missing: usize,
     },
-    /// A piece was appended to the plain stream; `used` bytes of the input are done with.
+    /// A piece was appended to the plain stream; `used` bytes of the input were consumed.
     Piece {
         /// How many bytes to drop from the front of the input.
         used: usize,
     },
 }
 
-/// The receiving end; holds tables only, nothing of a connection.
+/// The receiving end; holds only tables, nothing of a connection.
 pub struct Decompressor {
     zlib: Decompress,
-    /// Made when the first client asks for zstd.
+    /// Created when the first client asks for zstd.
     zstd: Option<Decoder<'static>>,
 }
 
@@ -251,7 +251,7 @@ impl Decompressor {
     }
 
     /// Looks for a compressed packet at the start of `input` and appends its piece of the plain
-    /// stream to `plain`. `sequence` is the id that is due, and moves on.
+    /// stream to `plain`. `sequence` is the expected id, and is advanced.
     pub fn next(
         &mut self,
         method: CompressionMethod,
@@ -361,7 +361,7 @@ fn zstd_decoder() -> io::Result<Decoder<'static>> {
     Ok(decoder)
 }
 
-/// Lets `fill` write up to `room` bytes behind `plain`; keeps as many as it says it wrote.
+/// Lets `fill` write up to `room` bytes after `plain`; keeps as many as it reports.
 fn grow<T>(
     plain: &mut Vec<u8>,
     room: usize,
@@ -375,7 +375,7 @@ fn grow<T>(
     (filled, taken, status)
 }
 
-/// [`grow`] without a count of what was taken.
+/// [`grow`] without a count of consumed bytes.
 fn grow_zstd<T>(
     plain: &mut Vec<u8>,
     room: usize,
@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn no_client_has_more_time_spent_on_it_than_the_highest_level_takes() {
-        // Words in no order: each level finds more in them than the one before.
+        // Words in no order: each level compresses them better than the one before.
         let words = (0_u64..40_000).map(|index| index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 50);
         let stream: Vec<u8> = words
             .flat_map(|word| format!("{word} ").into_bytes())

@@ -1,8 +1,8 @@
 //! [`Deframer`]: finds whole packets in received bytes.
 //!
 //! The caller keeps received bytes in one buffer and asks for the next packet. A packet of one
-//! frame is lent in place, without a copy; one of several frames (16 MiB and more) is joined, a
-//! frame at a time, as the frames become whole.
+//! frame is lent in place, without a copy. One of several frames (16 MiB and more) is joined, a
+//! frame at a time, as the frames become complete.
 //!
 //! Memory is bounded by what was received, never by what a header claims: an announced length
 //! beyond the limit is refused when its header arrives.
@@ -11,29 +11,29 @@ use thiserror::Error;
 
 use crate::packet_writer::{FRAME_BYTES_MAX, HEADER_BYTES};
 
-/// Why the stream cannot go on.
+/// Why the stream cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The packet is larger than the limit (error 1153). `unread_bytes` of its present frame,
-    /// header included, have not been taken from the input.
+    /// including the header, are still in the input.
     #[error("packet of more than {limit} bytes")]
     TooLarge {
         /// The limit that was set.
         limit: usize,
-        /// What is left of the frame that was too much.
+        /// The rest of the frame that exceeded the limit.
         unread_bytes: usize,
     },
     /// The sequence id is not the expected one (error 1156).
     #[error("frame with sequence id {found} where {expected} was due")]
     OutOfOrder {
-        /// The id that was due.
+        /// The expected id.
         expected: u8,
-        /// The id that came.
+        /// The received id.
         found: u8,
     },
 }
 
-/// What [`Deframer::next`] found.
+/// The result of [`Deframer::next`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framed<'a> {
     /// No whole packet yet. At least `missing` more bytes have to be received; the first `used`
@@ -41,34 +41,34 @@ pub enum Framed<'a> {
     Incomplete {
         /// How many bytes to drop from the front of the input.
         used: usize,
-        /// How many more are needed at least to get on.
+        /// The least number of bytes needed to continue.
         missing: usize,
     },
-    /// A packet; `used` bytes of the input have been taken by it and its frames.
+    /// A packet; it and its frames have taken `used` bytes of the input.
     Packet {
         /// The payload, joined over its frames.
         payload: &'a [u8],
-        /// How many bytes to drop from the front of the input, once the payload is done with.
+        /// Number of bytes to drop from the front of the input, after the payload was used.
         used: usize,
     },
 }
 
-/// What [`Deframer::locate`] found: [`Framed`] without a loan.
+/// The result of [`Deframer::locate`]: [`Framed`] without a borrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Located {
     /// As [`Framed::Incomplete`].
     Incomplete {
         /// How many bytes to drop from the front of the input.
         used: usize,
-        /// How many more are needed at least to get on.
+        /// The least number of bytes needed to continue.
         missing: usize,
     },
-    /// The payload lies in the input, from its header's end to `end`, which is also how many bytes
-    /// of the input have been taken.
+    /// The payload is in the input, from its header's end to `end`; `end` bytes of the input have
+    /// been taken.
     InPlace {
         /// First byte of the payload.
         start: usize,
-        /// First byte behind the payload.
+        /// First byte after the payload.
         end: usize,
     },
     /// The payload had several frames: [`Deframer::take_joined`] has it.
@@ -81,13 +81,13 @@ pub enum Located {
 /// The reading end of a packet stream.
 #[derive(Debug)]
 pub struct Deframer {
-    /// The sequence id that the next frame has to have.
+    /// The sequence id that the next frame must have.
     sequence: u8,
     /// Most payload bytes of a packet.
     payload_bytes_max: usize,
-    /// Frames of a large packet, as far as they have come.
+    /// The received frames of a large packet.
     joined: Vec<u8>,
-    /// Whether `joined` belongs to a packet that is not over, so that the next frame goes on it.
+    /// Whether `joined` belongs to an unfinished packet, which the next frame continues.
     is_joining: bool,
 }
 
@@ -107,17 +107,17 @@ impl Deframer {
         self.payload_bytes_max = payload_bytes_max;
     }
 
-    /// The sequence id that is due next, which is also the one that a reply starts with.
+    /// The next expected sequence id, which is also the one that a reply starts with.
     pub fn sequence(&self) -> u8 {
         self.sequence
     }
 
-    /// Sets the sequence id that is due next: 0 when a command is awaited.
+    /// Sets the next expected sequence id: 0 before a command.
     pub fn set_sequence(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
 
-    /// Bytes of the frames of a packet that is not over.
+    /// Bytes of the frames of an unfinished packet.
     pub fn joined_bytes(&self) -> usize {
         if self.is_joining {
             self.joined.len()
@@ -126,7 +126,7 @@ impl Deframer {
         }
     }
 
-    /// Frees the memory of the last joined packet. Call it when its payload is done with.
+    /// Frees the memory of the last joined packet. Call it after its payload was used.
     pub fn release(&mut self) {
         if !self.is_joining {
             self.joined = Vec::new();

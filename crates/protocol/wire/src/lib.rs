@@ -1,14 +1,14 @@
 //! MySQL packets as bytes, in both directions. No I/O, no clock, no session.
 //!
-//! Reading order: [`Capabilities`] and [`StatusFlags`] are the words that both sides agree on;
-//! [`Cursor`] takes values out of a packet and never reads past its end; [`PacketWriter`] appends
-//! whole packets to one buffer; [`Deframer`] finds packets in received bytes. Then one file a
-//! message, in the folders `login`, `command` and `reply`, each with `encode` for who sends it and
-//! `decode` for who receives it: a server uses one half, the gateway and the tests use the other.
+//! Reading order: [`Capabilities`] and [`StatusFlags`] are the words that both sides agree on.
+//! [`Cursor`] takes values out of a packet and never reads past its end. [`PacketWriter`] appends
+//! whole packets to one buffer. [`Deframer`] finds packets in received bytes. Then there is one
+//! file a message, in the folders `login`, `command` and `reply`, each with `encode` for the sender
+//! and `decode` for the receiver. A server uses one half, the gateway and the tests use the other.
 //!
-//! What comes from outside is never trusted: decoders take `&[u8]`, borrow from it, and answer
-//! [`Malformed`] where it ends early or contradicts itself. Nothing is allocated by a length that
-//! a packet merely claims.
+//! Outside data is never trusted: decoders take `&[u8]`, borrow from it, and return [`Malformed`]
+//! if it ends early or contradicts itself. Nothing is allocated by a length that a packet merely
+//! claims.
 //!
 //! Cost: encoding appends to a buffer that is reused; a row costs no allocation.
 

@@ -26,13 +26,13 @@ use crate::packet_writer::{Packet, PacketWriter};
 /// The first packet of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginPacket<'a> {
-    /// TLS shall start now; the login follows inside it.
+    /// TLS starts now; the login follows inside it.
     TlsRequest(Capabilities),
     /// The login.
     Login(Login<'a>),
 }
 
-/// Who a client is and what it can do.
+/// The client's identity and capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Login<'a> {
     /// What the client can do; the server may use what both can.
@@ -43,7 +43,7 @@ pub struct Login<'a> {
     pub collation: u8,
     /// User name.
     pub user: &'a [u8],
-    /// What the plugin made of password and scramble; empty for no password.
+    /// The plugin's result from password and scramble; empty for no password.
     pub auth_data: &'a [u8],
     /// Database to start in, if the client names one.
     pub database: Option<&'a [u8]>,
@@ -86,7 +86,7 @@ impl<'a> LoginPacket<'a> {
 }
 
 impl<'a> Login<'a> {
-    /// A login with nothing in it but capabilities.
+    /// A login with capabilities only.
     pub fn with(capabilities: Capabilities) -> Login<'a> {
         Login {
             capabilities,
@@ -202,7 +202,7 @@ impl<'a> ConnectAttributes<'a> {
         ConnectAttributes { encoded }
     }
 
-    /// The attributes as they travel, for [`ConnectAttributes::from_encoded`].
+    /// The attributes as they are sent, for [`ConnectAttributes::from_encoded`].
     pub fn encoded(&self) -> &'a [u8] {
         self.encoded
     }

@@ -1,15 +1,15 @@
 //! [`PacketWriter`]: appends whole packets to one output buffer.
 //!
-//! A packet on the wire is frames of a four-byte header (length in three bytes, sequence id in
-//! one) and up to 2^24 - 1 bytes of payload. A payload of 2^24 - 1 bytes or more goes on in the
+//! A packet consists of frames, each with a four-byte header (length in three bytes, sequence id in
+//! one) and up to 2^24 - 1 bytes of payload. A payload of 2^24 - 1 bytes or more continues in the
 //! next frame, and ends with the first frame that is shorter, which may be empty.
 //!
-//! [`PacketWriter::begin`] leaves room for a header, the [`Packet`] appends its payload behind it,
-//! [`Packet::finish`] writes the header. A packet that is dropped unfinished leaves no trace, so
-//! an error in the middle of a row needs no care. Payloads of 16 MiB and more are split in place
-//! when they are finished, which moves their bytes once; all others are written where they stay.
+//! [`PacketWriter::begin`] leaves room for a header, the [`Packet`] appends its payload after it,
+//! [`Packet::finish`] writes the header. A packet that is dropped unfinished leaves no trace, so an
+//! error in the middle of a row needs no care. Payloads of 16 MiB and more are split in place when
+//! they are finished, which moves their bytes once; all others are written in place.
 //!
-//! Invariant (I1): outside of a live [`Packet`], the buffer holds whole frames only.
+//! Invariant (I1): unless a [`Packet`] is live, the buffer holds whole frames only.
 
 /// Bytes of a frame's header.
 pub const HEADER_BYTES: usize = 4;
@@ -32,7 +32,7 @@ impl PacketWriter {
         PacketWriter::default()
     }
 
-    /// A writer that appends to `buffer`, which has to be empty: its capacity is what is reused.
+    /// A writer that appends to `buffer`, which must be empty: only its capacity is reused.
     pub fn with_buffer(buffer: Vec<u8>) -> PacketWriter {
         assert!(buffer.is_empty(), "a reused buffer starts empty");
         PacketWriter {
@@ -51,7 +51,7 @@ impl PacketWriter {
         self.sequence
     }
 
-    /// What waits to be sent.
+    /// The bytes that wait to be sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -61,18 +61,19 @@ impl PacketWriter {
         self.bytes.len()
     }
 
-    /// Whether there is a buffer, be it empty, so that writing need not allocate one.
+    /// Whether there is a buffer, even an empty one, so that writing need not allocate one.
     pub fn has_buffer(&self) -> bool {
         self.bytes.capacity() > 0
     }
 
-    /// Takes the buffer with what waits, for sending; give it back with [`PacketWriter::reuse`].
+    /// Takes the buffer with the waiting bytes, for sending; return it with
+    /// [`PacketWriter::reuse`].
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Gives a buffer back after it was sent, so that its memory is used again. It is dropped if
-    /// packets were written meanwhile.
+    /// Returns a buffer after it was sent, so that its memory is reused. It is dropped if packets
+    /// were written meanwhile.
     pub fn reuse(&mut self, mut buffer: Vec<u8>) {
         if self.bytes.is_empty() && buffer.capacity() > self.bytes.capacity() {
             buffer.clear();
@@ -80,13 +81,13 @@ impl PacketWriter {
         }
     }
 
-    /// Forgets the first `count` bytes of what waits, which are whole packets, or all if it is
-    /// less. What is behind them moves to the front.
+    /// Drops the first `count` waiting bytes, which must be whole packets, or all if there are
+    /// fewer. The bytes after them move to the front.
     pub fn forget_front(&mut self, count: usize) {
         self.bytes.drain(..count.min(self.bytes.len()));
     }
 
-    /// Forgets what waits.
+    /// Drops all waiting bytes.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -154,7 +155,7 @@ impl PacketWriter {
     }
 }
 
-/// A packet that is being written. Dropped unfinished, it is as if it had never begun.
+/// A packet that is being written. If it is dropped unfinished, it leaves no trace.
 #[derive(Debug)]
 pub struct Packet<'a> {
     writer: &'a mut PacketWriter,
@@ -164,7 +165,7 @@ pub struct Packet<'a> {
 }
 
 impl Packet<'_> {
-    /// Writes the header; the packet is then part of what waits to be sent.
+    /// Writes the header; the packet is then among the waiting bytes.
     #[inline]
     pub fn finish(mut self) {
         self.writer.finish_packet(self.start);
@@ -221,7 +222,7 @@ impl Packet<'_> {
         self.bytes(array.get(..count).expect("at most nine bytes"));
     }
 
-    /// Appends bytes behind their length-encoded length.
+    /// Appends bytes after their length-encoded length.
     #[inline]
     pub fn lenenc_bytes(&mut self, bytes: &[u8]) {
         match u8::try_from(bytes.len()) {
@@ -243,7 +244,7 @@ impl Packet<'_> {
         self.writer.bytes.resize(length, 0);
     }
 
-    /// Appends what `write` appends to the buffer, behind its length-encoded length. `write` may
+    /// Appends what `write` appends to the buffer, after its length-encoded length. `write` may
     /// only append. Text of 251 bytes and more is moved once, to make room for a longer length.
     #[inline]
     pub fn lenenc_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
@@ -307,7 +308,7 @@ pub(crate) fn lenenc_array(value: u64) -> ([u8; 9], usize) {
     }
 }
 
-/// A length as it is written: lengths fit eight bytes on every machine that Plateau runs on.
+/// A length as it is written: lengths fit eight bytes on every machine of Plateau.
 #[inline]
 pub(crate) fn len_u64(length: usize) -> u64 {
     const { assert!(usize::BITS <= u64::BITS) };

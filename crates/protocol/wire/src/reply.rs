@@ -1,4 +1,4 @@
-//! What a server answers a command with: OK, an error, columns and rows, a request for a file.
+//! A server's answers to a command: OK, an error, columns and rows, a request for a file.
 
 pub(crate) mod binary_row;
 pub(crate) mod column;

@@ -1,4 +1,4 @@
-//! [`StatusFlags`]: the session's state as told in every OK and EOF packet.
+//! [`StatusFlags`]: the session's state, sent in every OK and EOF packet.
 
 use std::ops::{BitOr, BitOrAssign};
 
@@ -35,7 +35,7 @@ impl StatusFlags {
     pub const OUT_PARAMETERS: StatusFlags = StatusFlags(1 << 12);
     /// The open transaction is READ ONLY.
     pub const IN_READ_ONLY_TRANSACTION: StatusFlags = StatusFlags(1 << 13);
-    /// The OK packet tells changes of the session's state.
+    /// The OK packet reports changes of the session's state.
     pub const SESSION_STATE_CHANGED: StatusFlags = StatusFlags(1 << 14);
     /// MariaDB: `sql_mode` has ANSI_QUOTES.
     pub const ANSI_QUOTES: StatusFlags = StatusFlags(1 << 15);
@@ -46,7 +46,7 @@ impl StatusFlags {
         self.0 & other.0 == other.0
     }
 
-    /// This set with `other` in it or not.
+    /// Returns this set with `other` set or cleared.
     #[inline]
     #[must_use]
     pub fn with(self, other: StatusFlags, is_set: bool) -> StatusFlags {

@@ -10,8 +10,7 @@
 //! | | 8: is negative, days (4), hours, minutes, seconds |
 //! | | 12: and microseconds (4) |
 //!
-//! The fields are passed on as they are: whether there is a 31st of February is for the types of
-//! SQL to say.
+//! The fields are not checked here: the types of SQL decide whether there is a 31st of February.
 
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::Packet;

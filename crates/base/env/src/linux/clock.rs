@@ -29,7 +29,7 @@ fn nanos(time: Timespec) -> u64 {
 /// Fills `bytes` from the kernel's generator: for salts, keys and seeds.
 ///
 /// # Panics
-/// If the kernel has none, which Linux since 3.17 does not do.
+/// If the kernel has no generator, which Linux has since 3.17.
 pub fn fill_secret(bytes: &mut [u8]) {
     let mut filled = 0;
     while filled < bytes.len() {

@@ -108,7 +108,7 @@ mod tests {
 
     impl Drop for Directory {
         fn drop(&mut self) {
-            // Left behind if it fails; the system cleans its temporary directory.
+            // If this fails, the system cleans its temporary directory.
             let _ = std::fs::remove_dir_all(&self.0);
         }
     }

@@ -1,8 +1,9 @@
 //! An open file of the real file system, and the calls on it that may block.
 //!
-//! The bodies of [`Disk`](crate::Disk) that use the real file system share these: the blocking one
-//! beside this file and the workers' own in `runtime`. A signal that interrupts one (EINTR: network
-//! file systems and FUSE do that even to a sync) fails nothing: the call is repeated.
+//! The implementations of [`Disk`](crate::Disk) that use the real file system share these: the
+//! blocking one beside this file, and the workers' own in `runtime`. A call that a signal
+//! interrupts (EINTR; network file systems and FUSE do that even to a sync) does not fail: it is
+//! repeated.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -15,10 +16,10 @@ use crate::disk::{
     DiskError, DiskErrorKind, File, FileAccess, FileId, OpenOptions, WriteDurability,
 };
 
-/// What [`File`] holds for a real file.
+/// The contents of [`File`] for a real file.
 #[derive(Debug)]
 pub struct LinuxFile {
-    /// Closed when the last clone of the `File` goes.
+    /// Closed when the last clone of the `File` is dropped.
     descriptor: OwnedFd,
     /// As given to `open`; for error messages.
     path: PathBuf,
@@ -38,7 +39,7 @@ impl AsFd for LinuxFile {
     }
 }
 
-/// Turns an errno into what callers tell apart.
+/// Maps an errno to the kinds that callers distinguish.
 pub fn disk_error(operation: &'static str, path: Option<&Path>, error: Errno) -> DiskError {
     let kind = match error {
         Errno::NOENT => DiskErrorKind::NotFound,
@@ -80,8 +81,8 @@ impl LinuxFile {
         let mode = Mode::from_raw_mode(0o640);
         let mut opened = rustix::fs::open(path, flags | direct, mode);
         if opened.as_ref().err() == Some(&Errno::INVAL) && options.access == FileAccess::Direct {
-            // tmpfs and a few others have no direct access; EINVAL comes before the creation on
-            // some of them and after it on others, so the second try may not insist on O_EXCL.
+            // tmpfs and a few others have no direct access. EINVAL comes before the creation on
+            // some of them and after it on others, so the second try must not use O_EXCL.
             opened = rustix::fs::open(path, flags.difference(OFlags::EXCL), mode);
         }
         let descriptor = opened.map_err(|error| disk_error("open", Some(path), error))?;
@@ -95,7 +96,7 @@ impl LinuxFile {
     /// The real file behind `file`.
     ///
     /// # Panics
-    /// If another kind of disk opened it: a bug.
+    /// If another kind of disk opened it, which is a bug.
     pub fn of(file: &File) -> &Self {
         file.downcast()
             .expect("a file is used with the disk that opened it")
@@ -106,7 +107,7 @@ impl LinuxFile {
         disk_error(operation, Some(&self.path), error)
     }
 
-    /// Fills `buffer` from `offset` on; fewer bytes: end of file.
+    /// Fills `buffer` from `offset` on; fewer bytes mean the end of the file.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, DiskError> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -152,8 +153,8 @@ impl LinuxFile {
             .map_err(|error| self.error("sync", error))
     }
 
-    /// Makes room up to `length` bytes, all or none; by writing zeroes where the file system cannot
-    /// allocate. One caller at a time: what another has begun to use is not written over.
+    /// Reserves room up to `length` bytes, all or nothing; by writing zeroes if the file system
+    /// cannot allocate. One caller at a time, so that room in use by another is not overwritten.
     pub fn allocate(&self, length: u64) -> Result<(), DiskError> {
         let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.length()?;
@@ -164,8 +165,8 @@ impl LinuxFile {
             other => other.map_err(|error| self.error("allocate", error)),
         };
         if made.is_err() && before < length {
-            // A file system that ran full keeps what it had made until then, and nobody else would
-            // have it. If that fails too, it is lost until the file grows.
+            // A full file system keeps what it had allocated until then, and no one could use it.
+            // If this fails too, it is lost until the file grows.
             let _ = self.set_length(before);
         }
         made
@@ -214,7 +215,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), DiskError> {
     rustix::fs::rename(from, to).map_err(|error| disk_error("rename", Some(from), error))
 }
 
-/// Creates a directory and its missing parents; one that is there is fine.
+/// Creates a directory and its missing parents; an existing one is fine.
 pub(crate) fn create_directory(path: &Path) -> Result<(), DiskError> {
     let mode = Mode::from_raw_mode(0o750);
     match rustix::fs::mkdir(path, mode) {
@@ -226,7 +227,7 @@ pub(crate) fn create_directory(path: &Path) -> Result<(), DiskError> {
                 return Err(disk_error("create directory", Some(path), Errno::NOENT));
             };
             create_directory(parent)?;
-            // Once more and no oftener: in /proc the parent is there and still nothing can be made.
+            // Only once more: in /proc the parent exists and still nothing can be created.
             made(path, rustix::fs::mkdir(path, mode))
         }
         made_or_not => made(path, made_or_not),

@@ -1,4 +1,4 @@
-//! The honest world: the machine's clock, its entropy, and files by blocking calls.
+//! The real world: the machine's clock, its entropy, and files by blocking calls.
 
 mod clock;
 mod disk;

@@ -1,4 +1,4 @@
-//! A clock that stands still until somebody moves it.
+//! A clock that stands still until it is moved.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -20,9 +20,9 @@ pub struct SimClock {
 struct State {
     /// The present.
     now: Instant,
-    /// Who wants to be woken when; the number keeps the order of equal times.
+    /// Wakers by their time; the number keeps the order of equal times.
     timers: BTreeMap<(Instant, u64), Waker>,
-    /// Numbers given out.
+    /// Numbers used so far.
     number: u64,
 }
 
@@ -60,7 +60,7 @@ impl SimClock {
         .await;
     }
 
-    /// Moves on to the next timer and wakes it; `false` if there is none.
+    /// Moves on to the next timer and wakes it. Returns `false` if there is none.
     pub fn advance(&self) -> bool {
         let mut state = self.state.lock();
         let Some(((due, _), waker)) = state.timers.pop_first() else {

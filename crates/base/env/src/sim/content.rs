@@ -12,7 +12,7 @@ type Chunk = Box<[u8; 4096]>;
 pub(super) struct Content {
     /// Length of the file in bytes.
     length: u64,
-    /// Chunks by their index; one that is not here is all zero.
+    /// Chunks by their index; a missing one is all zero.
     chunks: BTreeMap<u64, Chunk>,
 }
 
@@ -33,13 +33,13 @@ impl Content {
         self.length = length;
     }
 
-    /// Writes at `offset`, extending the file where it is too short.
+    /// Writes at `offset`, and extends the file if it is too short.
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8]) {
         for (at, piece) in pieces(offset, bytes.len()) {
             let source = &bytes[piece];
             let first = stdx::to_usize(at % CHUNK_BYTES);
             let entry = self.chunks.entry(at / CHUNK_BYTES);
-            // Zeroes where nothing was are a hole: files are large and mostly prepared.
+            // Zeroes on an empty chunk stay a hole: files are large and mostly prepared.
             if matches!(entry, Entry::Vacant(_)) && source.iter().all(|&byte| byte == 0) {
                 continue;
             }
@@ -49,7 +49,7 @@ impl Content {
         self.length = self.length.max(offset + stdx::to_u64(bytes.len()));
     }
 
-    /// Reads from `offset`; gives the number of bytes before the end of the file.
+    /// Reads from `offset`. Returns the number of bytes before the end of the file.
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
         let available = stdx::to_usize(self.length.saturating_sub(offset)).min(bytes.len());
         for (at, piece) in pieces(offset, available) {
@@ -64,8 +64,8 @@ impl Content {
     }
 }
 
-/// Cuts `length` bytes at `offset` at the borders of chunks: where each piece lies in the file, and
-/// its range in the buffer.
+/// Cuts `length` bytes at `offset` at the borders of chunks. Returns where each piece lies in the
+/// file, and its range in the buffer.
 fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
     units(offset, length, CHUNK_BYTES)
 }

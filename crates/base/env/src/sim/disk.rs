@@ -19,15 +19,15 @@ use crate::disk::{
     WriteDurability,
 };
 
-/// One incarnation of a disk that lies within the [fault model](super). Clones are handles on the
-/// same disk, one for each simulated worker.
+/// One incarnation of a disk that misbehaves within the [fault model](super). Clones are handles on
+/// the same disk, one for each simulated worker.
 #[derive(Clone)]
 pub struct SimDisk {
     world: Arc<Mutex<World>>,
     clock: SimClock,
 }
 
-/// What a [`File`] of this disk holds.
+/// The contents of a [`File`] of this disk.
 struct SimFile {
     /// The incarnation that opened it.
     world: Weak<Mutex<World>>,
@@ -44,8 +44,8 @@ impl FileId for SimFile {
 }
 
 impl SimDisk {
-    /// An empty disk. `clock` tells when slow operations complete; an executor has to move it if
-    /// the options give a delay.
+    /// An empty disk. `clock` decides when slow operations complete; if the options have a delay,
+    /// an executor must move it.
     pub fn new(options: DiskOptions, clock: SimClock) -> Self {
         Self {
             world: Arc::new(Mutex::new(World::new(options))),
@@ -64,7 +64,7 @@ impl SimDisk {
         )
     }
 
-    /// The power goes. Gives the disk as the next incarnation finds it; from now on each
+    /// The power fails. Returns the disk as the next incarnation finds it. From now on each
     /// operation on the old one fails.
     pub fn crash(&self) -> Self {
         let survivor = self.world.lock().crash(self.clock.now());
@@ -74,7 +74,7 @@ impl SimDisk {
         }
     }
 
-    /// The process dies, the machine lives on: completed writes and names stay, durable or not.
+    /// The process dies and the machine lives on: completed writes and names stay, durable or not.
     pub fn kill(&self) -> Self {
         let survivor = self.world.lock().kill(self.clock.now());
         Self {
@@ -83,8 +83,7 @@ impl SimDisk {
         }
     }
 
-    /// Another disk with the same files, which lives apart from this one, for what is tried out. No
-    /// operation may be under way.
+    /// A separate disk with the same files, for experiments. No operation may be under way.
     #[must_use]
     pub fn copy(&self, seed: u64, clock: SimClock) -> Self {
         let copy = self.world.lock().copy(seed);
@@ -99,7 +98,7 @@ impl SimDisk {
         self.world.lock().options.faults = faults;
     }
 
-    /// Changes the room from now on; what is there stays.
+    /// Changes the capacity from now on; existing files stay.
     pub fn set_capacity(&self, capacity_bytes: u64) {
         self.world.lock().options.capacity_bytes = capacity_bytes;
     }
@@ -109,7 +108,7 @@ impl SimDisk {
         self.world.lock().used_bytes()
     }
 
-    /// Turns one bit on the medium (F6): what checksums are for.
+    /// Flips one bit on the medium (F6), for tests of checksums.
     ///
     /// # Panics
     /// If there is no such file.
@@ -117,17 +116,17 @@ impl SimDisk {
         self.world.lock().damage(path, offset, bit);
     }
 
-    /// From now on [`Disk::later`] keeps what it is asked for, as helper threads do that are busy.
+    /// From now on [`Disk::later`] only queues its work, as if all helper threads were busy.
     pub fn hold_late_work(&self) {
         self.world.lock().held.get_or_insert_default();
     }
 
-    /// Ends that; gives what was asked for meanwhile.
+    /// Ends that. Returns the work that was queued meanwhile.
     pub fn release_late_work(&self) -> Vec<LateWork> {
         self.world.lock().held.take().unwrap_or_default()
     }
 
-    /// Runs `act` on the living world, or gives the error of a dead one.
+    /// Runs `act` on the living world, or returns the error of a dead one.
     fn alive<T>(
         &self,
         operation: &'static str,
@@ -154,7 +153,7 @@ impl SimDisk {
         }
     }
 
-    /// A future of what the operation leaves in `outbox` at `due`.
+    /// A future of the result that the operation leaves in `outbox` at `due`.
     fn completion<T: 'static>(&self, due: Instant, outbox: Outbox<T>) -> IoFuture<T> {
         let disk = self.clone();
         let mut is_registered = false;

@@ -1,7 +1,7 @@
-//! A single-threaded executor that draws who runs next from its seed and owns the clock.
+//! A single-threaded executor that draws the next task from its seed and owns the clock.
 //!
-//! When no task can run, the clock moves on to the next timer; when there is none either, the run
-//! is stuck, and that is reported rather than waited out.
+//! If no task can run, the clock moves on to the next timer. If there is none either, the run is
+//! stuck, which is reported at once.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl Wake for Waking {
 }
 
 impl SimExecutor {
-    /// An executor with no tasks, that moves `clock`.
+    /// Creates an executor with no tasks, that moves `clock`.
     pub fn new(seed: u64, clock: SimClock) -> Self {
         let random = Random::new(seed);
         let state = State {
@@ -86,7 +86,7 @@ impl SimExecutor {
         self.ready.lock().push(id);
     }
 
-    /// Polls one task, or moves the clock to the next timer; `false` if there is neither.
+    /// Polls one task, or moves the clock to the next timer. Returns `false` if there is neither.
     pub fn step(&self) -> bool {
         let mut ready = self.ready.lock();
         if ready.is_empty() {
@@ -114,7 +114,7 @@ impl SimExecutor {
         true
     }
 
-    /// Runs until nothing more can happen; gives the number of tasks that are left, waiting for
+    /// Runs until nothing more can happen. Returns the number of tasks that are left, waiting for
     /// something that will not come.
     pub fn run(&self) -> usize {
         while self.step() {}
@@ -152,7 +152,7 @@ impl SimExecutor {
         }
     }
 
-    /// Drops all tasks where they stand.
+    /// Drops all tasks, whatever their state.
     pub fn clear(&self) {
         // Dropped outside the borrow: a task's destructor may spawn or wake.
         let tasks = std::mem::take(&mut self.state.borrow_mut().tasks);
@@ -180,8 +180,8 @@ impl SimExecutor {
     }
 }
 
-/// Polls a future so many times at most, then drops it wherever it stands; `None` if it was not
-/// done by then. For tests of what is given up in its middle.
+/// Polls a future at most `poll_count` times, then drops it. Returns `None` if it was not done by
+/// then. For tests of work that is dropped in the middle.
 pub async fn poll_at_most<T>(poll_count: usize, future: impl Future<Output = T>) -> Option<T> {
     let mut future = Box::pin(future);
     let mut polled_count = 0;

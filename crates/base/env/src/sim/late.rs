@@ -1,4 +1,4 @@
-//! Work of a helper thread that has not come to it yet.
+//! Work that a helper thread has not done yet.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use sync::{ParcelSender, parcel};
 use super::disk::SimDisk;
 use crate::disk::{DiskError, DiskWork, IoFuture};
 
-/// What a task has asked of [`Disk::later`](crate::Disk::later), whether it still waits or not.
+/// Work that was passed to [`Disk::later`](crate::Disk::later), whether its task still waits or
+/// not.
 pub struct LateWork {
     disk: SimDisk,
     work: DiskWork,
@@ -15,13 +16,13 @@ pub struct LateWork {
 }
 
 impl LateWork {
-    /// The work, and what its asker waits for.
+    /// Creates the work, and the future for its caller.
     pub(super) fn new(disk: SimDisk, work: DiskWork) -> (Self, IoFuture<Result<(), DiskError>>) {
         let (answer, awaited) = parcel();
         (Self { disk, work, answer }, Box::pin(awaited.receive()))
     }
 
-    /// The thread comes to it.
+    /// The helper thread does the work.
     pub fn run(self) -> Result<(), DiskError> {
         let outcome = (self.work)(&self.disk);
         self.answer.deliver(outcome.clone());

@@ -1,11 +1,12 @@
-//! The lying world: a disk, a clock and an executor in one thread, decided by one seed.
+//! The simulated world: a disk, a clock and an executor in one thread, decided by one seed.
 //!
 //! A run is a function of its seed: the same calls with the same seed meet the same faults, the
 //! same completion order and the same state after a crash.
 //!
 //! # The fault model
 //!
-//! What [`SimDisk`] may do, and nothing more. A failure of ours within it is our bug.
+//! [`SimDisk`] may do the following, and nothing more. If our code fails within it, that is our
+//! bug.
 //!
 //! (F1) **Un-synced writes.** At a crash each write that is not durable (I1 of `disk`) survives
 //!      whole, in part or not at all, whatever became of those before and after it. A part is a
@@ -26,8 +27,8 @@
 //!      operation is still carried out.
 //! (F6) **Damage**, only where a test asks for it by [`SimDisk::damage`]: bits on the medium turn.
 //!
-//! What does not happen: a durable write lost, a unit that is neither old nor new, a read that
-//! gives something other than the present contents, a torn name.
+//! What does not happen: a durable write is lost, a unit is neither old nor new, a read returns
+//! something other than the present contents, a name is torn.
 
 mod clock;
 mod content;

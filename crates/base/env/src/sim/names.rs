@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Random;
 
-/// Names a simulated file, whatever it is called.
+/// Identifies a simulated file, independent of its names.
 pub(super) type Inode = u64;
 
 /// See the module's head.
@@ -13,7 +13,7 @@ pub(super) type Inode = u64;
 pub(super) struct Names {
     /// What programs see.
     seen: BTreeMap<PathBuf, Inode>,
-    /// What the medium has for certain.
+    /// What the medium surely has.
     durable: BTreeMap<PathBuf, Inode>,
     /// What happened since, oldest first.
     steps: Vec<Step>,
@@ -42,7 +42,7 @@ impl Names {
         self.steps.push(Step::Create(path.to_path_buf(), inode));
     }
 
-    /// `false` if there is no such file.
+    /// Returns `false` if there is no such file.
     pub(super) fn remove(&mut self, path: &Path) -> bool {
         let is_there = self.seen.remove(path).is_some();
         if is_there {
@@ -51,7 +51,7 @@ impl Names {
         is_there
     }
 
-    /// `false` if there is no such file.
+    /// Returns `false` if there is no such file.
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> bool {
         let Some(inode) = self.seen.remove(from) else {
             return false;
@@ -68,7 +68,7 @@ impl Names {
         }
     }
 
-    /// The root and the empty path are always there.
+    /// The root and the empty path always exist.
     pub(super) fn has_directory(&self, path: &Path) -> bool {
         path.parent().is_none() || self.directories.contains(path)
     }
@@ -93,7 +93,7 @@ impl Names {
         }
     }
 
-    /// What is there after a crash.
+    /// The names after a crash.
     pub(super) fn crash(&self, random: &mut Random) -> Self {
         let mut durable = self.durable.clone();
         for step in &self.steps {

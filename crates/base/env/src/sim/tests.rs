@@ -1,4 +1,4 @@
-//! One test for each fault of the model, and for the promise that a seed replays.
+//! One test for each fault of the model, and for the guarantee that a seed replays.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -245,7 +245,7 @@ fn a_dead_process_loses_nothing_that_completed() {
         let again = next.open(Path::new("f"), OPEN).unwrap();
         assert_eq!(units(&next, &again), vec![2; 16]);
         assert_eq!(next.list(Path::new("")).unwrap().len(), 2);
-        // It is still not durable: now the power goes as well.
+        // It is still not durable; then the power fails as well.
         let found = after_crash(&next);
         assert!(found.iter().all(|unit| (1..=2).contains(unit)));
     }
@@ -280,7 +280,8 @@ fn damage_turns_one_bit() {
     assert_eq!(buffer[0], 3);
 }
 
-/// Eight slow writes; gives the order in which they completed and what a crash in the middle left.
+/// Eight slow writes. Returns the order in which they completed and what a crash in the middle
+/// left.
 fn slow_run(seed: u64) -> (Vec<u64>, Vec<u8>) {
     let clock = SimClock::new();
     let delay = Duration::from_micros(10)..Duration::from_micros(500);

@@ -1,4 +1,4 @@
-//! The state behind a simulated disk and what time and crashes do to it.
+//! The state of a simulated disk, and how time and crashes change it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,15 +15,15 @@ use crate::clock::Instant;
 use crate::disk::{DiskError, DiskErrorKind, IoResult, WriteDurability};
 use crate::{IoBuffer, Random};
 
-/// How a simulated disk behaves. The default: endless, fast, faultless until a crash.
+/// How a simulated disk behaves. The default is endless, fast, and faultless until a crash.
 #[derive(Debug, Clone)]
 pub struct DiskOptions {
-    /// Decides everything that is left to chance.
+    /// Decides everything random.
     pub seed: u64,
-    /// Sum of the lengths of all files that fits (F4).
+    /// Largest sum of the lengths of all files (F4).
     pub capacity_bytes: u64,
-    /// How long an operation takes (F5). Both 0: it is done when its future is first polled, and
-    /// no clock has to move.
+    /// How long an operation takes (F5). If both are 0, it is done when its future is first polled,
+    /// and no clock has to move.
     pub delay: Range<Duration>,
     /// EIO (F3).
     pub faults: Faults,
@@ -75,7 +75,7 @@ pub(super) enum Action {
 
 /// The whole disk.
 pub(super) struct World {
-    /// `false` after a crash: this incarnation's time is over.
+    /// `false` after a crash: this incarnation is over.
     pub(super) is_alive: bool,
     pub(super) options: DiskOptions,
     pub(super) random: Random,
@@ -86,7 +86,7 @@ pub(super) struct World {
     under_way: BTreeMap<(Instant, u64), (Inode, Action)>,
     /// Counts operations, completed writes and files: one order for all.
     number: u64,
-    /// What helper threads are asked for, where they come to nothing.
+    /// Work for helper threads, while it is held back.
     pub(super) held: Option<Vec<LateWork>>,
 }
 
@@ -95,16 +95,16 @@ pub(super) struct World {
 pub(super) struct Inodal {
     /// What programs read.
     pub(super) seen: Content,
-    /// What the medium has for certain.
+    /// What the medium surely has.
     durable: Content,
-    /// What completed since and is not durable, oldest first; see `Change`.
+    /// Completed changes that are not durable, oldest first; see `Change`.
     changes: Vec<Change>,
     /// Held by the open file that has locked it.
     pub(super) lock: Weak<()>,
 }
 
-/// A completed change of a file that a crash may undo. One that is durable is in this list only
-/// where an older one overlaps it, because the two have to be applied in order.
+/// A completed change of a file that a crash may undo. A durable one is in this list only if an
+/// older one overlaps it, because the two must be applied in order.
 #[derive(Clone)]
 struct Change {
     number: u64,
@@ -132,13 +132,13 @@ impl World {
         }
     }
 
-    /// The next number of the one order.
+    /// The next number of the common order.
     pub(super) fn next_number(&mut self) -> u64 {
         self.number += 1;
         self.number
     }
 
-    /// Starts an operation; gives the time at which it completes.
+    /// Starts an operation. Returns the time at which it completes.
     pub(super) fn start(&mut self, now: Instant, inode: Inode, action: Action) -> Instant {
         let Range { start, end } = self.options.delay.clone();
         let spread = u64::try_from(end.saturating_sub(start).as_nanos()).unwrap_or(u64::MAX);
@@ -287,7 +287,7 @@ impl World {
             .expect("an operation's file exists")
     }
 
-    /// Ends this incarnation by a loss of power; gives what the next one finds (F1, F2).
+    /// Ends this incarnation by a loss of power. Returns what the next one finds (F1, F2).
     pub(super) fn crash(&mut self, now: Instant) -> Self {
         self.settle(now);
         let unit_bytes = if self.random.coin() { 512 } else { 4096 };
@@ -400,7 +400,7 @@ impl World {
         }
     }
 
-    /// Turns one bit of a file, on the medium and in what is read (F6).
+    /// Flips one bit of a file, on the medium and for readers (F6).
     pub(super) fn damage(&mut self, path: &Path, offset: u64, bit: u32) {
         let inode = self
             .names
@@ -421,7 +421,7 @@ impl Inodal {
     fn change(&mut self, change: Change) {
         change.what.apply(&mut self.seen);
         if change.is_durable {
-            // Nothing of what it covers can come back.
+            // Nothing that it covers can come back.
             self.changes
                 .retain(|older| !change.what.covers(&older.what));
         }

@@ -39,7 +39,7 @@ pub enum BulkValue<'a> {
 }
 
 impl<'a> BulkExecute<'a> {
-    /// Reads the command's body, the bytes behind its first.
+    /// Reads the command's body, after its first byte.
     pub fn decode(body: &'a [u8]) -> Result<BulkExecute<'a>, Malformed> {
         let mut cursor = Cursor::new(body);
         let statement_id = cursor.u32("statement id")?;
@@ -55,9 +55,9 @@ impl<'a> BulkExecute<'a> {
         })
     }
 
-    /// The rows of the statement's `count` parameters. `types` are those of the execution before,
-    /// if there was one, and become those of this one. A statement without parameters cannot be
-    /// run in bulk.
+    /// The rows of the statement's `count` parameters. `types` are those of the previous execution,
+    /// if there was one, and are replaced by those of this one. A statement without parameters
+    /// cannot be run in bulk.
     pub fn rows<'t>(
         &self,
         count: usize,
@@ -114,7 +114,7 @@ impl<'a> BulkExecute<'a> {
 pub struct BulkRows<'a, 't> {
     values: Cursor<'a>,
     types: &'t [ParameterType],
-    /// Parameter of the row that comes next.
+    /// Parameter of the next row.
     index: usize,
 }
 

@@ -15,7 +15,7 @@ use crate::command::parameter::{BinaryValue, ParameterType};
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::PacketWriter;
 
-/// Which cursor the client wants for the rows.
+/// The cursor that the client wants for the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CursorKind {
     /// All rows at once.
@@ -31,14 +31,14 @@ pub enum CursorKind {
 pub struct Execute<'a> {
     /// Which statement.
     pub statement_id: u32,
-    /// How the rows shall come.
+    /// How to send the rows.
     pub cursor: CursorKind,
     /// NULL bits, types and values.
     parameters: &'a [u8],
 }
 
 impl<'a> Execute<'a> {
-    /// Reads the command's body, the bytes behind its first.
+    /// Reads the command's body, after its first byte.
     pub fn decode(body: &'a [u8]) -> Result<Execute<'a>, Malformed> {
         let mut cursor = Cursor::new(body);
         let statement_id = cursor.u32("statement id")?;
@@ -55,8 +55,8 @@ impl<'a> Execute<'a> {
         })
     }
 
-    /// The values of the statement's `count` parameters. `types` are those of the execution
-    /// before, if there was one, and become those of this one.
+    /// The values of the statement's `count` parameters. `types` are those of the previous
+    /// execution, if there was one, and are replaced by those of this one.
     pub fn parameters<'t>(
         &self,
         count: usize,
@@ -132,15 +132,15 @@ pub struct Parameters<'a, 't> {
     null_bits: &'a [u8],
     values: Cursor<'a>,
     types: &'t [ParameterType],
-    /// The parameter that comes next.
+    /// The next parameter.
     index: usize,
 }
 
 impl<'a> Parameters<'a, '_> {
     /// The next parameter with its type; `None` after the last.
     ///
-    /// `is_long_data` says that its bytes came before, by COM_STMT_SEND_LONG_DATA; then there is
-    /// no value here, and NULL is answered.
+    /// If `is_long_data`, its bytes came before by COM_STMT_SEND_LONG_DATA. Then there is no value
+    /// here, and NULL is returned.
     pub fn next_value(
         &mut self,
         is_long_data: bool,

@@ -12,7 +12,7 @@ pub struct FieldList<'a> {
 }
 
 impl<'a> FieldList<'a> {
-    /// Reads the command's body, the bytes behind its first.
+    /// Reads the command's body, after its first byte.
     pub fn decode(body: &'a [u8]) -> Result<FieldList<'a>, Malformed> {
         let mut cursor = Cursor::new(body);
         Ok(FieldList {

@@ -69,8 +69,8 @@ impl ParameterType {
 }
 
 impl<'a> BinaryValue<'a> {
-    /// Appends the value in the form of `column_type`. A value that does not fit the type is cut
-    /// to its lower bytes: choosing the type is the caller's duty. NULL takes no bytes.
+    /// Appends the value in the form of `column_type`. A value that does not fit the type is cut to
+    /// its lower bytes: the caller must choose the type. NULL takes no bytes.
     pub(crate) fn encode(&self, column_type: ColumnType, packet: &mut Packet<'_>) {
         match self {
             BinaryValue::Null => {}

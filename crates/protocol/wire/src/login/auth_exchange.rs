@@ -1,6 +1,6 @@
-//! The packets of an authentication that takes more than the login: [`AuthSwitch`] asks for
-//! another plugin, [`AuthMoreData`] carries what a plugin has to say. A client's answers are bare
-//! packets without a head of their own.
+//! The packets of an authentication that takes more than the login: [`AuthSwitch`] asks for another
+//! plugin, [`AuthMoreData`] carries data of a plugin. A client's answers are bare packets without a
+//! header byte.
 
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::PacketWriter;
@@ -10,13 +10,13 @@ use crate::packet_writer::PacketWriter;
 pub struct AuthSwitch<'a> {
     /// Name of the plugin.
     pub plugin: &'a [u8],
-    /// What that plugin starts with, usually a scramble and a zero byte.
+    /// The plugin's initial data, usually a scramble and a zero byte.
     pub data: &'a [u8],
 }
 
 impl<'a> AuthSwitch<'a> {
-    /// First byte of the packet. One that has nothing else asks for passwords of before 4.1,
-    /// which are not spoken here.
+    /// First byte of the packet. A packet with nothing else asks for passwords from before 4.1,
+    /// which are not supported here.
     pub const HEADER: u8 = 0xFE;
 
     /// Appends the packet.
@@ -42,10 +42,10 @@ impl<'a> AuthSwitch<'a> {
     }
 }
 
-/// What a plugin of the server tells its counterpart.
+/// Data from a server's plugin to its counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthMoreData<'a> {
-    /// Means what the plugin says it means.
+    /// The plugin defines its meaning.
     pub data: &'a [u8],
 }
 

@@ -14,12 +14,12 @@ use crate::cursor::{Cursor, Malformed};
 use crate::login::ConnectAttributes;
 use crate::packet_writer::PacketWriter;
 
-/// Who the client wants to be from now on.
+/// The client's new identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeUser<'a> {
     /// User name.
     pub user: &'a [u8],
-    /// What the plugin made of the password and the scramble of the greeting.
+    /// The plugin's result from the password and the scramble of the greeting.
     pub auth_data: &'a [u8],
     /// Database to start in, if the client names one.
     pub database: Option<&'a [u8]>,
@@ -32,7 +32,7 @@ pub struct ChangeUser<'a> {
 }
 
 impl<'a> ChangeUser<'a> {
-    /// Reads the command's body, the bytes behind its first.
+    /// Reads the command's body, after its first byte.
     pub fn decode(body: &'a [u8], capabilities: Capabilities) -> Result<ChangeUser<'a>, Malformed> {
         let mut cursor = Cursor::new(body);
         let user = cursor.nul_bytes("user")?;

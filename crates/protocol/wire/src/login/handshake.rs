@@ -27,14 +27,14 @@ pub const SCRAMBLE_BYTES: usize = 20;
 const PROTOCOL_VERSION: u8 = 10;
 const SCRAMBLE_PART_1_BYTES: usize = 8;
 
-/// What the greeting says of the scramble's length: it counts the zero byte behind it.
+/// The scramble's length in the greeting: it includes the zero byte after it.
 const SCRAMBLE_LENGTH: u8 = 21;
 const _: () = assert!(SCRAMBLE_LENGTH as usize == SCRAMBLE_BYTES + 1);
 
 /// The server's greeting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake<'a> {
-    /// Version text; clients take features from it, so it starts with a known server's version.
+    /// Version text. Clients derive features from it, so it starts with a known server's version.
     pub server_version: &'a [u8],
     /// The number that KILL takes.
     pub connection_id: u32,
@@ -46,7 +46,7 @@ pub struct Handshake<'a> {
     pub collation: u8,
     /// The state a session starts with.
     pub status: StatusFlags,
-    /// The plugin that the scramble is meant for.
+    /// The plugin that the scramble is for.
     pub auth_plugin: &'a [u8],
 }
 

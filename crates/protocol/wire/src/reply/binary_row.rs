@@ -14,8 +14,8 @@ use crate::temporal::{DateTime, Time};
 /// Bits before that of the first column.
 const NULL_BITS_OFFSET: usize = 2;
 
-/// A row that is being written straight into the output buffer. Dropped unfinished, it is as if
-/// it had never begun. The caller writes one value a column, in the form of the column's type.
+/// A row that is being written straight into the output buffer. If it is dropped unfinished, it
+/// leaves no trace. The caller writes one value a column, in the form of the column's type.
 #[derive(Debug)]
 pub struct BinaryRow<'a> {
     packet: Packet<'a>,
@@ -119,7 +119,7 @@ impl<'a> BinaryRow<'a> {
         self.packet.payload_bytes()
     }
 
-    /// Ends the row, which has to have a value in each column.
+    /// Ends the row, which must have a value in each column.
     #[inline]
     pub fn finish(self) {
         assert!(self.column == self.column_count, "one value a column");

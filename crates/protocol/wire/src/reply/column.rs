@@ -1,4 +1,4 @@
-//! [`ColumnDefinition`]: what a result set says of one of its columns.
+//! [`ColumnDefinition`]: the description of one column of a result set.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -97,9 +97,9 @@ pub struct ColumnDefinition<'a> {
     pub name: &'a [u8],
     /// The column's own name.
     pub original_name: &'a [u8],
-    /// Finer type, for clients that know of it.
+    /// Finer type, for clients that support it.
     pub extended_type: ExtendedType<'a>,
-    /// Collation of the text; 63 for what is no text.
+    /// Collation of the text; 63 if it is no text.
     pub collation: u16,
     /// Largest display length in bytes.
     pub display_bytes: u32,
@@ -138,7 +138,7 @@ impl<'a> ColumnDefinition<'a> {
         self.encode_as(out, capabilities, None);
     }
 
-    /// Appends the definition as COM_FIELD_LIST wants it, with the column's default.
+    /// Appends the definition in the form of COM_FIELD_LIST, with the column's default.
     pub fn encode_with_default(
         &self,
         out: &mut PacketWriter,

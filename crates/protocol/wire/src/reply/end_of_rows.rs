@@ -66,7 +66,7 @@ pub fn end_columns(
 }
 
 /// Ends the rows of a result set, or the definitions of one whose rows wait in a cursor, or a
-/// COM_SET_OPTION. Of `ok`, clients of the older form get status and warnings.
+/// COM_SET_OPTION. Clients without DEPRECATE_EOF get only status and warnings of `ok`.
 #[inline]
 pub fn end_rows(out: &mut PacketWriter, capabilities: Capabilities, ok: &OkPacket<'_>) {
     if capabilities.contains(Capabilities::DEPRECATE_EOF) {

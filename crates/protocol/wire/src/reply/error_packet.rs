@@ -32,7 +32,7 @@ impl<'a> ErrorPacket<'a> {
         Self::encode_with_text(out, error, error.message.as_bytes());
     }
 
-    /// The same with the message in the connection's character set.
+    /// As `encode`, with the message in the connection's character set.
     pub fn encode_with_text(out: &mut PacketWriter, error: &ClientError, message: &[u8]) {
         let mut packet = out.begin();
         packet.u8(Self::HEADER);
@@ -43,7 +43,7 @@ impl<'a> ErrorPacket<'a> {
         packet.finish();
     }
 
-    /// Appends `error` in place of a greeting: the client has not said yet what it understands.
+    /// Appends `error` in place of a greeting: the client's capabilities are unknown yet.
     pub fn encode_in_place_of_greeting(out: &mut PacketWriter, error: &ClientError) {
         let mut packet = out.begin();
         packet.u8(Self::HEADER);

@@ -1,4 +1,4 @@
-//! [`OkPacket`]: a statement went well, or its rows are over.
+//! [`OkPacket`]: a statement succeeded, or its rows have ended.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -15,14 +15,14 @@ use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::PacketWriter;
 use crate::status::StatusFlags;
 
-/// A statement went well.
+/// A statement succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OkPacket<'a> {
     /// Rows that were changed.
     pub affected_rows: u64,
     /// The first automatic value that was generated, or 0.
     pub last_insert_id: u64,
-    /// The session's state. SESSION_STATE_CHANGED is added and taken away by [`OkPacket::encode`].
+    /// The session's state. [`OkPacket::encode`] sets and clears SESSION_STATE_CHANGED.
     pub status: StatusFlags,
     /// How many warnings SHOW WARNINGS has.
     pub warnings: u16,
@@ -32,12 +32,12 @@ pub struct OkPacket<'a> {
     pub session_changes: &'a [u8],
 }
 
-/// What an OK packet stands for.
+/// The meaning of an OK packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OkKind {
-    /// A statement without rows went well.
+    /// A statement without rows succeeded.
     Ok,
-    /// Rows are over; the packet stands in place of EOF, as agreed by DEPRECATE_EOF.
+    /// The rows have ended; the packet replaces EOF, as agreed by DEPRECATE_EOF.
     EndOfRows,
 }
 

@@ -18,7 +18,7 @@ use crate::packet_writer::PacketWriter;
 /// A statement is prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrepareOk {
-    /// What the client calls it from now on.
+    /// Its id for the client from now on.
     pub statement_id: u32,
     /// How many columns its rows have; 0 for a statement without rows.
     pub column_count: u16,

@@ -1,6 +1,6 @@
-//! [`SessionChanges`]: what an OK packet tells of changes of the session's state.
+//! [`SessionChanges`]: the changes of the session's state that an OK packet reports.
 //!
-//! Each change is a byte for its kind and its data behind a length:
+//! Each change is a byte for its kind and its data after a length:
 //!
 //! | kind | data, each part behind its length |
 //! |---|---|
@@ -20,11 +20,11 @@ const KIND_TRANSACTION_STATE: u8 = 5;
 /// Changes that wait for the next OK packet. Reused from statement to statement.
 #[derive(Debug, Default)]
 pub struct SessionChanges {
-    /// The changes as they travel, without the length of the whole.
+    /// The changes as they are sent, without the length of the whole.
     encoded: Vec<u8>,
 }
 
-/// A change as it is told.
+/// A reported change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionChange<'a> {
     /// A tracked system variable has a new value.
@@ -34,11 +34,11 @@ pub enum SessionChange<'a> {
         /// Its new value.
         value: &'a [u8],
     },
-    /// The default database is another.
+    /// The default database has changed.
     Schema(&'a [u8]),
     /// Something changed that would have to be set again on another connection.
     State,
-    /// The transaction went on, see [`TransactionState`].
+    /// The transaction's state has changed, see [`TransactionState`].
     TransactionState(&'a [u8]),
     /// A kind that is not known here.
     Other(u8),
@@ -101,17 +101,17 @@ impl SessionChanges {
         SessionChanges::default()
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether there is no change to report.
     pub fn is_empty(&self) -> bool {
         self.encoded.is_empty()
     }
 
-    /// Forgets all, once they are told.
+    /// Drops all changes after they were reported.
     pub fn clear(&mut self) {
         self.encoded.clear();
     }
 
-    /// The changes as they travel in [`OkPacket::session_changes`](crate::OkPacket).
+    /// The changes as they are sent in [`OkPacket::session_changes`](crate::OkPacket).
     pub fn as_bytes(&self) -> &[u8] {
         &self.encoded
     }
@@ -124,7 +124,7 @@ impl SessionChanges {
         self.text(value);
     }
 
-    /// The default database is another.
+    /// The default database has changed.
     pub fn schema(&mut self, name: &[u8]) {
         self.change(KIND_SCHEMA, text_bytes(name));
         self.text(name);
@@ -136,7 +136,7 @@ impl SessionChanges {
         self.text(b"1");
     }
 
-    /// The transaction went on.
+    /// The transaction's state has changed.
     pub fn transaction_state(&mut self, state: TransactionState) {
         let text = state.text();
         self.change(KIND_TRANSACTION_STATE, text_bytes(&text));
@@ -159,7 +159,7 @@ impl SessionChanges {
             .extend_from_slice(array.get(..count).unwrap_or_default());
     }
 
-    /// The changes that an OK packet told, up to the first that is malformed.
+    /// The changes in an OK packet, up to the first that is malformed.
     pub fn decode(encoded: &[u8]) -> impl Iterator<Item = SessionChange<'_>> {
         let mut cursor = Cursor::new(encoded);
         std::iter::from_fn(move || {

@@ -1,10 +1,10 @@
-//! [`TextRow`]: a row of the text protocol. Each value is text behind its length, or 0xFB for NULL.
+//! [`TextRow`]: a row of the text protocol. Each value is text after its length, or 0xFB for NULL.
 
 use crate::cursor::{Cursor, Malformed};
 use crate::packet_writer::{Packet, PacketWriter};
 
-/// A row that is being written straight into the output buffer. Dropped unfinished, it is as if
-/// it had never begun.
+/// A row that is being written straight into the output buffer. If it is dropped unfinished, it
+/// leaves no trace.
 #[derive(Debug)]
 pub struct TextRow<'a> {
     packet: Packet<'a>,
@@ -73,7 +73,7 @@ impl<'a> TextRow<'a> {
 /// Most decimal digits of 64 bits.
 const DIGITS_MAX: usize = 20;
 
-/// Writes `value` to the end of `text`, two digits a step; answers where it starts.
+/// Writes `value` to the end of `text`, two digits a step. Returns where it starts.
 #[inline]
 fn write_decimal(text: &mut [u8; DIGITS_MAX + 1], mut value: u64, is_negative: bool) -> usize {
     let mut at = text.len();
