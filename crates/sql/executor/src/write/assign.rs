@@ -1,4 +1,4 @@
-//! Assigns values to columns: conversion, NOT NULL, defaults, messages.
+//! Values on their way into columns: conversion, NOT NULL, defaults, messages.
 
 use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, ER_WARN_NULL_TO_NOTNULL};
 use expression::{Expression, ExpressionKind, Rows, fits_as_is, store_value, zero_of};
@@ -8,7 +8,7 @@ use value::{ColumnType, DateTime, Place, TypeKind, Value, ValueRef};
 use crate::Outcome;
 use crate::context::Context;
 
-/// What happens to a NULL for a NOT NULL column.
+/// What an assignment does with NULL for a column that is NOT NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NullRule {
     /// Error 1048: single-row INSERT, and everything in strict mode.
@@ -21,7 +21,7 @@ pub(super) enum NullRule {
     Keep,
 }
 
-/// The value that a column gets.
+/// What a column gets.
 #[derive(Debug)]
 pub(super) enum Assigned<'a> {
     /// The value as it is.
@@ -47,60 +47,69 @@ impl Assigned<'_> {
     }
 }
 
-/// The value of `expression`, converted to the column's type.
+/// Where a value goes: a column of a table, in a row of the statement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'d> {
+    pub(super) definition: &'d TableDefinition,
+    pub(super) column: usize,
+    /// From 1; errors and warnings name it.
+    pub(super) row_number: u64,
+}
+
+impl<'d> Target<'d> {
+    fn column(self) -> &'d ColumnDefinition {
+        &self.definition.columns[self.column]
+    }
+}
+
+/// The value of `expression`, converted to the column.
 pub(super) fn assigned<'a>(
     cx: &'a Context<'_>,
-    definition: &TableDefinition,
-    column: usize,
+    target: Target<'_>,
     expression: &'a Expression,
-    row_number: u64,
     null_rule: NullRule,
 ) -> Outcome<Assigned<'a>> {
-    let target = &definition.columns[column];
-    if let Some(instant) = instant(cx, expression, target)? {
+    if let Some(instant) = instant(cx, expression, target.column())? {
         return Ok(Assigned::AsItIs(instant));
     }
     let value = (cx.evaluate(expression)?, &expression.column_type);
-    converted(cx, (definition, column, row_number), value, null_rule)
+    converted(cx, target, value, null_rule)
 }
 
-/// A column of a table, and the number of the statement's row.
-type ColumnOfRow<'d> = (&'d TableDefinition, usize, u64);
-
-/// Converts a value of a type to the column's type.
+/// A value of a type, converted to the column.
 fn converted<'a>(
     cx: &'a Context<'_>,
-    (definition, column, row_number): ColumnOfRow<'_>,
+    target: Target<'_>,
     (value, column_type): (ValueRef<'a>, &ColumnType),
     null_rule: NullRule,
 ) -> Outcome<Assigned<'a>> {
-    let target = &definition.columns[column];
+    let column = target.column();
     if value.is_null() {
-        return null_of(cx, target, row_number, null_rule);
+        return null_of(cx, target, null_rule);
     }
-    if fits_as_is(value, column_type, &target.column_type) {
+    if fits_as_is(value, column_type, &column.column_type) {
         return Ok(Assigned::AsItIs(value));
     }
     let stored = store_value(
         value,
         column_type,
-        &target.column_type,
+        &column.column_type,
         Place {
-            database: &definition.name.database,
-            table: &definition.name.table,
-            column: &target.name,
-            row: row_number,
+            database: &target.definition.name.database,
+            table: &target.definition.name.table,
+            column: &column.name,
+            row: target.row_number,
         },
         cx.statement,
     )?;
     if stored.is_null() {
-        return null_of(cx, target, row_number, null_rule);
+        return null_of(cx, target, null_rule);
     }
     Ok(Assigned::Converted(stored))
 }
 
-/// A TIMESTAMP assigned to another keeps its instant. As local time it would be ambiguous when
-/// clocks are set back.
+/// A TIMESTAMP that goes into another stays the instant that it is: on the session's wall it would
+/// be one of two where clocks are set back.
 fn instant<'a>(
     cx: &'a Context<'_>,
     expression: &'a Expression,
@@ -113,7 +122,7 @@ fn instant<'a>(
         return Ok(None);
     }
     Ok(match cx.evaluate(stored)? {
-        // The mode decides whether a zero date is allowed.
+        // Whether there may be a zero date is for the mode to say.
         ValueRef::DateTime(time) if time != DateTime::default() => {
             let time = time.truncated(target.column_type.decimals);
             Some(ValueRef::DateTime(time))
@@ -122,92 +131,83 @@ fn instant<'a>(
     })
 }
 
-/// Assigns the value of `expression` to `rows[0][column]`, converted to the column's type.
+/// Puts the value of `expression` into the first row, converted to the column.
 pub(super) fn assign(
     cx: &Context<'_>,
     rows: &mut Rows,
-    definition: &TableDefinition,
-    column: usize,
+    target: Target<'_>,
     expression: &Expression,
-    row_number: u64,
     null_rule: NullRule,
 ) -> Outcome<()> {
-    let value = assigned(cx, definition, column, expression, row_number, null_rule)?;
-    rows.set(0, column, value.as_ref());
+    let value = assigned(cx, target, expression, null_rule)?;
+    rows.set(0, target.column, value.as_ref());
     Ok(())
 }
 
-/// Assigns a value of a type to `rows[0][column]`, converted to the column's type.
+/// Puts a value of a type into the first row, converted to the column.
 pub(super) fn assign_value(
     cx: &Context<'_>,
     rows: &mut Rows,
-    place: ColumnOfRow<'_>,
+    target: Target<'_>,
     value: (ValueRef<'_>, &ColumnType),
     null_rule: NullRule,
 ) -> Outcome<()> {
-    let value = converted(cx, place, value, null_rule)?;
-    rows.set(0, place.1, value.as_ref());
+    let value = converted(cx, target, value, null_rule)?;
+    rows.set(0, target.column, value.as_ref());
     Ok(())
 }
 
-/// What a column gets if the value is NULL.
-fn null_of<'a>(
-    cx: &Context<'_>,
-    target: &ColumnDefinition,
-    row_number: u64,
-    null_rule: NullRule,
-) -> Outcome<Assigned<'a>> {
-    if target.nullable || null_rule == NullRule::Keep {
+/// What a column gets where the value is NULL.
+fn null_of<'a>(cx: &Context<'_>, target: Target<'_>, null_rule: NullRule) -> Outcome<Assigned<'a>> {
+    let column = target.column();
+    if column.nullable || null_rule == NullRule::Keep {
         return Ok(Assigned::AsItIs(ValueRef::Null));
     }
     let error = match null_rule {
-        NullRule::Load => ClientError::new(ER_WARN_NULL_TO_NOTNULL, &[&target.name, &row_number]),
-        _ => ClientError::new(ER_BAD_NULL_ERROR, &[&target.name]),
+        NullRule::Load => {
+            ClientError::new(ER_WARN_NULL_TO_NOTNULL, &[&column.name, &target.row_number])
+        }
+        _ => ClientError::new(ER_BAD_NULL_ERROR, &[&column.name]),
     };
     if null_rule == NullRule::Refuse || cx.statement.is_strict {
         return Err(error.into());
     }
     cx.statement.warn(error);
-    Ok(Assigned::Converted(zero_of(&target.column_type)))
+    Ok(Assigned::Converted(zero_of(&column.column_type)))
 }
 
-/// Assigns a column's default to `rows[0][column]`.
+/// Puts a column's default into the first row.
 pub(super) fn assign_default(
     cx: &Context<'_>,
     rows: &mut Rows,
-    definition: &TableDefinition,
-    column: usize,
+    target: Target<'_>,
     default: Option<&Expression>,
-    row_number: u64,
 ) -> Outcome<()> {
-    let target = &definition.columns[column];
-    if target.auto_increment {
-        rows.set(0, column, ValueRef::Null);
+    let column = target.column();
+    if column.auto_increment {
+        rows.set(0, target.column, ValueRef::Null);
         return Ok(());
     }
     if let Some(expression) = default {
-        let rule = NullRule::Refuse;
-        return assign(cx, rows, definition, column, expression, row_number, rule);
+        return assign(cx, rows, target, expression, NullRule::Refuse);
     }
-    if target.nullable {
-        rows.set(0, column, ValueRef::Null);
+    if column.nullable {
+        rows.set(0, target.column, ValueRef::Null);
         return Ok(());
     }
-    if target.column_type.kind == TypeKind::Enum {
-        // An ENUM without a default has its first member as default.
-        rows.set(0, column, zero_of(&target.column_type).as_ref());
-        return Ok(());
+    // An ENUM has its first member as default.
+    if column.column_type.kind != TypeKind::Enum {
+        let error = ClientError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
+        if cx.statement.is_strict {
+            return Err(error.into());
+        }
+        cx.statement.warn(error);
     }
-    let error = ClientError::new(ER_NO_DEFAULT_FOR_FIELD, &[&target.name]);
-    if cx.statement.is_strict {
-        return Err(error.into());
-    }
-    cx.statement.warn(error);
-    rows.set(0, column, zero_of(&target.column_type).as_ref());
+    rows.set(0, target.column, zero_of(&column.column_type).as_ref());
     Ok(())
 }
 
-/// Error 1062, with the key of the new row in an index.
+/// Error 1062 for the row that has its key in an index.
 pub(super) fn duplicate_entry(
     rows: &Rows,
     definition: &TableDefinition,
@@ -249,7 +249,7 @@ pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
     }
 }
 
-/// The number as a value of an AUTO_INCREMENT column, or `None` if it does not fit.
+/// The number as a value of an AUTO_INCREMENT column; `None` if it does not fit.
 pub(super) fn value_of(number: u64, column: &ColumnDefinition) -> Option<Value> {
     let column_type = &column.column_type;
     if number > column_type.integer_max() {

@@ -17,7 +17,8 @@ use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniquenes
 use value::{ColumnType, ValueRef};
 
 use super::assign::{
-    self, NullRule, assign, assign_default, assign_value, assigned, duplicate_entry, row_refs,
+    self, NullRule, Target, assign, assign_default, assign_value, assigned, duplicate_entry,
+    row_refs,
 };
 use super::check;
 use super::row_change::{RowChange, differs};
@@ -314,6 +315,11 @@ impl InsertRunner {
         let definition = table.definition();
         let slot = self.plan.new_slot;
         let row_number = self.earlier_rows + stdx::to_u64(self.taken) + 1;
+        let target = |column| Target {
+            definition,
+            column,
+            row_number,
+        };
         cx.frame.slots[slot].row = Some(0);
         let rows = cx.frame.rows_mut(slot);
         rows.clear();
@@ -321,26 +327,25 @@ impl InsertRunner {
         for &column in &self.missing {
             let default = self.plan.defaults[column].as_ref();
             with_row(cx, slot, |cx, rows| {
-                assign_default(cx, rows, definition, column, default, row_number)
+                assign_default(cx, rows, target(column), default)
             })?;
         }
         for (place, &column) in self.plan.columns.iter().enumerate() {
             let rule = self.null_rule(definition.columns[column].auto_increment);
             match source(place, self.taken) {
                 Some(Source::Expression(value)) if self.reads_new_row && reads(value, slot) => {
-                    let value = assigned(cx, definition, column, value, row_number, rule)?;
+                    let value = assigned(cx, target(column), value, rule)?;
                     let value = value.into_value();
                     cx.frame.rows_mut(slot).set(0, column, value.as_ref());
                 }
                 Some(Source::Expression(value)) => {
                     with_row(cx, slot, |cx, rows| {
-                        assign(cx, rows, definition, column, value, row_number, rule)
+                        assign(cx, rows, target(column), value, rule)
                     })?;
                 }
                 Some(Source::Constant((value, column_type))) => {
                     with_row(cx, slot, |cx, rows| {
-                        let place = (&**definition, column, row_number);
-                        assign_value(cx, rows, place, (value, column_type), rule)
+                        assign_value(cx, rows, target(column), (value, column_type), rule)
                     })?;
                 }
                 Some(Source::Kept {
@@ -351,13 +356,13 @@ impl InsertRunner {
                     let value = self.kept.get(row, kept_column).to_value();
                     let value = Expression::constant(value, from.column_type.clone());
                     with_row(cx, slot, |cx, rows| {
-                        assign(cx, rows, definition, column, &value, row_number, rule)
+                        assign(cx, rows, target(column), &value, rule)
                     })?;
                 }
                 None => {
                     let default = self.plan.defaults[column].as_ref();
                     with_row(cx, slot, |cx, rows| {
-                        assign_default(cx, rows, definition, column, default, row_number)
+                        assign_default(cx, rows, target(column), default)
                     })?;
                 }
             }

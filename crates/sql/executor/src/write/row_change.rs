@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use store::{RowBatch, TableDefinition};
 use value::ValueRef;
 
-use super::assign::{Assigned, NullRule, assign, assign_default, assigned};
+use super::assign::{Assigned, NullRule, Target, assign, assign_default, assigned};
 use crate::Outcome;
 use crate::context::Context;
 
@@ -34,22 +34,23 @@ impl RowChange {
         self.load(cx, slot, definition.columns.len())?;
         for assignment in assignments {
             let column = assignment.column;
+            let target = Target {
+                definition,
+                column,
+                row_number,
+            };
             match &assignment.value {
                 Some(value) if assignment.reads_assigned => {
                     self.show_new(cx, slot);
-                    let rule = NullRule::Zero;
-                    let value = assigned(cx, definition, column, value, row_number, rule)
-                        .map(Assigned::into_value);
+                    let value = assigned(cx, target, value, NullRule::Zero);
+                    let value = value.map(Assigned::into_value);
                     self.hide_new(cx, slot);
                     self.new.set(0, column, value?.as_ref());
                 }
-                Some(value) => {
-                    let (rows, rule) = (&mut self.new, NullRule::Zero);
-                    assign(cx, rows, definition, column, value, row_number, rule)?;
-                }
+                Some(value) => assign(cx, &mut self.new, target, value, NullRule::Zero)?,
                 None => {
                     let default = defaults.get(column).and_then(Option::as_ref);
-                    assign_default(cx, &mut self.new, definition, column, default, row_number)?;
+                    assign_default(cx, &mut self.new, target, default)?;
                 }
             }
         }
