@@ -66,6 +66,18 @@ pub struct Wal {
     on_poison: OnPoison,
 }
 
+/// What opening has found and made.
+struct Found {
+    end: LogEnd,
+    flush: FlushState,
+    /// Blocks below this are prepared.
+    prepared_end: u64,
+    control: Control,
+    checkpoint: Lsn,
+    /// The block that the checkpoint needs.
+    checkpoint_block: u64,
+}
+
 impl Wal {
     /// Starts to write at the end that a finished scan has found. Blocks. If the scan restarts the
     /// log, the record written here is a checkpoint there; only then the loss is accepted.
@@ -138,24 +150,27 @@ impl Wal {
         // After the segment of the next block (D3 of `damage`), and before anything is written.
         control::write(disk, &control.file(), &record).await?;
         control.advance(record);
-        let wal = Arc::new(Self::assemble(
-            (options, ring, end),
-            (flush, prepared_end),
-            (control, checkpoint, first_block.block),
-            on_poison,
-        ));
+        let found = Found {
+            end,
+            flush,
+            prepared_end,
+            control,
+            checkpoint,
+            checkpoint_block: first_block.block,
+        };
+        let wal = Arc::new(Self::assemble(options, ring, found, on_poison));
         wal.prepare_segments(disk).await?;
         Ok(wal)
     }
 
     fn assemble(
-        (options, ring, end): (WalOptions, Arc<LogRing>, LogEnd),
-        (flush, prepared_end): (FlushState, u64),
-        (control, checkpoint, first_block): (Control, Lsn, u64),
+        options: WalOptions,
+        ring: Arc<LogRing>,
+        found: Found,
         on_poison: OnPoison,
     ) -> Self {
-        let position = || AtomicU64::new(end.lsn.0);
-        let record = control.latest();
+        let position = || AtomicU64::new(found.end.lsn.0);
+        let record = found.control.latest();
         let (epoch, lives) = (record.epoch, record.lives.clone());
         Self {
             ring,
@@ -165,16 +180,16 @@ impl Wal {
             durable: position(),
             wanted_written: position(),
             wanted_durable: position(),
-            next_block: AtomicU64::new(flush.next_block),
-            prepared_end: AtomicU64::new(prepared_end),
-            checkpoint: AtomicU64::new(checkpoint.0),
-            checkpoint_block: AtomicU64::new(first_block),
+            next_block: AtomicU64::new(found.flush.next_block),
+            prepared_end: AtomicU64::new(found.prepared_end),
+            checkpoint: AtomicU64::new(found.checkpoint.0),
+            checkpoint_block: AtomicU64::new(found.checkpoint_block),
             has_leader: AtomicBool::new(false),
             is_poisoned: AtomicBool::new(false),
             lacks_segments: AtomicBool::new(false),
             segment_error: Mutex::default(),
-            flush: Mutex::new(flush),
-            control: Mutex::new(control),
+            flush: Mutex::new(found.flush),
+            control: Mutex::new(found.control),
             is_preparing: AtomicBool::new(false),
             durable_waiters: WaitQueues::new(options.worker_count),
             written_waiters: WaitQueues::new(options.worker_count),

@@ -74,7 +74,10 @@ pub async fn verify_pages(
             Ok(read) => bytes.get(..read.min(wanted)).unwrap_or(&[]),
             // One bad page is enough to fail the whole read.
             Err(_) => {
-                see_singly(disk, (&file, end), (id, first, run_pages), size, see).await;
+                let numbers = first..first.saturating_add(run_pages);
+                let pages = numbers.map(|number| PageId::new(id, PageNo(number)));
+                let pages = pages.take_while(|page| space::page_offset(page.page, size) < end);
+                see_singly(disk, &file, pages, size, see).await;
                 &[]
             }
         };
@@ -93,17 +96,13 @@ pub async fn verify_pages(
 /// Reads the pages of a stretch one by one.
 async fn see_singly(
     disk: &dyn Disk,
-    (file, end): (&File, u64),
-    (id, first, count): (SpaceId, u32, u32),
+    file: &File,
+    pages: impl Iterator<Item = PageId>,
     size: PageSize,
     see: &mut dyn FnMut(PageId, Seen<'_>),
 ) {
-    for number in first..first.saturating_add(count) {
-        let page_id = PageId::new(id, PageNo(number));
+    for page_id in pages {
         let offset = space::page_offset(page_id.page, size);
-        if end <= offset {
-            return;
-        }
         let (bytes, outcome) = disk
             .read(file, offset, IoBuffer::zeroed(size.bytes()))
             .await;
