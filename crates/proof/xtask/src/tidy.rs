@@ -1,8 +1,10 @@
 //! The rules of the source that a tool can hold. A rule is a function from the tree to findings,
 //! with its own test of bad input and expected message.
 
+mod commits;
 mod crates;
 mod folders;
+mod functions;
 mod modules;
 mod pages;
 mod source;
@@ -37,6 +39,9 @@ const RULES: &[(&str, Rule)] = &[
     ("commented-out code", source::commented_code),
     ("unsafe", source::forbid_unsafe),
     ("atomics", source::atomics),
+    ("parameters", functions::parameters),
+    ("bool parameters", functions::bool_parameters),
+    ("commit subjects", commits::subjects),
     ("orphans", source::orphans),
     ("folder size", folders::folder_size),
     ("cycles", folders::cycles),

@@ -6,12 +6,15 @@ use std::fs;
 
 use anyhow::Result;
 
+use super::commits::JUDGED_SINCE;
 use crate::shell::Shell;
 
 /// Path from the root, with `/`, to the text of each file that is text.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, String>,
+    /// Id and subject of each commit that is judged.
+    commits: Vec<(String, String)>,
 }
 
 /// One thing that a rule refuses.
@@ -36,7 +39,14 @@ impl Tree {
                 tree.files.insert(path.to_owned(), text);
             }
         }
+        tree.commits = commits(shell)?;
         Ok(tree)
+    }
+
+    pub(crate) fn commits(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.commits
+            .iter()
+            .map(|(commit, subject)| (commit.as_str(), subject.as_str()))
     }
 
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
@@ -59,8 +69,28 @@ impl Tree {
         let own = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
         Tree {
             files: files.iter().map(own).collect(),
+            ..Tree::default()
         }
     }
+
+    #[cfg(test)]
+    pub(crate) fn with_commit(mut self, commit: &str, subject: &str) -> Tree {
+        self.commits.push((commit.to_owned(), subject.to_owned()));
+        self
+    }
+}
+
+/// The commits that are judged; none where the history is cut off before them.
+fn commits(shell: &Shell) -> Result<Vec<(String, String)>> {
+    if !shell.succeeds("git", &["cat-file", "-e", JUDGED_SINCE]) {
+        return Ok(Vec::new());
+    }
+    let range = format!("{JUDGED_SINCE}..HEAD");
+    let log = shell.read("git", &["log", "--no-merges", "--format=%h %s", &range])?;
+    let commits = log.lines().filter_map(|line| line.split_once(' '));
+    Ok(commits
+        .map(|(commit, subject)| (commit.to_owned(), subject.to_owned()))
+        .collect())
 }
 
 impl Finding {

@@ -1,7 +1,7 @@
-//! Session state changes that are reported to the client, beside the results that it asked for.
+//! What a client is told of changes of its session, beside the results that it asked for.
 //!
 //! Changes wait here for the next OK packet. A client that did not ask for them by its capabilities
-//! gets none, and nothing is kept for it.
+//! is told nothing, and nothing is kept for it.
 
 use wire::{Capabilities, SessionChanges, TransactionKind, TransactionState};
 
@@ -9,15 +9,15 @@ use crate::connection::session::Session;
 use crate::connection::state::setting_text;
 use crate::variables::system;
 
-/// Changes that wait to be reported.
+/// Changes that wait to be told.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
-    /// Variables that changed, by the names of their settings, each once: a program may set one
-    /// many times before the next report.
+    /// Variables that changed, by the names of their settings, each once: a program may set one as
+    /// often as it likes before the client is told.
     variables: Vec<&'static str>,
     /// The current database changed.
     has_schema: bool,
-    /// The transaction state that was reported last; `None` before the client wants it.
+    /// What the client knows of its transaction; nothing before it wants to know.
     told: Option<TransactionState>,
     /// Something changed.
     has_state: bool,
@@ -30,7 +30,7 @@ impl Session {
             .contains(Capabilities::SESSION_TRACK)
     }
 
-    /// A system variable was set, and perhaps one that follows it.
+    /// A system variable was set, and maybe the one that goes with it.
     pub(crate) fn track_variable(&mut self, name: &str) {
         if !self.tracks() {
             return;
@@ -66,7 +66,7 @@ impl Session {
         self.tracker.has_state |= is_wanted && self.tracks();
     }
 
-    /// Takes the changes that have to be reported now.
+    /// Takes what is to be told now.
     pub(crate) fn take_changes(&mut self) -> SessionChanges {
         let mut changes = SessionChanges::default();
         for name in std::mem::take(&mut self.tracker.variables) {
