@@ -1,4 +1,4 @@
-//! Binding a call: from a name and the types of its arguments to something that can be evaluated.
+//! Binds a call: turns a name and the types of its arguments into something that can be evaluated.
 
 use std::borrow::Cow;
 
@@ -10,16 +10,16 @@ use value::{
 use crate::context::Context;
 use crate::registry::{self, Function};
 
-/// What binding knows of an argument.
+/// What is known of an argument when a call is bound.
 #[derive(Debug, Clone)]
 pub struct Arg {
     /// Its type.
     pub column: ColumnType,
-    /// Its collation and how strongly it holds.
+    /// Its collation and coercibility.
     pub rule: TextRule,
     /// It may be NULL.
     pub nullable: bool,
-    /// Its value where it is a constant; some result types depend on it.
+    /// Its value if it is a constant; some result types depend on it.
     pub constant: Option<Value>,
 }
 
@@ -40,7 +40,7 @@ impl Arg {
         }
     }
 
-    /// A literal, or a parameter's value: the type is that of the value.
+    /// A literal, or a parameter's value: the type follows from the value.
     pub fn literal(value: Value, env: &BindEnv) -> Self {
         let (column, rule) = literal_type(&value, env);
         Self {
@@ -51,7 +51,7 @@ impl Arg {
         }
     }
 
-    /// The result of a bound call as an argument of the next.
+    /// The result of a bound call as an argument of another call.
     pub fn result(bound: &Bound) -> Self {
         Self {
             column: bound.column.clone(),
@@ -61,12 +61,12 @@ impl Arg {
         }
     }
 
-    /// Characters that it shows as text at most.
+    /// The most characters of its text.
     pub fn text_chars(&self) -> u32 {
         crate::infer::text_chars(self)
     }
 
-    /// True where the type is text or binary (ENUM and SET too).
+    /// True if the type is text or binary (ENUM and SET, too).
     pub(crate) fn is_text(&self) -> bool {
         self.column.kind.is_string()
     }
@@ -117,46 +117,46 @@ fn literal_type(value: &Value, env: &BindEnv) -> (ColumnType, TextRule) {
     }
 }
 
-/// What binding knows of the session.
+/// What binding needs of the session.
 #[derive(Debug, Clone)]
 pub struct BindEnv {
-    /// `collation_connection`: of literals, and of numbers as text.
+    /// `collation_connection`: for literals, and for numbers as text.
     pub collation: CollationId,
     /// `div_precision_increment`
     pub div_precision_increment: u8,
     /// `NO_UNSIGNED_SUBTRACTION`
     pub no_unsigned_subtraction: bool,
-    /// The current date, as which a TIME is compared with a DATETIME.
+    /// The current date; a TIME that is compared with a DATETIME gets it.
     pub today: Date,
 }
 
-/// A call whose types are known.
+/// A call with known types.
 #[derive(Debug, Clone)]
 pub struct Bound {
     /// The type of the result.
     pub column: ColumnType,
     /// The result may be NULL.
     pub nullable: bool,
-    /// The result's collation and how strongly it holds.
+    /// The result's collation and coercibility.
     pub rule: TextRule,
-    /// The text of the whole expression, for errors like 1690; the binder's caller sets it.
+    /// The text of the whole expression, for errors like 1690; set by the caller of the binder.
     pub text: Box<str>,
     pub(crate) function: &'static Function,
     /// The types of the arguments.
     pub(crate) args: Box<[ColumnType]>,
-    /// In which domain a comparison is done.
+    /// The domain of a comparison.
     pub(crate) comparison: Comparison,
-    /// The collation in which the arguments' texts are taken (mostly the result's).
+    /// The collation to which the arguments' texts are converted (mostly the result's).
     pub(crate) texts: CollationId,
-    /// A number that a function chose while it was bound (a unit, an increment, a flag).
+    /// A number that a function determined when it was bound (a unit, an increment, a flag).
     pub(crate) choice: u32,
-    /// A temporal function has arguments whose values say nothing without their types.
+    /// A temporal function has arguments whose values mean nothing without their types.
     resolves: bool,
     /// See [`Bound::give_moments`].
     gives_moments: bool,
 }
 
-/// A call under inference.
+/// A call whose types are being inferred.
 pub(crate) struct Binding<'a> {
     pub(crate) name: &'a str,
     pub(crate) args: &'a [Arg],
@@ -169,11 +169,11 @@ pub(crate) struct Binding<'a> {
     pub(crate) choice: u32,
 }
 
-/// Binds a call. Names are found in any case.
+/// Binds a call. The case of names does not matter.
 ///
 /// # Errors
 /// 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for texts whose
-/// collations do not mix, and what single functions refuse.
+/// collations do not mix, and the errors of single functions.
 pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, Trouble> {
     let Some(function) = registry::find(name) else {
         return Err(Trouble::new(
@@ -215,7 +215,7 @@ pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, 
 /// Binds `argument COLLATE collation`.
 ///
 /// # Errors
-/// 1253 where the collation is of another character set.
+/// 1253 if the collation belongs to another character set.
 pub fn bind_collate(arg: &Arg, collation: CollationId, env: &BindEnv) -> Result<Bound, Trouble> {
     let text = if arg.is_text() {
         arg.column.charset()
@@ -309,7 +309,7 @@ impl Binding<'_> {
         mix(&rules, &self.name.to_lowercase())
     }
 
-    /// The result is text of so many characters, in the mix of some arguments.
+    /// The result is text of this many characters, with the mix of some arguments' collations.
     pub(crate) fn text_of(
         &mut self,
         range: std::ops::Range<usize>,
@@ -329,10 +329,10 @@ impl Binding<'_> {
 }
 
 impl Bound {
-    /// The value of the call; `args` in the number and types that were bound.
+    /// The value of the call; `args` must have the number and types that were bound.
     ///
     /// # Errors
-    /// What refuses the statement: 1690 (out of range), 1365 (division by zero, where it is one).
+    /// Errors of the statement: 1690 (out of range), 1365 (division by zero, if that is an error).
     #[inline]
     pub fn eval(&self, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Result<Value, Trouble> {
         assert!(
@@ -345,8 +345,8 @@ impl Bound {
         (self.function.eval)(self, args, context)
     }
 
-    /// A result that is longer than `max_allowed_packet` is NULL with warning 1301, whatever the
-    /// function, if the function made it longer: nested calls would double a text without end.
+    /// If a function made its result longer than `max_allowed_packet`, it is NULL with warning
+    /// 1301. Otherwise nested calls would double a text without end.
     pub fn bounded(&self, value: Value, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Value {
         let Value::Bytes(bytes) = &value else {
             return value;
@@ -376,19 +376,19 @@ impl Bound {
         (self.function.eval)(self, &values, context)
     }
 
-    /// True of a call whose text is that of a date or a time: it counts as the number of that
-    /// one, where another text counts as far as it is a number.
+    /// True for a call whose text is a date or a time. As a number it counts with all its digits,
+    /// where another text counts by its numeric prefix.
     pub fn is_dated_text(&self) -> bool {
         self.column.kind == TypeKind::Char && registry::makes_dated_texts(self.function)
     }
 
-    /// Makes such a call give the date or time itself in place of its text.
+    /// Makes such a call return the date or time itself instead of its text.
     pub fn give_moments(&mut self) {
         assert!(self.is_dated_text(), "another call has no moment");
         self.gives_moments = true;
     }
 
-    /// True where the values are dates and times, though the type is text.
+    /// True if the values are dates and times, though the type is text.
     pub fn gives_moments(&self) -> bool {
         self.gives_moments
     }
@@ -398,7 +398,7 @@ impl Bound {
         self.function.name
     }
 
-    /// An argument as text in the character set of the call; None for NULL.
+    /// An argument as text in the character set of the call; `None` for NULL.
     pub(crate) fn text_arg<'v>(
         &self,
         args: &[ValueRef<'v>],
@@ -408,7 +408,7 @@ impl Bound {
     }
 }
 
-/// A value as text in that character set; None for NULL.
+/// A value as text in the given character set; `None` for NULL.
 pub(crate) fn text_in<'v>(
     value: ValueRef<'v>,
     column: &ColumnType,

@@ -15,7 +15,7 @@ use crate::number::arithmetic::of_integer;
 
 type Evaluated = Result<Value, Trouble>;
 
-/// The target stands in the binding already.
+/// The target is already in the binding.
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
     let arg = &binding.args[0];
     if binding.column.kind.is_bytes() {
@@ -27,7 +27,7 @@ pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
         };
         binding.nullable = arg.nullable || binding.column.charset() == Charset::Utf8mb4;
     } else {
-        // Texts that are no dates become NULL.
+        // Invalid dates become NULL.
         binding.nullable |= binding.column.kind.is_temporal() && !arg.column.kind.is_temporal();
     }
     Ok(())
@@ -51,7 +51,7 @@ pub(crate) fn eval(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'
     convert(args[0], &bound.args[0], &bound.column, context)
 }
 
-/// A value of one type as CAST gives it in another.
+/// Converts a value of one type to another as CAST does.
 pub(crate) fn convert(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -94,8 +94,8 @@ pub(crate) fn convert(
     }
 }
 
-/// What functions of dates see of a value: names of ENUM and SET, bytes of BIT and dates of YEAR in
-/// place of their numbers.
+/// A value as functions of dates read it: names of ENUM and SET, bytes of BIT and dates of YEAR
+/// instead of their numbers.
 pub(crate) fn resolve(value: ValueRef<'_>, from: &ColumnType) -> Value {
     match (value, from.kind) {
         (ValueRef::UInt(year), TypeKind::Year) => Value::Date(Date::new(stdx::low_u16(year), 0, 0)),

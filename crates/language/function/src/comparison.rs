@@ -12,7 +12,7 @@ use crate::infer::{Inferred, boolean, certain};
 
 type Evaluated = Result<Value, Trouble>;
 
-/// The domain in which all arguments are compared with each other.
+/// The domain in which all arguments are compared.
 pub(crate) fn plan(binding: &mut Binding<'_>, args: &[Arg]) -> Inferred {
     let texts = args
         .iter()
@@ -36,7 +36,7 @@ pub(crate) fn plan(binding: &mut Binding<'_>, args: &[Arg]) -> Inferred {
     Ok(())
 }
 
-/// The domain that holds both.
+/// The wider of two domains.
 fn wider(left: Comparison, right: Comparison) -> Comparison {
     let rank = |domain: &Comparison| match domain {
         Comparison::Integer => 0,
@@ -63,7 +63,7 @@ pub(crate) fn infer_safe(binding: &mut Binding<'_>) -> Inferred {
     certain(binding)
 }
 
-/// `a IN (b, c)`: each pair in its own domain, unless all are of one kind.
+/// `a IN (b, c)`: each pair has its own domain, unless all are of one kind.
 pub(crate) fn infer_in(binding: &mut Binding<'_>) -> Inferred {
     let (first, rest) = binding.args.split_first().expect("at least two arguments");
     plan(binding, binding.args)?;
@@ -74,7 +74,7 @@ pub(crate) fn infer_in(binding: &mut Binding<'_>) -> Inferred {
 }
 
 impl Bound {
-    /// The order of two arguments; None where one is NULL.
+    /// The order of two arguments, or `None` if one is NULL.
     #[inline]
     pub(crate) fn order(
         &self,
@@ -112,7 +112,7 @@ impl Bound {
     }
 }
 
-/// A value, or the name of an ENUM or SET where it is compared as anything but a number.
+/// A value, or the name of an ENUM or SET if it is compared with anything but a number.
 enum Named<'a> {
     Plain(ValueRef<'a>),
     Text(Cow<'a, [u8]>),

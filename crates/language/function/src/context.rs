@@ -1,4 +1,4 @@
-//! What evaluation may know besides its arguments: the statement's time, the session, its modes.
+//! The context of an evaluation: the statement's time, the session, its modes.
 
 use value::temporal::DateRules;
 use value::{DateTime, Trouble, Warnings, Zone};
@@ -6,24 +6,24 @@ use value::{DateTime, Trouble, Warnings, Zone};
 use crate::number::random::{RandomState, Seeds};
 use crate::text::matcher::Patterns;
 
-/// What a division by zero is.
+/// The effect of a division by zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DivisionByZero {
-    /// NULL without a word.
+    /// NULL without a warning.
     #[default]
     Silent,
     /// NULL with warning 1365 (`ERROR_FOR_DIVISION_BY_ZERO`).
     Warn,
-    /// Error 1365 (that and strict mode, in a statement that writes).
+    /// Error 1365 (both modes, in a statement that writes).
     Refuse,
 }
 
-/// What information functions tell of the session.
+/// What information functions return.
 #[derive(Debug, Clone, Default)]
 pub struct SessionFacts {
     /// `DATABASE()`
     pub database: Option<String>,
-    /// `USER()`: name and host that the client gave.
+    /// `USER()`: the name that the client sent, and its host.
     pub user: String,
     /// `CURRENT_USER()`: the account that matched.
     pub current_user: String,
@@ -33,33 +33,33 @@ pub struct SessionFacts {
     pub version: String,
     /// `LAST_INSERT_ID()`; a call with an argument sets it.
     pub last_insert_id: u64,
-    /// Such a call has been made since the statement began; its client is told of the number.
+    /// Such a call was made since the statement began; the number is sent to its client.
     pub is_last_insert_id_given: bool,
     /// `ROW_COUNT()`
     pub row_count: i64,
     /// `FOUND_ROWS()`
     pub found_rows: u64,
-    /// Of RAND() without a seed, once `rand_seed1` or `rand_seed2` was set.
+    /// The state of RAND() without a seed, once `rand_seed1` or `rand_seed2` was set.
     pub random_state: Option<RandomState>,
 }
 
-/// The surroundings of an evaluation; one for a statement.
+/// The context of an evaluation; one for each statement.
 pub struct Context<'a> {
-    /// Where warnings go.
+    /// Receives the warnings.
     pub warnings: &'a mut Warnings,
-    /// The statement's start on the session's wall clock, with microseconds.
+    /// The statement's start as local time of the session, with microseconds.
     pub now: DateTime,
     /// The same in UTC.
     pub utc_now: DateTime,
-    /// The time on the session's wall clock whenever it is asked, for SYSDATE().
+    /// The current local time of the session, for SYSDATE().
     pub clock: &'a dyn Fn() -> DateTime,
     /// The session's time zone.
     pub zone: &'a Zone,
-    /// Dates that `sql_mode` refuses.
+    /// The dates that `sql_mode` refuses.
     pub dates: DateRules,
-    /// Of `/`, `DIV`, `%` and `MOD`.
+    /// For `/`, `DIV`, `%` and `MOD`.
     pub division_by_zero: DivisionByZero,
-    /// The mode of WEEK() where it is given none (`default_week_format`).
+    /// The mode of WEEK() without an argument for it (`default_week_format`).
     pub default_week_format: u8,
     /// Longest result of a string function in bytes (`max_allowed_packet`).
     pub result_bytes_max: usize,
@@ -69,10 +69,10 @@ pub struct Context<'a> {
     pub seeds: Seeds,
     /// Compiled regular expressions.
     pub patterns: Patterns,
-    /// What information functions tell.
+    /// What information functions return.
     pub session: &'a mut SessionFacts,
-    /// Is told of work, in bytes looked at; others may run before it returns, and it fails where
-    /// the statement is to end.
+    /// Called with the work, in bytes read. Others may run before it returns; it fails if the
+    /// statement has to end.
     pub meter: &'a dyn Fn(usize) -> Result<(), Trouble>,
 }
 
@@ -85,13 +85,13 @@ impl std::fmt::Debug for Context<'_> {
 }
 
 impl Context<'_> {
-    /// Says that so many bytes were looked at. Loops over text call it every
-    /// [`value::collation::BYTES_PER_SPEND`] or so.
+    /// Reports this many bytes as read. Loops over text call it about every
+    /// [`value::collation::BYTES_PER_SPEND`].
     pub(crate) fn spend(&self, bytes: usize) -> Result<(), Trouble> {
         (self.meter)(bytes)
     }
 
-    /// NULL's reason where a divisor is zero.
+    /// Handles a zero divisor: the result is NULL, or it is an error.
     pub(crate) fn divided_by_zero(&mut self) -> Result<(), Trouble> {
         let trouble = Trouble::new(1365, "Division by 0");
         match self.division_by_zero {
@@ -104,7 +104,7 @@ impl Context<'_> {
         }
     }
 
-    /// True where a result of so many bytes is allowed; else NULL with warning 1301.
+    /// True if a result of this many bytes is allowed; otherwise adds warning 1301 for a NULL.
     pub(crate) fn fits(&mut self, bytes: usize, name: &str) -> bool {
         if bytes <= self.result_bytes_max {
             return true;

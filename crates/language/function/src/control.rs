@@ -1,4 +1,4 @@
-//! IF, CASE, COALESCE and their kin: which of several values, in the type that all of them have.
+//! IF, CASE, COALESCE and the like: one of several values, in their common type.
 
 use std::cmp::Ordering;
 
@@ -28,7 +28,7 @@ pub(crate) fn infer_coalesce(binding: &mut Binding<'_>) -> Inferred {
     union_type(binding, &all)
 }
 
-/// NULLIF(a, b): a's own type, compared with b.
+/// NULLIF(a, b): has a's type; a is compared with b.
 pub(crate) fn infer_nullif(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     plan(binding, binding.args)?;
@@ -57,7 +57,7 @@ pub(crate) fn infer_extreme(binding: &mut Binding<'_>) -> Inferred {
     union_type(binding, &all)?;
     plan(binding, binding.args)?;
     let kinds = || binding.args.iter().map(|arg| arg.column.kind);
-    // A mix with dates is compared and given as a date, a mix of texts and numbers as a double.
+    // A mix with dates is compared and returned as a date, a mix of texts and numbers as a double.
     if let (true, Some(kind)) = (
         kinds().any(TypeKind::is_temporal),
         extreme_temporal(binding.args),
@@ -88,7 +88,7 @@ pub(crate) fn infer_extreme(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// The temporal type of a mix with dates: the widest there is.
+/// The temporal type of a mix with dates: the widest one.
 fn extreme_temporal(args: &[crate::Arg]) -> Option<TypeKind> {
     let has = |kind| args.iter().any(|arg| arg.column.kind == kind);
     let (date, time) = (has(TypeKind::Date), has(TypeKind::Time));
@@ -112,7 +112,7 @@ fn chosen(
     in_type(args[index], &bound.args[index], &bound.column, context)
 }
 
-/// A value of one type in another that holds it.
+/// Converts a value to another type that can hold it.
 fn in_type(
     value: ValueRef<'_>,
     from: &ColumnType,
@@ -218,7 +218,7 @@ fn extreme(
         if args[index].is_null() {
             return Ok(Value::Null);
         }
-        // What is no time makes the whole NULL; what is no date is the zero date.
+        // An invalid time makes the result NULL; an invalid date is the zero date.
         if bound.column.kind == TypeKind::Time {
             let value = resolve(args[index], &bound.args[index]);
             if value.as_ref().to_time(context.warnings).is_none() {
@@ -239,7 +239,7 @@ fn extreme(
     })
 }
 
-/// INTERVAL(n, a, b, ..): how many of the ascending numbers are not above n.
+/// INTERVAL(n, a, b, ..): how many of the ascending numbers are at most n.
 pub(crate) fn interval(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let Some(number) = args[0].to_f64(context.warnings) else {
         return Ok(Value::Int(-1));

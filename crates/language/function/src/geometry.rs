@@ -1,5 +1,5 @@
-//! Functions of geometries, and what other functions make of them: a geometry is bytes to a
-//! function of texts, and no number, date or time.
+//! Functions of geometries, and geometries in other functions: a geometry is bytes in a function of
+//! texts, and is no number, date or time.
 
 use value::collation::{Coercibility, TextRule};
 use value::{CollationId, ColumnType, GeometryKind, Trouble, TypeKind, Value, ValueRef, geometry};
@@ -12,7 +12,7 @@ use crate::text::strings::some;
 
 type Evaluated = Result<Value, Trouble>;
 
-/// All of them; the older names come after the one that they stand for.
+/// All functions; aliases come after the function that they stand for.
 #[rustfmt::skip]
 pub(crate) static FUNCTIONS: &[Function] = &[
     entry("ST_GEOMETRYFROMTEXT", 1, 2, infer_from_text, from_text),
@@ -82,10 +82,10 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     entry("POINT", 2, 2, infer_point, point),
 ];
 
-/// Refuses geometries where the function or operator takes none.
+/// Refuses geometries if the function or operator does not take them.
 ///
 /// # Errors
-/// 4078 where two types do not go together, 4079 for one.
+/// 4078 for two incompatible types, 4079 for one type.
 pub(crate) fn refuse(function: &Function, name: &str, args: &[Arg]) -> Inferred {
     let is_geometry = |arg: &&Arg| arg.column.kind == TypeKind::Geometry;
     let Some(geometry) = args.iter().find(is_geometry) else {
@@ -116,7 +116,7 @@ pub(crate) fn refuse(function: &Function, name: &str, args: &[Arg]) -> Inferred 
     }
 }
 
-/// Refuses a geometry where a number or a moment is wanted: of SUM, or of a CAST.
+/// Refuses a geometry as a number, date or time: for SUM, or for a CAST.
 ///
 /// # Errors
 /// 4079
@@ -127,7 +127,8 @@ pub fn refuse_geometry(column: &ColumnType, operation: &str) -> Result<(), Troub
     }
 }
 
-/// Refuses a geometry beside what is neither geometry nor text, where the two must meet.
+/// Refuses a geometry together with a value that is neither geometry nor text, if both need a
+/// common type.
 ///
 /// # Errors
 /// 4078
@@ -251,7 +252,7 @@ fn infer_type(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// The bytes of an argument; none of a number, which no binding lets through.
+/// The bytes of an argument; `None` for a number, which binding refuses.
 fn bytes<'v>(args: &[ValueRef<'v>]) -> Option<&'v [u8]> {
     match args[0] {
         ValueRef::Bytes(bytes) => Some(bytes),
@@ -274,7 +275,7 @@ fn from_text(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) ->
     stored(geometry::from_text(&text, srid_of(args, context)))
 }
 
-/// A stored geometry is taken for the binary form without its first four bytes.
+/// A stored geometry is read as its binary form, without its first four bytes.
 fn from_wkb(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let bytes = some!(bytes(args));
     if bound.args[0].kind == TypeKind::Geometry {

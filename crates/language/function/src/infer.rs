@@ -1,11 +1,11 @@
-//! Result types: what clients see as type, length and decimals of an expression.
+//! Result types: type, length and decimals of an expression, as clients see them.
 
 use value::temporal::{parse_datetime, parse_time};
 use value::{CollationId, ColumnType, Decimal, Trouble, TypeKind};
 
 use crate::bind::{Arg, Binding};
 
-/// Digits of seconds that a text may have.
+/// The most fractional digits of seconds in a text.
 const FSP_MAX: u8 = 6;
 /// Most characters of a VARCHAR expression; longer ones are LONGTEXT.
 const VARCHAR_CHARS_MAX: u64 = 65_535 / 4;
@@ -34,7 +34,7 @@ pub(crate) fn numeric(column: &ColumnType) -> Numeric {
     }
 }
 
-/// The domain in which two meet.
+/// The common domain of two.
 pub(crate) fn meet(left: Numeric, right: Numeric) -> Numeric {
     match (left, right) {
         (Numeric::Double, _) | (_, Numeric::Double) => Numeric::Double,
@@ -43,7 +43,7 @@ pub(crate) fn meet(left: Numeric, right: Numeric) -> Numeric {
     }
 }
 
-/// Digits before the point, and after it, that a type may have.
+/// The digits before and after the point that a type may have.
 pub(crate) fn digits(column: &ColumnType) -> (u32, u32) {
     let scale = match column.kind {
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp | TypeKind::Decimal => {
@@ -74,7 +74,7 @@ pub(crate) fn digits(column: &ColumnType) -> (u32, u32) {
     (whole, scale)
 }
 
-/// DECIMAL of so many digits before and after the point, as far as there are.
+/// DECIMAL with this many digits before and after the point, up to the maximum.
 pub(crate) fn decimal_type(whole: u32, scale: u32) -> ColumnType {
     let scale = scale.min(u32::from(Decimal::SCALE_MAX));
     let precision = (whole + scale).clamp(1, u32::from(Decimal::PRECISION_MAX));
@@ -85,7 +85,7 @@ pub(crate) fn decimal_type(whole: u32, scale: u32) -> ColumnType {
     )
 }
 
-/// An integer that shows so many characters; INT where it surely fits.
+/// An integer with this display width; INT if it surely fits.
 pub(crate) fn integer_type(length: u32, unsigned: bool) -> ColumnType {
     let kind = if length < 10 {
         TypeKind::Int
@@ -95,7 +95,7 @@ pub(crate) fn integer_type(length: u32, unsigned: bool) -> ColumnType {
     of_length(kind, length, unsigned)
 }
 
-/// An integer type of that length.
+/// An integer type with that length.
 pub(crate) fn of_length(kind: TypeKind, length: u32, unsigned: bool) -> ColumnType {
     let mut column = ColumnType::new(kind);
     column.length = length;
@@ -103,14 +103,14 @@ pub(crate) fn of_length(kind: TypeKind, length: u32, unsigned: bool) -> ColumnTy
     column
 }
 
-/// The double of an expression.
+/// The DOUBLE type of an expression.
 pub(crate) fn double_type() -> ColumnType {
     let mut column = ColumnType::new(TypeKind::Double);
     column.length = 23;
     column
 }
 
-/// Text of at most so many characters.
+/// Text of at most this many characters.
 pub(crate) fn text_type(chars: u64, collation: CollationId) -> ColumnType {
     let (kind, chars) = if chars <= VARCHAR_CHARS_MAX {
         (TypeKind::VarChar, stdx::low_u32(chars))
@@ -122,7 +122,7 @@ pub(crate) fn text_type(chars: u64, collation: CollationId) -> ColumnType {
     column
 }
 
-/// Characters that an argument shows as text at most.
+/// The most characters of an argument's text.
 pub(crate) fn text_chars(arg: &Arg) -> u32 {
     let column = &arg.column;
     match column.kind {
@@ -144,7 +144,7 @@ pub(crate) fn fsp(arg: &Arg) -> u8 {
             arg.column.decimals.min(FSP_MAX)
         }
         TypeKind::Float | TypeKind::Double => arg.column.decimals.min(FSP_MAX),
-        // Their members are no dates, as a rule.
+        // Their members are usually not dates.
         TypeKind::Enum | TypeKind::Set => 0,
         kind if kind.is_string() => match &arg.constant {
             Some(value::Value::Bytes(text)) if is_temporal_text(text) => digits_after_point(text),
@@ -154,7 +154,7 @@ pub(crate) fn fsp(arg: &Arg) -> u8 {
     }
 }
 
-/// Fractional digits of a number of seconds; of a constant text those that it has.
+/// Fractional digits of a number of seconds; for a constant text, those that it has.
 pub(crate) fn fsp_of_seconds(arg: &Arg) -> u8 {
     match &arg.constant {
         Some(value::Value::Bytes(text)) => digits_after_point(text),
@@ -174,7 +174,7 @@ fn digits_after_point(text: &[u8]) -> u8 {
     stdx::low_u8(digits.min(6) as u64)
 }
 
-/// True where a text is a date or a time, whose digits then are known.
+/// True if a text is a date or a time, so that its digits are known.
 fn is_temporal_text(text: &[u8]) -> bool {
     parse_datetime(text).is_some() || parse_time(text).is_some()
 }
@@ -199,13 +199,13 @@ pub(crate) fn double(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// A double that is NULL out of the function's domain.
+/// A double that is NULL outside of the function's domain.
 pub(crate) fn partial_double(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     double(binding)
 }
 
-/// An INT of so many characters, over texts.
+/// An INT of this display width, computed from texts.
 pub(crate) fn integer_of_texts<const LENGTH: u32>(binding: &mut Binding<'_>) -> Inferred {
     let rule = binding.mixed(0..binding.args.len())?;
     binding.texts = rule.collation;
@@ -213,13 +213,13 @@ pub(crate) fn integer_of_texts<const LENGTH: u32>(binding: &mut Binding<'_>) -> 
     Ok(())
 }
 
-/// An INT of so many characters.
+/// An INT of this display width.
 pub(crate) fn integer<const LENGTH: u32>(binding: &mut Binding<'_>) -> Inferred {
     binding.column = of_length(TypeKind::Int, LENGTH, false);
     Ok(())
 }
 
-/// The same, NULL where the argument is not a date.
+/// The same, NULL if the argument is not a date.
 pub(crate) fn partial_integer<const LENGTH: u32>(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     integer::<LENGTH>(binding)
@@ -236,10 +236,10 @@ pub(crate) fn connection_text(binding: &mut Binding<'_>, chars: u64) -> Inferred
     Ok(())
 }
 
-/// The one type that several values have: of CASE, IF, COALESCE, GREATEST, UNION.
+/// The common type of several values: for CASE, IF, COALESCE, GREATEST, UNION.
 ///
 /// # Errors
-/// 1267 where the collations of texts do not mix.
+/// 1267 if the collations of texts do not mix.
 pub(crate) fn union_type(binding: &mut Binding<'_>, indexes: &[usize]) -> Inferred {
     let args: Vec<&Arg> = indexes.iter().map(|index| &binding.args[*index]).collect();
     let known: Vec<&Arg> = args
@@ -252,7 +252,7 @@ pub(crate) fn union_type(binding: &mut Binding<'_>, indexes: &[usize]) -> Inferr
         return Ok(());
     };
     if known.iter().all(|arg| arg.column.kind == TypeKind::Bit) {
-        // Clients read it as a number, not as the bytes of a column.
+        // Clients read it as a number, unlike the bytes of a column.
         binding.column = of_length(TypeKind::BigInt, 21, true);
         return Ok(());
     }
@@ -332,7 +332,7 @@ fn union_numeric(known: &[&Arg]) -> ColumnType {
             column
         }
         Numeric::Decimal => decimal_type(whole, scale),
-        // Signed and unsigned meet in an exact number.
+        // A mix of signed and unsigned becomes an exact number.
         Numeric::Integer if any_unsigned && !all_unsigned && !(any_bits && whole < 10) => {
             decimal_type(whole, 0)
         }
@@ -363,10 +363,10 @@ fn union_text(binding: &mut Binding<'_>, indexes: &[usize], known: &[Arg]) -> In
     Ok(())
 }
 
-/// The type in which the results of several queries meet (UNION), with its nullability.
+/// The common type of the results of several queries (UNION), with its nullability.
 ///
 /// # Errors
-/// 1267 where the collations of texts do not mix.
+/// 1267 if the collations of texts do not mix.
 pub fn type_of_union(args: &[Arg], env: &crate::BindEnv) -> Result<(ColumnType, bool), Trouble> {
     let bound = crate::bind("COALESCE", args, env)?;
     Ok((bound.column, args.iter().any(|arg| arg.nullable)))

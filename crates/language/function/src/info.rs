@@ -1,4 +1,4 @@
-//! What the session is.
+//! Functions that describe the session.
 
 use value::collation::{Coercibility, TextRule};
 use value::{CollationId, Trouble, TypeKind, Value, ValueRef};
@@ -13,7 +13,7 @@ type Evaluated = Result<Value, Trouble>;
 const NAME_CHARS: u64 = 64;
 /// Characters of an account: name, `@`, host.
 const ACCOUNT_CHARS: u64 = 80 + 1 + 60;
-/// Characters of a role, as MariaDB has it.
+/// Characters of a role, as in MariaDB.
 const ROLE_CHARS: u64 = 128;
 
 fn system_text(binding: &mut Binding<'_>, chars: u64) -> Inferred {
@@ -94,7 +94,7 @@ pub(crate) fn infer_big(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// LAST_INSERT_ID(), or with an argument: sets it and gives it back.
+/// LAST_INSERT_ID(); with an argument it sets the number and returns it.
 pub(crate) fn last_insert_id(
     _: &Bound,
     args: &[ValueRef<'_>],
@@ -126,7 +126,7 @@ fn of_argument(bound: &Bound) -> CollationId {
         .unwrap_or(CollationId::BINARY)
 }
 
-/// The character set of the argument: of numbers the connection's, of NULL `binary`.
+/// The character set of the argument: for numbers the connection's, for NULL `binary`.
 pub(crate) fn charset(bound: &Bound, _: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
     optional(Some(of_argument(bound).charset().name()))
 }

@@ -6,13 +6,13 @@ use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, boolean};
 
-/// 0 or 1, and by its type NULL, as MariaDB has it.
+/// 0 or 1; its type is nullable, as in MariaDB.
 pub(crate) fn infer_valid(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     boolean(binding)
 }
 
-/// Whether the text is JSON; a note says why it is not.
+/// Whether the text is JSON; if not, a note says why.
 pub(crate) fn json_valid(
     bound: &Bound,
     args: &[ValueRef<'_>],

@@ -1,12 +1,12 @@
-//! SQL's operators and scalar functions, with MySQL's result types, NULL logic and troubles.
+//! SQL's operators and scalar functions, with MySQL's result types, NULL logic and errors.
 //!
-//! A call is bound once ([`bind`]): the name is looked up, the number of arguments checked
-//! (error 1582) and the result's type inferred from those of the arguments. A bound call is
-//! evaluated per row ([`Bound::eval`]) over borrowed values. Operators are functions whose names
-//! are their signs: `+`, `<=>`, `AND`, `LIKE`, `BETWEEN`; [`registry::names`] lists all.
+//! A call is bound once ([`bind`]): the name is looked up, the number of arguments checked (error
+//! 1582) and the result's type inferred from those of the arguments. A bound call is evaluated for
+//! each row ([`Bound::eval`]) over borrowed values. Operators are functions named by their signs:
+//! `+`, `<=>`, `AND`, `LIKE`, `BETWEEN`; [`registry::names`] lists all.
 //!
-//! Not here: aggregates, user variables and what must wait or read tables (`SLEEP`, `BENCHMARK`,
-//! `GET_LOCK`, subqueries): the executor's.
+//! The executor does the rest: aggregates, user variables, and everything that must wait or read
+//! tables (`SLEEP`, `BENCHMARK`, `GET_LOCK`, subqueries).
 
 #![forbid(unsafe_code)]
 

@@ -27,7 +27,7 @@ pub(crate) fn infer_address(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// `10.0.5.9` as a number; parts that are left out are in the middle, as `127.1` has them.
+/// `10.0.5.9` as a number; missing parts are in the middle, as in `127.1`.
 pub(crate) fn inet_aton(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
     let parts: Vec<&[u8]> = text.split(|byte| *byte == b'.').collect();
@@ -104,7 +104,7 @@ pub(crate) fn infer_password(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, 41)
 }
 
-/// `*` and the SHA-1 of the SHA-1 in capital hexadecimal digits; empty for an empty password.
+/// `*` and the SHA-1 of the SHA-1 in upper case hexadecimal digits; empty for an empty password.
 pub(crate) fn password(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<'_>) -> Evaluated {
     let text = args[0].to_text(&bound.args[0]).unwrap_or_default();
     if text.is_empty() {

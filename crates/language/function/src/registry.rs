@@ -9,9 +9,9 @@ use crate::text::{digest, encode, pattern, position, sets, strings, substring};
 use crate::time::{interval, temporal, time_format, time_parse};
 use crate::{cast, comparison, control, geometry, infer, info, json, logic, network};
 
-/// How a result's type is found.
+/// Infers a result's type.
 pub(crate) type Infer = fn(&mut Binding<'_>) -> Result<(), Trouble>;
-/// How a value is computed.
+/// Computes a value.
 pub(crate) type Eval = fn(&Bound, &[ValueRef<'_>], &mut Context<'_>) -> Result<Value, Trouble>;
 
 /// One function or operator.
@@ -50,10 +50,10 @@ pub(crate) const fn entry(
     }
 }
 
-/// No limit but that of the parser.
+/// No limit except the parser's.
 const ANY: usize = usize::MAX;
 
-/// The function of that name in any case.
+/// The function with that name, in any case.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     GROUPS
         .iter()
@@ -75,7 +75,7 @@ pub(crate) fn is_temporal(function: &Function) -> bool {
         && TEMPORAL.iter().any(|known| std::ptr::eq(known, function))
 }
 
-/// True for functions of a moment whose result is a text where the moment is given as one.
+/// True for functions of dates and times whose result is a text if the argument is one.
 pub(crate) fn makes_dated_texts(function: &Function) -> bool {
     matches!(
         function.name,
@@ -90,20 +90,20 @@ pub(crate) fn makes_dated_texts(function: &Function) -> bool {
     )
 }
 
-/// True for what calculates: it takes no geometries.
+/// True for arithmetic, which takes no geometries.
 pub(crate) fn is_of_numbers(function: &Function) -> bool {
     let is_operator = matches!(function.name, "-" | "&" | "|" | "^" | "~" | "<<" | ">>");
     let is_among = |group: &[Function]| group.iter().any(|known| std::ptr::eq(known, function));
     is_operator || is_among(NUMERIC) || is_among(TEMPORAL)
 }
 
-/// True where there is a function or operator of that name.
+/// True if there is a function or operator of that name.
 pub fn exists(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// True where an argument is taken as a number, so that `0x41` is 65 there and not `A`. `name` is
-/// in capital letters.
+/// True if an argument is used as a number, so that `0x41` is 65 there and not `A`. `name` is in
+/// upper case.
 pub fn wants_number(name: &str, index: usize) -> bool {
     match name {
         "IF" | "ELT" | "MAKE_SET" | "EXPORT_SET" => index == 0,

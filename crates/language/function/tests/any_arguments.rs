@@ -1,4 +1,4 @@
-//! Every function takes every value: it gives a value or an error, and never panics.
+//! Every function accepts every value: it returns a value or an error, and never panics.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Functions that look at every character of a long text say so on the way, so that others are
-//! served meanwhile, and end where they are told to.
+//! Functions that read every character of a long text report their work on the way. So others are
+//! served meanwhile, and the function can be stopped.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,8 @@ use value::collation::CollationId;
 use value::temporal::{Date, DateRules, Zone};
 use value::{ColumnType, Trouble, TypeKind, Value, Warnings};
 
-/// Calls a function of texts; the meter fails beyond `limit`. What it gave, and what was spent.
+/// Calls a function of texts; the meter fails beyond `limit`. Returns the result, and the reported
+/// work.
 fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, Trouble>, usize) {
     let env = BindEnv {
         collation: CollationId::UTF8MB4_GENERAL_CI,

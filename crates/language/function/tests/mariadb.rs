@@ -1,6 +1,6 @@
-//! Every expression of a corpus, evaluated here and by MariaDB: value, NULL and error number must
-//! be the same, and the type that a client sees. What differs on purpose or is not yet right
-//! stands in `mariadb/known.txt`, which must be exact: a line that no longer differs fails too.
+//! Every expression of a corpus, evaluated here and by MariaDB. Value, NULL, error number and the
+//! client's type must be equal. Differences on purpose, or not yet fixed, are listed in
+//! `mariadb/known.txt`. That list must be exact: a line that no longer differs fails, too.
 //!
 //! Needs Debian's `mariadbd`; `cargo xtask setup` installs it.
 
@@ -67,7 +67,7 @@ fn columns_give_what_mariadb_gives() {
     );
 }
 
-/// What [`table`] holds, as SQL writes it.
+/// The contents of [`table`], in SQL.
 const VALUES: &[&str] = &[
     "-7",
     "12345",
@@ -93,7 +93,7 @@ const VALUES: &[&str] = &[
     "'a,b'",
 ];
 
-/// The types of the columns, as DDL writes them and as they are here.
+/// The types of the columns, in DDL and here.
 fn types() -> [(&'static str, ColumnType); 22] {
     let new = ColumnType::new;
     let text = |kind, length, collation| ColumnType::text(kind, length, collation);
@@ -296,7 +296,7 @@ fn shown(text: &[u8]) -> String {
     }
 }
 
-/// Types as a client tells them apart; sizes of one kind are one.
+/// Types as clients distinguish them; sizes of one kind count as one.
 fn kind_name(kind: u8, flags: u16, is_binary: bool) -> &'static str {
     match kind {
         1 | 2 | 3 | 8 | 9 if flags & flag::UNSIGNED != 0 => "unsigned",
@@ -312,7 +312,8 @@ fn kind_name(kind: u8, flags: u16, is_binary: bool) -> &'static str {
     }
 }
 
-/// The same text and type; doubles may differ in their last digits, as mathematics libraries do.
+/// The same text and type; doubles may differ in their last digits, as between mathematics
+/// libraries.
 fn same(ours: &str, theirs: &str) -> bool {
     if ours == theirs {
         return true;

@@ -1,12 +1,12 @@
-//! Many clients that lock the same few rows: commits, deadlocks and latency, beside MariaDB's.
+//! Many clients that lock the same few rows: commits, deadlocks and latency, compared with MariaDB.
 //!
 //! Each transaction has two statements between BEGIN and COMMIT. Both servers run at the same time
-//! and take turns: one stands still while the other is measured, so that a slow minute of the
-//! machine hits both. A client that meets a deadlock rolls back and begins another transaction, and
-//! its latency goes on counting.
+//! and take turns: one is paused while the other is measured, so that a slow minute of the machine
+//! affects both. After a deadlock a client rolls back and begins another transaction; its latency
+//! goes on counting.
 //!
-//! The suite fails where Plateau has less than `--share` of MariaDB's commits, or where
-//! a wait ended by its time-out: no transaction here is long enough for that.
+//! The suite fails if Plateau has less than `--share` of MariaDB's commits, or if a wait ended by
+//! its time-out: no transaction here is long enough for that.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -47,8 +47,8 @@ struct Case {
     rows: u32,
 }
 
-/// What a row is locked for, by how many, and among how many rows. Mixed: each statement is a
-/// shared read or an update, half and half. Upgrade: the row that was read shared is updated.
+/// The load, the number of clients, and the number of rows. Mixed: each statement is a shared read
+/// or an update, half and half. Upgrade: the row that was read shared is updated.
 const CASES: [(&str, u32, u32); 7] = [
     ("mixed", 8, 8),
     ("mixed", 32, 8),
@@ -82,7 +82,7 @@ impl std::str::FromStr for Case {
     }
 }
 
-/// A server, its clients, and what they have done.
+/// A server, its clients, and their results.
 struct Side {
     name: &'static str,
     server: Server,
@@ -90,7 +90,7 @@ struct Side {
     tally: Tally,
 }
 
-/// Measures every combination and fails for those that miss the share.
+/// Measures every combination; fails if one misses the share.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let program = match &arguments.program {
         Some(path) => path.clone(),
@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Runs both servers by turns; Plateau's share of MariaDB's commits.
+/// Runs both servers in turns. Returns Plateau's share of MariaDB's commits.
 fn measure(arguments: &Arguments, program: &Path, case: &Case, told: &str) -> Result<f64> {
     let plateau = Launch::plateau(program).with_settings(&arguments.settings);
     let mariadb = reference().with("--skip-log-bin");
@@ -147,7 +147,7 @@ fn measure(arguments: &Arguments, program: &Path, case: &Case, told: &str) -> Re
 }
 
 impl Side {
-    /// Starts a server with its table, and leaves it standing still.
+    /// Starts a server with its table, and pauses it.
     fn start(name: &'static str, launch: Launch, case: &Case) -> Result<Side> {
         let mut server = launch.start()?;
         let mut client = server.connect()?;

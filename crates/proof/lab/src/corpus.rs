@@ -1,15 +1,15 @@
 //! Expands the templates of the differential corpus into statements.
 //!
 //! A file has lists, `let name = a ;; b ;; c`, and templates, in which `{name}` stands for each
-//! value of the list. A template gives the product of all its places; with ` -- linked` at its
-//! end, places of one name have one value. Lines that begin with `#` are comments; those of the
-//! form `# group: name` name what follows.
+//! value of the list. A template yields all combinations of its places; with ` -- linked` at its
+//! end, places with the same name have the same value. Lines that begin with `#` are comments; `#
+//! group: name` names the group of what follows.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-/// One statement and the group that it belongs to.
+/// A statement and its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) group: String,
@@ -41,7 +41,7 @@ pub(crate) fn expand(file: &str) -> Result<Vec<Statement>> {
     Ok(statements)
 }
 
-/// Fills the first open place with each value, until no place is open.
+/// Fills the first open place with each value, until none is open.
 fn expand_template(line: &str, lists: &Lists) -> Result<impl Iterator<Item = String> + use<>> {
     let (template, is_linked) = match line.strip_suffix(" -- linked") {
         Some(template) => (template, true),

@@ -1,10 +1,10 @@
-//! The differential suite: the same SELECT statements on the server under test and on MariaDB,
-//! answers compared.
+//! The differential suite: runs the same SELECT statements on the server under test and on MariaDB,
+//! and compares the results.
 //!
-//! Compared are the rows (in order where the statement orders them, else as a multiset), the
-//! names of the columns, and for a refused statement the number and SQLSTATE. Types of columns are
-//! compared with `--types`. Both servers are prepared by the same `setup.sql`. Behind them come
-//! the schedules, steps of several sessions (`schedules`).
+//! It compares the rows (in order if the statement orders them, else as a multiset) and the names
+//! of the columns; for a refused statement, the number and SQLSTATE. Types of columns are compared
+//! with `--types`. Both servers are prepared by the same `setup.sql`. Then come the schedules,
+//! steps of several sessions (`schedules`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -48,7 +48,7 @@ pub struct Arguments {
     drawn: drawn::Options,
 }
 
-/// Fewer statements than this in all would be no proof.
+/// Fewer statements than this would prove too little.
 const STATEMENTS_MIN: usize = 2000;
 
 const FILES: &[&str] = &[
@@ -61,10 +61,10 @@ const FILES: &[&str] = &[
     "indexed.txt",
 ];
 
-/// Run in order behind the others, since each builds on those before it.
+/// Run in order after the others, since each builds on those before it.
 const ORDERED_FILE: &str = "changes.txt";
 
-/// A statement whose answers differ.
+/// A statement with different results.
 #[derive(Debug)]
 struct Difference {
     statement: Statement,
@@ -84,7 +84,7 @@ impl Arguments {
     }
 }
 
-/// Runs the suite; an error if anything differs that is not listed, or is listed and does not.
+/// Runs the suite; fails if something unlisted differs, or something listed does not.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.drawn.random {
         return drawn::run(&arguments.drawn, &arguments.target, arguments.show);
@@ -176,7 +176,7 @@ fn report(
         all - differences.len(),
         new.len()
     );
-    // Part of the corpus, or more than the answers, says nothing about the list.
+    // A part of the corpus, or a comparison of more than results, says nothing about the list.
     let agreeing = match arguments.group.is_empty() && !arguments.types {
         true => agreeing(differences, listed),
         false => Vec::new(),
@@ -220,12 +220,12 @@ fn corpus() -> Result<Vec<Statement>> {
     Ok(statements)
 }
 
-/// The statements of the list; each must stand below a reason.
+/// The statements of the list; each must be below a reason.
 fn listed_differences() -> Result<BTreeSet<String>> {
     read_list("differences.txt")
 }
 
-/// The lines of a list, each of which stands below its reason.
+/// The lines of a list; each must be below a reason.
 pub(crate) fn read_list(name: &str) -> Result<BTreeSet<String>> {
     let mut listed = BTreeSet::new();
     let mut has_reason = false;
@@ -254,14 +254,13 @@ fn prepare(mut client: Client) -> Result<Client> {
     Ok(client)
 }
 
-/// What the server says to a statement, as text that compares.
+/// The server's result of a statement, as comparable text.
 fn answer(client: &mut Client, statement: &str, has_types: bool) -> Result<String> {
     let outcomes = client.query_all(statement.as_bytes())?;
     show_outcomes(outcomes, statement, has_types)
 }
 
-/// The answers to a statement as text that compares. Rows are sorted unless the statement orders
-/// them.
+/// The results of a statement as comparable text. Rows are sorted unless the statement orders them.
 pub(crate) fn show_outcomes(
     outcomes: Vec<Outcome>,
     statement: &str,

@@ -38,8 +38,8 @@ pub struct Arguments {
     process: Option<u32>,
 }
 
-/// What an open loop runs uncounted before it is measured: the closed loop before it has left each
-/// client with a transaction under way.
+/// How long an open loop runs uncounted before it is measured: the preceding closed loop has left
+/// each client with a running transaction.
 const OPENING: Duration = Duration::from_secs(1);
 
 /// Runs each number of clients once and prints a line for it.
@@ -71,8 +71,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// How clients fared against each other; in an open loop chance decides what each is asked, and the
-/// load's own lateness is what matters.
+/// How evenly clients were served. In an open loop chance decides how much each client has to do,
+/// so the load's own lateness is shown.
 fn told(sample: &Sample, shares: &Shares) -> String {
     let Some(lateness) = &sample.lateness else {
         let verdict = match shares.is_fair() {

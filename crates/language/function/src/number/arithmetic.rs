@@ -10,12 +10,12 @@ use crate::infer::{
     Inferred, Numeric, decimal_type, digits, double_type, integer_type, meet, numeric,
 };
 
-/// `choice` of a bound call: in which domain it calculates.
+/// `choice` of a bound call: the domain of the calculation.
 const INTEGER: u32 = 0;
 const DECIMAL: u32 = 1;
 const DOUBLE: u32 = 2;
 
-/// Both arguments' digits and the domain in which they meet; for unary minus twice the one.
+/// Both arguments' types and their common domain; for unary minus the argument counts twice.
 fn sides<'a>(binding: &Binding<'a>) -> (&'a ColumnType, &'a ColumnType, Numeric) {
     let left = &binding.args[0].column;
     let right = &binding.args[binding.args.len() - 1].column;
@@ -30,7 +30,7 @@ fn choose(binding: &mut Binding<'_>, domain: Numeric) {
     };
 }
 
-/// A double with the digits behind the point of two sides, where both say how many.
+/// A double with the fractional digits of two sides, if both fix them.
 pub(crate) fn fixed_double(left: &ColumnType, right: &ColumnType) -> ColumnType {
     let mut column = double_type();
     if left.has_fixed_digits() && right.has_fixed_digits() {
@@ -39,7 +39,7 @@ pub(crate) fn fixed_double(left: &ColumnType, right: &ColumnType) -> ColumnType 
     column
 }
 
-/// Integers are unsigned where one of them is; with a date they are signed.
+/// Integers are unsigned if one of them is; with a date they are signed.
 fn is_unsigned(left: &ColumnType, right: &ColumnType) -> bool {
     let temporal = left.kind.is_temporal() || right.kind.is_temporal();
     !temporal && (left.unsigned || right.unsigned)
@@ -71,7 +71,7 @@ pub(crate) fn infer_subtract(binding: &mut Binding<'_>) -> Inferred {
             Numeric::Integer => integer_type(whole + 2, false),
         };
         choose(binding, domain);
-        // A constant whose opposite is out of range, and dates, become exact numbers.
+        // A constant whose negative is out of range, and dates, become exact numbers.
         let beyond = match only.constant {
             Some(Value::Int(number)) => number == i64::MIN,
             Some(Value::UInt(number)) => number > i64::MIN.unsigned_abs(),
@@ -125,7 +125,7 @@ pub(crate) fn infer_divide(binding: &mut Binding<'_>) -> Inferred {
     let precision = whole + scale + right_scale + increment;
     binding.column = decimal_type(precision.saturating_sub(result_scale), result_scale);
     choose(binding, Numeric::Decimal);
-    // The increment is needed again when dividing.
+    // The division needs the increment again.
     binding.choice |= increment << 8;
     Ok(())
 }

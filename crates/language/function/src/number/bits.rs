@@ -14,7 +14,7 @@ pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
 
 type Evaluated = Result<Value, Trouble>;
 
-/// An operand as 64 bits: what is not an integer is rounded as an exact number.
+/// An operand as 64 bits: a value that is not an integer is rounded as an exact number.
 pub(crate) fn bits(value: ValueRef<'_>, context: &mut Context<'_>) -> Option<u64> {
     match value {
         ValueRef::Bytes(_) | ValueRef::Double(_) | ValueRef::Float(_) => {
@@ -49,7 +49,7 @@ pub(crate) fn xor(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -
     operate(args, context, |left, right| left ^ right)
 }
 
-/// The places are an integer as elsewhere, not rounded as the operand is.
+/// The shift count is converted like other integers, not rounded like the operand.
 fn shift(
     args: &[ValueRef<'_>],
     context: &mut Context<'_>,

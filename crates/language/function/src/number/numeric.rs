@@ -15,7 +15,7 @@ use crate::number::arithmetic::{fixed_double, integer_value, of_integer};
 
 type Evaluated = Result<Value, Trouble>;
 
-/// Decimals that FORMAT shows at most.
+/// The most decimals that FORMAT shows.
 const FORMAT_DECIMALS_MAX: i64 = 38;
 
 pub(crate) fn infer_abs(binding: &mut Binding<'_>) -> Inferred {
@@ -54,7 +54,7 @@ pub(crate) fn abs(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_
     })
 }
 
-/// CEILING, FLOOR: an integer where it surely fits.
+/// CEILING, FLOOR: an integer if it surely fits.
 pub(crate) fn infer_whole(binding: &mut Binding<'_>) -> Inferred {
     if infer_clock(binding, Some(0)) {
         return Ok(());
@@ -87,12 +87,12 @@ pub(crate) fn infer_whole(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// Dates, and numbers of members, are not below zero.
+/// Dates, and numbers of members, are never negative.
 fn is_unsigned(column: &ColumnType) -> bool {
     column.unsigned || matches!(column.kind, TypeKind::Date | TypeKind::Enum | TypeKind::Set)
 }
 
-/// TIME and DATETIME are rounded as such, to fewer digits of seconds.
+/// TIME and DATETIME keep their type and are rounded to fewer fractional digits.
 fn infer_clock(binding: &mut Binding<'_>, places: Option<i64>) -> bool {
     let kind = match binding.args[0].column.kind {
         TypeKind::Time => TypeKind::Time,
@@ -104,7 +104,7 @@ fn infer_clock(binding: &mut Binding<'_>, places: Option<i64>) -> bool {
     true
 }
 
-/// A rounded TIME or DATETIME; None for other results.
+/// A rounded TIME or DATETIME; `None` for other results.
 fn clock(
     bound: &Bound,
     value: ValueRef<'_>,
@@ -198,7 +198,7 @@ pub(crate) fn infer_truncate(binding: &mut Binding<'_>) -> Inferred {
     infer_rounded(binding, 0)
 }
 
-/// ROUND may carry into a digit more, TRUNCATE not.
+/// ROUND may carry into one more digit; TRUNCATE cannot.
 fn infer_rounded(binding: &mut Binding<'_>, carry: u32) -> Inferred {
     let places = if binding.args.len() == 1 {
         Some(0)
@@ -314,7 +314,7 @@ fn rounded(
     }
 }
 
-/// The double with so many places, scaled and rounded as the machine rounds (half to even).
+/// The double with this many places, scaled and rounded by the machine (half to even).
 fn round_double(number: f64, places: i32, rounding: Rounding) -> f64 {
     let unit = 10f64.powi(places.abs());
     if places < 0 && unit.is_infinite() {
@@ -353,7 +353,7 @@ pub(crate) fn sign(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) 
     }))
 }
 
-/// A function of one double; NULL where it is not a number.
+/// A function of one double; NULL if the result is not a number.
 macro_rules! of_double {
     ($($name:ident: $function:expr;)*) => {
         $(pub(crate) fn $name(
@@ -393,7 +393,7 @@ fn result(bound: &Bound, number: f64) -> Evaluated {
     Ok(Value::Double(number))
 }
 
-/// A logarithm; NULL (as a division by zero) of what is not positive.
+/// A logarithm; NULL (as for a division by zero) if the value is not positive.
 fn logarithm(
     value: ValueRef<'_>,
     context: &mut Context<'_>,
@@ -481,7 +481,7 @@ pub(crate) fn infer_format(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// `1,234.50`: groups of three digits and so many decimals.
+/// `1,234.50`: groups of three digits and this many decimals.
 pub(crate) fn format(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let Some(places) = args[1].to_i64(context.warnings) else {
         return Ok(Value::Null);

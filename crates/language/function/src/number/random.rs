@@ -1,5 +1,5 @@
-//! RAND, UUID and RANDOM_BYTES. Without a seed the context gives the bits; with one, MySQL's own
-//! sequence.
+//! RAND, UUID and RANDOM_BYTES. Without a seed the context provides the bits; with one, it is
+//! MySQL's own sequence.
 
 use value::collation::TextRule;
 use value::{CollationId, Trouble, Value, ValueRef};
@@ -89,10 +89,10 @@ pub(crate) fn infer_guid(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, 32)
 }
 
-/// Most bytes that RANDOM_BYTES gives.
+/// The most bytes of RANDOM_BYTES.
 const RANDOM_BYTES_MAX: i64 = 1024;
 
-/// RANDOM_BYTES(count): binary, as long as a constant says.
+/// RANDOM_BYTES(count): binary; a constant count determines the length.
 pub(crate) fn infer_bytes(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = true;
     let count = binding.constant_integer(0).unwrap_or(RANDOM_BYTES_MAX);
@@ -104,7 +104,7 @@ pub(crate) fn infer_bytes(binding: &mut Binding<'_>) -> Inferred {
 
 type Evaluated = Result<Value, Trouble>;
 
-/// NULL of a count that is below zero or too large.
+/// NULL for a count that is negative or too large.
 pub(crate) fn random_bytes(
     _: &Bound,
     args: &[ValueRef<'_>],
@@ -123,7 +123,7 @@ pub(crate) fn random_bytes(
     Ok(Value::Bytes(bytes))
 }
 
-/// A random identifier in 32 digits.
+/// A random identifier of 32 digits.
 pub(crate) fn guid(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let Value::Bytes(mut text) = uuid(bound, args, context)? else {
         return Ok(Value::Null);

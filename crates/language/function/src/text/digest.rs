@@ -38,7 +38,7 @@ fn digest<D: Digest>(text: &[u8], context: &Context<'_>) -> Evaluated {
     hex_lower(&digest.finalize())
 }
 
-/// CRC32(text), CRC32(checksum of what is in front, text).
+/// CRC32(text), CRC32(checksum of the preceding text, text).
 pub(crate) fn crc32(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let (start, text) = some!(checked(bound, args, context));
     let mut hasher = crc32fast::Hasher::new_with_initial(start);
@@ -49,7 +49,7 @@ pub(crate) fn crc32(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<
     Ok(Value::UInt(u64::from(hasher.finalize())))
 }
 
-/// The same with the polynomial of Castagnoli.
+/// The same with Castagnoli's polynomial.
 pub(crate) fn crc32c(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let (start, text) = some!(checked(bound, args, context));
     let mut sum = !start;
@@ -63,7 +63,7 @@ pub(crate) fn crc32c(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context
     Ok(Value::UInt(u64::from(!sum)))
 }
 
-/// What a checksum starts with, and the text that it is made of; None where one is NULL.
+/// The start value of a checksum and its text, or `None` if one is NULL.
 fn checked<'v>(
     bound: &Bound,
     args: &[ValueRef<'v>],
@@ -77,8 +77,8 @@ fn checked<'v>(
     Some((start, args[last].to_text(&bound.args[last])?))
 }
 
-/// The checksums of single bytes by the polynomial of Castagnoli, whose bits are in the order that
-/// puts the highest power last.
+/// The checksums of single bytes by Castagnoli's polynomial, in reflected bit order: the highest
+/// power is the last bit.
 const CASTAGNOLI: [u32; 256] = {
     let mut sums = [0; 256];
     let (mut index, mut byte) = (0, 0u32);
@@ -130,7 +130,7 @@ pub(crate) fn infer_sha2(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// A constant length that no digest has: NULL without a character set.
+/// A constant length that no digest has: the result is NULL without a character set.
 fn bits_of_no_digest(binding: &Binding<'_>) -> bool {
     let bits = binding.constant_integer(1);
     bits.is_some_and(|bits| !matches!(bits, 0 | 224 | 256 | 384 | 512))

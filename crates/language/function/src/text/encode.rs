@@ -50,7 +50,7 @@ pub(crate) fn infer_char(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// The bytes of numbers, without leading zero bytes; NULLs are left out.
+/// The bytes of numbers, without leading zero bytes; NULLs are skipped.
 pub(crate) fn char(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let mut out = Vec::new();
     for arg in args {
@@ -253,7 +253,7 @@ pub(crate) fn infer_from_base64(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// NULL where the text is not of the code; blanks and line ends are skipped.
+/// NULL for an invalid character; blanks and line ends are skipped.
 pub(crate) fn from_base64(
     bound: &Bound,
     args: &[ValueRef<'_>],
@@ -274,7 +274,7 @@ pub(crate) fn from_base64(
     }
     let mut out = Vec::with_capacity(code.len() / 4 * 3);
     for group in code[..code.len() - padding].chunks(4) {
-        // Each digit is looked for among 64.
+        // Each digit is searched among 64.
         context.spend(64)?;
         let mut bits = 0u32;
         for place in 0..4 {
@@ -309,7 +309,7 @@ pub(crate) fn weight_string(
     }
     let text = some!(bound.text_arg(args, 0));
     let mut out = Vec::new();
-    // In one go: what a character weighs may depend on its neighbours.
+    // In one piece: a character's weights may depend on its neighbours.
     context.spend(text.len())?;
     bound.texts.append_weights(&text, &mut out);
     Ok(Value::Bytes(out))

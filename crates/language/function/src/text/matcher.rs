@@ -1,12 +1,12 @@
-//! [`Matcher`]: a compiled regular expression, and searches with it that let others run.
+//! [`Matcher`]: a compiled regular expression, and searches that yield to other tasks.
 //!
-//! Crate `regex-automata` searches in one go, at a rate that may be gigabytes a second or bytes a
-//! millisecond, by the expression and the text. A search that is short even at the worst rate is
-//! left to it. A longer one is made here, byte by byte, over its lazy automata, and says what it
-//! did as it goes: forward to the end of the leftmost match, then back to its beginning.
+//! The crate `regex-automata` searches in one go. Its rate depends on expression and text and may
+//! be gigabytes a second or bytes a millisecond. A search that is short even at the worst rate is
+//! left to it. A longer one is made here, byte by byte, over its lazy automata, and reports its
+//! work on the way: forward to the end of the leftmost match, then back to its beginning.
 //!
-//! The automata know no Unicode word boundary: where an expression has one and a long text is not
-//! ASCII they give up. The search is then made in one go too, if it is not far too long for that.
+//! The automata do not support Unicode word boundaries: on a long text that is not ASCII they give
+//! up. Then the search is made in one go too, unless it would take far too long.
 
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -21,25 +21,25 @@ use crate::context::Context;
 /// Largest program of one expression in memory.
 const PROGRAM_BYTES_MAX: usize = 1 << 20;
 
-/// Work of a search that is made in one go: bytes of text times [`states`] of the program. Some 2
-/// ms at the worst rate.
+/// The most work of a search in one go: bytes of text times [`states`] of the program. Some 2 ms at
+/// the worst rate.
 const DIRECT_WORK_MAX: usize = 1 << 20;
 
-/// The same for what cannot be made in steps; error 1139 beyond. Some 100 ms.
+/// The same for searches that cannot be made in steps; beyond it error 1139. Some 100 ms.
 const INDIVISIBLE_WORK_MAX: usize = 64 << 20;
 
-/// Bytes of a program that one of its states takes, about.
+/// The approximate bytes of a program for one of its states.
 const STATE_BYTES: usize = 48;
 
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     regex: Regex,
-    /// States of the program, about.
+    /// The approximate number of the program's states.
     states: usize,
     pattern: String,
     syntax: syntax::Config,
-    /// Made at the first long text.
+    /// Built at the first long text.
     automata: Option<Box<Automata>>,
 }
 
@@ -47,15 +47,15 @@ pub(crate) struct Matcher {
 struct Automata {
     forward: DFA,
     forward_cache: Cache,
-    /// Of the reversed expression, anchored at the end of the match.
+    /// For the reversed expression, anchored at the end of the match.
     reverse: DFA,
     reverse_cache: Cache,
 }
 
-/// The automata cannot say.
+/// The automata cannot decide.
 struct GaveUp;
 
-/// Why a search came to no answer.
+/// Why a search had no result.
 enum Failed {
     GaveUp,
     Trouble(Trouble),
@@ -77,7 +77,7 @@ fn refused(reason: &str) -> Trouble {
     Trouble::new(1139, format!("Regex error '{reason}'"))
 }
 
-/// What a client is told of an expression that does not compile.
+/// The client's error for an expression that does not compile.
 fn build_error(error: &regex_automata::meta::BuildError) -> Trouble {
     let Some(syntax) = error.syntax_error() else {
         return refused(&format!(
@@ -90,10 +90,10 @@ fn build_error(error: &regex_automata::meta::BuildError) -> Trouble {
 }
 
 impl Matcher {
-    /// Compiles an expression of a collation, by which letter case counts or not.
+    /// Compiles an expression; the collation decides whether case matters.
     ///
     /// # Errors
-    /// 1139 for one that is ill-formed or too large.
+    /// 1139 for an expression that is ill-formed or too large.
     pub(crate) fn new(pattern: &[u8], collation: CollationId) -> Result<Self, Trouble> {
         let syntax = syntax::Config::new()
             .case_insensitive(collation.equal(b"a", b"A"))
@@ -120,7 +120,7 @@ impl Matcher {
     /// The leftmost match from `start` on.
     ///
     /// # Errors
-    /// If the statement is to end; 1139 where the search would be far too long.
+    /// If the statement has to end; 1139 if the search would take far too long.
     pub(crate) fn find(
         &mut self,
         text: &[u8],
@@ -143,11 +143,10 @@ impl Matcher {
         }
     }
 
-    /// Appends what a template makes of a match that was found: `$0` is all of it, `$1` its first
-    /// group.
+    /// Appends a template filled from a match: `$0` is the whole match, `$1` its first group.
     ///
     /// # Errors
-    /// If the statement is to end; 1139 where groups are to be found in a match far too long.
+    /// If the statement has to end; 1139 if groups are needed in a match that is far too long.
     pub(crate) fn append_filled(
         &self,
         text: &[u8],
@@ -205,11 +204,11 @@ impl Matcher {
     }
 }
 
-/// How often a search says what it did.
+/// How often a search reports its work.
 struct Pace<'c, 's> {
-    /// Bytes of text between two times.
+    /// Bytes of text between two reports.
     step: usize,
-    /// What they cost at the worst, of which the clock tells the truth.
+    /// Their cost in the worst case; the clock shows the real one.
     cost: usize,
     context: &'c Context<'s>,
 }
@@ -263,7 +262,7 @@ impl Automata {
         })
     }
 
-    /// Where the leftmost match ends.
+    /// The end of the leftmost match.
     fn end_of_match(
         &mut self,
         text: &[u8],
@@ -278,7 +277,7 @@ impl Automata {
             pace.spend(at)?;
             state = dfa.next_state(cache, state, byte).map_err(|_| GaveUp)?;
             match judge(state)? {
-                // An automaton says so one byte late.
+                // An automaton reports a match one byte late.
                 Judged::Match => end = Some(at),
                 Judged::Dead => return Ok(end),
                 Judged::Open => {}
@@ -291,7 +290,7 @@ impl Automata {
         Ok(end)
     }
 
-    /// Where the match that ends at `end` begins.
+    /// The beginning of the match that ends at `end`.
     fn begin_of_match(
         &mut self,
         text: &[u8],
@@ -323,7 +322,7 @@ impl Automata {
     }
 }
 
-/// What a state says of the text before it.
+/// What a state means for the text before it.
 enum Judged {
     Match,
     Dead,
@@ -351,11 +350,11 @@ pub struct Patterns {
     known: Vec<(Vec<u8>, CollationId, Matcher)>,
 }
 
-/// Expressions kept for a statement; the oldest goes first.
+/// Expressions kept for a statement; the oldest is dropped first.
 const PATTERNS_MAX: usize = 16;
 
 impl Patterns {
-    /// The expression, compiled now or before.
+    /// The expression, compiled if necessary.
     ///
     /// # Errors
     /// As [`Matcher::new`].
@@ -392,7 +391,7 @@ mod tests {
     use super::*;
     use crate::{DivisionByZero, Seeds, SessionFacts};
 
-    /// Runs with a meter that counts what is spent and fails beyond `limit`.
+    /// Runs with a meter that counts the work and fails beyond `limit`.
     fn metered<T>(limit: usize, run: impl FnOnce(&Context<'_>) -> T) -> (T, usize) {
         let spent = Cell::new(0);
         let now = Date::new(2024, 3, 1).at_midnight();
@@ -508,7 +507,7 @@ mod tests {
         );
         let text = "\u{e9}".repeat(4 << 20).into_bytes();
         assert_eq!(free(&mut matcher, &text).unwrap_err().code, 1139);
-        // ASCII goes by steps, however long.
+        // ASCII is searched in steps, whatever its length.
         let text = vec![b'z'; 4 << 20];
         assert_eq!(free(&mut matcher, &text), Ok(None));
     }

@@ -1,8 +1,8 @@
 //! LIKE and regular expressions.
 //!
 //! Regular expressions are those of crate `regex` (`matcher.rs`): no look-around, no back
-//! references, and time linear in the text. Letter case follows the collation. A pattern that is
-//! refused there is error 1139.
+//! references, and time linear in the text. The collation decides whether case matters. Patterns
+//! that the crate refuses are error 1139.
 
 use value::collation::mix_to_compare;
 use value::{Charset, Trouble, TypeKind, Value, ValueRef};
@@ -45,7 +45,7 @@ pub(crate) fn like(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'
     Ok(Value::Int(i64::from(is_like)))
 }
 
-/// The text as `regex` reads it: UTF-8, or bytes.
+/// The text for `regex`: UTF-8, or bytes.
 fn readable(bound: &Bound, text: &[u8]) -> Vec<u8> {
     match bound.texts.charset() {
         Charset::Binary => text.to_vec(),
@@ -53,7 +53,7 @@ fn readable(bound: &Bound, text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Uses a compiled expression; the context is whole again after it.
+/// Uses a compiled expression, and restores the context afterwards.
 fn search<T>(
     context: &mut Context<'_>,
     bound: &Bound,
@@ -112,7 +112,7 @@ pub(crate) fn infer_replace(binding: &mut Binding<'_>) -> Inferred {
     binding.text_of(0..3, length)
 }
 
-/// Every match by the replacement, in which `\1` is the first group.
+/// Replaces every match; in the replacement `\1` is the first group.
 pub(crate) fn regexp_replace(
     bound: &Bound,
     args: &[ValueRef<'_>],
@@ -132,7 +132,7 @@ pub(crate) fn regexp_replace(
     Ok(Value::Bytes(written(bound, out)))
 }
 
-/// The text with every match replaced; cut short where it is longer than a result may be.
+/// The text with every match replaced; cut short if it exceeds the longest result.
 fn replaced(
     matcher: &mut Matcher,
     text: &[u8],
@@ -141,13 +141,13 @@ fn replaced(
 ) -> Result<Vec<u8>, Trouble> {
     let (mut out, mut copied, mut at) = (Vec::with_capacity(text.len()), 0, 0);
     let mut last_end = None;
-    // A short text may have many matches, and each may bring a long replacement.
+    // A short text may have many matches, each with a long replacement.
     while at <= text.len() && out.len() <= context.result_bytes_max {
         let Some(found) = matcher.find(text, at, context)? else {
             break;
         };
         if found.is_empty() && last_end == Some(found.end) {
-            // Nothing, right behind a match: the next place is behind the next character.
+            // An empty match right after another: continue after the next character.
             let rest = &text[found.end..];
             at = found.end
                 + Charset::Utf8mb4
@@ -184,7 +184,7 @@ fn template(replacement: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What `regex` gave in the character set of the call.
+/// Converts the output of `regex` to the character set of the call.
 fn written(bound: &Bound, text: Vec<u8>) -> Vec<u8> {
     let charset = bound.texts.charset();
     let mut out = Vec::with_capacity(text.len());

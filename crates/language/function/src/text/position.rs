@@ -1,4 +1,4 @@
-//! Functions that find text in text, by collation.
+//! Functions that search a text in another, by collation.
 
 use std::cmp::Ordering;
 
@@ -34,10 +34,11 @@ pub(crate) fn locate(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context
     find(bound.texts, &text, &needle, start, context)
 }
 
-/// What a look at one place costs, in bytes.
+/// The cost of testing one position, in bytes.
 const CANDIDATE_COST: usize = 8;
 
-/// The number of the character, from 1, at which the needle stands from `start` on; 0 if nowhere.
+/// The number of the character, from 1, at which the needle occurs, searching from `start`; 0 if
+/// nowhere.
 fn find(
     collation: CollationId,
     text: &[u8],
@@ -63,7 +64,7 @@ fn find(
         let Some(candidate) = text.get(at..at + needle.len()) else {
             return nowhere;
         };
-        // Most candidates differ within a few bytes; those that do not cost by their length.
+        // Most candidates differ within a few bytes; the others cost by their length.
         spend(CANDIDATE_COST + needle.len() / 16)?;
         if candidate == needle || collation.compare_metered(candidate, needle, spend)?.is_eq() {
             return Ok(Value::Int(position));

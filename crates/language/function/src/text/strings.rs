@@ -15,7 +15,7 @@ fn text(bytes: Vec<u8>) -> Evaluated {
     Ok(Value::Bytes(bytes))
 }
 
-/// Ends the function with NULL where an argument is.
+/// Makes the function return NULL if an argument is NULL.
 macro_rules! some {
     ($value:expr) => {
         match $value {
@@ -193,10 +193,10 @@ pub(crate) fn infer_replace(binding: &mut Binding<'_>) -> Inferred {
     binding.text_of(0..3, sum)
 }
 
-/// What a look at one place of a text costs, in bytes.
+/// The cost of testing one position of a text, in bytes.
 const PLACE_COST: usize = 2;
 
-/// Counts the work of a loop over characters, at times.
+/// Counts the work of a loop over characters, now and then.
 pub(crate) fn spend_at(index: usize, context: &Context<'_>) -> Result<(), Trouble> {
     if (index + 1).is_multiple_of(BYTES_PER_SPEND) {
         context.spend(BYTES_PER_SPEND)?;
@@ -220,7 +220,7 @@ pub(crate) fn replace(
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = &bytes[..];
     while let Some(first) = rest.first() {
-        // A place that matches for long and then does not costs by the length.
+        // A position that matches for long before it differs costs by the length.
         context.spend(PLACE_COST + search.len() / 16)?;
         if let Some(after) = rest.strip_prefix(&search[..]) {
             out.extend_from_slice(&replacement);
@@ -249,7 +249,7 @@ pub(crate) fn infer_insert(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// INSERT(text, position, length, new): positions out of the text change nothing.
+/// INSERT(text, position, length, new): a position outside of the text changes nothing.
 pub(crate) fn insert(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
     let bytes = some!(bound.text_arg(args, 0));
     let position = some!(args[1].to_i64(context.warnings));
@@ -358,12 +358,12 @@ pub(crate) fn quote(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<
     text(out)
 }
 
-/// Codes of the letters A to Z; 0 for those that have none.
+/// Codes of the letters A to Z; 0 for letters without one.
 const SOUNDEX: &[u8; 26] = b"01230120022455012623010202";
 
-/// A letter and three digits or more: how a name sounds in English. A code counts where it is
-/// another than the last one, whatever stands between: vowels do not part equal codes, nor does
-/// the end of a word.
+/// A letter and at least three digits: how a name sounds in English. A code counts if it differs
+/// from the last one, whatever is between them: neither vowels nor the end of a word separate equal
+/// codes.
 pub(crate) fn soundex(
     bound: &Bound,
     args: &[ValueRef<'_>],
@@ -379,7 +379,7 @@ pub(crate) fn soundex(
         spend_at(bytes.len() - rest.len(), context)?;
         let (letter, after) = rest.split_at(length);
         rest = after;
-        // Letters beyond ASCII have no code; they stand as the first one.
+        // Letters beyond ASCII have no code; they only count as the first letter.
         let next = match letter {
             [ascii] if ascii.is_ascii_alphabetic() => {
                 SOUNDEX[usize::from(ascii.to_ascii_uppercase() - b'A')]

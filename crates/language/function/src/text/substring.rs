@@ -88,7 +88,7 @@ pub(crate) fn infer_index(binding: &mut Binding<'_>) -> Inferred {
     binding.text_of(0..2, length)
 }
 
-/// What stands before the n-th delimiter (from the end where negative).
+/// The text before the n-th delimiter (from the end if negative).
 pub(crate) fn substring_index(
     bound: &Bound,
     args: &[ValueRef<'_>],
@@ -112,7 +112,7 @@ pub(crate) fn substring_index(
     }
 }
 
-/// Where the delimiter stands without overlaps, from the front or from the end.
+/// The positions of the delimiter without overlaps, from the front or from the end.
 fn occurrences(
     bound: &Bound,
     bytes: &[u8],

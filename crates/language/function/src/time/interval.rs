@@ -1,4 +1,4 @@
-//! Intervals: adding them to a moment, and what lies between two.
+//! Intervals: added to a date or time, and as the difference of two.
 
 use value::temporal::{DAY_MICROS, SECOND_MICROS, Time, append_date, append_datetime, append_time};
 use value::temporal::{day_number, days_in_month, parse_datetime, parse_time};
@@ -59,7 +59,7 @@ const UNITS: [(Unit, &str); 20] = [
 ];
 
 impl Unit {
-    /// The unit of a constant argument, which the parser gives as text.
+    /// The unit of a constant argument, which the parser passes as text.
     fn of(arg: &Arg) -> Result<u32, Trouble> {
         let name = match &arg.constant {
             Some(Value::Bytes(name)) => name.as_slice(),
@@ -78,7 +78,7 @@ impl Unit {
         UNITS[stdx::to_usize(bound.choice)].0
     }
 
-    /// Years, quarters, months, weeks and days leave the time of day alone.
+    /// Years, quarters, months, weeks and days do not change the time of day.
     const fn is_date(self) -> bool {
         matches!(
             self,
@@ -97,7 +97,7 @@ impl Unit {
         )
     }
 
-    /// Microseconds of each number of a compound unit, the last one's last.
+    /// Microseconds of each number of a compound unit, in order.
     const fn compound(self) -> &'static [i64] {
         const DAY: i64 = DAY_MICROS;
         const HOUR: i64 = 3600 * SECOND_MICROS;
@@ -251,7 +251,7 @@ fn moved(
     })
 }
 
-/// A moment as the text that a call of type text gives, or itself where that is wanted.
+/// A date or time as the text of a text-typed call, or itself if that is wanted.
 fn as_text_of(bound: &Bound, moment: Value, digits: u8) -> Value {
     if bound.gives_moments() {
         return moment;
@@ -272,7 +272,7 @@ fn overflow(context: &mut Context<'_>) -> Value {
     Value::Null
 }
 
-/// The moment after a step; a day that its month lacks becomes the month's last.
+/// The result of a step; a day that its month lacks becomes the month's last.
 fn stepped(start: DateTime, step: Step) -> Option<DateTime> {
     if step.months == 0 {
         return start.plus_micros(step.micros);
@@ -293,7 +293,7 @@ fn stepped(start: DateTime, step: Step) -> Option<DateTime> {
     }
 }
 
-/// An amount in a unit as a step; None for NULL.
+/// An amount of a unit as a step; `None` for NULL.
 fn step_of(
     amount: ValueRef<'_>,
     column: &ColumnType,
@@ -356,8 +356,8 @@ fn compound_micros(text: &[u8], unit: Unit) -> Option<i64> {
     Some(if negative { -total } else { total })
 }
 
-/// The sign and the numbers of a text with the digits of each; missing ones are the first. None
-/// where there are too many.
+/// The sign and the numbers of a text, with the digits of each; if some are missing, they are the
+/// first ones. `None` if there are too many.
 fn numbers(text: &[u8], wanted: usize) -> Option<(bool, Vec<(i64, usize)>)> {
     let negative = text.trim_ascii_start().starts_with(b"-");
     let mut found: Vec<(i64, usize)> = Vec::new();
@@ -395,7 +395,7 @@ pub(crate) fn infer_time_diff(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// A moment or a duration, whichever an argument is.
+/// A date with time, or a duration, by the argument.
 enum Clock {
     Moment(DateTime),
     Duration(Time),
@@ -585,7 +585,7 @@ pub(crate) fn extract(
 ) -> Evaluated {
     let unit = Unit::chosen(bound);
     if unit.is_date() && unit != Unit::Day {
-        // A duration has none of them. (MariaDB counts weeks below zero there, without a sign.)
+        // A duration has none of them. (MariaDB counts negative weeks there, without a sign.)
         if matches!(args[1], ValueRef::Time(_)) {
             return Ok(Value::Int(0));
         }
@@ -609,11 +609,11 @@ pub(crate) fn extract(
     }))
 }
 
-/// The day of a date with its time, or the days of a duration with the rest of it.
+/// The day of a date with its time, or the days of a duration with its rest.
 fn day_and_time(value: ValueRef<'_>, unit: Unit, context: &mut Context<'_>) -> Option<(i64, Time)> {
     let found = match value {
         ValueRef::Bytes(text) if is_dated(text) => moment(value, context).map(Clock::Moment)?,
-        // A bare number is no time that has days.
+        // A bare number is no duration with days.
         ValueRef::Bytes(text) if unit == Unit::Day && !text.contains(&b':') => return None,
         ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Decimal(_) => {
             let number = value.to_decimal(context.warnings)?;
@@ -631,10 +631,10 @@ fn day_and_time(value: ValueRef<'_>, unit: Unit, context: &mut Context<'_>) -> O
     })
 }
 
-/// Numbers of so many digits are dates with time.
+/// Numbers with this many digits are dates with time.
 const DATED_NUMBER: u64 = 100_000_000_000;
 
-/// HHMMSS of any number of hours as days and the rest, both with its sign.
+/// HHMMSS with any number of hours, as days and the rest, both with its sign.
 fn days_of_number(number: &value::Decimal) -> Option<(i64, Time)> {
     let micros = micros_of(&number.abs())?;
     let whole = micros / SECOND_MICROS;
@@ -652,14 +652,14 @@ fn days_of_number(number: &value::Decimal) -> Option<(i64, Time)> {
     Some((days, Time::from_micros(rest)))
 }
 
-/// True where a text begins as a date with hyphens.
+/// True if a text begins as a date with hyphens.
 fn is_dated(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && text.get(digits) == Some(&b'-')
 }
 
-/// The parts that a unit names as one number, two digits each.
+/// The parts of a unit as one number, with two digits each.
 fn joined(unit: Unit, day: i64, hour: i64, time: Time) -> i64 {
     let (minute, second) = (i64::from(time.minute()), i64::from(time.second()));
     let micros = i64::from(time.microsecond());

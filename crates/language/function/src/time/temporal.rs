@@ -15,7 +15,7 @@ fn int(number: impl Into<i64>) -> Evaluated {
     Ok(Value::Int(number.into()))
 }
 
-/// Fractional digits that a constant argument asks for.
+/// The fractional digits that a constant argument requests.
 fn asked_fsp(binding: &mut Binding<'_>, index: usize) -> Result<u8, Trouble> {
     let asked = binding.constant_integer(index).unwrap_or(0);
     let name = binding.name;
@@ -85,12 +85,12 @@ pub(crate) fn utc_clock(bound: &Bound, _: &[ValueRef<'_>], context: &mut Context
     ))
 }
 
-/// An argument as date and time; None for NULL and what is not one.
+/// An argument as date and time; `None` for NULL and invalid values.
 pub(crate) fn moment(value: ValueRef<'_>, context: &mut Context<'_>) -> Option<DateTime> {
     value.to_datetime(context.now.date(), context.warnings)
 }
 
-/// The same, of a day that the calendar has.
+/// The same, only for a day that the calendar has.
 pub(crate) fn whole_moment(value: ValueRef<'_>, context: &mut Context<'_>) -> Option<DateTime> {
     let moment = moment(value, context)?;
     if !moment.date().has_zero_part() {
@@ -210,9 +210,9 @@ of_time! {
 
 /// The year and week of a date by MySQL's modes 0 to 7.
 ///
-/// Bit 0: weeks begin on Monday. Bit 1: the week's own year is meant, so there is no week 0.
-/// Bit 2: week 1 is the first that has such a first day; else the first with four days of the
-/// year. (In the modes with Sunday the last bit is inverted.)
+/// Bit 0: weeks begin on Monday. Bit 1: the year is the week's own, so there is no week 0. Bit 2:
+/// week 1 is the first one that contains its first weekday; otherwise the first with four days of
+/// the year. (In the modes with Sunday the last bit is inverted.)
 pub(crate) fn week_number(date: Date, mode: u8) -> (u16, u8) {
     let monday_first = mode & 1 != 0;
     let mut own_year = mode & 2 != 0;
@@ -391,7 +391,7 @@ fn seconds(micros: i64) -> Decimal {
     Decimal::parse_prefix(text.as_bytes()).value
 }
 
-/// Exact seconds as microseconds, cut.
+/// Exact seconds as microseconds, truncated.
 pub(crate) fn micros_of(number: &Decimal) -> Option<i64> {
     let scaled = number.multiply(&Decimal::from(1_000_000u64)).ok()?;
     let whole = scaled.round(0, value::decimal::Rounding::Truncate).ok()?;
@@ -564,7 +564,7 @@ pub(crate) fn infer_convert_tz(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-/// A wall clock of one zone as another zone's; out of the range of TIMESTAMP it is unchanged.
+/// Converts local time from one zone to another; out of the range of TIMESTAMP it is unchanged.
 pub(crate) fn convert_tz(
     bound: &Bound,
     args: &[ValueRef<'_>],

@@ -22,7 +22,7 @@ pub(crate) fn date_format(
     args: &[ValueRef<'_>],
     context: &mut Context<'_>,
 ) -> Evaluated {
-    // A TIME has no date here, not today's.
+    // A TIME has no date here, not even today's.
     if let ValueRef::Time(time) = args[0] {
         let format = some!(bound.text_arg(args, 1));
         return Ok(formatted_time(time, &format).map_or(Value::Null, Value::Bytes));
@@ -81,7 +81,7 @@ fn padded(number: impl Into<u64>, width: usize, out: &mut Vec<u8>) {
     out.splice(start..start, std::iter::repeat_n(b'0', missing));
 }
 
-/// The moment in a format; None where a name is asked of a part that is zero.
+/// The date and time in a format, or `None` if the name of a zero part is requested.
 fn formatted(moment: DateTime, format: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(format.len() * 2);
     let mut bytes = format.iter().copied();
@@ -124,7 +124,7 @@ fn formatted_time(time: Time, format: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// True where the specifier is one of the time of day.
+/// Appends a specifier of the time of day. Returns false for any other.
 fn append_of_time(time: Time, specifier: u8, out: &mut Vec<u8>) -> bool {
     let twelve = (time.hour() % 24 + 11) % 12 + 1;
     let half = if time.hour() % 24 < 12 { b"AM" } else { b"PM" };
@@ -169,7 +169,7 @@ fn append_of_date(moment: DateTime, specifier: u8, out: &mut Vec<u8>) -> Option<
             .get(usize::from(date.month()).checked_sub(1)?)
             .copied()
     };
-    // Weekdays and weeks are of days that the calendar has.
+    // Weekdays and weeks exist only for days that the calendar has.
     let weekday = || (!date.is_zero()).then(|| date.weekday());
     match specifier {
         b'a' => out.extend_from_slice(&DAYS[usize::from(weekday()?)].as_bytes()[..3]),

@@ -9,7 +9,7 @@ use crate::infer::Inferred;
 use crate::text::strings::some;
 use crate::time::temporal::{DAYS, Evaluated, MONTHS};
 
-/// The type follows from a constant format: DATE, TIME or DATETIME.
+/// A constant format determines the type: DATE, TIME or DATETIME.
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
     let rules = [binding.args[0].rule, binding.args[1].rule];
     binding.texts = value::collation::mix(&rules, "str_to_date")?.collation;
@@ -50,7 +50,7 @@ pub(crate) fn str_to_date(
         parts: Parts::default(),
     };
     let found = scan.run(&format).and_then(|()| scan.parts.finished());
-    // Days to 31 in every month, as the server has it here; zero parts as `sql_mode` says.
+    // Days up to 31 in every month, as MariaDB allows here; `sql_mode` decides on zero parts.
     let rules = DateRules {
         allow_invalid: true,
         ..context.dates
@@ -59,7 +59,7 @@ pub(crate) fn str_to_date(
         |(date, _): &(Date, Time)| bound.column.kind != TypeKind::Time && !date.check(rules);
     let Some((date, time)) = found.filter(|found| !refused(found)) else {
         let shown = value::convert::shown_in_error(&text, bound.texts.charset());
-        // MariaDB says so of dates and times, too.
+        // MariaDB uses this text for dates and times, too.
         let text = format!("Incorrect datetime value: '{shown}' for function str_to_date");
         context.warnings.warn(Trouble::new(1411, text));
         return Ok(Value::Null);
@@ -108,7 +108,7 @@ impl Scan<'_> {
         let mut format = format.iter().copied();
         while let Some(byte) = format.next() {
             if self.rest.is_empty() {
-                // A text that ends early leaves the other parts zero.
+                // If a text ends early, the other parts are zero.
                 return Some(());
             }
             if byte == b'%' {
@@ -241,7 +241,7 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// Four digits; two are completed.
+    /// A year of four digits; one of two is completed.
     fn year(&mut self) -> Option<u32> {
         let before = self.rest.len();
         let year = self.number(4)?;
@@ -293,7 +293,7 @@ impl Parts {
         Some((date, time))
     }
 
-    /// The day of a week and weekday: of `%U %u` in the calendar year, of `%V %v` in the week's.
+    /// The date of a week and weekday: for `%U %u` in the calendar year, for `%V %v` in the week's.
     fn of_week(&self, week: u32, rule: u8) -> Option<Date> {
         let sunday_first = matches!(rule, b'U' | b'V');
         let strict = matches!(rule, b'V' | b'v');

@@ -1,5 +1,5 @@
-//! A parser of the expressions that the comparison uses, far smaller than SQL's: literals, calls,
-//! infix operators, CAST, INTERVAL. It binds and evaluates them with the library under test.
+//! A parser for the expressions of the comparison, far smaller than SQL's: literals, calls, infix
+//! operators, CAST, INTERVAL. It binds and evaluates them with the library under test.
 
 use function::{Arg, BindEnv, Bound, Context, bind, bind_cast, bind_collate, bind_convert};
 use value::{Charset, CollationId, ColumnType, Trouble, TypeKind, Value};
@@ -15,7 +15,7 @@ pub(crate) enum Expression {
     Convert(Box<Expression>, Charset),
 }
 
-/// A table that expressions may name the columns of.
+/// A table whose columns expressions may name.
 pub(crate) struct Table {
     pub(crate) columns: Vec<(&'static str, &'static str, ColumnType)>,
     pub(crate) row: Vec<Value>,
@@ -79,7 +79,7 @@ impl Expression {
     }
 }
 
-/// Reads one expression; panics where the text is not one, for the corpus is ours.
+/// Reads one expression; panics on an invalid text, since the corpus is ours.
 pub(crate) fn parse(text: &str, table: &Table) -> Expression {
     let mut parser = Parser {
         tokens: tokens(text),
@@ -158,7 +158,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The content of a quoted literal, and where it ends.
+/// The content of a quoted literal, and its end.
 fn quoted(bytes: &[u8], start: usize) -> (Vec<u8>, usize) {
     let mut content = Vec::new();
     let mut at = start;
@@ -195,7 +195,7 @@ struct Parser<'a> {
     table: &'a Table,
 }
 
-/// Binding powers, weakest first; the corpus puts brackets where it needs more.
+/// Binding powers, weakest first; the corpus has brackets where it needs more.
 const POWERS: [(&str, u8); 25] = [
     ("OR", 1),
     ("XOR", 2),

@@ -1,4 +1,4 @@
-//! The servers under comparison, started alike.
+//! The compared servers, started in the same way.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::load::Load;
 use crate::sample::LoadArguments;
 use crate::target::reference;
 
-/// What all measurements of a run have in common.
+/// What all measurements of a run share.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) load: LoadArguments,
@@ -49,7 +49,7 @@ pub(super) enum Program {
 #[derive(Debug)]
 pub(super) struct Contestant {
     pub(super) name: &'static str,
-    /// How many clients it is for.
+    /// The number of clients it is started for.
     pub(super) clients: u32,
     pub(super) server: Server,
 }
@@ -67,12 +67,12 @@ pub(super) fn is_plateau(server: &str) -> bool {
     [URING, EPOLL].contains(&server)
 }
 
-/// Whether it is one of MariaDB's two set-ups.
+/// Whether it is one of MariaDB's two configurations.
 pub(super) fn is_reference(server: &str) -> bool {
     REFERENCES.contains(&server)
 }
 
-/// What the earlier build of that server is called.
+/// The name of the earlier build of that server.
 pub(super) fn base_of(server: &str) -> Option<&'static str> {
     match server {
         URING => Some(BASE_URING),
@@ -84,7 +84,7 @@ pub(super) fn base_of(server: &str) -> Option<&'static str> {
 const CACHE: &str = "512M";
 const LOG: &str = "512M";
 
-/// Above 10,000 clients and the bench's own connections.
+/// More than 10,000 clients and the bench's own connections.
 const CONNECTIONS: u32 = 11_000;
 
 /// 38 statements on each of 10,000 connections are 380,000.
@@ -142,7 +142,7 @@ impl Contestant {
         })
     }
 
-    /// Fills the tables, and lets the server stand still.
+    /// Fills the tables, and pauses the server.
     pub(super) fn fill(&mut self, load: &LoadArguments) -> Result<()> {
         self.server.connect()?.run("CREATE DATABASE sbtest")?;
         let preparation = Load {
@@ -159,7 +159,7 @@ impl Contestant {
     }
 }
 
-/// One of each kind for each number of clients.
+/// One server of each kind for each number of clients.
 pub(super) fn start_all(
     kinds: &[Program],
     clients: &[u32],
@@ -196,12 +196,12 @@ fn launch(setup: &Setup, program: &Path, io: &str) -> Launch {
     Launch::plateau(program).with_settings(own.iter().chain(&setup.settings))
 }
 
-/// The build that is measured: the one that is given, or else one of the present source.
+/// The measured build: the given one, or one of the current source.
 pub(super) fn program_or_release(given: Option<&Path>) -> Result<PathBuf> {
     given.map_or_else(build_release, |path| Ok(path.to_path_buf()))
 }
 
-/// Builds the server as users get it.
+/// Builds the server as for users.
 pub(crate) fn build_release() -> Result<PathBuf> {
     run(Command::new("cargo").args(["build", "--release", "--quiet", "--package", "plateau"]))?;
     Ok(target_directory().join("release").join("plateau"))

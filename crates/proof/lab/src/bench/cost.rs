@@ -1,11 +1,10 @@
-//! What a statement costs beside an earlier build: processor time of the server, with few clients,
-//! in all workloads.
+//! The cost of a statement compared with an earlier build: processor time of the server, with few
+//! clients, in all workloads.
 //!
-//! Two builds that differ by a hundredth are told apart only if they are measured within a fraction
-//! of a second of each other, often, and in both orders: a shared machine is for minutes a sixth
-//! slower. So turns are short, each second one goes backwards, and a cell is the median of the
-//! ratios of neighbouring turns. A process may be lucky with its memory, so there are several of
-//! each build.
+//! Two builds that differ by 1 % can be distinguished only if they are measured within a fraction
+//! of a second of each other, often, and in both orders: a shared machine may be a sixth slower for
+//! minutes. So turns are short, and every second one runs in reverse order. A cell is the median of
+//! the ratios of adjacent turns. A process may be lucky with its memory, so each build has several.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,27 +52,27 @@ pub struct Arguments {
     settings: Vec<String>,
 }
 
-/// What all cells together may cost more than the earlier build, and one of them alone.
+/// The most that all cells together, and a single one, may cost relative to the earlier build.
 const MEAN_MAX: f64 = 1.02;
 const CELL_MAX: f64 = 1.06;
 
-/// What a build may differ from itself: half of [`MEAN_MAX`], so that the limit can be told from
+/// The most that a build may differ from itself: half of [`MEAN_MAX`], so that the limit exceeds
 /// chance.
 const TWIN_MAX: f64 = 0.01;
 
-/// Uncounted before each turn: few clients warm their server in that.
+/// Not counted before each turn: enough for few clients to warm their server.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Uncounted after connecting.
+/// Not counted after connecting.
 const RAMP: Duration = Duration::from_millis(500);
 
-/// Processor time of one point, as a part of the earlier build's.
+/// Processor time of one point, relative to the earlier build's.
 #[derive(Clone, Debug)]
 struct Cell {
     workload: String,
     clients: u32,
     server: &'static str,
-    /// Of each generation.
+    /// One for each generation.
     ratios: Vec<f64>,
     own_us: f64,
     base_us: f64,
@@ -93,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut cells: Vec<Cell> = Vec::new();
     for generation in 1..=arguments.generations {
         let mut contestants = start_all(&kinds, &arguments.clients, &setup)?;
-        // Neighbours in turns are those that are compared.
+        // Adjacent ones in turns are those that are compared.
         contestants.sort_by_key(|it| (it.clients, it.name.split(' ').next_back()));
         for contestant in &mut contestants {
             contestant.fill(&setup.load)?;
@@ -140,7 +139,7 @@ fn is_twin(setup: &Setup) -> Result<bool> {
     Ok(read(&setup.program)? == read(base)?)
 }
 
-/// Takes in what a generation measured.
+/// Adds the measurements of a generation.
 fn add(cells: &mut Vec<Cell>, points: &[Point]) -> Result<()> {
     for own in points {
         let Some(base_name) = base_of(own.server) else {
@@ -184,7 +183,7 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     (sum / count).exp()
 }
 
-/// Prints the cells; an error for what is above a limit.
+/// Prints the cells; an error for those above a limit.
 fn report(cells: &[Cell], is_twin: bool) -> Result<()> {
     println!("| workload | clients | server | us | base us | ratio | of each generation |");
     println!("|---|--:|---|--:|--:|--:|---|");
@@ -217,7 +216,7 @@ fn report(cells: &[Cell], is_twin: bool) -> Result<()> {
     Ok(())
 }
 
-/// What is above a limit.
+/// The cells above a limit.
 fn missed(cells: &[Cell], is_twin: bool) -> Vec<String> {
     let mean = geometric_mean(cells.iter().map(Cell::ratio));
     let mut missed = Vec::new();
@@ -278,7 +277,7 @@ mod tests {
         cells
     }
 
-    /// Medians by themselves would say 1.5.
+    /// Separate medians would give 1.5.
     #[test]
     fn cells_are_of_neighbouring_turns() {
         let points = [

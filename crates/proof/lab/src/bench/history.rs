@@ -5,10 +5,10 @@
 
 use anyhow::{Context, Result, ensure};
 
-/// What a recorded run measured at a point; what a picture needs of it.
+/// What a recorded run measured at a point, as far as a picture needs it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Line {
-    /// Date and short hash, as the run's page is named: `2026-01-31-abcdef0`.
+    /// Date and short hash, the name of the run's page: `2026-01-31-abcdef0`.
     pub(super) record: String,
     pub(super) workload: String,
     pub(super) clients: u32,

@@ -1,9 +1,9 @@
-//! What a client among thousands waits, and whether that is fair: a closed loop with 512 to 10,000
-//! clients and an open one, beside both thread models of MariaDB in the same run.
+//! How long a client among thousands waits, and whether that is fair: a closed loop with 512 to
+//! 10,000 clients and an open one, compared with both thread models of MariaDB in the same run.
 //!
-//! N clients of a server that answers X transactions a second wait N/X each, if it serves everyone
-//! in turn. Limits are multiples of that rotation: X is the server's own throughput in the same
-//! measurement, so a slow minute of the machine moves both.
+//! If a server answers X transactions a second and serves its N clients in turn, each waits N/X.
+//! Limits are multiples of that rotation. X is the server's own throughput in the same measurement,
+//! so a slow minute of the machine changes both.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,7 +69,8 @@ const UPDATE: &str = "update_non_index";
 const READ_ONLY: &str = "read_only";
 const WORKLOADS: [&str; 3] = [POINT_SELECT, UPDATE, READ_ONLY];
 
-/// From so many clients on latency is judged; fewer are served within a turn of the worker's loop.
+/// From this many clients on latency is judged; fewer are served within a turn of the worker's
+/// loop.
 const MANY_CLIENTS: u32 = 512;
 
 /// Rotations that the 95th percentile of a point select may take. A stay of k statements makes it k
@@ -82,16 +83,16 @@ const ROTATIONS_TAIL: f64 = 4.0;
 /// Rotations that the longest wait of an update may take: it waits for the disk, too.
 const ROTATIONS_UPDATE: f64 = 5.0;
 
-/// What is kept of the best throughput over all numbers of clients: fairness is not to be bought
-/// with more than a tenth of it, and of updates, whose groups of commits it cuts, an eighth.
+/// The least share of the best throughput over all numbers of clients that must be kept. Fairness
+/// may cost a tenth of it, and an eighth for updates, whose group commits it makes smaller.
 const KEPT_POINT_SELECT: f64 = 0.90;
 const KEPT_UPDATE: f64 = 0.87;
 
-/// By how much a build that is as good as an earlier one may differ from it: the median of three
-/// measurements of ten seconds differs by 2% between twins.
+/// How much a build that is equally good may differ from an earlier one: the median of three
+/// measurements of ten seconds differs by 2 % between identical builds.
 const TWIN_MARGIN: f64 = 0.03;
 
-/// Uncounted before each measurement: what the others have made cold is warm again.
+/// Not counted before each measurement: caches that others have cooled are warm again.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Measures all points, writes the report, and fails if a limit is missed.
@@ -112,7 +113,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         for contestant in &mut all {
             contestant.fill(&setup.load)?;
         }
-        // Read_only has limits of our own only; updates and point selects none of an earlier build.
+        // Read_only has only limits of our own; updates and point selects have none of an earlier
+        // build.
         let (mut others, mut own): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|it| !is_plateau(it.name));
         for workload in &arguments.workloads {
@@ -203,7 +205,7 @@ fn point_select(report: &Report, point: &Point, verdicts: &mut Vec<Verdict>) {
     verdicts.push(kept(report, point, KEPT_POINT_SELECT));
 }
 
-/// A value of a measurement.
+/// Returns a value of a measurement.
 type Value = fn(&Sample) -> f64;
 
 fn update(report: &Report, point: &Point, verdicts: &mut Vec<Verdict>) {
@@ -240,7 +242,7 @@ fn named(point: &Point, what: &str) -> String {
     format!("{workload}, {clients} clients, {what}, {server}")
 }
 
-/// A time in rotations: in how many it would be each client's turn.
+/// A time in rotations: one rotation serves each client once.
 fn in_rotations(point: &Point, sample: &Sample, time_ms: f64) -> f64 {
     let steps = stdx::u64_to_f64(stdx::to_u64(point.step_count));
     let rotation_ms = f64::from(point.clients) * steps / sample.per_second * 1e3;
@@ -258,7 +260,7 @@ fn rotations(point: &Point, name: &str, limit: f64, of: Value) -> Verdict {
     }
 }
 
-/// The longest wait of all samples: a median would hide it.
+/// The longest wait of all samples; a median would hide it.
 fn longest(point: &Point, limit: f64) -> Verdict {
     let samples = point.generations.iter().flatten();
     let each = samples.map(|it| in_rotations(point, it, it.longest_ms));
@@ -272,7 +274,7 @@ fn longest(point: &Point, limit: f64) -> Verdict {
     }
 }
 
-/// Throughput beside the best over all numbers of clients.
+/// Throughput relative to the best over all numbers of clients.
 fn kept(report: &Report, point: &Point, limit: f64) -> Verdict {
     let best = report.own_best(point);
     let share = point.share_of(best);
@@ -294,7 +296,7 @@ fn kept(report: &Report, point: &Point, limit: f64) -> Verdict {
     }
 }
 
-/// The 95th percentile and the throughput beside those of an earlier build.
+/// The 95th percentile and the throughput relative to those of an earlier build.
 fn against_base(report: &Report, point: &Point, verdicts: &mut Vec<Verdict>) {
     let base_name = base_of(point.server);
     let base = report.peers(point).find(|it| Some(it.server) == base_name);
@@ -389,7 +391,7 @@ mod tests {
     #[test]
     fn point_selects_are_judged_in_rotations() {
         let at = point(POINT_SELECT, URING, [20.0, 99.0, 40.0, 40.0]);
-        // One number of clients alone has no better one to be held against.
+        // With one number of clients there is no better one to compare with.
         assert_eq!(outcomes(vec![at], URING), [Pass, Pass, Pass, Shown, Pass]);
         let above = point(POINT_SELECT, EPOLL, [20.1, 99.0, 40.1, 40.1]);
         let wanted = [Fail, Fail, Fail, Shown, Pass];
@@ -415,7 +417,7 @@ mod tests {
         let points = vec![own(), threads, pool];
         let wanted = [Pass, Pass, Fail, Pass, Shown, Pass];
         assert_eq!(outcomes(points, URING), wanted);
-        // Without MariaDB there is nothing to hold them against.
+        // Without MariaDB there is nothing to compare with.
         let wanted = [Shown, Shown, Shown, Pass, Shown, Pass];
         assert_eq!(outcomes(vec![own()], URING), wanted);
     }

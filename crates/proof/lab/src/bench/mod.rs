@@ -1,25 +1,25 @@
-//! Comparison with Debian's `mariadbd` in one interleaved run: throughput, latency, fairness and
-//! processor time of the server per statement, from one client to thousands, and the memory that
-//! idle clients cost.
+//! Comparison with Debian's `mariadbd` in one interleaved run: throughput, latency, fairness,
+//! processor time of the server per statement, from one client to thousands, and the memory of idle
+//! clients.
 //!
-//! All servers have the same durability and the same cache, and there is one of each kind for each
-//! number of clients. The clients of a workload are connected and warmed once; then all of these
-//! pairs of a server and its clients are measured by turns, and stand still
-//! ([`testkit::process::Process::pause`]) while it is another's turn. So a slow minute of the
-//! machine hits all that are compared, servers and numbers of clients, alike. The beginning of a
-//! turn, in which caches fill again, is not counted. Turns make rounds.
+//! All servers have the same durability and the same cache; there is one of each kind for each
+//! number of clients. The clients of a workload are connected and warmed once. Then all pairs of a
+//! server and its clients are measured in turns, and are paused
+//! ([`testkit::process::Process::pause`]) during the others' turns. So a slow minute of the machine
+//! affects all compared servers and numbers of clients alike. The beginning of a turn, in which
+//! caches fill again, is not counted. Several turns make a round.
 //!
-//! A point of one process may have met a bad minute in all of its rounds, and the best of several
-//! points is the one that was lucky. So all is done anew with fresh processes, one generation after
-//! the other, and the tables give the median of their medians.
+//! One process may have bad minutes in all of its rounds, and the best of several points is the
+//! lucky one. So everything is repeated with fresh processes, one generation after the other. The
+//! tables show the median of their medians.
 //!
-//! The load is the bench's own (`generator`): sysbench, with a thread a client, burns 58 us of
-//! processor time for a query at 4,096 clients and 11.8 us at 64. Where it shares two cores with a
+//! The load is the bench's own (`generator`). sysbench, with a thread for each client, takes 58 us
+//! of processor time for a query at 4,096 clients and 11.8 us at 64. If it shares two cores with a
 //! server that needs 15 us, the pair shows 34,000 queries a second instead of 90,000, and most of
 //! the drop is sysbench's. Statements, their order, tables and rows are sysbench's, and sysbench
 //! still fills the tables.
 //!
-//! Load and servers share the machine, so throughput says what the pair can do; processor time per
+//! Load and servers share the machine. So throughput is that of the pair; processor time per
 //! statement is the server's own.
 
 pub(crate) mod contestant;
@@ -115,7 +115,7 @@ const WORKLOADS: [&str; 5] = [
     "read_write",
 ];
 
-/// What idle clients cost a server.
+/// The cost of idle clients for a server.
 #[derive(Clone, Debug)]
 struct IdleCost {
     clients: u32,
@@ -123,8 +123,8 @@ struct IdleCost {
     bytes: u64,
 }
 
-/// Measures all points and writes the report. A recorded run that misses a limit is an error behind
-/// that: what is kept has been judged.
+/// Measures all points and writes the report. If a recorded run misses a limit, it fails
+/// afterwards: the kept report contains the verdict.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let percents = arguments.open.iter().map(|it| open::percent(it));
     let percents = percents.collect::<Result<Vec<_>>>()?;
@@ -154,7 +154,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 println!("{}", line(&point));
                 report.add(point);
             }
-            // Written after each workload, so that a run cut short leaves what it has.
+            // Written after each workload, so that an interrupted run keeps its results.
             report.write(&folder)?;
         }
     }
@@ -197,7 +197,7 @@ impl Arguments {
         }
     }
 
-    /// How often and how long is measured, for the report.
+    /// How often and how long each point is measured, for the report.
     fn method(&self) -> String {
         format!(
             "{} generations of processes, in each {} rounds of {} s in turns of {} ms, each behind \
@@ -214,7 +214,7 @@ impl Arguments {
     }
 }
 
-/// Of fresh servers, the first of each kind.
+/// Measured on fresh servers, the first of each kind.
 fn idle_costs(
     arguments: &Arguments,
     contestants: &mut [Contestant],
@@ -234,10 +234,10 @@ fn idle_costs(
     firsts.map(cost_of).collect()
 }
 
-/// By how much the resident set of a fresh server grows with idle clients. They are logged in and
-/// have sent nothing.
+/// The growth of a fresh server's resident set by idle clients, which are logged in and have sent
+/// nothing.
 fn idle_cost(contestant: &mut Contestant, clients: u32) -> Result<IdleCost> {
-    // What a server sets up at its first login is not a client's cost.
+    // What a server sets up at its first login is not the cost of a client.
     contestant.server.connect()?.ping()?;
     let address = Address::Tcp(contestant.server.port());
     let before = contestant.server.process().resident_bytes()?;

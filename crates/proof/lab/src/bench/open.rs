@@ -1,4 +1,5 @@
-//! The open loop beside a closed one: transactions that arrive at parts of the best throughput.
+//! The open loop compared with a closed one: transactions arrive at fractions of the best
+//! throughput.
 
 use anyhow::{Context, Result};
 
@@ -8,19 +9,19 @@ use super::point::{Point, milliseconds};
 use super::verdict::{Outcome, Verdict};
 use crate::sample::{LATE_SHARE_MAX, Lateness};
 
-/// With so many clients a queue of clients is too short to matter: what many clients are held
-/// against at the same rate.
+/// With this few clients the queue of clients does not matter. Many clients are compared with them
+/// at the same rate.
 pub(super) const FEW_CLIENTS: u32 = 64;
 
-/// At this part of the best throughput, in hundredths, the tail is judged: a server that is well
-/// used and not overloaded.
+/// At this percentage of the best throughput the tail is judged: a server that is well used and not
+/// overloaded.
 const JUDGED_PERCENT: u32 = 60;
 
-/// The 99th percentile of many clients is at most so many times that of [`FEW_CLIENTS`]: the rate
-/// is the same, and only the number of connections that it is spread over is not.
+/// The 99th percentile of many clients may be at most this multiple of that of [`FEW_CLIENTS`]:
+/// only the number of connections differs, not the rate.
 const P99_OF_FEW: f64 = 4.0;
 
-/// Reads a part of the best throughput, as 0.6, in hundredths.
+/// Parses a fraction of the best throughput, such as 0.6, as a percentage.
 pub(super) fn percent(text: &str) -> Result<u32> {
     let share: f64 = text
         .parse()
@@ -33,8 +34,8 @@ pub(super) fn percent(text: &str) -> Result<u32> {
     u32::try_from(stdx::f64_to_u64(percent)).context("at most 200")
 }
 
-/// Measures those contestants that have as many clients as `many` or [`FEW_CLIENTS`], at parts of
-/// the best throughput that `closed` has of each server.
+/// Measures the contestants with `many` or [`FEW_CLIENTS`] clients, at fractions of the best
+/// throughput in `closed` of each server.
 pub(super) fn measure(
     (setup, timing): (&Setup, &Timing),
     contestants: &mut [&mut Contestant],

@@ -1,10 +1,9 @@
-//! A server and its clients, measured by turns with all others of a run.
+//! A server and its clients, measured in turns with all others of a run.
 //!
-//! Where descriptors allow, the clients of all pairs are connected and warmed once, and stand
-//! still but for their turns. Where they do not ([`connections_max`]), each pair connects as its
-//! part of a round comes, is warmed and measured, and disconnects: so the connections of one
-//! server at a time are enough. Rounds go through all pairs either way, so what is compared is
-//! measured within minutes.
+//! If there are enough descriptors, the clients of all pairs are connected and warmed once, and are
+//! paused except in their turns. Otherwise ([`connections_max`]) each pair connects for its part of
+//! a round, is warmed and measured, and disconnects. So the connections of one server at a time
+//! suffice. Rounds go through all pairs either way, so compared values are measured within minutes.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use super::point::Point;
 use crate::generator::{Address, Generator, connections_max};
 use crate::sample::{Count, Sample};
 
-/// How long what is measured, and how often.
+/// How long and how often to measure.
 #[derive(Clone, Debug)]
 pub(super) struct Timing {
     /// Measurements of each point.
@@ -27,9 +26,9 @@ pub(super) struct Timing {
     pub(super) turns: u64,
     /// Counted part of a turn.
     pub(super) turn: Duration,
-    /// Uncounted beginning of a turn.
+    /// The uncounted beginning of a turn.
     pub(super) settle: Duration,
-    /// Least time in which connected clients run uncounted, before all turns.
+    /// The least uncounted time of connected clients, before all turns.
     pub(super) ramp: Duration,
     pub(super) processor: Processor,
     pub(super) order: Order,
@@ -38,32 +37,32 @@ pub(super) struct Timing {
 /// How the processor time of a server is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Processor {
-    /// In hundredths of a second, which is little of a second.
+    /// In hundredths of a second, too coarse for short turns.
     Ticks,
     /// To the nanosecond, from each thread: for short turns, and servers with few threads.
     Threads,
 }
 
-/// In which order pairs have their turns.
+/// The order in which pairs have their turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// The same in each turn.
     Same,
-    /// Each second turn backwards, so that nobody always follows the same other.
+    /// Every second turn in reverse, so that no pair always follows the same other.
     Mirrored,
 }
 
-/// When a server has let go of its clients it shows that many sessions at most: ours, and those of
-/// its own.
+/// After its clients have disconnected a server shows at most this many sessions: ours, and its
+/// own.
 const SESSIONS_LEFT: usize = 16;
 
-/// How long a server may take to let go of its clients.
+/// How long a server may take to close its clients' sessions.
 const LEAVE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The rates of an open loop, as shares of a best throughput.
+/// The rates of an open loop, as percentages of a best throughput.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
-    /// In hundredths.
+    /// In percent.
     pub(super) percents: Vec<u32>,
     /// The best throughput of each server, in transactions a second.
     pub(super) best: Vec<(&'static str, f64)>,
@@ -102,7 +101,7 @@ pub(super) fn measure(
     pairs.into_iter().map(Pair::end).collect()
 }
 
-/// The points of a workload in an open loop: for each rate all pairs, by turns of their own.
+/// The points of a workload in an open loop: all pairs for each rate, each with its own turns.
 pub(super) fn measure_open(
     setup: &Setup,
     timing: &Timing,
@@ -132,7 +131,7 @@ pub(super) fn measure_open(
     Ok(points)
 }
 
-/// Whether the clients of all cannot be connected at once.
+/// Whether there are too many clients to connect them all at once.
 fn is_crowded(contestants: &[&mut Contestant]) -> bool {
     let all: u64 = contestants.iter().map(|it| u64::from(it.clients)).sum();
     let max = connections_max();
@@ -160,11 +159,11 @@ struct Pair<'a> {
     /// The clients, while they are connected.
     generator: Option<Generator>,
     point: Point,
-    /// Of the rounds that are over.
+    /// Of the finished rounds.
     samples: Vec<Sample>,
-    /// Of the round that is under way.
+    /// Of the current round.
     count: Count,
-    /// Processor time of the server in what was counted.
+    /// Processor time of the server in the counted time.
     server_us: f64,
 }
 
@@ -206,7 +205,7 @@ impl<'a> Pair<'a> {
         format!("{workload}, {clients} clients, {server}")
     }
 
-    /// Connects and warms the clients of a server that stands still.
+    /// Connects and warms the clients of a paused server.
     fn connect(&mut self) -> Result<()> {
         self.contestant.server.process().resume()?;
         let address = Address::Tcp(self.contestant.server.port());
@@ -235,7 +234,8 @@ impl<'a> Pair<'a> {
                 process.pause()
             }
             Processor::Threads => {
-                // A thread that runs is a tick of the kernel behind; one that stands still is not.
+                // The times of a running thread lag by a tick of the kernel; those of a paused one
+                // do not.
                 process.pause()?;
                 let before = ThreadTimes::of(process.id())?;
                 process.resume()?;
@@ -258,7 +258,7 @@ impl<'a> Pair<'a> {
         self.samples.push(sample);
     }
 
-    /// The turns of a round with clients that come and go.
+    /// The turns of a round whose clients connect and disconnect.
     fn round_alone(&mut self) -> Result<()> {
         self.connect()?;
         for _ in 0..self.timing.turns {
@@ -267,7 +267,7 @@ impl<'a> Pair<'a> {
         self.disconnect()
     }
 
-    /// Each rate of an open loop once, with clients that come and go.
+    /// Each rate of an open loop once, with clients that connect and disconnect.
     fn round_open(&mut self, rates: &Rates) -> Result<Vec<Point>> {
         let best = rates
             .best
@@ -294,7 +294,8 @@ impl<'a> Pair<'a> {
         Ok(points)
     }
 
-    /// The clients go, and their server notices: it has room for the next ones.
+    /// Disconnects the clients, and waits until the server has noticed: it has room for the next
+    /// ones.
     fn disconnect(&mut self) -> Result<()> {
         self.contestant.server.process().resume()?;
         if let Some(generator) = self.generator.take() {

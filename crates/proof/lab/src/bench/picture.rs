@@ -1,9 +1,8 @@
-//! A run as a picture: throughput and 99th percentile against the number of clients, Plateau beside
-//! both thread models of MariaDB.
+//! A run as a picture: throughput and 99th percentile by the number of clients, Plateau compared
+//! with both thread models of MariaDB.
 //!
-//! Each workload has a row of two panels. Clients are on a logarithmic axis, and so are times;
-//! rates begin at 0. Colours say whose server it is, dashes and hollow marks which of its two
-//! set-ups.
+//! Each workload has a row of two panels. Clients and times have logarithmic axes; rates begin at
+//! 0. Colours show the server, dashes and hollow marks its configuration.
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +34,7 @@ const README_WORKLOADS: [&str; 2] = ["point_select", "read_write"];
 /// The README's picture, from the repository's root.
 const README_PICTURE: &str = "docs/bench/picture.svg";
 
-/// The README's, of the last run that has all of its curves.
+/// Draws the README's picture, of the last run that has all of its curves.
 pub(super) fn redraw() -> Result<()> {
     run(&Arguments {
         record: None,
@@ -119,7 +118,7 @@ pub(super) fn draw(record: &str, lines: &[Line], workloads: &[String]) -> Result
     Ok(svg.finish())
 }
 
-/// Room of a panel with its labels, and what of it is not the field.
+/// The size of a panel with its labels, and its margins.
 const PANEL: Place = Place { x: 470.0, y: 270.0 };
 const MARGIN_LEFT: f64 = 58.0;
 const MARGIN_RIGHT: f64 = 26.0;
@@ -140,7 +139,7 @@ fn look(program: Program) -> (&'static str, &'static str, Mark) {
     }
 }
 
-/// What a curve is called.
+/// The name of a curve.
 fn label(program: Program) -> &'static str {
     match program {
         Program::MariadbThreads => "MariaDB, thread a client",
@@ -150,7 +149,7 @@ fn label(program: Program) -> &'static str {
     }
 }
 
-/// Ours first; drawn in the opposite order, so that ours lie on top.
+/// Ours come first; curves are drawn in reverse, so that ours are on top.
 const CURVES: [Program; 4] = [
     Program::PlateauUring,
     Program::PlateauEpoll,
@@ -185,7 +184,7 @@ impl Quantity {
     fn of(self, line: &Line) -> f64 {
         match self {
             Quantity::Throughput => line.per_second,
-            // A logarithm wants more than 0.
+            // A logarithm needs more than 0.
             Quantity::P99 => line.p99_ms.max(0.001),
         }
     }
@@ -245,7 +244,7 @@ impl Panel {
 
     fn x(&self, clients: u32) -> f64 {
         let (least, most) = self.clients;
-        // One number of clients alone stands in the middle.
+        // A single number of clients is placed in the middle.
         if most <= least {
             return (self.from.x + self.to.x) / 2.0;
         }
@@ -348,7 +347,7 @@ fn power_ticks(least: f64, most: f64) -> Vec<f64> {
     let mut ticks = vec![10_f64.powf(power)];
     while ticks.len() < 2 || ticks.last().is_some_and(|last| *last < most) {
         power += 1.0;
-        // 10 to a whole number is rounded, so that labels are.
+        // 10 to an integral power is rounded, so that labels are round.
         ticks.push((10_f64.powf(power) * 1e6).round() / 1e6);
     }
     ticks
@@ -378,7 +377,8 @@ fn grouped(value: u32) -> String {
     format!("{},{:03}", value / 1000, value % 1000)
 }
 
-/// The ground is drawn, so that texts can be read on any page; colours follow the reader's scheme.
+/// The background is drawn, so that texts are legible on any page; colours follow the reader's
+/// scheme.
 const STYLE: &str = "\
 text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif }
 .ground { fill: #ffffff }
@@ -497,7 +497,7 @@ mod tests {
         assert_eq!(last_record(&lines, &workloads).unwrap(), "2026-01-31-abc");
     }
 
-    /// `cargo xtask draw` makes it so.
+    /// `cargo xtask draw` draws it.
     #[test]
     fn the_readme_shows_the_last_run() {
         let read = |path: &str| fs::read_to_string(repository_root().join(path)).unwrap();

@@ -1,4 +1,4 @@
-//! All that was measured of one server with one number of clients.
+//! All measurements of one server with one number of clients.
 
 use crate::generator::Shares;
 use crate::sample::Sample;
@@ -9,37 +9,36 @@ pub(super) struct Point {
     pub(super) workload: String,
     pub(super) clients: u32,
     pub(super) server: &'static str,
-    /// Of an open loop: the rate, in hundredths of the server's best throughput. `None` of a closed
+    /// For an open loop: the rate, in percent of the server's best throughput. `None` for a closed
     /// one, in which each client begins the next transaction when one ends.
     pub(super) percent: Option<u32>,
     /// Statements of a transaction.
     pub(super) step_count: usize,
-    /// Of each generation.
+    /// One list for each generation.
     pub(super) generations: Vec<Vec<Sample>>,
-    /// How transactions fell on clients, for as long as these were connected: a generation, or a
-    /// round where descriptors are short.
+    /// How transactions were distributed among clients while these were connected: for a
+    /// generation, or for a round if descriptors are short.
     pub(super) shares: Vec<Shares>,
 }
 
 impl Point {
-    /// Whether it is the same point, of whichever generation.
+    /// Whether it is the same point, of any generation.
     pub(super) fn is_same(&self, other: &Point) -> bool {
         let key = |it: &Point| (it.clients, it.server, it.percent);
         self.workload == other.workload && key(self) == key(other)
     }
 
-    /// The fewest transactions that one client finished while it was connected.
+    /// The fewest transactions of one client while it was connected.
     pub(super) fn least(&self) -> u64 {
         self.shares.iter().map(|it| it.least).min().unwrap_or(0)
     }
 
-    /// The most, likewise.
+    /// The most transactions, likewise.
     pub(super) fn most(&self) -> u64 {
         self.shares.iter().map(|it| it.most).max().unwrap_or(0)
     }
 
-    /// The shares that were spread most, among those of runs that were long enough to be judged if
-    /// there are any.
+    /// The most uneven shares; only among runs that were long enough to judge, if there are any.
     pub(super) fn worst_shares(&self) -> Shares {
         let rank = |it: &Shares| (it.is_fair().is_some(), it.spread());
         let by_rank = |one: &&Shares, other: &&Shares| {
@@ -53,7 +52,7 @@ impl Point {
             .unwrap_or_default()
     }
 
-    /// The longest wait of all samples: a median would hide it.
+    /// The longest wait of all samples; a median would hide it.
     pub(super) fn longest_ms(&self) -> f64 {
         let samples = self.generations.iter().flatten();
         samples.map(|it| it.longest_ms).fold(0.0, f64::max)
@@ -78,9 +77,9 @@ impl Point {
         self.ratio_to(other, |it| it.per_second)
     }
 
-    /// A value as a part of another point's: of what the two had within seconds of each other the
-    /// generation's median, and of these the median. Shared machines have good and bad minutes,
-    /// which differ by more than points do.
+    /// A value relative to another point's. The ratio is taken between measurements within seconds
+    /// of each other, then the median of each generation, then the median of these. Shared machines
+    /// have good and bad minutes, which differ by more than points do.
     pub(super) fn ratio_to(&self, other: &Point, of: impl Fn(&Sample) -> f64) -> f64 {
         let of_generation = |(own, other): (&Vec<Sample>, &Vec<Sample>)| {
             let pairs = own.iter().zip(other);
@@ -126,7 +125,7 @@ pub(super) fn line(point: &Point) -> String {
     )
 }
 
-/// A time with three digits that say something.
+/// A time with three significant digits.
 pub(super) fn milliseconds(value: f64) -> String {
     match value {
         small if small < 1.0 => format!("{small:.3}"),
@@ -135,7 +134,7 @@ pub(super) fn milliseconds(value: f64) -> String {
     }
 }
 
-/// The value in the middle; NaN without values.
+/// The median; NaN without values.
 pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

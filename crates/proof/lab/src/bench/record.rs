@@ -1,4 +1,4 @@
-//! What a report says about its own making, and where it is kept.
+//! The circumstances of a report, and where it is kept.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use super::contestant::Setup;
 pub(super) struct Heading {
     /// UTC, as 2026-01-31.
     pub(super) date: String,
-    /// Short hash; with a plus sign if files were changed since.
+    /// Short hash; with a plus sign if files have changed since.
     pub(super) commit: String,
     pub(super) machine: String,
     pub(super) reference: String,
@@ -23,7 +23,7 @@ pub(super) struct Heading {
 }
 
 impl Heading {
-    /// Of this moment; `times` says how often and how long is measured.
+    /// The heading of now; `times` says how often and how long each point is measured.
     pub(super) fn new(setup: &Setup, times: &str) -> Result<Heading> {
         let text = |program: &str, arguments: &[&str]| -> Result<String> {
             Ok(run(Command::new(program).args(arguments))?
@@ -64,7 +64,7 @@ fn machine() -> Result<String> {
     Ok(format!("{count} x {model}, Linux {}", kernel.trim()))
 }
 
-/// Where reports and history go; made if it is not there.
+/// The folder of reports and history; created if missing.
 pub(super) fn folder(is_recorded: bool) -> Result<PathBuf> {
     let folder = if is_recorded {
         let root = run(Command::new("git").args(["rev-parse", "--show-toplevel"]))?;

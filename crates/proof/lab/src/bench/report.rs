@@ -16,20 +16,20 @@ use super::{IdleCost, open, picture};
 use crate::generator::{SHARE_LEAST, SHARE_MOST};
 use crate::sample::Sample;
 
-/// At how many clients processor time and throughput are compared with MariaDB.
+/// The number of clients at which processor time and throughput are compared with MariaDB.
 const COMPARED_CLIENTS: u32 = 64;
 
-/// At how many clients the plateau has to hold.
+/// The number of clients at which throughput must still be high.
 const MANY_CLIENTS: u32 = 4096;
 
-/// Processor time per statement, as a share of the better MariaDB's, at most.
+/// The most processor time per statement, as a share of the better MariaDB's.
 const CPU_SHARE_POINT_SELECT: f64 = 0.55;
 const CPU_SHARE: f64 = 0.75;
 
-/// Throughput at many clients, as a share of our own best, at least.
+/// The least throughput at many clients, as a share of our own best.
 const PLATEAU_SHARE: f64 = 0.9;
 
-/// Throughput over epoll, as a share of that over io_uring: within 25%.
+/// Throughput over epoll as a share of that over io_uring: within 25 %.
 const EPOLL_SHARE: f64 = 0.8;
 
 /// For ten thousand idle clients.
@@ -44,9 +44,9 @@ pub(super) struct Report {
     /// Of the open loop.
     open: Vec<Point>,
     pub(super) idle: Vec<(&'static str, IdleCost)>,
-    /// Says which limits are held.
+    /// Judges the limits.
     judge: fn(&Report) -> Vec<Verdict>,
-    /// Behind date and commit in the page's name.
+    /// The suffix after date and commit in the page's name.
     suffix: &'static str,
 }
 
@@ -62,7 +62,7 @@ impl Report {
         }
     }
 
-    /// Becomes the page of a run of `latency`, which has limits of its own.
+    /// Makes it the page of a run of `latency`, which has limits of its own.
     pub(super) fn become_latency(&mut self, judge: fn(&Report) -> Vec<Verdict>) {
         self.judge = judge;
         self.suffix = "-latency";
@@ -78,7 +78,7 @@ impl Report {
         &self.open
     }
 
-    /// Takes in what a generation measured at a point.
+    /// Adds the measurements of a generation at a point.
     pub(super) fn add(&mut self, point: Point) {
         let points = match point.percent {
             None => &mut self.points,
@@ -93,7 +93,7 @@ impl Report {
         }
     }
 
-    /// What the page is called, as `DATE-COMMIT`.
+    /// The name of the page, `DATE-COMMIT`.
     fn name(&self) -> String {
         let Heading { date, commit, .. } = &self.heading;
         format!("{date}-{commit}{}", self.suffix)
@@ -110,7 +110,7 @@ impl Report {
         Ok(())
     }
 
-    /// What the picture shows of a point.
+    /// The data of a point for the picture.
     fn line(&self, point: &Point) -> Line {
         Line {
             record: self.name(),
@@ -122,7 +122,7 @@ impl Report {
         }
     }
 
-    /// In the order in which they were measured.
+    /// In the order of their measurement.
     fn workloads(&self) -> Vec<String> {
         let mut workloads: Vec<String> = Vec::new();
         for point in &self.points {
@@ -191,7 +191,7 @@ impl Report {
         text
     }
 
-    /// The limits that were not held, a line for each.
+    /// The missed limits, a line for each.
     pub(super) fn missed(&self) -> Vec<String> {
         verdict::missed(&(self.judge)(self))
     }
@@ -366,7 +366,7 @@ impl Report {
         references.map(Point::per_second).max_by(f64::total_cmp)
     }
 
-    /// The same server at whatever number of clients gave most.
+    /// The same server at the number of clients with the best throughput.
     pub(super) fn own_best<'r>(&'r self, point: &'r Point) -> &'r Point {
         let own = self
             .points
@@ -377,8 +377,8 @@ impl Report {
     }
 }
 
-/// A history under today's names of columns. Columns are only ever added at the end, so lines that
-/// are older than one stay as they are.
+/// A history with today's column names. Columns are only added at the end, so older lines stay
+/// unchanged.
 fn with_head(history: &str) -> String {
     let lines = history.split_once('\n').map_or("", |(_, lines)| lines);
     format!("{HISTORY_HEAD}{lines}")
@@ -504,7 +504,7 @@ mod tests {
         );
     }
 
-    /// Medians by themselves would say 0.5.
+    /// Separate medians would give 0.5.
     #[test]
     fn shares_are_of_samples_of_one_round() {
         let mut own = point("point_select", 4096, URING, 100.0);

@@ -1,16 +1,16 @@
-//! Writes an SVG picture: lines, marks and texts with classes, and nothing that differs from one
-//! drawing to the next.
+//! Writes an SVG picture: lines, marks and texts with classes. The same drawing always gives the
+//! same file.
 
 use std::fmt::Write as _;
 
-/// A place in the picture, in its units from the upper left corner.
+/// A point in the picture, in its units from the upper left corner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) x: f64,
     pub(super) y: f64,
 }
 
-/// To which side of its place a text stands.
+/// The side of its point on which a text is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -35,7 +35,7 @@ pub(super) struct Svg {
 }
 
 impl Svg {
-    /// An empty picture with that size, style sheet, and description for those who cannot see it.
+    /// An empty picture with that size, style sheet, and a description for screen readers.
     pub(super) fn new(size: Place, style: &str, description: &str) -> Svg {
         let Place { x, y } = size;
         let mut text = format!(
@@ -48,7 +48,7 @@ impl Svg {
         Svg { text }
     }
 
-    /// A line through all places.
+    /// A line through all points.
     pub(super) fn line(&mut self, class: &str, places: &[Place]) {
         let mut points = String::new();
         for Place { x, y } in places {

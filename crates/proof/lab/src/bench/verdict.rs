@@ -1,20 +1,20 @@
-//! A limit, what was measured, and whether it holds.
+//! A limit, the measured value, and whether it holds.
 
 /// How a limit was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Pass,
     Fail,
-    /// The run cannot tell, or there is no limit: the number is shown.
+    /// The run cannot decide, or there is no limit: the number is only shown.
     Shown,
 }
 
-/// A limit and what was measured.
+/// A limit and the measured value.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) what: String,
     pub(super) measured: String,
-    /// What is wanted; of a number that is only shown, why.
+    /// What is required; for a number that is only shown, why.
     pub(super) limit: String,
     pub(super) outcome: Outcome,
 }
@@ -45,7 +45,7 @@ pub(super) fn table(verdicts: &[Verdict]) -> String {
     text
 }
 
-/// The limits that were not held, a line for each.
+/// The missed limits, a line for each.
 pub(super) fn missed(verdicts: &[Verdict]) -> Vec<String> {
     let missed = verdicts.iter().filter(|it| it.outcome == Outcome::Fail);
     missed

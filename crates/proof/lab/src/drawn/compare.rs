@@ -1,4 +1,4 @@
-//! Asks both servers, and judges what they say.
+//! Runs statements on both servers, and judges the results.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::target::Running;
 use super::statement::{Change, Statement};
 use super::table::Table;
 
-/// The two servers, asked by turns.
+/// The two servers, queried in turns.
 pub(super) struct Pair {
     reference: Client,
     candidate: Client,
@@ -19,17 +19,17 @@ pub(super) struct Pair {
     has_warnings: bool,
 }
 
-/// How the answers to one statement stand to each other.
+/// How the results of one statement compare.
 pub(super) enum Verdict {
     Agree,
     /// Both refuse it.
     Refused,
-    /// Refused here by name.
+    /// Refused here with error 1235.
     Unsupported,
-    /// A change that one of the two refuses for a text that is no number or date: which rows are
-    /// looked at, and when constants are converted, is each plan's own.
+    /// A change that one of the two refuses for an invalid number or date: the plan decides which
+    /// rows are read, and when constants are converted.
     Strictness,
-    /// MariaDB answers differently without indexes, and so as we do.
+    /// MariaDB's result without indexes differs from its other one, and equals ours.
     TwoMinds,
     Differ(String),
 }
@@ -71,7 +71,7 @@ impl Pair {
         })
     }
 
-    /// Makes the tables on both; says what differs between them, if anything does.
+    /// Creates the tables on both. Returns the differences between them, if any.
     pub(super) fn prepare(&mut self, tables: &[Table]) -> Result<Option<String>> {
         let setup: Vec<String> = tables.iter().flat_map(|it| it.setup.clone()).collect();
         self.make(&setup)?;
@@ -87,7 +87,7 @@ impl Pair {
         Ok(None)
     }
 
-    /// Runs statements that make tables, in mode `''`.
+    /// Runs statements that create tables, in mode `''`.
     pub(super) fn make(&mut self, setup: &[String]) -> Result<()> {
         for client in [&mut self.reference, &mut self.candidate] {
             client.run("SET sql_mode = ''")?;
@@ -123,7 +123,7 @@ impl Pair {
         }
     }
 
-    /// True if MariaDB finds other rows to change without indexes.
+    /// True if MariaDB changes other rows without indexes.
     fn has_two_minds(&mut self, change: &Change, tables: &[Table]) -> Result<bool> {
         let Some(table) = tables.iter().find(|it| it.name == change.table) else {
             return Ok(false);
@@ -164,7 +164,7 @@ impl Pair {
         Ok(verdict)
     }
 
-    /// A lost connection as an answer, and a new one in its place.
+    /// Reports a lost connection as a result, and opens a new one.
     fn unless_lost(&mut self, answer: Result<String>) -> Result<String> {
         match answer {
             Ok(answer) => Ok(answer),
@@ -206,7 +206,7 @@ fn without_warnings(answer: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A change, the table behind it, and all undone.
+/// Runs a change, reads the table afterwards, and rolls back.
 fn changed(client: &mut Client, text: &str, read: &str, warnings: bool) -> Result<String> {
     client.run("BEGIN")?;
     let mut said = answer(client, text, true, warnings)?;
@@ -217,7 +217,7 @@ fn changed(client: &mut Client, text: &str, read: &str, warnings: bool) -> Resul
     Ok(said)
 }
 
-/// What a server says to one statement.
+/// A server's result of one statement.
 fn answer(client: &mut Client, text: &str, is_ordered: bool, warnings: bool) -> Result<String> {
     let mut said = String::new();
     match client.query(text)? {

@@ -1,11 +1,11 @@
-//! The constants of drawn statements, and the values of drawn rows.
+//! The constants of random statements, and the values of random rows.
 //!
-//! Pools are small, so that keys meet constants often, and stand at the ends of the types' ranges,
-//! between two keys, and at what collations take as equal.
+//! Pools are small, so that keys equal constants often. They contain the ends of the types' ranges,
+//! values between two keys, and texts that collations treat as equal.
 
 use crate::random::Random;
 
-/// What a column keeps, as far as the choice of constants for it goes.
+/// The kind of a column, for the choice of constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Number,
@@ -146,7 +146,7 @@ const SETS: &[&str] = &[
     "''", "'a'", "'b'", "'a,b'", "'c'", "'a,c'", "'a,b,c'", "1", "3", "'A'",
 ];
 
-/// Constants that say their type.
+/// Constants with an explicit type.
 const TYPED: &[&str] = &[
     "DATE'2020-01-01'",
     "TIME'12:00:00'",
@@ -176,7 +176,7 @@ const TYPED: &[&str] = &[
 ];
 
 impl Family {
-    /// A literal that a column of this family keeps, or nearly; never NULL.
+    /// A literal that a column of this family can store, or nearly; never NULL.
     pub(super) fn value(self, random: &mut Random) -> String {
         let pool = match self {
             Family::Number if random.below(4) == 0 => EXTREMES,
@@ -194,13 +194,13 @@ impl Family {
         random.of(pool).to_owned()
     }
 
-    /// A constant to compare a column of this family with: mostly of its own kind.
+    /// A constant for comparison with a column of this family: mostly of its own kind.
     pub(super) fn constant(self, random: &mut Random) -> String {
         match random.below(20) {
-            // What a BIT is beside texts and dates depends in MariaDB on the other operands.
+            // In MariaDB a BIT compared with texts and dates depends on the other operands.
             1..=6 if self == Family::Bit => self.value(random),
             0 => "NULL".to_owned(),
-            // MariaDB answers a text with a date beside a TIME in its own way in each clause.
+            // MariaDB treats a dated text beside a TIME differently in each clause.
             1..=3 if self != Family::Time => random.of(FAMILIES).value(random),
             4 | 5 => random.of(TYPED).to_owned(),
             6 => {
@@ -214,7 +214,7 @@ impl Family {
         }
     }
 
-    /// What a LIKE looks for.
+    /// The pattern of a LIKE.
     pub(super) fn pattern(random: &mut Random) -> &'static str {
         random.of(&[
             "'a%'",

@@ -1,13 +1,13 @@
-//! Drawn statements over drawn tables with indexes, answers compared with MariaDB's.
+//! Random statements over random tables with indexes; results are compared with MariaDB's.
 //!
-//! A seed gives a set of tables (every type and collation; primary, unique, secondary, composite
-//! and prefix keys) and statements over them. Compared are rows (in order where the statement
-//! orders them), error numbers, and for changes the rows affected and the whole table behind
-//! them; every SELECT is asked a second time with all indexes ignored, which must change nothing
-//! here. A difference is made smaller, statement and rows, and printed with its seed.
+//! A seed determines a set of tables (every type and collation; primary, unique, secondary,
+//! composite and prefix keys) and statements over them. The comparison covers rows (in order if the
+//! statement orders them), error numbers, and for changes the affected rows and the whole table
+//! afterwards. Every SELECT is run a second time with all indexes ignored, which must change
+//! nothing here. A difference is reduced, statement and rows, and printed with its seed.
 //!
-//! MariaDB itself answers some statements differently with and without an index; where we agree
-//! with either, nothing is reported (`of two minds` counts them).
+//! MariaDB itself returns different results for some statements with and without an index. If ours
+//! equals either, nothing is reported (`of two minds` counts them).
 
 mod compare;
 mod constant;
@@ -49,11 +49,11 @@ pub(crate) struct Options {
     warnings: bool,
 }
 
-/// Of all statements, how many in a hundred must be answered alike at least: refusals and excuses
-/// of the others prove nothing. A run of 900 from seed 2000 has 861.
+/// The least percentage of statements with equal results: refusals and exceptions of the others
+/// prove nothing. A run of 900 from seed 2000 has 861.
 const AGREE_PERCENT_MIN: u64 = 80;
 
-/// Draws, compares, and prints what differs; an error if anything does, or if little agrees.
+/// Generates, compares, and prints differences; fails if there are any, or if few statements agree.
 pub(crate) fn run(options: &Options, target: &Target, show: usize) -> Result<()> {
     let candidate = target.start()?;
     let reference = Running::of(reference().start()?);

@@ -1,4 +1,4 @@
-//! Drawn conditions, as trees that can be made smaller.
+//! Random conditions, as trees that can be reduced.
 
 use crate::random::Random;
 
@@ -8,7 +8,7 @@ use super::table::{Column, Table};
 /// A condition.
 #[derive(Clone, Debug)]
 pub(super) enum Predicate {
-    /// Anything that is not looked into.
+    /// Anything that is not reduced further.
     Plain(String),
     Not(Box<Predicate>),
     All(Vec<Predicate>),
@@ -22,7 +22,7 @@ pub(super) enum Predicate {
 
 const COMPARISONS: &[&str] = &["=", "=", "=", "<=>", "<", "<=", ">", ">=", "<>"];
 
-/// A table that a statement reads, under the name that it has there.
+/// A table that a statement reads, with its alias there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Named<'a> {
     pub(super) alias: &'a str,
@@ -48,7 +48,8 @@ impl<'a> Named<'a> {
             list.push(if is_last {
                 self.leaf_of(column, random)
             } else {
-                // MariaDB puts a year's short form itself in place of a column that is <=> it.
+                // In a condition `column <=> year` MariaDB replaces the column by the year's short
+                // form.
                 let operator = match random.of(&["=", "=", "<=>", "IN"]) {
                     "<=>" if column.family == Family::Year => "=",
                     operator => operator,
@@ -95,7 +96,7 @@ impl<'a> Named<'a> {
             16 => format!("{name} IS NOT NULL"),
             17 => {
                 let (other, other_column) = self.column(random);
-                // MariaDB puts a constant that one side equals in place of the other alone.
+                // MariaDB replaces only one side by a constant that equals the other.
                 if other_column.name == column.name || !column.meets(other_column) {
                     return Predicate::Plain(format!("{name} IS NOT NULL"));
                 }
@@ -115,7 +116,8 @@ impl<'a> Named<'a> {
 
     fn list_of(&self, column: &Column, random: &mut Random) -> Predicate {
         let count = 1 + random.below(5);
-        // What an ENUM meets in a list depends in MariaDB on the character sets of all members.
+        // In MariaDB the comparison of an ENUM with a list depends on the character sets of all
+        // members.
         let list = (0..count).map(|_| match column.is_plain() {
             true => column.family.constant(random),
             false => column.family.value(random),
@@ -168,7 +170,7 @@ impl Predicate {
         }
     }
 
-    /// Conditions that are a little smaller.
+    /// Slightly smaller conditions.
     pub(super) fn smaller(&self) -> Vec<Predicate> {
         match self {
             Predicate::Plain(_) => Vec::new(),

@@ -1,4 +1,4 @@
-//! Makes a difference smaller: first the statement, then the rows of the tables.
+//! Reduces a difference: first the statement, then the rows of the tables.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::compare::{Pair, Verdict};
 use super::statement::Statement;
 use super::table::Table;
 
-/// A bound on how often a statement is made smaller.
+/// How many times at most a statement is reduced.
 const STEPS_MAX: usize = 200;
 
 /// The smallest statement and rows found that still differ, as text.
@@ -44,7 +44,7 @@ fn differs(pair: &mut Pair, statement: &Statement, tables: &[Table]) -> Result<O
     })
 }
 
-/// The tables with as few rows as still differ: ever smaller runs of rows are left out.
+/// The tables with the fewest rows that still differ: ever smaller runs of rows are left out.
 fn fewer_rows(pair: &mut Pair, statement: &Statement, tables: &[Table]) -> Result<Vec<Table>> {
     let mut kept = tables.to_vec();
     for place in 0..tables.len() {
@@ -68,5 +68,5 @@ fn fewer_rows(pair: &mut Pair, statement: &Statement, tables: &[Table]) -> Resul
     Ok(kept)
 }
 
-/// Before it stand the statements that drop and create the table.
+/// The statements that drop and create the table come before it.
 const FIRST_ROW: usize = 2;

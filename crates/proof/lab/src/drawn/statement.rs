@@ -1,4 +1,4 @@
-//! Drawn statements, as trees that can be made smaller.
+//! Random statements, as trees that can be reduced.
 
 use crate::random::Random;
 
@@ -27,20 +27,20 @@ pub(super) struct Select {
 
 #[derive(Clone, Debug)]
 struct Source {
-    /// Table and alias, with the place of hints behind them.
+    /// Table and alias, with the place of hints after them.
     text: String,
-    /// `JOIN` or its kin; nothing for the first.
+    /// `JOIN` or similar; empty for the first.
     join: &'static str,
     on: Option<Predicate>,
 }
 
-/// A statement that changes a table; always undone behind it.
+/// A statement that changes a table; it is always rolled back.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     head: String,
     filter: Option<Predicate>,
     tail: String,
-    /// The table that is read behind it.
+    /// The table that is read afterwards.
     pub(super) table: String,
 }
 
@@ -73,7 +73,7 @@ impl Statement {
         self.with_hints(tables, |_| hint.clone().unwrap_or_default())
     }
 
-    /// The text with every index ignored, for a statement that can say so.
+    /// The text with every index ignored, if the statement allows hints.
     pub(super) fn text_without_indexes(&self, tables: &[Table]) -> String {
         self.with_hints(tables, |table| {
             format!(" IGNORE INDEX ({})", table.keys.join(", "))
@@ -96,7 +96,7 @@ impl Statement {
         matches!(self, Statement::Select(select) if !select.order.is_empty())
     }
 
-    /// Statements that are a little smaller.
+    /// Slightly smaller statements.
     pub(super) fn smaller(&self) -> Vec<Statement> {
         match self {
             Statement::Select(select) => {
@@ -275,7 +275,8 @@ impl Select {
         };
         let (left, left_column) = named.column(random);
         let (right, right_column) = column_like(inner, left_column, random);
-        // Beside bytes MariaDB compares a text by its own collation where it keeps the inner rows.
+        // When MariaDB keeps the inner rows, it compares a text with bytes by the text's own
+        // collation.
         let is_mixed = left_column.is_binary() != right_column.is_binary();
         let is_mixed = is_mixed || !left_column.meets(right_column);
         if is_mixed || !left_column.is_plain() || !right_column.is_plain() {
@@ -286,7 +287,7 @@ impl Select {
             0 => String::new(),
             _ => format!(" WHERE {}", inner.condition(random, 1).text()),
         };
-        // MariaDB makes MIN and MAX of ANY and ALL, which then compare as the inner column does.
+        // MariaDB converts ANY and ALL to MIN and MAX, which compare like the inner column.
         let is_alike = left_column.family == right_column.family && !left_column.is_folded;
         let operators: &[&str] = match is_alike && left_column.family != Family::Enum {
             true => &["=", "<", "<=", ">", ">=", "<>"],
@@ -295,7 +296,7 @@ impl Select {
         let operator = random.of(operators);
         let text = match random.below(7) {
             0 | 1 => format!("{left} IN (SELECT {right} FROM {from}{filter})"),
-            // MariaDB forgets a NULL of the list where the left side is out of its range.
+            // MariaDB forgets a NULL of the list if the left side is out of its range.
             2 => format!("{left} NOT IN (SELECT {right} FROM {from} WHERE {right} IS NOT NULL)"),
             3 => format!("{left} {operator} ANY (SELECT {right} FROM {from}{filter})"),
             4 => format!("{left} {operator} ALL (SELECT {right} FROM {from}{filter})"),
@@ -435,7 +436,7 @@ impl Change {
         let ignore = random.of(&["", "IGNORE "]);
         let limit = match random.below(3) {
             0 => format!(" ORDER BY id LIMIT {}", random.below(5)),
-            // Which row comes first decides which one a duplicate key keeps as it was.
+            // The first row decides which one a duplicate key keeps.
             _ if !ignore.is_empty() => " ORDER BY id".to_owned(),
             _ => String::new(),
         };

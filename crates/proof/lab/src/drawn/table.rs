@@ -1,19 +1,19 @@
-//! Drawn tables: columns of every type and collation, keys of every kind, rows.
+//! Random tables: columns of every type and collation, keys of every kind, rows.
 
 use crate::random::Random;
 
 use super::constant::Family;
 
-/// A drawn table; every one has a unique NOT NULL column `id`, so that rows can be told apart.
+/// A random table; each has a unique NOT NULL column `id` to identify rows.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
-    /// Names of its keys, the primary one too.
+    /// Names of its keys, including the primary one.
     pub(super) keys: Vec<String>,
     /// Lists of columns that a key orders.
     pub(super) key_columns: Vec<Vec<usize>>,
-    /// What makes it, one row a statement.
+    /// The statements that create it, one row in each.
     pub(super) setup: Vec<String>,
 }
 
@@ -21,13 +21,13 @@ pub(super) struct Table {
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) family: Family,
-    /// True where two values that are equal, or one alone or as an aggregate, may look unlike.
+    /// True if equal values, or a value alone and as an aggregate, may look different.
     pub(super) is_folded: bool,
     declaration: String,
     is_nullable: bool,
-    /// True where a key of it needs a length.
+    /// True if a key over it needs a length.
     is_long: bool,
-    /// True where a key of it may have a length.
+    /// True if a key over it may have a length.
     is_string: bool,
 }
 
@@ -134,7 +134,7 @@ impl Table {
         parts.iter().filter_map(place).collect()
     }
 
-    /// A column of a key, with a length where it needs one. A primary key makes it NOT NULL.
+    /// A column of a key, with a length if it needs one. A primary key makes it NOT NULL.
     fn draw_part(&mut self, random: &mut Random, is_primary: bool) -> String {
         let place = random.place(self.columns.len());
         let column = &mut self.columns[place];
@@ -195,7 +195,7 @@ impl Column {
             12 => (Family::Set, "SET('a','b','c')".to_owned()),
             _ => (Family::Text, column.draw_string(random)),
         };
-        // MIN and MAX of a YEAR or a BIT are shown as numbers by MariaDB.
+        // MariaDB shows MIN and MAX of a YEAR or a BIT as numbers.
         column.is_folded |= matches!(column.family, Family::Year | Family::Bit);
         if matches!(column.family, Family::Enum | Family::Set) && random.below(2) == 0 {
             column.declaration += &draw_collation(random);
@@ -223,21 +223,21 @@ impl Column {
         kind + &draw_collation(random)
     }
 
-    /// True of what compares alike everywhere: MariaDB compares an ENUM with a number by its text,
-    /// and finds no NULL of a BIT, where it keeps the rows of a subquery.
+    /// True if it compares alike everywhere. When MariaDB keeps the rows of a subquery, it compares
+    /// an ENUM with a number by its text, and finds no NULL of a BIT.
     pub(super) fn is_plain(&self) -> bool {
         !matches!(self.family, Family::Enum | Family::Set | Family::Bit)
     }
 
-    /// False of a TIME and a number: one that is no time is zero in MariaDB in a column, and in a
-    /// constant the longest time.
+    /// False for a TIME and a number: in MariaDB a number that is no time is zero in a column, and
+    /// the longest time in a constant.
     pub(super) fn meets(&self, other: &Column) -> bool {
         let is = |column: &Column, family| column.family == family;
         !(is(self, Family::Time) && is(other, Family::Number)
             || is(self, Family::Number) && is(other, Family::Time))
     }
 
-    /// True of texts without a collation.
+    /// True for texts without a collation.
     pub(super) fn is_binary(&self) -> bool {
         self.is_string && !self.is_folded
     }
@@ -250,7 +250,7 @@ impl Column {
         format!("{} {} {null}", self.name, self.declaration)
     }
 
-    /// A literal to keep in it.
+    /// A literal to store in it.
     pub(super) fn value(&self, random: &mut Random) -> String {
         if self.is_nullable && random.below(6) == 0 {
             return "NULL".to_owned();
