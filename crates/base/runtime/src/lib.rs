@@ -12,7 +12,7 @@
 //!     // Runs once on each worker before anything else there.
 //!     runtime::set_local(Rc::new(MyPerWorkerThing::new(runtime::worker_index())));
 //! })?;                                            // Result<Runtime, StartError>
-//! let listener = Listener::bind(&Address::Tcp(address))?;    // port 0: listener.address() tells
+//! let listener = Listener::bind(&Address::Tcp(address))?;    // port 0: see listener.address()
 //! runtime.serve(listener, |stream: Stream| async move { session(stream).await });
 //! runtime.handle();                               // Handle: Clone + Send + Sync, see below
 //! runtime.handle().shutdown(Duration::from_secs(5));   // ask; from any thread
@@ -20,12 +20,12 @@
 //! ```
 //!
 //! `Terminations::install()?.wait()` blocks the main thread until SIGTERM, SIGINT or SIGHUP.
-//! `runtime.block_on_worker(index, || async { .. })` runs a future on a worker and gives its result
-//! to the calling thread, which blocks: for start-up, tools and tests.
+//! `runtime.block_on_worker(index, || async { .. })` runs a future on a worker and returns its
+//! result to the calling thread, which blocks: for start-up, tools and tests.
 //!
 //! # On a worker
 //!
-//! These functions know their worker by the thread they are called from and panic elsewhere.
+//! These functions find their worker by the calling thread, and panic on other threads.
 //!
 //! ```text
 //! spawn(future) -> JoinHandle<T>        // await it for T; dropping it lets the task run on;
@@ -33,7 +33,7 @@
 //! spawn_background(future)              // the same, but the end does not wait for it
 //! yield_now().await                     // behind all that can run
 //! give_way() -> WayGiven                // the same in the middle of a call, once it took 200 us
-//! set_standing(Standing)                // who it is that now comes to wait: see the run queue
+//! set_standing(Standing)                // what the task waits for next: see the run queue
 //! note_hot(place, &value)               // what the task reads at its next poll: prefetched
 //! sleep(duration).await   sleep_until(instant).await
 //! timeout(duration, future).await -> Result<T, Elapsed>
@@ -56,7 +56,7 @@
 //! ```text
 //! Stream::connect(&Address).await -> io::Result<Stream>
 //! stream.receive().await -> io::Result<ReceivedBytes>  // Deref<[u8]>; empty: the peer has ended
-//! stream.send(Vec<u8>).await -> io::Result<Vec<u8>>    // all of it; gives the emptied buffer back
+//! stream.send(Vec<u8>).await -> io::Result<Vec<u8>>    // all of it; returns the emptied buffer
 //! stream.send_by(Vec<u8>, SendMode::Post).await        // may leave the end of it to the worker
 //! stream.send_many(Vec<Vec<u8>>).await -> io::Result<()>       // one after the other, chained
 //! stream.hung_up().await                // the peer closed or reset; &self, takes no bytes

@@ -65,8 +65,8 @@ impl Check {
         self.stack.iter().rev().map(|expected| expected.page)
     }
 
-    /// Leaves out all that is still to be looked at but for one of `count` parts of it, the parts
-    /// being of equal size and in the order of their keys.
+    /// Keeps one of `count` parts of the pages still to be checked. The parts have equal sizes and
+    /// are in the order of their keys.
     ///
     /// # Panics
     /// If there is no such part.

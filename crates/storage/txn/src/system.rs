@@ -493,7 +493,7 @@ impl TransactionSystem {
             }
             moving.start += 1;
         }
-        // Release: who sees the target sees each word of the part ended or moved.
+        // Release: a worker that sees the target sees each word of the part ended or moved.
         self.recycle_target.store(moving.end, Ordering::Release);
     }
 

@@ -82,7 +82,7 @@ struct Sending {
     stalled_since: Instant,
     /// No task waits for it; it is removed when it ends.
     is_detached: bool,
-    /// Set when nothing more is to be done.
+    /// Set when the send has ended.
     result: Option<io::Result<()>>,
 }
 
@@ -414,7 +414,7 @@ impl Socket {
 }
 
 impl Sending {
-    /// What is not sent yet.
+    /// The rest to send.
     fn rest(&self) -> SmallVec<[IoSlice<'_>; 4]> {
         let mut skip = self.sent;
         let mut slices = SmallVec::new();

@@ -356,7 +356,7 @@ fn served(queue: &mut RunQueue<usize>, now: Instant) -> usize {
 }
 
 /// (Q6) Tasks that wait for their commits come back by themselves. At the limit, not below, others
-/// are admitted only if no other task is to be served.
+/// are admitted only if there is no other task to serve.
 #[test]
 fn others_wait_for_a_crowd_of_commits() {
     let now = Instant::from_nanos(1);

@@ -48,7 +48,7 @@ fn near_pages_come_by_one_read() {
     world.run(ahead);
     assert_eq!(present(&pages, 0..20), [0, 1, 2, 9, 15]);
     assert!(pages.shared(id(2)).is_ok(), "nobody waits for it");
-    // What is there is not read again.
+    // Pages in memory are not read again.
     let again = pages.read_ahead(SPACE, &numbers(&[0, 1, 10]));
     world.run(again);
     assert_eq!(present(&pages, 0..20), [0, 1, 2, 9, 10, 15]);
@@ -90,7 +90,7 @@ fn without_frames_it_brings_what_it_can() {
     assert_eq!(present(&pages, 0..20), (0..8).collect::<Vec<u32>>());
 }
 
-/// Who waits for a page of a read that is given up reads it.
+/// A task that waits for a page of a dropped read then reads the page itself.
 #[test]
 fn a_read_that_is_given_up_wakes_those_that_wait() {
     let (world, pages) = cold(34, &[0, 1, 2], 32);

@@ -73,7 +73,7 @@ pub(super) struct Sending {
     slices: Vec<IoSlice<'static>>,
     /// No task waits for it; it is removed by its last completion.
     pub(super) is_detached: bool,
-    /// Set when nothing more is to be done.
+    /// Set when the send has ended.
     pub(super) result: Option<Result<(), Errno>>,
 }
 
@@ -280,7 +280,7 @@ impl Socket {
     fn complete_accept(&mut self, result: i32, outcome: Result<usize, Errno>) {
         match outcome {
             Ok(_) => {
-                // SAFETY: a successful accept gives a fresh descriptor that nobody else knows.
+                // SAFETY: a successful accept returns a new descriptor that no other code knows.
                 let accepted = unsafe { OwnedFd::from_raw_fd(result) };
                 self.accepted.push_back(Ok(accepted));
             }
@@ -347,7 +347,7 @@ impl Sending {
         self.sent == self.buffers.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// Points `slices` at what is left.
+    /// Points `slices` at the rest.
     fn slice(&mut self) {
         self.slices.clear();
         let mut skip = self.sent;
