@@ -238,7 +238,7 @@ fn recovery_can_be_repeated() {
     assert_eq!(images[1], images[2]);
 }
 
-/// Power may fail at any moment of the first start. Nothing is lost yet, and the next start goes on.
+/// Power may fail at any moment of the first start. Nothing is lost yet; the next one goes on.
 #[test]
 fn a_first_start_can_be_repeated() {
     for seed in seeds(3000, 60) {
