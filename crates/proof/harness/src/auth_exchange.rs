@@ -1,4 +1,4 @@
-//! Both sides of every authentication method, fed what no partner sends.
+//! Both sides of every authentication method, fed with input that no real peer sends.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use auth::{
 
 use crate::choices::Choices;
 
-/// Steps of an exchange after which something goes round in circles.
+/// After this many steps an exchange counts as endless.
 const STEPS_MAX: usize = 64;
 
 pub(crate) fn run(input: &[u8]) {
@@ -28,7 +28,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// A stored secret that is read is written as it was.
+/// A parsed secret is written back unchanged.
 fn secret(method: Method, text: &[u8]) {
     let Ok(secret) = StoredSecret::parse(method, text) else {
         return;

@@ -1,6 +1,6 @@
 //! [`Choices`]: decisions of a target, taken from the front of its input.
 
-/// The input, read from its front. What is not there reads as zero, so that every input is whole.
+/// The input, read from its front. Missing bytes read as zero, so that every input is complete.
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
     rest: &'a [u8],
@@ -37,19 +37,19 @@ impl<'a> Choices<'a> {
         usize::from(self.u8()) % end
     }
 
-    /// As many bytes as the next one says.
+    /// As many bytes as the next byte says.
     pub(crate) fn short(&mut self) -> &'a [u8] {
         let length = usize::from(self.u8());
         self.bytes(length)
     }
 
-    /// As many bytes as the next two say.
+    /// As many bytes as the next two bytes say.
     pub(crate) fn long(&mut self) -> &'a [u8] {
         let length = usize::from(self.u16());
         self.bytes(length)
     }
 
-    /// All that is left.
+    /// The rest.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }

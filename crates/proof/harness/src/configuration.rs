@@ -21,7 +21,7 @@ pub(crate) fn run(input: &[u8]) {
         let given = places.iter().flatten().count();
         assert!(given == 1 || !mistakes.is_empty());
     }
-    // What was read once is read alike again.
+    // Reading it a second time gives the same.
     let mut again = Configuration::default();
     assert_eq!(again.read_file(text), mistakes);
     assert_eq!(again.settings, configuration.settings);

@@ -1,4 +1,4 @@
-//! What describes the rest: entries of the dictionary, accounts.
+//! Metadata: entries of the dictionary, accounts.
 
 use catalog::AccountName;
 use catalog::account_record::{decode_account, encode_account};
@@ -13,7 +13,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// An entry that is read is written as it was, but for what may stand behind it.
+/// A decoded entry is encoded unchanged, except for bytes that may follow it.
 fn entry(bytes: &[u8]) {
     let Some(encoded) = engine::reencode_dictionary_entry(bytes) else {
         return;

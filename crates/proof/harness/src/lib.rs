@@ -1,12 +1,12 @@
-//! What each fuzz target does with its bytes.
+//! The work of each fuzz target.
 //!
-//! A target is a function from bytes to nothing that panics where a decoder breaks its word: it
-//! panics itself, reads past its input, loops, takes memory that the input does not justify, or
-//! gives back something that does not encode to the same again. `fuzz/` hands these functions to
-//! libFuzzer; the test of this crate runs them over `fuzz/corpus` and `fuzz/findings`, so that
-//! what was found once is tried again by every `cargo test`.
+//! A target is a function from bytes to nothing that panics if a decoder breaks its contract. A
+//! decoder must not panic, read past its input, loop, or take memory that the input does not
+//! justify, and its result must encode to the same bytes. `fuzz/` passes these functions to
+//! libFuzzer. The test of this crate runs them over `fuzz/corpus` and `fuzz/findings`, so every
+//! `cargo test` tries earlier findings again.
 //!
-//! [`TARGETS`] is the list. A new target is a function here, a line there and an entry in
+//! [`TARGETS`] is the list. A new target needs a function here, a line there and an entry in
 //! `fuzz/Cargo.toml`.
 
 #![forbid(unsafe_code)]

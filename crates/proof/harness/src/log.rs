@@ -15,7 +15,7 @@ use wal::{Log, OnLogLoss, WalError};
 
 use crate::choices::Choices;
 
-/// Blocks of a segment; several segments are met by short inputs.
+/// Blocks of a segment; short inputs reach several segments.
 const SEGMENT_BLOCKS: u32 = 4;
 const SEGMENTS_MAX: usize = 4;
 
@@ -133,7 +133,7 @@ fn scan(mut choices: Choices<'_>) {
         };
         read_log(&disk, bytes, on_loss).await
     });
-    // Whether there is a log is the input's choice; that the scan ends is not.
+    // The input decides whether there is a log, but the scan must end.
     let _ = outcome.expect("no operation waits for ever");
 }
 
@@ -151,7 +151,7 @@ async fn read_log(disk: &SimDisk, bytes: u64, on_loss: OnLogLoss) -> Result<(), 
     Ok(())
 }
 
-/// Blocks as a server would write them, but for what the input changes.
+/// Blocks as a server would write them, except for the input's changes.
 fn blocks(choices: &mut Choices<'_>, first: Lsn) -> Vec<Vec<u8>> {
     let mut blocks = Vec::new();
     let (mut start, mut epoch) = (first.0, 0);
@@ -193,7 +193,7 @@ fn blocks(choices: &mut Choices<'_>, first: Lsn) -> Vec<Vec<u8>> {
     blocks
 }
 
-/// Mini-transactions, sealed for where they stand.
+/// Mini-transactions, sealed for their positions.
 fn payload(choices: &mut Choices<'_>, start: u64) -> Vec<u8> {
     let mut payload = Vec::new();
     let count = choices.u8() % 4;
@@ -203,7 +203,7 @@ fn payload(choices: &mut Choices<'_>, start: u64) -> Vec<u8> {
         seal_mtr(&mut mtr, Lsn(start.wrapping_add(to_u64(payload.len()))));
         payload.extend_from_slice(&mtr);
     }
-    // A piece without a seal: the front of a longer one, or garbage.
+    // A piece without a seal: the beginning of a longer one, or garbage.
     payload.extend_from_slice(choices.long());
     payload.truncate(LOG_BLOCK_PAYLOAD_BYTES);
     payload

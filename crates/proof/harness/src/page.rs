@@ -1,5 +1,5 @@
-//! Pages and what stands in them: any bytes are read without harm, any change of them is refused
-//! or made, and what is decoded encodes to the same again.
+//! Pages and their contents: any bytes are read without harm, any change of them is refused or
+//! made, and what is decoded encodes to the same bytes.
 
 use format::codec::Reader;
 use format::log::{LogOp, OpKind};
@@ -34,7 +34,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// The bytes as a page, zeroes behind them.
+/// The bytes as a page, padded with zeroes.
 fn page_of(bytes: &[u8]) -> Vec<u8> {
     let mut page = bytes.to_vec();
     page.resize(PAGE_BYTES, 0);
@@ -172,7 +172,7 @@ fn row(mut choices: Choices<'_>) {
     }
 }
 
-/// Not a number is unequal to itself; its text is not.
+/// NaN is unequal to itself; its text is not.
 fn text(value: ValueRef<'_>) -> String {
     format!("{:?}", Value::from(value))
 }

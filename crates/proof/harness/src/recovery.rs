@@ -1,8 +1,8 @@
-//! A data directory that was damaged in ways that its checksums do not show, opened and checked.
+//! A damaged data directory whose checksums do not show the damage, opened and checked.
 //!
-//! The image is a small engine that died at work. An input puts bytes into its pages and blocks,
-//! with the checksum made right or not, and may append mini-transactions to its log. Opening and
-//! checking it may fail or find faults; it may not panic, hang or take memory without end.
+//! The image is a small engine that died while working. An input puts bytes into its pages and
+//! blocks, with correct checksums or not, and may append mini-transactions to its log. Opening and
+//! checking it may fail or find faults; it must not panic, hang or take unbounded memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use value::Value;
 use crate::choices::Choices;
 use crate::log::{to_u64, write};
 
-/// Bytes of a unit that has one checksum, in every file.
+/// The unit of one checksum, in every file.
 const UNIT_BYTES: usize = PageSize::KiB4.bytes();
 /// Offset of a log block's checksum.
 const LOG_CHECKSUM_AT: usize = 28;
@@ -49,7 +49,7 @@ pub(crate) fn run(input: &[u8]) {
         let Ok(database) = inner.open().await else {
             return;
         };
-        // What it says depends on the damage.
+        // The result depends on the damage.
         let _ = database.engine.check().await;
     });
     world.executor.clear();
@@ -89,7 +89,7 @@ fn damage(image: &mut Image, choices: &mut Choices<'_>) {
     }
 }
 
-/// Makes the checksum right.
+/// Corrects the checksum.
 fn seal(path: &Path, unit: &mut [u8]) {
     let kind = path.extension().and_then(|extension| extension.to_str());
     match kind {
@@ -138,7 +138,7 @@ fn append(image: &mut Image, mut choices: Choices<'_>) {
     }
 }
 
-/// The last block that was written, and where the next one goes.
+/// The last written block, and where the next one goes.
 fn log_end(image: &Image) -> Option<(PathBuf, usize, LogBlockHeader)> {
     let logs = image
         .iter()
@@ -158,7 +158,7 @@ fn image() -> &'static Image {
     IMAGE.get_or_init(make_image)
 }
 
-/// An engine with a table and an index, with one transaction committed and one under way.
+/// An engine with a table and an index, with one committed and one open transaction.
 fn make_image() -> Image {
     let world = World::with_disk(1, DiskOptions::default(), options());
     let inner = world.clone();
@@ -190,7 +190,7 @@ fn make_image() -> Image {
         let row = [Value::Int(200), Value::Int(1), Value::Null];
         last.insert(&accounts, &row).await.expect("a new row");
         last.commit().await.expect("a commit");
-        // It is under way when the machine stops.
+        // It is open when the machine stops.
         Box::leak(Box::new(loser));
     });
     world.executor.clear();
@@ -230,7 +230,7 @@ async fn read_tree(disk: &SimDisk, directory: &Path) -> Image {
 async fn place(disk: &SimDisk, image: &Image) {
     for (path, bytes) in image {
         if let Some(parent) = path.parent() {
-            // Made for the file before it already.
+            // It may exist already, for an earlier file.
             let _ = disk.create_directory(parent);
         }
         write(disk, path, bytes).await;

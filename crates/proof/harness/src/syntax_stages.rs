@@ -1,4 +1,4 @@
-//! Tokens, class, canonical form, tree and text again.
+//! Tokens, class, canonical form, tree and back to text.
 
 use syntax::ast::Statement;
 use syntax::canonical::Canonical;
@@ -41,7 +41,7 @@ fn tokens(text: &[u8], mode: Mode) {
     }
 }
 
-/// What is printed parses, unless its full parentheses nest too deep, and prints the same.
+/// Printed text parses, unless its parentheses nest too deep, and prints the same.
 fn printed_reads_back(statement: &Statement) {
     let Some(text) = print(statement) else {
         return;
@@ -52,7 +52,7 @@ fn printed_reads_back(statement: &Statement) {
     }
 }
 
-/// The canonical text parses exactly when the original does, and to the same tree.
+/// The canonical text parses if and only if the original does, and to the same tree.
 fn canonical_keeps_meaning(text: &[u8], mode: Mode) {
     let mut form = Canonical::new();
     if !form.fill(text, mode) {

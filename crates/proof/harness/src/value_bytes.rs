@@ -1,5 +1,5 @@
-//! Bytes that values are read out of: JSON texts, and keys of indexes. A key that leads back to a
-//! value is the key of that value.
+//! Bytes from which values are read: JSON texts, and keys of indexes. A value read back from a key
+//! must have that key.
 
 use std::convert::Infallible;
 

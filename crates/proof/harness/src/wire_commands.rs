@@ -1,4 +1,4 @@
-//! What clients send: login, commands, parameters.
+//! Packets from clients: login, commands, parameters.
 
 use wire::{
     Capabilities, ChangeUser, Command, ConnectAttributes, Login, LoginPacket, PacketWriter,
@@ -77,7 +77,7 @@ fn command(payload: &[u8], capabilities: Capabilities) {
     }
 }
 
-/// Two executions of one statement, the second perhaps with the types of the first.
+/// Two executions of one statement, the second possibly with the types of the first.
 fn executions(first: &[u8], second: &[u8], count: usize, long_data: u64) {
     let mut types = Vec::new();
     for body in [first, second] {

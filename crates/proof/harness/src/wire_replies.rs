@@ -1,4 +1,4 @@
-//! What servers send, which a gateway and the tests read.
+//! Packets from servers, which a gateway and the tests read.
 
 use wire::{
     AuthMoreData, AuthSwitch, BinaryRowReader, Capabilities, ColumnDefinition, ColumnType,

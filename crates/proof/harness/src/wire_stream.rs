@@ -1,4 +1,4 @@
-//! Framing and compression: the same packets whatever the pieces that bytes arrive in.
+//! Framing and compression: the same packets, in whatever pieces the bytes arrive.
 
 use wire::{
     CompressionMethod, Compressor, DecompressStep, Decompressor, Deframer, FrameError, Framed,
@@ -61,7 +61,7 @@ fn packets<'a>(pieces: impl Iterator<Item = &'a [u8]>, limit: usize) -> Packets 
 }
 
 fn inflate(method: CompressionMethod, stream: &[u8]) {
-    /// What a header can claim.
+    /// The most that a header can announce.
     const PIECE_BYTES_MAX: usize = (1 << 24) - 1;
     let mut decompressor = Decompressor::new();
     let (mut sequence, mut rest) = (0, stream);

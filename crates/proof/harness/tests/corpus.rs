@@ -1,4 +1,4 @@
-//! Every kept input of every target, run once: what was found stays mended.
+//! Runs every kept input of every target once: fixed findings stay fixed.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::folder::repository_root;
 
-/// Inputs of a target: the corpus that covers its code, and what once broke it.
+/// Inputs of a target: the corpus that covers its code, and former findings.
 fn inputs(target: &str) -> Vec<PathBuf> {
     let root = repository_root().join("fuzz");
     let mut files = Vec::new();
@@ -44,7 +44,7 @@ fn kept_inputs_do_no_harm() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// A target is in the list, in the fuzz package and has its few lines for libFuzzer.
+/// A target is in the list, in the fuzz package and has its libFuzzer program.
 #[test]
 fn each_target_is_a_program_of_the_fuzz_package() {
     let root = repository_root().join("fuzz");

@@ -1,9 +1,9 @@
-//! `cargo xtask hostile`: a thousand clients without rights send the worst statements and packets
-//! known; another client asks something small meanwhile.
+//! `cargo xtask hostile`: a thousand clients without privileges send the worst known statements and
+//! packets; meanwhile another client sends small queries.
 //!
-//! Twice: once with a worker that has none of those that mean harm, once with none that is free of
-//! them. The process has to stay below its limits plus 256 MiB, and the other client's 99th
-//! percentile below 100 and 400 ms.
+//! It runs twice: once with a worker that has no hostile clients, once without such a worker. The
+//! process has to stay below its limits plus 256 MiB, and the other client's 99th percentile below
+//! 100 and 400 ms.
 
 use std::time::Duration;
 
@@ -34,18 +34,19 @@ pub struct Arguments {
 
 const MIB: u64 = 1 << 20;
 
-/// What the process may take beside what its limits count.
+/// What the process may take in addition to what its limits count.
 const UNCOUNTED_MIB: u64 = 256;
 
-/// Limits that the server is started with, in MiB, beside that of statements.
+/// Limits of the server, in MiB, in addition to that of statements.
 const BUFFER_POOL_MIB: u64 = 128;
 const PACKET_MEMORY_MIB: u64 = 256;
 
-/// The other client's 99th percentile, with a worker that is free of the others and without.
+/// The other client's 99th percentile, with a worker without hostile clients and without such a
+/// worker.
 const FREE_WAIT_MAX: Duration = Duration::from_millis(100);
 const SHARED_WAIT_MAX: Duration = Duration::from_millis(400);
 
-/// Attacks a server of its own, and says what came of it.
+/// Attacks a server that it starts, and reports the result.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut failures = Vec::new();
     for (spares_a_worker, wait_max) in [(true, FREE_WAIT_MAX), (false, SHARED_WAIT_MAX)] {
@@ -78,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Prints a report; what is above its limit.
+/// Prints a report. Returns what exceeds its limit.
 fn judge(report: &Report, arguments: &Arguments, wait_max: Duration) -> Vec<String> {
     let limit_mib =
         BUFFER_POOL_MIB + PACKET_MEMORY_MIB + arguments.statement_memory_mib + UNCOUNTED_MIB;

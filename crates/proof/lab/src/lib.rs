@@ -1,7 +1,7 @@
 //! The acceptance suites and the published experiments, run against any MySQL server.
 //!
-//! Every suite takes a [`Target`]: Plateau, or MariaDB, against which the suite itself is tested,
-//! or a server that runs already.
+//! Every suite takes a [`Target`]: Plateau, MariaDB (to test the suite itself), or a server that is
+//! already running.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,

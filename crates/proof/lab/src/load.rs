@@ -1,4 +1,4 @@
-//! Runs Debian's sysbench against a server and reads what it reports.
+//! Runs Debian's sysbench against a server and parses its report.
 
 use std::process::Command;
 
@@ -25,13 +25,13 @@ pub(crate) struct Counts {
     pub(crate) writes: u64,
     pub(crate) others: u64,
     pub(crate) transactions: u64,
-    /// Statements that ended with one of the errors that the run allows.
+    /// Statements that ended with one of the allowed errors.
     pub(crate) ignored_errors: u64,
     pub(crate) seconds: f64,
     pub(crate) p95_ms: f64,
 }
 
-/// Deadlock and lock wait timeout: what a correct server may say under load.
+/// Deadlock and lock wait timeout: errors that a correct server may return under load.
 const ALLOWED_ERRORS: &str = "1213,1205";
 
 impl Load {
@@ -49,7 +49,7 @@ impl Load {
     }
 
     fn sysbench(&self, step: &str) -> Result<String> {
-        // Tables are made by few clients: that is not what is measured.
+        // Few clients create the tables: that is not measured.
         let threads = if step == "run" {
             self.clients
         } else {

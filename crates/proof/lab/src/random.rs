@@ -5,7 +5,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Any seed; nearby seeds give unlike sequences.
+    /// Any seed; nearby seeds give different sequences.
     pub(crate) fn new(seed: u64) -> Random {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         random.next();
@@ -25,17 +25,17 @@ impl Random {
         (self.next() >> 16) % limit
     }
 
-    /// A place in a list of that length, which is not 0.
+    /// An index into a list of that length, which is not 0.
     pub(crate) fn place(&mut self, length: usize) -> usize {
         usize::try_from(self.below(stdx::to_u64(length))).expect("below a usize")
     }
 
-    /// One of a list that is not empty.
+    /// An element of a list that is not empty.
     pub(crate) fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.place(list.len())]
     }
 
-    /// One of a list that is not empty, copied.
+    /// A copy of an element of a list that is not empty.
     pub(crate) fn of<T: Copy>(&mut self, list: &[T]) -> T {
         *self.pick(list)
     }

@@ -29,7 +29,7 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// The load of so many clients.
+    /// The load with this many clients.
     pub(crate) fn shape(&self, address: Address, workload: &str, client_count: u32) -> Shape {
         Shape {
             address,
@@ -57,29 +57,29 @@ pub(crate) struct Sample {
     pub(crate) p95_ms: f64,
     pub(crate) p99_ms: f64,
     pub(crate) p999_ms: f64,
-    /// The longest wait, also of what was not answered by the end.
+    /// The longest wait, also of transactions unanswered at the end.
     pub(crate) longest_ms: f64,
-    /// In an open loop, by how much the load itself was late.
+    /// In an open loop, the lateness of the load itself.
     pub(crate) lateness: Option<Lateness>,
-    /// Of the server, per statement; 0 of a process that was not named.
+    /// Of the server, per statement; 0 if no process was named.
     pub(crate) cpu_us: f64,
     /// Of the load, per statement.
     pub(crate) load_cpu_us: f64,
     pub(crate) restarts: u64,
 }
 
-/// By how much an open loop's transactions began after they had arrived, for no other reason than
-/// that the load had no processor. It is part of each latency.
+/// The delay between arrival and start of an open loop's transactions, only because the load got no
+/// processor. It is part of each latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Lateness {
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
-    /// Of the latency: the mean of the mean, or the 99th percentile of the 99th percentile,
-    /// whichever is more.
+    /// Relative to the latency: mean to mean, or 99th percentile to 99th percentile, whichever is
+    /// greater.
     pub(crate) share: f64,
 }
 
-/// Above this share of the latency the load's own lateness falsifies what it measures.
+/// Above this share of the latency the load's own lateness falsifies the measurement.
 pub(crate) const LATE_SHARE_MAX: f64 = 0.1;
 
 impl Lateness {
@@ -100,7 +100,7 @@ impl Lateness {
     }
 }
 
-/// Loud where it falsifies the run.
+/// Emphasized if it falsifies the run.
 impl fmt::Display for Lateness {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Lateness {
@@ -145,7 +145,7 @@ impl fmt::Display for Sample {
     }
 }
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Count {
     tally: Tally,
@@ -154,7 +154,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Runs the clients for that long, and adds what they do.
+    /// Runs the clients for this long, and adds their work.
     pub(crate) fn run(&mut self, generator: &mut Generator, length: Duration) -> Result<()> {
         let before = processor_time();
         self.tally.append(&generator.run(length)?);
@@ -162,13 +162,13 @@ impl Count {
         Ok(())
     }
 
-    /// The measurement, with the processor time that the server has used for it. Where nothing was
-    /// answered (a disk that stands still for a second is enough, with few clients that write) each
-    /// quantile is the whole time, which it is at least: one such sample among several must neither
-    /// end a long run nor look fast.
+    /// The measurement, with the processor time that the server used for it. If nothing was
+    /// answered, each quantile is the whole time, which is its lower bound. (A disk that stalls for
+    /// a second is enough, if few clients write.) One such sample must neither end a long run nor
+    /// look fast.
     ///
-    /// In an open loop what was not answered by the end counts by its age. Otherwise a server that
-    /// answers half of what arrives would be as fast as one that answers all.
+    /// In an open loop unanswered transactions count by their age at the end. Otherwise a server
+    /// that answers half of the arrivals would look as fast as one that answers all.
     pub(crate) fn sample(&self, server_us: f64) -> Sample {
         let tally = &self.tally;
         let count = stdx::u64_to_f64(tally.statement_count.max(1));
@@ -239,7 +239,7 @@ mod tests {
         histogram.snapshot()
     }
 
-    /// A run of a second: 99 transactions of 1 ms, and one that has waited for 900 ms at its end.
+    /// A run of a second: 99 transactions of 1 ms, and one that has waited for 900 ms at the end.
     fn starved() -> Tally {
         Tally {
             seconds: 1.0,
@@ -277,7 +277,7 @@ mod tests {
         let lateness = sample.lateness.unwrap();
         assert!((lateness.p99_ms - 0.01).abs() < 1e-9);
         assert!((lateness.share - 0.01).abs() < 1e-3 && !lateness.is_too_late());
-        // What the first of two turns left unanswered is seen once, where it ended.
+        // The unanswered transaction of the first of two turns is counted once, where it ended.
         let later = Tally {
             unanswered_us: HistogramSnapshot::empty(),
             ..open

@@ -1,4 +1,5 @@
-//! Smoke suites of real clients: accounts made, every program of `suites/` run, its lines counted.
+//! Smoke suites of real clients: creates accounts, runs every program of `suites/`, and counts its
+//! lines.
 //!
 //! `mariadb` and `mariadb-dump` are driven from here (`command_line`, `dump`).
 
@@ -28,7 +29,7 @@ pub struct Arguments {
     installed_only: bool,
 }
 
-/// A program of `suites/`: what must exist, and how it is called before the port.
+/// A program of `suites/`: what must exist, and the command line before the port.
 struct Suite {
     name: &'static str,
     /// Below `target/clients`.
@@ -73,14 +74,14 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// What the server under test can do, found out by asking it.
+/// What the server under test supports, found by asking it.
 struct Abilities {
     methods: Vec<&'static str>,
     has_tls: bool,
 }
 
 impl Abilities {
-    /// What Plateau says that it can do; less of it would only make the suites shorter.
+    /// Plateau must support everything; otherwise the suites would silently be shorter.
     fn must_be_all(&self) -> Result<()> {
         for method in METHODS {
             ensure!(
@@ -93,7 +94,7 @@ impl Abilities {
     }
 }
 
-/// Runs all suites; an error if a check of one failed.
+/// Runs all suites; fails if a check of one failed.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let running = arguments.target.start()?;
     let abilities = prepare(&mut running.connect()?)?;
@@ -137,10 +138,10 @@ fn clients() -> PathBuf {
     target_directory().join("clients")
 }
 
-/// The ways to log in by a password.
+/// The methods of password logins.
 const METHODS: [&str; 3] = ["native", "ed25519", "sha2"];
 
-/// How an account of a method with the password `pw` is made.
+/// The statement that creates an account of a method with the password `pw`.
 fn account_statement(method: &str, user: &str) -> Option<String> {
     let identified = match method {
         "native" => "BY 'pw'",
@@ -151,11 +152,11 @@ fn account_statement(method: &str, user: &str) -> Option<String> {
     Some(format!("CREATE USER {user}@'%' IDENTIFIED {identified}"))
 }
 
-/// Makes the database and the accounts that the suites use.
+/// Creates the database and the accounts of the suites.
 fn prepare(client: &mut Client) -> Result<Abilities> {
     client.run("CREATE DATABASE IF NOT EXISTS smoke CHARACTER SET utf8mb4")?;
     client.run("SET GLOBAL max_allowed_packet = 67108864")?;
-    // MariaDB has the method as a plugin that must be loaded; Plateau has it.
+    // In MariaDB the method is a plugin that must be loaded; Plateau has it built in.
     drop(client.query("INSTALL SONAME 'auth_ed25519'")?);
     let mut methods = Vec::new();
     for method in METHODS {
@@ -208,16 +209,16 @@ fn run_suite(suite: &Suite, running: &Running, abilities: &Abilities) -> Result<
         "{} failed, {passed} passed\n{stderr}",
         unlisted.len()
     );
-    // A program that ends by itself before it says anything has failed too.
+    // A program that exits without output has failed, too.
     ensure!(output.status.success() || text.contains("FAIL"), "{stderr}");
     ensure!(0 < passed, "no check ran");
     Ok(())
 }
 
-/// Whether a line of a suite tells of this check: `FAIL client check reason`.
+/// Whether a line of a suite is about this check: `FAIL client check reason`.
 fn is_check(line: &str, check: &str) -> bool {
     let rest = line.trim_start_matches("FAIL").trim_start();
-    // The reason begins with the name of an error, so that no check is the beginning of another.
+    // The reason begins with the name of an error, so that no check is a prefix of another.
     rest.strip_prefix(check)
         .is_some_and(|rest| !rest.starts_with(" over "))
 }

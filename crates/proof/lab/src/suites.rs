@@ -1,10 +1,10 @@
-//! Suites of others that drive the protocol: Debian's `mysql_client_test`, the tests of
+//! Third-party suites that test the protocol: Debian's `mysql_client_test`, the tests of
 //! go-sql-driver/mysql, and those of mysqlclient.
 //!
-//! Each has a list `data/suites/NAME.txt` of the tests that fail, a line `test: reason` each. A
-//! test that fails and is not listed is an error; one that is listed and passes is said, so that
-//! the list shrinks. Tests whose reason begins with `MariaDB` fail there too. What a suite skips by
-//! itself is shown with its reason and counts neither way; `--server mariadb` shows what it skips
+//! Each has a list `data/suites/NAME.txt` of the tests that fail, with a line `test: reason` each.
+//! A failing test that is not listed is an error; a listed one that passes is reported, so that the
+//! list shrinks. Tests whose reason begins with `MariaDB` fail there too. Tests that a suite skips
+//! by itself are shown with the reason and not counted; `--server mariadb` shows what it skips
 //! there.
 
 use std::collections::BTreeMap;
@@ -30,13 +30,13 @@ pub struct Arguments {
     verbose: bool,
 }
 
-/// What became of a test.
+/// The result of a test.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
     Passed,
-    /// And what it said.
+    /// With its output.
     Failed(String),
-    /// By the suite itself, and why.
+    /// By the suite itself, with the reason.
     Skipped(String),
 }
 
@@ -44,10 +44,10 @@ enum Fate {
 type Results = BTreeMap<String, Fate>;
 
 struct Suite {
-    /// Names the list of failures too.
+    /// Also the name of its list of failures.
     name: &'static str,
     run: fn(&Running) -> Result<Results>,
-    /// Tests that must pass at least: a suite of which half is not run is no success.
+    /// The least number of tests that must pass: a suite of which half does not run is no success.
     wanted: usize,
 }
 
@@ -69,10 +69,10 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// Beside the server's own: 20,000 pairs of tables.
+/// In addition to the server's own: 20,000 pairs of tables.
 const TABLE_COUNT: usize = 150;
 
-/// Runs the suites; an error if a test fails that is not listed, or too few pass.
+/// Runs the suites; fails if an unlisted test fails, or too few pass.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let running = arguments.target.start()?;
     let mut unlisted = Vec::new();
@@ -139,7 +139,7 @@ pub(crate) fn listed_failures(suite: &str) -> Result<BTreeMap<String, String>> {
     Ok(listed)
 }
 
-/// One call a test: a call of several stops at the first that fails.
+/// One call for each test: a call of several stops at the first failure.
 fn mysql_client_test(running: &Running) -> Result<Results> {
     running
         .connect()?
@@ -168,7 +168,7 @@ fn mysql_client_test(running: &Running) -> Result<Results> {
     let names = String::from_utf8_lossy(&names.stdout).into_owned();
     let mut results = Results::new();
     for name in names.lines().map(str::trim).filter(|name| is_name(name)) {
-        // What a test that stopped has left is not the next one's.
+        // Leftovers of a test that stopped must not affect the next one.
         let leftovers = "DROP DATABASE IF EXISTS client_test_db";
         running.connect()?.run(leftovers)?;
         let output = call(&[name])?;
@@ -193,7 +193,7 @@ fn go_sql_driver(running: &Running) -> Result<Results> {
     running
         .connect()?
         .run("CREATE DATABASE IF NOT EXISTS gotest")?;
-    // TestConnectorReturnsTimeout needs an address that swallows packets.
+    // TestConnectorReturnsTimeout needs an address that drops packets.
     let output = Command::new("go")
         .args([
             "test",
@@ -242,9 +242,9 @@ fn go_sql_driver(running: &Running) -> Result<Results> {
 fn mysqlclient(running: &Running) -> Result<Results> {
     let mut client = running.connect()?;
     client.run("CREATE DATABASE IF NOT EXISTS test_mysqldb")?;
-    // test_result_concurrent_use_raises has one thread read 20,000 rows of this server's tables
-    // joined with themselves and another look at it meanwhile. MariaDB has 292 tables of its own;
-    // a few hundred rows are read before anyone looks.
+    // In test_result_concurrent_use_raises one thread reads 20,000 rows of this server's tables
+    // joined with themselves, and another uses the result meanwhile. MariaDB has 292 tables of its
+    // own. With only a few hundred rows the first thread is done too early.
     client.run("CREATE DATABASE IF NOT EXISTS many_tables")?;
     for number in 0..TABLE_COUNT {
         client.run(&format!(
@@ -283,7 +283,7 @@ fn mysqlclient(running: &Running) -> Result<Results> {
                 results.insert(name.to_owned(), Fate::Failed(rest.to_owned()))
             }
             "SKIPPED" => {
-                // `SKIPPED [1] file:line: why`: a test, or a file for want of what it imports.
+                // `SKIPPED [1] file:line: why`: a test, or a file whose imports are missing.
                 let (_, place) = rest.split_once("] ").unwrap_or(("", rest));
                 let (name, reason) = place.split_once(": ").unwrap_or((place, ""));
                 results.insert(name.to_owned(), Fate::Skipped(reason.to_owned()))
@@ -305,7 +305,7 @@ fn client_path(path: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The last lines of what a test said.
+/// The last lines of a test's output.
 fn tail(output: &Output) -> String {
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
@@ -313,7 +313,7 @@ fn tail(output: &Output) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-/// What a test of Go said: the lines behind those that give it the word, as `=== NAME  Test` does.
+/// The output of a Go test: the lines after `=== NAME  Test` and the like.
 fn about(text: &str, name: &str) -> String {
     let mut is_its = false;
     let mut said = Vec::new();

@@ -1,5 +1,5 @@
-//! Acceptance by sysbench: all `oltp_*` scripts, text and prepared, end with no error but 1213 and
-//! 1205, and where a script's updates can be summed the sum is what was acknowledged.
+//! Acceptance by sysbench: all `oltp_*` scripts, text and prepared, end without errors other than
+//! 1213 and 1205. If a script's updates can be summed, the sum equals what was acknowledged.
 
 use anyhow::{Context, Result, ensure};
 
@@ -38,7 +38,7 @@ const SCRIPTS: &[&str] = &[
     "select_random_ranges",
 ];
 
-/// Runs every script in both protocols; an error if one of them fails.
+/// Runs every script in both protocols; fails if one of them does.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let running = arguments.target.start()?;
     let mut failed = Vec::new();

@@ -1,4 +1,4 @@
-//! Which server a suite runs against.
+//! The server that a suite runs against.
 
 use std::path::PathBuf;
 
@@ -26,16 +26,16 @@ pub(crate) enum Program {
     Mariadb,
 }
 
-/// A server that answers: started for the suite, and ended with it, or found.
+/// A running server: started by the suite and ended with it, or already there.
 #[derive(Debug)]
 pub(crate) struct Running {
     port: u16,
-    /// Ends with the suite.
+    /// Ended with the suite.
     server: Option<Server>,
 }
 
 impl Target {
-    /// Starts what is to be tested, unless it runs already.
+    /// Starts the server under test, unless it is already running.
     pub(crate) fn start(&self) -> Result<Running> {
         if let Some(port) = self.port {
             return Ok(Running { port, server: None });
@@ -48,12 +48,12 @@ impl Target {
         self.port.is_none()
     }
 
-    /// Whether it is Plateau, of which a suite may demand what MariaDB has not.
+    /// Whether it is Plateau, of which a suite may require what MariaDB lacks.
     pub(crate) fn is_plateau(&self) -> bool {
         self.server == Program::Plateau
     }
 
-    /// How the server is started, for suites that start it again and again.
+    /// The launch of the server, for suites that start it repeatedly.
     pub(crate) fn launch(&self) -> Launch {
         match self.server {
             Program::Plateau => Launch::new(ServerKind::Plateau).with_settings(&self.settings),
@@ -87,12 +87,12 @@ impl Running {
         self.port
     }
 
-    /// True if it was started for the suite.
+    /// True if it was started by the suite.
     pub(crate) fn is_own(&self) -> bool {
         self.server.is_some()
     }
 
-    /// The unix socket; of a server that was found it is not known.
+    /// The unix socket; unknown for a server that was already running.
     pub(crate) fn socket(&self) -> Option<PathBuf> {
         self.server.as_ref().map(Server::socket)
     }

@@ -1,19 +1,18 @@
 //! kill -9 at random moments under write load, with an oracle of what was acknowledged.
 //!
-//! Each writer makes transactions numbered from 1. Transaction n of writer w adds the row (w, n)
-//! to two tables and moves an amount between two accounts. The writer tells the judge each
-//! acknowledgement. After a number of acknowledgements that the seed chooses, the judge kills the
-//! server, starts it again and checks, for each writer:
+//! Each writer makes transactions numbered from 1. Transaction n of writer w adds the row (w, n) to
+//! two tables and moves an amount between two accounts. The writer reports each acknowledgement to
+//! the judge. After a random number of acknowledgements the judge kills the server, starts it again
+//! and checks, for each writer:
 //!
-//! (I1) No acknowledged transaction is lost: its rows are there.
-//! (I2) At most one more is there, the one whose acknowledgement the kill cut off.
-//! (I3) None is there in part: both tables have the same rows, each with the text that belongs to
-//!      its transaction, read by each of their indexes, and the accounts sum to what they began
-//!      with.
+//! (I1) No acknowledged transaction is lost: its rows exist.
+//! (I2) At most one more exists: the one whose acknowledgement the kill cut off.
+//! (I3) No transaction is partial: both tables have the same rows, each with its transaction's
+//!      text, read by each of their indexes, and the accounts still have their initial sum.
 //!
-//! `plateau check` recovers the directory itself, with settings of its own. So odd rounds leave the
-//! recovery to the server, which is ended behind it, in order or by another kill, and checked then;
-//! even rounds check first.
+//! `plateau check` recovers the directory itself, with settings of its own. So in odd rounds the
+//! server does the recovery, then is stopped, orderly or by another kill, and checked; in even
+//! rounds the check comes first.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
@@ -49,7 +48,7 @@ pub struct Arguments {
 const ACCOUNTS: u64 = 100;
 const BALANCE: u64 = 1000;
 
-/// What the column `text` of a row is, from the two others: nothing up to some 150 characters.
+/// The `text` column of a row, computed from the other two: from nothing up to some 150 characters.
 const TEXT: &str = "REPEAT(CONCAT(writer, '.', number, ';'), (writer * 7 + number) % 15)";
 
 /// A round ends after at most this many acknowledgements: enough to pass a checkpoint now and then.
@@ -61,7 +60,7 @@ const RETRIED: [u16; 2] = [1213, 1205];
 /// Number of the last acknowledged transaction of each writer.
 type Acknowledged = BTreeMap<u64, u64>;
 
-/// Runs the rounds; the first broken invariant is an error.
+/// Runs the rounds; fails at the first broken invariant.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let mut server = arguments.target.launch().start()?;
     create_tables(&mut server.connect()?)?;
@@ -91,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Starts the killed server again and judges what it has; it serves then.
+/// Starts the killed server again and judges its contents; it is running afterwards.
 fn recover(
     server: &mut Server,
     round: u64,
@@ -131,8 +130,8 @@ fn create_tables(client: &mut Client) -> Result<()> {
     Ok(())
 }
 
-/// Lets the writers go on from `state`, kills the server after `target` acknowledgements in all,
-/// and gives what was acknowledged.
+/// Lets the writers continue from `state`, kills the server after `target` acknowledgements in
+/// total, and returns what was acknowledged.
 fn write_until_killed(
     server: &mut Server,
     arguments: &Arguments,
@@ -157,7 +156,7 @@ fn write_until_killed(
             .collect();
         drop(sender);
         let mut acknowledged = state.clone();
-        // If all writers have ended before, their results say why.
+        // If all writers ended early, their results say why.
         for (writer, number) in receiver.iter().take(stdx::to_usize(target)) {
             acknowledged.insert(writer, number);
         }
@@ -171,14 +170,14 @@ fn write_until_killed(
                 Err(_) => bail!("a writer panicked"),
             }
         }
-        // What was acknowledged between the last count and the kill.
+        // Acknowledgements between the last count and the kill.
         take(&receiver, &mut acknowledged);
         Ok(acknowledged)
     })
 }
 
-/// Kills the server, which must have lived until now: one that has ended by itself (an assertion
-/// that did not hold) recovers like one that was killed.
+/// Kills the server, which must still be running: one that ended by itself (by a failed assertion)
+/// would recover like a killed one.
 fn kill(server: &mut Server) -> Result<()> {
     let status = server.process().kill()?;
     ensure!(
@@ -198,14 +197,14 @@ fn take(receiver: &Receiver<(u64, u64)>, acknowledged: &mut Acknowledged) {
 /// One client that writes until its connection breaks.
 struct Writer {
     writer: u64,
-    /// Of the last acknowledged transaction.
+    /// The number of the last acknowledged transaction.
     number: u64,
     random: Random,
     sender: Sender<(u64, u64)>,
 }
 
 impl Writer {
-    /// Ends without error when the connection breaks behind the kill.
+    /// Ends without an error when the connection breaks after the kill.
     fn write(&mut self, port: u16, is_killed: &AtomicBool) -> Result<()> {
         let broken = |error: anyhow::Error| match is_killed.load(Ordering::SeqCst) {
             true => Ok(()),
@@ -267,7 +266,7 @@ fn execute(client: &mut Client, statements: &[String]) -> Result<Ending> {
                     Err(error) => Ending::Broken(error),
                 });
             }
-            // An orderly server says goodbye to clients even while it is being killed.
+            // The server may still send its shutdown error while it is being killed.
             Ok(Outcome::Error(error)) if error.number == 1053 => {
                 return Ok(Ending::Broken(error.into()));
             }
@@ -278,7 +277,7 @@ fn execute(client: &mut Client, statements: &[String]) -> Result<Ending> {
     Ok(Ending::Acknowledged)
 }
 
-/// Checks the invariants and gives what is there.
+/// Checks the invariants and returns what exists.
 fn judge(client: &mut Client, acknowledged: &Acknowledged) -> Result<Acknowledged> {
     client.run("USE torture")?;
     let found = journal(client, "left_journal", "PRIMARY")?;
@@ -322,7 +321,7 @@ fn judge(client: &mut Client, acknowledged: &Acknowledged) -> Result<Acknowledge
     Ok(found)
 }
 
-/// The last transaction of each writer, by one index. They must be without holes.
+/// The last transaction of each writer, by one index. There must be no gaps.
 fn journal(client: &mut Client, table: &str, index: &str) -> Result<Acknowledged> {
     let rows = client.rows(&format!(
         "SELECT writer, COUNT(*), MAX(number) FROM {table} FORCE INDEX ({index}) GROUP BY writer"
@@ -370,7 +369,7 @@ fn contents(client: &mut Client, table: &str, index: &str) -> Result<Vec<String>
     Ok(sums)
 }
 
-/// `plateau check` finds nothing wrong in what the kill left.
+/// `plateau check` finds no fault in what the kill left.
 fn check_data(server: &Server) -> Result<()> {
     run_program(
         Command::new(plateau_program()?)

@@ -1,9 +1,9 @@
-//! TPC-C by `go-tpc`, Plateau and MariaDB by turns in one run: transactions, processor time of
+//! TPC-C by `go-tpc`, Plateau and MariaDB in turns in one run: transactions, processor time of
 //! server and client, errors, and the time of its consistency checks.
 //!
-//! Each round runs the load against one server and then against the other, so that both see the
-//! same machine. The medians of the rounds are compared with the limits. `cargo xtask setup` builds
-//! `go-tpc` in the version that `suites/go-tpc/go.mod` names.
+//! Each round runs the load against one server and then against the other, so that both have the
+//! same conditions. The medians of the rounds are compared with the limits. `cargo xtask setup`
+//! builds the version of `go-tpc` that `suites/go-tpc/go.mod` names.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -46,13 +46,13 @@ pub struct Arguments {
     no_limits: bool,
 }
 
-/// At least so many times MariaDB's transactions.
+/// At least this multiple of MariaDB's transactions.
 const RATE_MIN: f64 = 1.4;
-/// At most so much of MariaDB's processor time for a transaction.
+/// At most this fraction of MariaDB's processor time for a transaction.
 const CPU_MAX: f64 = 0.5;
-/// At most so many times MariaDB's time for the checks.
+/// At most this multiple of MariaDB's time for the checks.
 const CHECK_MAX: f64 = 2.0;
-/// Deadlock and lock wait timeout: a client of TPC-C tries again.
+/// Deadlock and lock wait timeout: a TPC-C client tries again.
 const ALLOWED_ERRORS: [u16; 2] = [1213, 1205];
 
 /// A server under load.
@@ -62,7 +62,7 @@ struct Contestant {
     check_s: f64,
 }
 
-/// What one run told.
+/// The results of one run.
 #[derive(Debug, Clone, Default)]
 struct Sample {
     /// New orders a minute.
@@ -71,11 +71,11 @@ struct Sample {
     server_us: f64,
     /// Of `go-tpc`.
     client_us: f64,
-    /// By number.
+    /// By error number.
     errors: BTreeMap<u16, u64>,
 }
 
-/// Runs the comparison; an error if a limit is missed.
+/// Runs the comparison; fails if a limit is missed.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let program = match &arguments.program {
         Some(path) => path.clone(),
@@ -169,7 +169,7 @@ impl Contestant {
         })
     }
 
-    /// Runs `go-tpc` and gives what it said, and its processor time.
+    /// Runs `go-tpc`. Returns its output, and its processor time.
     fn tpc(
         &self,
         arguments: &Arguments,
@@ -202,7 +202,7 @@ impl Contestant {
         let mut said = String::new();
         let mut output = child.stdout.take().context("its output is a pipe")?;
         output.read_to_string(&mut said)?;
-        // Its output ends with it; as long as nobody has waited for it, its times can be read.
+        // The output ends with the process; until it is waited for, its times can be read.
         let client_us = cpu_us(child.id())?;
         let status = child.wait()?;
         ensure!(
@@ -259,7 +259,7 @@ impl Sample {
         )
     }
 
-    /// Errors that no client has to expect.
+    /// Errors that no client should get.
     fn refused(&self, name: &str) -> Option<String> {
         let mut numbers = self.errors.keys();
         let number = numbers.find(|number| !ALLOWED_ERRORS.contains(number))?;
@@ -267,7 +267,7 @@ impl Sample {
     }
 }
 
-/// Which limits the medians miss.
+/// The limits that the medians miss.
 fn judge(ours: &[Sample], theirs: &[Sample], threads: u32) -> Vec<String> {
     let ratio = |of: fn(&Sample) -> f64| median(ours, of) / median(theirs, of);
     let (rate, cpu) = (ratio(|it| it.tpm_c), ratio(|it| it.server_us));
@@ -294,7 +294,7 @@ fn median(samples: &[Sample], of: fn(&Sample) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
-/// What `go-tpc run` says at its end.
+/// The summary of `go-tpc run`.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     tpm_c: f64,
@@ -323,7 +323,7 @@ impl Told {
     }
 }
 
-/// What stands behind a word, up to one of these characters.
+/// The text after a word, up to one of these characters.
 fn between<'t>(line: &'t str, before: &str, ends: &[char]) -> Option<&'t str> {
     let (_, rest) = line.split_once(before)?;
     rest.split(ends).next()

@@ -1,7 +1,7 @@
-//! The storage engine in a world that one seed owns.
+//! The storage engine in a world that one seed controls.
 //!
-//! [`World`] has a simulated disk, clock and executor and opens engines in them. [`torture`] lets
-//! random transactions run there, crashes, recovers and compares with a model.
+//! [`World`] has a simulated disk, clock and executor and opens engines in them. [`torture`] runs
+//! random transactions there, crashes, recovers and compares with a model.
 
 #![forbid(unsafe_code)]
 

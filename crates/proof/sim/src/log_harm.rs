@@ -1,9 +1,9 @@
-//! What may happen to the log on a disk at rest, and what must come of it.
+//! Damage to the log on a disk at rest, and its required consequences.
 //!
-//! The blocks of the log are read here as `docs/formats/log.md` has them, apart from `wal`, to know
-//! which harm must be told: that to a block which a later block, or the control file, says was
-//! durable; and a segment from the checkpoint's to the one of the log's end that is missing, empty
-//! or cut. Harm to what lies behind the log is of no consequence.
+//! The blocks of the log are read here as `docs/formats/log.md` describes them, independently of
+//! `wal`, to know which damage must be reported. That is damage to a block that a later block, or
+//! the control file, claims to be durable. It is also a segment, from the checkpoint's to that of
+//! the log's end, that is missing, empty or cut. Damage after the end of the log has no effect.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use wal::OnLogLoss;
 
 use crate::world::{DIRECTORY, World, WorldOptions};
 
-/// A harm of the log.
+/// A damage to the log.
 #[derive(Debug, Clone)]
 pub(crate) struct Harm {
     kind: Kind,
@@ -26,30 +26,30 @@ pub(crate) struct Harm {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// A bit of a block turns.
+    /// A bit of a block flips.
     Rot {
         path: PathBuf,
         offset: u64,
         bit: u32,
     },
-    /// Blocks are zeroes.
+    /// Blocks become zeroes.
     Zeroes {
         path: PathBuf,
         offset: u64,
         count: u64,
     },
-    /// Segments are gone.
+    /// Segments are removed.
     Missing(Vec<PathBuf>),
-    /// A segment is shorter.
+    /// A segment is truncated.
     Cut { path: PathBuf, length: u64 },
-    /// A segment stands in the place of another.
+    /// A segment is replaced by another.
     Stale { from: PathBuf, to: PathBuf },
 }
 
-/// The log as it is on the disk.
+/// The log on the disk.
 struct Found {
     record: CheckpointRecord,
-    /// Blocks in their places, of the checkpoint's life or a later one, from its block on.
+    /// Blocks by position, of the checkpoint's life or a later one, from its block on.
     blocks: BTreeMap<u64, LogBlockHeader>,
     segments: Vec<u64>,
 }
@@ -87,13 +87,13 @@ impl Found {
         })
     }
 
-    /// The blocks before this one are known to have been durable.
+    /// The blocks before this one are known to be durable.
     fn known_durable(&self) -> u64 {
         let claims = self.blocks.values().map(LogBlockHeader::durable_block);
         claims.fold(self.record.durable_block, u64::max)
     }
 
-    /// The same without the word of some blocks.
+    /// The same without the claims of some blocks.
     fn known_without(&self, first: u64, count: u64) -> u64 {
         let others = self.blocks.range(..first);
         let others = others.chain(self.blocks.range(first + count..));
@@ -115,7 +115,7 @@ fn path_of(segment: u64) -> PathBuf {
 }
 
 impl Harm {
-    /// Draws a harm; `None` where there is no log that could be harmed.
+    /// Draws a damage; `None` if there is no log to damage.
     pub(crate) fn draw(world: &World, random: &mut Random) -> Option<Self> {
         let found = Found::read(world)?;
         if found.record.is_closed {
@@ -134,7 +134,8 @@ impl Harm {
             } else {
                 let length = u64::from(found.record.segment_blocks);
                 let mut count = 1 + random.below(length - block % length);
-                // In the middle: somebody is left that knows of the first. One alone is known.
+                // In the middle: another block remains that claims the first one. The first is
+                // known in any case.
                 while found.known_without(block, count) <= block {
                     count -= 1;
                 }
@@ -152,12 +153,12 @@ impl Harm {
         Some(found.draw_segment(choice, random))
     }
 
-    /// Whether a start must not pass over it.
+    /// Whether a start must report it.
     pub(crate) fn must_be_told(&self) -> bool {
         self.must_be_told
     }
 
-    /// Does it.
+    /// Applies it.
     pub(crate) fn strike(&self, world: &World) {
         let disk = &world.disk;
         match &self.kind {
@@ -190,11 +191,11 @@ impl Harm {
 }
 
 impl Found {
-    /// Harm to a whole segment, live or not.
+    /// Damage to a whole segment, live or not.
     fn draw_segment(&self, choice: u64, random: &mut Random) -> Harm {
         let length = u64::from(self.record.segment_blocks);
         let first = self.record.block_no / length;
-        // The next block is behind those that are known, or in the same segment.
+        // The next block follows the known ones, or is in the same segment.
         let last = self.known_durable() / length;
         let live = |segment: u64| (first..=last).contains(&segment);
         let draw = |random: &mut Random| {
@@ -223,8 +224,8 @@ impl Found {
             }
             _ => {
                 let from = draw(random);
-                // Another one in place of the last blocks, of which nobody else knows, looks as
-                // the end of the log does.
+                // If another segment replaces the last blocks, which no other block claims, it
+                // looks like the end of the log.
                 let own = segment * length..(segment + 1) * length;
                 let start = own.start.max(self.record.block_no);
                 let is_known = start < self.known_without(own.start, length);
@@ -249,9 +250,9 @@ pub(crate) fn is_told(error: &str) -> bool {
     error.contains("log segment") || error.contains("log is lost")
 }
 
-/// Opens a machine that has refused to, with the operator's word, closes it in order, and opens it
-/// as ever. What is open may contradict itself, so that even opening may fail; false then. But log
-/// that was accepted as lost is not told again.
+/// Opens a machine that has refused to open, with the operator's acceptance of the loss, closes it
+/// orderly, and opens it normally. Its contents may be inconsistent, so even opening may fail; then
+/// this returns false. But an accepted loss must not be reported again.
 pub(crate) fn accept_loss(world: &World) -> Result<bool, String> {
     let world = world.clone();
     let refusing = world.options();

@@ -1,5 +1,5 @@
-//! Runs seeds of the crash simulation, a thread for each processor: `sim --seeds N [--from M]`.
-//! Prints the smallest seed that failed and what is wrong, and ends with status 1 then.
+//! Runs seeds of the crash simulation, on one thread for each processor: `sim --seeds N [--from
+//! M]`. Prints the smallest seed that failed with its fault, and exits with status 1 then.
 
 #![forbid(unsafe_code)]
 
@@ -11,10 +11,10 @@ use std::thread;
 
 use sim::torture::{Tally, TortureOptions, run};
 
-/// How often it is said how far it has come.
+/// The interval of progress reports.
 const SEEDS_PER_REPORT: u64 = 500;
 
-/// What is left to do, and what has come out.
+/// The remaining work, and the results.
 struct Progress {
     seeds: Range<u64>,
     done: u64,
@@ -72,7 +72,7 @@ fn work(progress: &Mutex<Progress>, count: u64) {
         }
         progress.done += 1;
         if progress.done.is_multiple_of(SEEDS_PER_REPORT) {
-            // Nobody is left to be told if this fails.
+            // There is nowhere to report a failure of this.
             let _ = writeln!(std::io::stderr(), "{} of {count} seeds", progress.done);
         }
     }
@@ -94,7 +94,7 @@ fn arguments() -> Option<(u64, u64)> {
 }
 
 fn say(text: &str, code: ExitCode) -> ExitCode {
-    // Nobody is left to be told if this fails.
+    // There is nowhere to report a failure of this.
     let _ = writeln!(std::io::stdout(), "{text}");
     code
 }

@@ -1,5 +1,5 @@
-//! Short ways to tables and rows for tests: tables are made of a few column types, operations await
-//! what they wait for.
+//! Short helpers for tables and rows in tests: tables have a few column types, and operations await
+//! their suspensions.
 
 use std::rc::Rc;
 
@@ -14,8 +14,8 @@ use value::{ColumnType, TypeKind, Value};
 
 use crate::Database;
 
-/// Awaits what an operation waits for until it is done, as `until_done` does; with the answer, how
-/// often it has given way.
+/// Awaits an operation's suspensions until it completes, as `until_done` does. Also returns how
+/// often it has yielded.
 pub async fn count_turns<T>(
     mut operation: impl FnMut() -> Outcome<T>,
 ) -> Result<(T, usize), StoreError> {
@@ -148,8 +148,8 @@ impl Session {
         Ok(rows)
     }
 
-    /// Fetches to the end of a scan, up to `limit` rows at a time, and shows what each fetch has
-    /// brought. How often they have given way.
+    /// Fetches to the end of a scan, up to `limit` rows at a time, and passes on the rows of each
+    /// fetch. Returns how often the fetches have yielded.
     pub async fn fetch_all(
         &mut self,
         table: &Rc<dyn Table>,
@@ -183,7 +183,7 @@ impl Session {
     }
 }
 
-/// What a BIGINT column has.
+/// The value of a BIGINT column.
 ///
 /// # Panics
 /// If it is something else.

@@ -1,8 +1,8 @@
-//! Schema changes under the torture: one session makes, fills, alters, renames, empties and drops
-//! small tables, and knows what must be there after a crash.
+//! Schema changes in the torture: one session creates, fills, alters, renames, empties and drops
+//! small tables, and knows what must exist after a crash.
 //!
-//! Each step happens wholly or not at all. So there are at most two pictures that a recovered store
-//! may show: the one before the step that was under way, and the one behind it.
+//! Each step happens completely or not at all. So a recovered store may show one of at most two
+//! pictures: before the running step, and after it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,17 +15,17 @@ use value::Value;
 use crate::rows::{self, all, big, index};
 use crate::world::Database;
 
-/// Names that tables may have.
+/// Possible names of tables.
 const NAMES: [&str; 4] = ["s0", "s1", "s2", "s3"];
 
-/// A table as it must be.
+/// The expected state of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Picture {
     /// It has its second index.
     has_index: bool,
     /// Its rows' ids.
     rows: BTreeSet<i64>,
-    /// The next number of its AUTO_INCREMENT counter, which changes with the index alone.
+    /// The next number of its AUTO_INCREMENT counter, changed only with the index.
     next_number: u64,
 }
 
@@ -34,9 +34,9 @@ type Pictures = BTreeMap<String, Picture>;
 /// What is known of the tables.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaHistory {
-    /// What was acknowledged.
+    /// The acknowledged state.
     certain: Pictures,
-    /// What is there if the step under way has happened.
+    /// The state if the running step has happened.
     possible: Option<Pictures>,
     /// Steps done.
     pub(crate) step_count: u64,
@@ -47,7 +47,7 @@ pub(crate) struct SchemaHistory {
 enum Step {
     Create(&'static str, bool),
     Insert(String, Vec<i64>),
-    /// The second index comes or goes, and the counter is set.
+    /// The second index is added or dropped, and the counter is set.
     Alter(String, u64),
     Rename(String, &'static str),
     Truncate(String),
@@ -153,7 +153,7 @@ fn second_index() -> IndexDefinition {
     index("by_v", Uniqueness::None, &[1])
 }
 
-/// Changes the schema until a step fails, which is the caller's to judge.
+/// Changes the schema until a step fails; the caller judges the failure.
 pub(crate) async fn change_schema(
     database: &Database,
     history: &Rc<RefCell<SchemaHistory>>,
@@ -174,7 +174,7 @@ pub(crate) async fn change_schema(
     }
 }
 
-/// After a crash: what is there is one of the two pictures, and certain from now on.
+/// After a crash: the state is one of the two pictures, which is certain from now on.
 pub(crate) async fn verify_schema(
     database: &Database,
     history: &Rc<RefCell<SchemaHistory>>,

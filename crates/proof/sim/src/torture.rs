@@ -1,20 +1,19 @@
-//! Random transactions, crashes at random moments, and a model that knows what must be there.
+//! Random transactions, crashes at random moments, and a model of what must exist.
 //!
 //! Each transaction changes rows of a table with two secondary indexes and, as its last change,
-//! writes its number into a ledger. Whoever sees the ledger knows which transactions are part of
-//! what it sees, and so, by replaying them in the order of their numbers, what each row must be:
-//! locks order the numbers of transactions that meet in a row. So a snapshot can be checked while
-//! others work, and a recovered store whatever it lost. What was acknowledged must be in the
-//! ledger. Beside them a session changes the schema (module `schema`).
+//! writes its number into a ledger. The visible part of the ledger names the transactions in a
+//! snapshot. Replaying them in the order of their numbers gives each row: locks order the numbers
+//! of transactions that share a row. So a snapshot can be checked while others work, and a
+//! recovered store whatever it lost. Acknowledged transactions must be in the ledger. Another
+//! session changes the schema meanwhile (module `schema`).
 //!
-//! A seed draws how many workers there are, whether there are few frames and more indexes, and for
-//! each round what the disk does
-//! ([`crate::weather`]), whether the crash comes just when a file is made or removed, and whether
-//! the life that has recovered goes on with the next round: what it has left undone (pages that are
-//! not in their files, log that no checkpoint has passed) is what the crash after that meets, where
-//! another opening would have done it. A statement that meets a full or failing disk is rolled
-//! back; when the log fails, the sessions end as a process would, and nothing is acknowledged any
-//! more.
+//! A seed determines the number of workers, and whether there are few frames and more indexes. For
+//! each round it determines the disk's behaviour ([`crate::weather`]), and whether the crash comes
+//! just when a file is created or removed. It also decides whether the recovered store continues
+//! with the next round. Then the next crash meets what recovery left undone (pages that are not in
+//! their files, log that no checkpoint has passed); opening the store again would have done that
+//! work. A statement that meets a full or failing disk is rolled back. When the log fails, the
+//! sessions end as a process would, and nothing is acknowledged any more.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,39 +33,39 @@ use crate::schema::{self, SchemaHistory};
 use crate::weather::Weather;
 use crate::world::{Database, World, WorldOptions};
 
-/// Secondary indexes of the data table beside the two that are read, at most, and as few frames as
-/// the machine of a seed has: together more leaves than frames, so that what takes a row back waits
-/// for pages between its entries, and a crash meets it there.
+/// The most secondary indexes of the data table in addition to the other two, and the fewest frames
+/// of a seed's machine. Together there are more leaves than frames, so that a rollback waits for
+/// pages between its entries, and a crash can happen there.
 const MORE_INDEX_COUNT_MAX: u64 = 16;
 const FRAME_COUNT_MIN: u32 = 24;
 
-/// Below this the memory for row locks is drawn where it is to be short: a lock of a number takes
-/// some 350 bytes.
+/// The memory for row locks is below this if it is to be short: a lock of a number takes some 350
+/// bytes.
 const LOCK_BYTES_MAX: u64 = 6_000;
 
-/// What purge's patience is drawn from: none, a few transactions long, and what a server has.
+/// Possible values of purge's patience: none, a few transactions long, and a server's.
 const PURGE_PATIENCES: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_millis(1),
     engine::PURGE_PATIENCE,
 ];
 
-/// The longest that a client thinks between two transactions, in microseconds. Without it, who is
-/// refused at once (a full disk) would try again for ever in one moment.
+/// The longest pause of a client between two transactions, in microseconds. Without it, a client
+/// that is refused immediately (full disk) would retry for ever without time passing.
 const THINK_US_MAX: u64 = 100;
 
-/// What one seed runs.
+/// The work of one seed.
 #[derive(Debug, Clone, Copy)]
 pub struct TortureOptions {
-    /// Sessions at work at the same time.
+    /// Concurrent sessions.
     pub session_count: u64,
-    /// Rows that they quarrel about.
+    /// Rows that they compete for.
     pub key_count: u64,
-    /// Crashes.
+    /// The number of crashes.
     pub crash_count: u64,
-    /// Steps of the executor between two crashes, at most.
+    /// The most steps of the executor between two crashes.
     pub steps_max: u64,
-    /// How the machine is made.
+    /// The configuration of the machine.
     pub world: WorldOptions,
 }
 
@@ -90,35 +89,35 @@ impl TortureOptions {
     }
 }
 
-/// What a seed has lived through.
+/// The events of a seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Transactions acknowledged.
     pub committed: u64,
-    /// Transactions rolled back, by wish or as victims.
+    /// Transactions rolled back, on purpose or as victims.
     pub rolled_back: u64,
     /// Snapshots compared with the model.
     pub snapshots: u64,
     /// Schema changes acknowledged.
     pub schema_changes: u64,
-    /// Statements that met a full disk.
+    /// Statements that found the disk full.
     pub full: u64,
-    /// Statements that met a file that could not be read.
+    /// Statements that could not read a file.
     pub unread: u64,
-    /// Statements that found no memory for a lock.
+    /// Statements that got no memory for a lock.
     pub unlocked: u64,
     /// Rounds that ended because the log failed.
     pub log_failures: u64,
-    /// Harms of the log that a start has refused.
+    /// Damages of the log that a start has refused.
     pub harms_refused: u64,
-    /// Harms of the log after which nothing was lost.
+    /// Damages of the log without any loss.
     pub harms_survived: u64,
-    /// Losses of log that a start was made to accept, and opened.
+    /// Losses of log that a start was made to accept, and that opened.
     pub losses_accepted: u64,
 }
 
 impl Tally {
-    /// Adds what another seed has lived through.
+    /// Adds the events of another seed.
     pub fn add(&mut self, other: Self) {
         self.committed += other.committed;
         self.rolled_back += other.rolled_back;
@@ -134,18 +133,18 @@ impl Tally {
     }
 }
 
-/// A row of the data table, its key apart.
+/// A row of the data table, without its key.
 type Data = (i64, Option<i64>, Vec<u8>);
 
-/// What a transaction did: for each key the row or its absence.
+/// The writes of a transaction: for each key the row or its absence.
 type Writes = BTreeMap<i64, Option<Data>>;
 
 /// What is known from outside.
 #[derive(Debug, Default)]
 struct History {
-    /// All transactions that have tried to commit, by number.
+    /// All transactions that tried to commit, by number.
     tried: BTreeMap<i64, Writes>,
-    /// Those that were told that they have.
+    /// Those that were acknowledged.
     acknowledged: BTreeSet<i64>,
     next: i64,
     schema: Rc<RefCell<SchemaHistory>>,
@@ -153,7 +152,7 @@ struct History {
     fault: Option<String>,
 }
 
-/// Runs one seed. The error says what is wrong.
+/// Runs one seed. The error describes the fault.
 pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let mut random = Random::new(seed);
     let history = Rc::new(RefCell::new(History::default()));
@@ -178,7 +177,7 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     if machine.below(4) == 0 {
         working.lock_bytes_max = machine.below(LOCK_BYTES_MAX);
     }
-    // Purge goes on behind open transactions at once, soon or hardly ever.
+    // Purge passes open transactions immediately, soon or hardly ever.
     working.purge_patience = PURGE_PATIENCES[stdx::to_usize(machine.below(3))];
     set_up(&world, more_index_count)?;
     let mut recovered = None;
@@ -195,7 +194,7 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
             return Err(fault);
         }
         world = world.crash().with_options(options.world);
-        // Sometimes the machine fails again while it recovers.
+        // Sometimes the machine crashes again during recovery.
         if random.below(3) == 0 {
             let opening = world.clone();
             world.executor.spawn(async move {
@@ -227,7 +226,8 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Harms the log of a copy of the machine, and opens it: the harm is told, or nothing is lost.
+/// Damages the log of a copy of the machine, and opens it: either the damage is reported, or
+/// nothing is lost.
 fn harm_log(world: &World, history: &Rc<RefCell<History>>, seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let copy = world.copy(seed);
@@ -262,13 +262,13 @@ fn run_round(world: &World, options: &TortureOptions, random: &mut Random) {
         world.executor.run_steps(steps);
         return;
     }
-    // In the second half, or at its end if no file comes or goes in it.
+    // In the second half when a file is created or removed, else at its end.
     world.executor.run_steps(steps / 2);
     let files = world.files();
     for _ in 0..steps - steps / 2 {
         world.executor.run_steps(1);
         if world.files() != files {
-            // What is done at once is not torn apart by that.
+            // So that the crash does not always interrupt what happens immediately afterwards.
             world.executor.run_steps(random.below(8));
             return;
         }
@@ -305,7 +305,7 @@ fn set_up(world: &World, more_index_count: u64) -> Result<(), String> {
     made.map_err(|error| format!("set-up: {error}"))
 }
 
-/// Sets sessions to work, in the store as it is open or opened now.
+/// Starts the sessions of a round, in the open store or in one opened now.
 fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, random: &mut Random) {
     let (opening, seed) = (world.clone(), random.next_u64());
     world.executor.spawn(async move {
@@ -357,11 +357,11 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
     });
 }
 
-/// After a crash: the store is sound and has what it must have. It is open then, with nobody at
-/// work.
+/// After a crash: the store is sound and has what it must have. It is open afterwards, without
+/// running work.
 fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<Database, String> {
     let (opening, history) = (world.clone(), Rc::clone(history));
-    // Nothing was lost in an orderly way, so what is not in the ledger now never will be.
+    // Nothing is pending, so what is not in the ledger now never will be.
     world.run(async move {
         let database = opening
             .open()
@@ -392,15 +392,15 @@ fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<Database, Str
     })
 }
 
-/// Why a comparison has not come to its end.
+/// Why a comparison did not complete.
 enum Compared {
     /// Something could not be read.
     Unread(StoreError),
-    /// What was read is not what must be there.
+    /// The contents differ from the expected ones.
     Differs(String),
 }
 
-/// Compares what a session sees with the model; the transactions that it sees.
+/// Compares a session's view with the model. Returns the transactions that it sees.
 async fn compare(
     database: &Database,
     session: &mut Session,
@@ -460,7 +460,7 @@ async fn compare(
     Ok(seen)
 }
 
-/// The same for a scan that reads entries of an index where they tell enough.
+/// The same for a scan that reads only index entries if they suffice.
 async fn compare_entries(
     session: &mut Session,
     data: &Rc<dyn Table>,
@@ -484,7 +484,7 @@ async fn compare_entries(
     Err(Compared::Differs(what))
 }
 
-/// What the rows must be when these transactions have happened.
+/// The rows after these transactions.
 fn replay(history: &History, seen: &BTreeSet<i64>) -> Result<BTreeMap<i64, Data>, String> {
     let mut rows = BTreeMap::new();
     for number in seen {
@@ -521,13 +521,13 @@ struct Torture {
     history: Rc<RefCell<History>>,
 }
 
-/// How a transaction of the torture ends early.
+/// Why a transaction of the torture ends early.
 enum End {
-    /// It is over already, or shall be rolled back.
+    /// It is over already, or has to be rolled back.
     GiveUp,
-    /// The log takes nothing any more: the process ends.
+    /// The log accepts nothing any more: the process ends.
     LogFailed,
-    /// The store has done something wrong.
+    /// The store has a fault.
     Fault(String),
 }
 
@@ -536,7 +536,7 @@ impl Torture {
         self.history.borrow_mut().fault.get_or_insert(fault);
     }
 
-    /// What follows from an error of the store.
+    /// The consequence of a store error.
     fn meet(&self, error: StoreError) -> End {
         let tally = &mut self.history.borrow_mut().tally;
         match error {
@@ -583,11 +583,11 @@ impl Torture {
             }
             Err(other) => return Err(other),
         };
-        // What has no end now has it in the background: the transaction is dropped.
+        // If it could not end now, it ends in the background: the transaction is dropped.
         ended.map_err(|error| self.meet(error))
     }
 
-    /// The changes of a transaction; its number if it shall commit.
+    /// The changes of a transaction. Returns its number if it is to commit.
     async fn work(
         &self,
         database: &Database,

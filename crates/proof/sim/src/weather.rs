@@ -1,22 +1,22 @@
-//! What the disk does to a round of the torture, drawn by its seed.
+//! The disk's behaviour in a round of the torture, determined by its seed.
 
 use std::time::Duration;
 
 use env::Random;
 use env::sim::{Faults, SimDisk};
 
-/// The disk's habits for one round.
+/// The disk's behaviour in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weather {
-    /// Nothing fails but by the crash.
+    /// Only the crash disturbs it.
     Fair,
-    /// Now and then an operation fails with EIO.
+    /// Operations occasionally fail with EIO.
     Failing(Faults),
-    /// Room for so many bytes more than there are, and endless room again after a while.
+    /// Only this many bytes of free space, and unlimited space after a while.
     Full {
-        /// How many.
+        /// The free space.
         bytes: u64,
-        /// After how long.
+        /// The time until then.
         until: Duration,
     },
 }
@@ -46,7 +46,7 @@ impl Weather {
         }
     }
 
-    /// Lets it begin.
+    /// Starts the behaviour.
     pub fn begin(self, disk: &SimDisk) {
         match self {
             Self::Fair => {}
@@ -55,7 +55,7 @@ impl Weather {
         }
     }
 
-    /// Lets it end.
+    /// Ends it.
     pub fn end(disk: &SimDisk) {
         disk.set_faults(Faults::default());
         disk.set_capacity(u64::MAX);

@@ -1,4 +1,4 @@
-//! A disk, a clock and an executor that one seed owns, and engines in them.
+//! A disk, a clock and an executor that one seed controls, and engines in them.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -17,21 +17,21 @@ use wal::{OnLogLoss, WalOptions};
 /// The data directory.
 pub(crate) const DIRECTORY: &str = "data";
 
-/// Between two looks at what there is to be written to the log.
+/// The interval of checks for pending log writes.
 const TICK: Duration = Duration::from_micros(100);
 
-/// How an engine of the world is made.
+/// The configuration of an engine in the world.
 #[derive(Debug, Clone, Copy)]
 pub struct WorldOptions {
     /// Bytes of a page.
     pub page_size: PageSize,
     /// Pages in memory.
     pub frame_count: u32,
-    /// Workers; all run in one thread and meet where they suspend.
+    /// Workers; all run in one thread and switch where they suspend.
     pub worker_count: u8,
     /// Memory for row locks, in bytes.
     pub lock_bytes_max: u64,
-    /// What to do where log is lost.
+    /// What to do about lost log.
     pub on_loss: OnLogLoss,
     /// How long purge waits for an open transaction.
     pub purge_patience: Duration,
@@ -55,9 +55,9 @@ impl Default for WorldOptions {
 pub struct World {
     /// Its disk.
     pub disk: SimDisk,
-    /// Who runs the tasks.
+    /// Runs the tasks.
     pub executor: SimExecutor,
-    /// How engines are made.
+    /// The configuration of engines.
     options: WorldOptions,
 }
 
@@ -68,23 +68,23 @@ pub struct Database {
     pub engine: Engine,
     /// The handles of all workers.
     workers: Rc<[Engine]>,
-    /// What tells the background work to end, and who is at it.
+    /// Tells the background work to end, and counts its workers.
     background: Rc<Background>,
-    /// Time passes while that is waited for.
+    /// Time passes during the wait for that.
     clock: SimClock,
 }
 
 /// The background work of a database.
 #[derive(Debug, Default)]
 struct Background {
-    /// It is to end.
+    /// It has to end.
     is_over: Cell<bool>,
-    /// Workers that are at it.
+    /// Workers that still run it.
     worker_count: Cell<usize>,
 }
 
 impl Database {
-    /// The same with another worker's handle; numbers begin anew behind the last worker.
+    /// The same with another worker's handle; numbers beyond the last worker start over.
     #[must_use]
     pub fn on(&self, worker: usize) -> Self {
         let engine = self.workers[worker % self.workers.len()].clone();
@@ -96,7 +96,7 @@ impl Database {
         }
     }
 
-    /// Ends the background work, then closes the engine. Nobody may be at work.
+    /// Ends the background work, then closes the engine. No other work may be running.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.background.is_over.set(true);
         while self.background.worker_count.get() != 0 {
@@ -105,7 +105,7 @@ impl Database {
         self.workers[0].close().await
     }
 
-    /// Checks everything, behind what each worker has to purge. Nobody may be at work.
+    /// Checks everything, after each worker has purged. No other work may be running.
     pub async fn check(&self) -> Result<CheckReport, StoreError> {
         for worker in &*self.workers {
             worker.clear_remains().await?;
@@ -117,7 +117,7 @@ impl Database {
 impl World {
     /// A machine with an empty disk.
     pub fn new(seed: u64, options: WorldOptions) -> Self {
-        // An operation takes time, so that others go on meanwhile.
+        // An operation takes time, so that others run meanwhile.
         let delay = Duration::from_micros(1)..Duration::from_micros(60);
         Self::with_disk(
             seed,
@@ -130,7 +130,7 @@ impl World {
         )
     }
 
-    /// A machine with a disk of these habits.
+    /// A machine with a disk with these options.
     pub fn with_disk(seed: u64, disk: DiskOptions, options: WorldOptions) -> Self {
         let clock = SimClock::new();
         let disk = SimDisk::new(disk, clock.clone());
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// Opens the data directory, recovering what is there.
+    /// Opens the data directory, with recovery.
     pub async fn open(&self) -> Result<Database, StoreError> {
         let poison: wal::OnPoison = Box::new(|_| {});
         let started = start(self.disk(), self.start_options(), poison, &mut |_| {})
@@ -248,7 +248,7 @@ impl World {
         Ok(pages)
     }
 
-    /// The role of the log's writer, which the runtime plays in a server.
+    /// The role of the log writer, which the runtime has in a server.
     fn run_log(&self, pool: &Arc<buffer::Pool>) {
         let (wal, disk) = (Arc::clone(pool.wal()), self.disk());
         let clock = self.executor.clock().clone();
@@ -261,7 +261,7 @@ impl World {
                     return;
                 }
                 if wal.needs_segments() {
-                    // A full disk shows where room in the log is asked for.
+                    // A full disk shows where log space is requested.
                     let _ = wal.prepare_segments(&*disk).await;
                 }
                 clock.sleep(TICK).await;
@@ -302,7 +302,7 @@ impl World {
         files.expect("a machine that runs has its directory")
     }
 
-    /// Ends every task at once and takes from the disk what was not made durable.
+    /// Ends every task immediately and drops from the disk what was not durable.
     #[must_use]
     pub fn crash(self) -> Self {
         self.executor.clear();
@@ -313,7 +313,7 @@ impl World {
         }
     }
 
-    /// Another machine with the same files, which lives apart from this one.
+    /// Another, independent machine with the same files.
     #[must_use]
     pub fn copy(&self, seed: u64) -> Self {
         let clock = SimClock::new();
@@ -324,12 +324,12 @@ impl World {
         }
     }
 
-    /// How engines of this machine are made.
+    /// The configuration of this machine's engines.
     pub fn options(&self) -> WorldOptions {
         self.options
     }
 
-    /// The same machine with another size of memory, for what is opened next.
+    /// The same machine with other options, for the next engine that is opened.
     #[must_use]
     pub fn with_options(mut self, options: WorldOptions) -> Self {
         self.options = options;

@@ -1,10 +1,10 @@
-//! Fixed seeds of the crash simulation; `cargo xtask sim` runs as many as one likes.
+//! Fixed seeds of the crash simulation; `cargo xtask sim` runs any number of seeds.
 
 #![forbid(unsafe_code)]
 
 use sim::torture::{Tally, TortureOptions, run};
 
-/// What the seeds have lived through together.
+/// The events of the seeds together.
 fn hold(seeds: impl IntoIterator<Item = u64>) -> Tally {
     let mut sum = Tally::default();
     for seed in seeds {
@@ -16,7 +16,7 @@ fn hold(seeds: impl IntoIterator<Item = u64>) -> Tally {
     sum
 }
 
-/// Seeds in which nothing happens would hold too.
+/// The counts prove that the seeds do something; idle seeds would pass, too.
 #[test]
 fn fixed_seeds_hold() {
     let sum = hold(0..20);
@@ -37,9 +37,9 @@ fn fixed_seeds_hold() {
     }
 }
 
-/// Seeds that have met a full disk, reads that failed, dropped tables after which the store did not
-/// open, an index half built, a transaction rolled back twice, an entry that was taken back
-/// without having been put, and a checkpoint between a page's making and its tablespace's drop.
+/// Seeds that found faults: a full disk, failing reads, dropped tables after which the store did
+/// not open, a half-built index, a transaction rolled back twice, an entry undone that was never
+/// inserted, and a checkpoint between a page's creation and the drop of its tablespace.
 #[test]
 fn seeds_that_found_faults_hold() {
     let sum = hold([20, 21, 60, 436, 7024]);

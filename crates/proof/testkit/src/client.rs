@@ -1,9 +1,9 @@
 //! A small blocking client of the MySQL protocol.
 //!
-//! Written apart from crate `wire` on purpose: a mistake that both sides of a codec share would
-//! not show. It knows login with `mysql_native_password` or without password, COM_QUERY with text
-//! results and several of them, packets over 16 MiB, and prepared statements whose parameters are
-//! texts. Anything else is an error, never a guess.
+//! Deliberately written without crate `wire`: an error shared by both sides of a codec would not
+//! show. It supports login with `mysql_native_password` or without password, COM_QUERY with one or
+//! several text results, packets over 16 MiB, and prepared statements with text parameters.
+//! Anything else is an error, never a guess.
 
 use std::io::ErrorKind::{TimedOut, WouldBlock};
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use sha1::{Digest, Sha1};
 
-/// Whom to log in as, and where.
+/// The account and address of a login.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub host: String,
@@ -34,7 +34,7 @@ pub struct Client {
     pub connection_id: u32,
 }
 
-/// What the server said to one statement.
+/// The server's reply to one statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done(Done),
@@ -49,12 +49,12 @@ pub struct Done {
     pub last_insert_id: u64,
     pub status: u16,
     pub warning_count: u16,
-    /// What the server says has changed in the session: `autocommit=OFF`, `schema=test`, `state`,
+    /// The session changes that the server reports: `autocommit=OFF`, `schema=test`, `state`,
     /// `transaction=T_______`, or the number of another kind.
     pub session_changes: Vec<String>,
 }
 
-/// A result set. Values are the bytes of the text protocol; none is NULL.
+/// A result set. Values are the bytes of the text protocol; `None` is NULL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultSet {
     pub columns: Vec<Column>,
@@ -63,7 +63,7 @@ pub struct ResultSet {
     pub status: u16,
 }
 
-/// What the server says about a column.
+/// The server's description of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
@@ -114,7 +114,7 @@ const COM_QUIT: u8 = 1;
 const COM_QUERY: u8 = 3;
 const COM_PING: u8 = 14;
 
-/// A server that says nothing for so long hangs.
+/// A server that sends nothing for this long hangs.
 const READ_LIMIT: Duration = Duration::from_secs(120);
 
 impl Login {
@@ -131,7 +131,7 @@ impl Login {
 }
 
 impl Client {
-    /// Connects and logs in. A refusal by the server is a [`ServerError`] inside the error.
+    /// Connects and logs in. A refusal is a [`ServerError`] inside the error.
     pub fn connect(login: &Login) -> Result<Client> {
         let stream = TcpStream::connect((login.host.as_str(), login.port))?;
         stream.set_nodelay(true)?;
@@ -163,13 +163,13 @@ impl Client {
         Ok(outcomes.remove(0))
     }
 
-    /// Sends one text, maybe of several statements, and reads all results.
+    /// Sends one text, possibly with several statements, and reads all results.
     pub fn query_all(&mut self, text: &[u8]) -> Result<Vec<Outcome>> {
         self.send_query(text)?;
         self.read_outcomes()
     }
 
-    /// Sends one text and reads nothing, so that the caller may go away or wait elsewhere.
+    /// Sends one text and reads nothing, so that the caller may disconnect or wait elsewhere.
     pub fn send_query(&mut self, text: &[u8]) -> Result<()> {
         let mut packet = vec![COM_QUERY];
         packet.extend_from_slice(text);
@@ -177,7 +177,7 @@ impl Client {
         self.write_packet(&packet)
     }
 
-    /// Reads the results of what `send_query` sent; of several that were sent, those of the next.
+    /// Reads the results of the next text that `send_query` sent.
     pub fn read_outcomes(&mut self) -> Result<Vec<Outcome>> {
         self.sequence = 1;
         let mut outcomes = Vec::new();
@@ -195,13 +195,13 @@ impl Client {
         }
     }
 
-    /// Whether the answer to what `send_query` sent has begun to come, within `patience`.
+    /// Whether the reply to `send_query` has begun to arrive within `patience`.
     pub fn has_answer(&mut self, patience: Duration) -> Result<bool> {
         self.stream.set_read_timeout(Some(patience))?;
         let peeked = self.stream.peek(&mut [0]);
         self.stream.set_read_timeout(Some(READ_LIMIT))?;
         match peeked {
-            // The end of the stream is an answer, too: reading it fails.
+            // The end of the stream counts as a reply, too: reading it fails.
             Ok(_) => Ok(true),
             Err(error) if matches!(error.kind(), WouldBlock | TimedOut) => Ok(false),
             Err(error) => Err(error.into()),
@@ -217,7 +217,7 @@ impl Client {
         }
     }
 
-    /// The rows of a statement that must give some result set.
+    /// The rows of a statement that must return a result set.
     pub fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
         match self.query(statement)? {
             Outcome::Rows(result) => Ok(result.rows),
@@ -226,7 +226,7 @@ impl Client {
         }
     }
 
-    /// The only value of a statement, as text; none is NULL.
+    /// The only value of a statement, as text; `None` is NULL.
     pub fn value(&mut self, statement: &str) -> Result<Option<String>> {
         let rows = self.rows(statement)?;
         let value = rows
@@ -245,7 +245,7 @@ impl Client {
         Ok(std::str::from_utf8(&value)?.parse()?)
     }
 
-    /// The number of the error that a statement fails with, 0 if it does not.
+    /// The error number of a statement, 0 if it succeeds.
     pub fn error_number(&mut self, statement: &str) -> Result<u16> {
         Ok(match self.query(statement)? {
             Outcome::Error(error) => error.number,
@@ -262,7 +262,7 @@ impl Client {
         }
     }
 
-    /// Says goodbye; dropping the client merely closes its socket.
+    /// Sends COM_QUIT; dropping the client only closes its socket.
     pub fn quit(mut self) -> Result<()> {
         self.sequence = 0;
         self.write_packet(&[COM_QUIT])
@@ -273,7 +273,7 @@ impl Client {
         &mut self.stream
     }
 
-    /// Keeps version and id of the greeting and gives its salt.
+    /// Keeps version and id of the greeting. Returns its salt.
     fn take_greeting(&mut self, packet: &[u8]) -> Result<Vec<u8>> {
         let mut cursor = Cursor(packet);
         ensure!(cursor.u8()? == 10, "greeting of another protocol version");
@@ -413,7 +413,7 @@ fn login_packet(login: &Login, salt: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// SHA1(password) XOR SHA1(salt, SHA1(SHA1(password))); nothing for no password.
+/// SHA1(password) XOR SHA1(salt, SHA1(SHA1(password))); empty without a password.
 fn native_response(password: &str, salt: &[u8]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
@@ -501,7 +501,7 @@ fn parse_column(packet: &[u8]) -> Result<Column> {
     })
 }
 
-/// Reads from the front of a packet; what is not there is an error.
+/// Reads from the front of a packet; missing bytes are an error.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {

@@ -6,7 +6,7 @@ use store::{
 };
 use value::{CollationId, ColumnType, Value};
 
-/// A column. One that takes NULL has it for its default.
+/// A column. A nullable column has the default NULL.
 pub fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
     let mut column = ColumnDefinition::new(name, column_type, nullable);
     if nullable {

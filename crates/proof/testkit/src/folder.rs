@@ -1,11 +1,12 @@
-//! A folder that vanishes when it is dropped, unless the test panics: then it stays to be read.
+//! A folder that is removed when it is dropped, unless the test panics: then it stays for
+//! inspection.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Owned by one test. Lies below the build's target directory, so that it is on a real disk.
+/// Owned by one test. It is below the build's target directory, so that it is on a real disk.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -36,7 +37,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !std::thread::panicking() && std::env::var_os("TESTKIT_KEEP").is_none() {
-            // What cannot be removed is below `target` and goes with it.
+            // What cannot be removed is below `target` and is removed with it.
             drop(fs::remove_dir_all(&self.path));
         }
     }

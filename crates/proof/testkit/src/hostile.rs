@@ -1,5 +1,5 @@
-//! Clients without rights that send what costs most: statements of many MiB, and packets whose end
-//! never comes. Beside them another client asks something small and counts how long it waits.
+//! Clients without privileges that send the most expensive requests: statements of many MiB, and
+//! packets that never end. Meanwhile another client sends small queries and measures its waits.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -12,52 +12,52 @@ use anyhow::{Context, Result, ensure};
 use crate::client::{Client, Login};
 use crate::server::Server;
 
-/// The name of the account that the clients log in as. It has no right at all.
+/// The account of the clients. It has no privileges.
 const ACCOUNT: &str = "nobody";
 
-/// A client whose packets nobody reads any more looks up this often whether it is over.
+/// A client whose packets are no longer read checks at this interval whether the attack is over.
 const WRITE_LIMIT: Duration = Duration::from_millis(500);
 
-/// How much is attacked.
+/// The size of an attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
-    /// Clients that mean harm: half of them send statements, half unfinished packets.
+    /// Hostile clients: half of them send statements, half unfinished packets.
     pub clients: usize,
-    /// Of a statement.
+    /// The size of a statement.
     pub statement_bytes: usize,
-    /// That an unfinished packet announces.
+    /// The announced size of an unfinished packet.
     pub packet_bytes: usize,
-    /// How long the attack lasts, and before it the quiet that it is compared with.
+    /// How long the attack lasts, and before it the quiet phase for comparison.
     pub duration: Duration,
-    /// Between two of them a client that does nothing connects. A new connection goes to the worker
-    /// with the fewest, so of two workers one then has none of those that mean harm.
+    /// After each hostile client an idle one connects. A new connection goes to the worker with the
+    /// fewest, so one of two workers has no hostile clients.
     pub spares_a_worker: bool,
 }
 
-/// What an attack came to.
+/// The result of an attack.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What the other client waited for an answer, in order, while nobody attacked ...
+    /// The other client's waits, in order, in the quiet phase ...
     pub quiet: Vec<Duration>,
     /// ... and during the attack.
     pub attacked: Vec<Duration>,
-    /// The process's resident memory when the clients had connected.
+    /// The process's resident memory after the clients had connected.
     pub resident_bytes_before: u64,
-    /// The most that it was since the server began.
+    /// The most since the server's start.
     pub resident_bytes_max: u64,
-    /// Statements that were answered, with rows or with an error.
+    /// Answered statements, with rows or with an error.
     pub answers: u64,
 }
 
-/// The time that all but `share` (of 1000) of the waits were below.
+/// The wait that `share` (of 1000) of the waits do not exceed.
 ///
 /// # Panics
-/// Where there was none.
+/// If there were none.
 pub fn percentile(waits: &[Duration], share: usize) -> Duration {
     waits[(waits.len() * share / 1000).min(waits.len() - 1)]
 }
 
-/// Statements of about so many bytes that need no right, each the costliest of its kind.
+/// Statements of about this many bytes that need no privileges, each the costliest of its kind.
 pub fn statements(bytes: usize) -> Vec<String> {
     let filled = |head: &str, item: &str, tail: &str| {
         let count = bytes.saturating_sub(head.len() + tail.len()) / item.len();
@@ -82,10 +82,10 @@ pub fn statements(bytes: usize) -> Vec<String> {
     ]
 }
 
-/// Attacks a server, which is killed behind it, and tells what came of it.
+/// Attacks a server, kills it afterwards, and returns the report.
 ///
 /// # Errors
-/// If the other client gets no answer, or the server ends.
+/// If the other client gets no reply, or the server ends.
 pub fn attack(mut server: Server, attack: &Attack) -> Result<Report> {
     let mut root = server.connect()?;
     root.run(&format!("create user {ACCOUNT}"))?;
@@ -96,7 +96,7 @@ pub fn attack(mut server: Server, attack: &Attack) -> Result<Report> {
         user: ACCOUNT.to_owned(),
         ..Login::root(server.port())
     };
-    // The two that are there already are one on each of two workers.
+    // Of the two existing connections, each of two workers has one.
     drop(root);
     for _ in 0..attack.clients {
         clients.push(Client::connect(&login)?);
@@ -122,7 +122,7 @@ pub fn attack(mut server: Server, attack: &Attack) -> Result<Report> {
     let (_, attacked) = ask(victim, attack.duration)?;
     ensure!(server.process().is_running(), "the server has ended");
     let resident_bytes_max = server.process().resident_bytes_max()?;
-    // So no statement has to come to its end, of which each may take a minute here.
+    // So no statement has to finish; each may take a minute here.
     drop(ends);
     server.kill()?;
     drop(idle);
@@ -146,7 +146,7 @@ fn spawned(work: impl FnOnce() -> u64 + Send + 'static) -> Result<JoinHandle<u64
     builder.spawn(work).context("no thread for a client")
 }
 
-/// Asks something small again and again.
+/// Sends a small query again and again.
 #[allow(
     clippy::disallowed_methods,
     reason = "a real server is measured, in real time"
@@ -167,7 +167,7 @@ fn is_over(end: &Receiver<()>, wait: Duration) -> bool {
     !matches!(end.recv_timeout(wait), Err(RecvTimeoutError::Timeout))
 }
 
-/// Sends one statement after the other; a connection that was ended is made again.
+/// Sends one statement after the other; after a disconnect it connects again.
 fn send_statements(
     mut client: Client,
     login: &Login,
@@ -192,13 +192,13 @@ fn send_statements(
     answers
 }
 
-/// Sends all of a packet but its last byte and waits.
+/// Sends all of a packet except its last byte, and waits.
 fn send_unfinished(mut client: Client, packet_bytes: usize, end: &Receiver<()>) -> u64 {
     let announced = packet_bytes.min(0xff_fffe).to_le_bytes();
     let mut packet = vec![announced[0], announced[1], announced[2], 0, 3];
     packet.resize(packet_bytes + 3, b' ');
     let stream = client.stream();
-    // What the server does not read now it may read later: there is no more to send.
+    // What the server does not read now it may read later, so no more is sent.
     let mut rest = packet.as_slice();
     if stream.set_write_timeout(Some(WRITE_LIMIT)).is_err() {
         return 0;
@@ -211,7 +211,7 @@ fn send_unfinished(mut client: Client, packet_bytes: usize, end: &Receiver<()>) 
         }
     }
     drop(packet);
-    // Until it is over.
+    // Until the attack is over.
     let _ = end.recv();
     0
 }

@@ -1,10 +1,10 @@
-//! Fixtures of tests: servers started and ended, a small client, folders that vanish, a store in
-//! memory.
+//! Test fixtures: servers that are started and stopped, a small client, temporary folders, a store
+//! in memory.
 //!
-//! Everything here but the store talks to real processes over loopback. Nothing waits by the clock:
-//! readiness is a line that the server prints, an end is the end of its process, and the rest is
-//! asked for, with a bound ([`wait_until`]). Every process that a fixture starts is ended, by its
-//! id, when the fixture is dropped.
+//! Everything here except the store talks to real processes over loopback. Nothing waits by the
+//! clock: readiness is a line that the server prints, and the end is that of its process.
+//! Everything else is polled, with a limit ([`wait_until`]). Every process that a fixture starts is
+//! ended, by its id, when the fixture is dropped.
 #![forbid(unsafe_code)]
 
 pub mod client;

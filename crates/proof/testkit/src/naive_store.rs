@@ -1,10 +1,9 @@
-//! [`NaiveStore`]: the contract of `store` in the simplest way that can be right.
+//! [`NaiveStore`]: the contract of `store` in the simplest correct way.
 //!
 //! Tables are maps from encoded primary keys to encoded rows; an index scan computes every row's
-//! key and sorts. There is one transaction at a time, without isolation or locks; undo is a list
-//! of old rows. It serves tests of what stands above `store`, and as the twin that an engine is
-//! compared with. It can be told to suspend each so many operations, so that callers prove that
-//! they can be called again.
+//! key and sorts. There is one transaction at a time, without isolation or locks; undo is a list of
+//! old rows. It serves the tests of code above `store`, and as the twin of an engine. It can
+//! suspend every n-th operation, so that callers prove that they can be called again.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -36,12 +35,12 @@ struct Inner {
     schema_version: Cell<u64>,
     next_id: Cell<u64>,
     next_row_id: Cell<u64>,
-    /// What each change undid: (table, key, the row before).
+    /// The undo list: (table, key, the former row).
     undo: RefCell<Vec<Undo>>,
-    /// Suspend each so many operations; 0 never.
+    /// Every how many operations it suspends; 0 never.
     suspend_every: Cell<u64>,
     operations: Cell<u64>,
-    /// Rows that cursors have given.
+    /// Rows that cursors have returned.
     rows_read: Cell<u64>,
 }
 
@@ -75,17 +74,17 @@ impl NaiveStore {
         Self::default()
     }
 
-    /// Makes every `count`-th operation suspend once before it is done; 0 for none.
+    /// Makes every `count`-th operation suspend once before it completes; 0 for none.
     pub fn suspend_every(&self, count: u64) {
         self.inner.suspend_every.set(count);
     }
 
-    /// How many rows cursors have given so far.
+    /// How many rows cursors have returned so far.
     pub fn rows_read(&self) -> u64 {
         self.inner.rows_read.get()
     }
 
-    /// Makes a table at once.
+    /// Creates a table immediately.
     pub fn add_table(&self, mut definition: TableDefinition) -> TableId {
         let inner = &self.inner;
         inner.next_id.set(inner.next_id.get() + 1);
@@ -354,7 +353,7 @@ impl NaiveTable {
         bytes
     }
 
-    /// The row that has the new row's key in a unique index, if it is another one.
+    /// Another row that has the new row's key in a unique index.
     fn conflict(&self, row: &[ValueRef<'_>], own: Option<&[u8]>) -> Option<(usize, Vec<u8>)> {
         for (index, definition) in self.definition.indexes.iter().enumerate() {
             let has_null = definition

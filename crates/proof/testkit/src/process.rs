@@ -1,4 +1,4 @@
-//! A child process whose output is kept, and what the kernel counts about it.
+//! A child process whose output is kept, and the kernel's counters of it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,9 +16,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 #[derive(Debug)]
 pub struct Process {
     child: Child,
-    /// Copies output to the log file and looks for the awaited line. Ends with the output.
+    /// Copies output to the log file and looks for the expected line. Ends with the output.
     reader: Option<JoinHandle<()>>,
-    /// Says once that the awaited line came.
+    /// Receives one message when the expected line came.
     ready: Receiver<()>,
 }
 
@@ -34,14 +34,14 @@ impl Process {
             .stdout(writer.try_clone()?)
             .stderr(writer);
         let child = command.spawn();
-        // The command keeps what it was given; its copies would hold the pipe open for ever.
+        // The command keeps its pipe ends; they would hold the pipe open for ever.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = child.with_context(|| format!("cannot start {name}"))?;
         let (sender, ready) = channel();
         let read = move || {
             copy_lines(output, &mut log, |line| {
                 if line.contains(ready_text) {
-                    // Nobody waits any more once the first such line was seen.
+                    // After the first such line the receiver may be gone.
                     sender.send(()).ok();
                 }
             });
@@ -54,7 +54,7 @@ impl Process {
         })
     }
 
-    /// Waits until the awaited line was printed; an error if the program ends or `limit` passes.
+    /// Waits until the expected line was printed; fails if the program ends or `limit` passes.
     pub fn wait_ready(&mut self, limit: Duration) -> Result<()> {
         if self.ready.recv_timeout(limit).is_ok() {
             return Ok(());
@@ -90,17 +90,17 @@ impl Process {
         Pid::from_raw(id).context("a process id is not 0")
     }
 
-    /// Has the program stand still (SIGSTOP): it uses no processor until [`Process::resume`]. Its
-    /// last thread does when this returns.
+    /// Pauses the program (SIGSTOP): it uses no processor until [`Process::resume`]. When this
+    /// returns, all its threads have stopped.
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)?;
-        // Left as it is for who waits for the end.
+        // The state is left for a later wait for the end.
         let or_gone = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(self.pid()?), or_gone)?;
         Ok(())
     }
 
-    /// Lets a program go on that stands still.
+    /// Resumes a paused program.
     pub fn resume(&self) -> Result<()> {
         self.signal(Signal::CONT)
     }
@@ -143,11 +143,11 @@ impl Drop for Process {
 }
 
 /// Processor time of a process, user and system, in microseconds (`/proc/PID/stat`, whose unit is
-/// 1/100 s on every Linux that is built today).
+/// 1/100 s on every current Linux).
 pub fn cpu_us(id: u32) -> Result<u64> {
     const TICK_US: u64 = 10_000;
     let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-    // The second field is the program's name in brackets and may hold blanks.
+    // The second field is the program's name in parentheses and may contain blanks.
     let (_, rest) = stat
         .rsplit_once(')')
         .context("stat has a name in brackets")?;
@@ -162,8 +162,8 @@ pub fn cpu_us(id: u32) -> Result<u64> {
     Ok((ticks(11)? + ticks(12)?) * TICK_US)
 }
 
-/// Processor time of each thread of a process, user and system, to the nanosecond. It costs a file
-/// a thread, and a running thread's is up to a tick of the kernel old.
+/// Processor time of each thread of a process, user and system, to the nanosecond. It costs one
+/// file for each thread, and the value of a running thread is up to a kernel tick old.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadTimes {
     /// By the thread's id.
@@ -171,12 +171,12 @@ pub struct ThreadTimes {
 }
 
 impl ThreadTimes {
-    /// Of the threads that live.
+    /// The times of the living threads.
     pub fn of(process: u32) -> Result<ThreadTimes> {
         let mut times = ThreadTimes::default();
         for entry in fs::read_dir(format!("/proc/{process}/task"))? {
             let entry = entry?;
-            // A thread may end between the two looks.
+            // A thread may end in the meantime.
             let Ok(text) = fs::read_to_string(entry.path().join("schedstat")) else {
                 continue;
             };
@@ -191,7 +191,7 @@ impl ThreadTimes {
         Ok(times)
     }
 
-    /// What has been used since an earlier look, but by threads that have ended in between.
+    /// The time used since an earlier reading, without threads that have ended since.
     pub fn since_ns(&self, earlier: &ThreadTimes) -> u64 {
         let used = |(id, now): (&u32, &u64)| {
             let before = earlier.ns.get(id).copied().unwrap_or(0);
@@ -201,8 +201,8 @@ impl ThreadTimes {
     }
 }
 
-/// How often the threads of a process have gone to sleep so far, of their own will: each is a
-/// wake-up before or after.
+/// How often the threads of a process have voluntarily gone to sleep so far; each sleep has one
+/// wake-up.
 pub fn sleep_count(id: u32) -> Result<u64> {
     let mut sum = 0;
     for thread in fs::read_dir(format!("/proc/{id}/task"))? {
@@ -236,7 +236,7 @@ fn status_bytes(id: u32, name: &str) -> Result<u64> {
     Ok(kib * 1024)
 }
 
-/// Runs a program to its end and gives its output; an error with the output if it fails.
+/// Runs a program to its end and returns its output; fails, with the output, if it does.
 pub fn run(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -258,7 +258,7 @@ fn copy_lines(from: PipeReader, to: &mut File, mut see: impl FnMut(&str)) {
         .is_ok_and(|count| count > 0)
     {
         see(&String::from_utf8_lossy(&line));
-        // The log is for reading after a failure; a full disk shows elsewhere.
+        // The log is for failures; a full disk shows elsewhere.
         drop(to.write_all(&line));
         line.clear();
     }
@@ -279,7 +279,7 @@ mod tests {
         process.wait_ready(Duration::from_secs(30)).unwrap();
         assert!(process.is_running());
         let now = process.resident_bytes().unwrap();
-        // The kernel counts both by batches, so that the one may be ahead of the other.
+        // The kernel updates both in batches, so one may be ahead of the other.
         assert!(0 < now && 0 < process.resident_bytes_max().unwrap());
         assert!(process.cpu_us().unwrap() < 10_000_000);
         process.stop().unwrap();

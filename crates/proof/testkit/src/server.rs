@@ -1,5 +1,5 @@
-//! Servers for tests: Debian's MariaDB, the reference, and Plateau, in data directories of their
-//! own and on free ports.
+//! Servers for tests: Debian's MariaDB, the reference, and Plateau, each in its own data directory
+//! and on a free port.
 
 use std::fmt::Display;
 use std::fs;
@@ -14,14 +14,14 @@ use crate::folder::{Folder, copy_tree, target_directory};
 use crate::free_port;
 use crate::process::{Process, run};
 
-/// Which program serves.
+/// The server program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerKind {
     MariaDb,
     Plateau,
 }
 
-/// Whether `REFERENCE=mariadb` asks tests that can be run against the reference to do so.
+/// Whether `REFERENCE=mariadb` runs tests against the reference, if they can.
 pub fn is_reference_asked() -> bool {
     std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb")
 }
@@ -32,14 +32,14 @@ pub struct Launch {
     pub kind: ServerKind,
     /// Further arguments, as the program itself takes them.
     pub arguments: Vec<String>,
-    /// The program; none: the usual place.
+    /// The program; `None`: the usual place.
     pub program: Option<PathBuf>,
-    /// Variables of its environment, over those of the tests and a time zone that is UTC wherever
-    /// they run; an empty value takes the variable away.
+    /// Environment variables, in addition to those of the tests and a time zone that is always UTC.
+    /// An empty value removes the variable.
     pub environment: Vec<(String, String)>,
 }
 
-/// A running server. Killed on drop; its data directory vanishes with it.
+/// A running server. Killed on drop; its data directory is removed with it.
 #[derive(Debug)]
 pub struct Server {
     launch: Launch,
@@ -48,7 +48,7 @@ pub struct Server {
     folder: Folder,
 }
 
-/// Long enough for recovery on a loaded machine; a hang is found by it, nothing else is timed.
+/// Long enough for recovery on a loaded machine; it only detects a hang.
 const READY_LIMIT: Duration = Duration::from_secs(120);
 
 /// Each try takes some ten milliseconds.
@@ -67,14 +67,14 @@ impl Launch {
         }
     }
 
-    /// Plateau, a program of its own: `env!("CARGO_BIN_EXE_plateau")` in the tests beside it.
+    /// Plateau, from the given program: `env!("CARGO_BIN_EXE_plateau")` in its own tests.
     pub fn plateau(program: impl Into<PathBuf>) -> Launch {
         let mut launch = Launch::new(ServerKind::Plateau);
         launch.program = Some(program.into());
         launch
     }
 
-    /// Plateau, or the reference if the caller of the tests has asked for it.
+    /// Plateau, or the reference if requested.
     pub fn asked_for(program: impl Into<PathBuf>) -> Launch {
         if is_reference_asked() {
             Launch::new(ServerKind::MariaDb)
@@ -96,7 +96,7 @@ impl Launch {
         self
     }
 
-    /// Sets a variable of the environment, or takes it away if `value` is empty.
+    /// Sets an environment variable, or removes it if `value` is empty.
     pub fn with_variable(mut self, name: &str, value: &str) -> Launch {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
@@ -114,7 +114,7 @@ impl Launch {
             tries -= 1;
             match self.spawn(folder.path(), port) {
                 Ok(process) => break (port, process),
-                // Somebody's outgoing connection has got the port since.
+                // Another process's outgoing connection has taken the port since.
                 Err(error) if 0 < tries && format!("{error:#}").contains("ddress already in") => {}
                 Err(error) => return Err(error),
             }
@@ -186,7 +186,7 @@ impl Server {
     /// A MariaDB to compare with, and a session of root that has run `statements`.
     ///
     /// # Panics
-    /// If there is none: a test without its reference has proven nothing.
+    /// If there is none: a test without its reference proves nothing.
     pub fn reference(statements: &[&str]) -> (Server, Client) {
         let started = Launch::new(ServerKind::MariaDb).start();
         let server = started.unwrap_or_else(|error| {
@@ -206,7 +206,7 @@ impl Server {
         Client::connect(&Login::root(self.port))
     }
 
-    /// SIGTERM, and wait for the orderly end.
+    /// SIGTERM, and waits for the orderly shutdown.
     pub fn stop(&mut self) -> Result<()> {
         let status = self.process.stop()?;
         if !status.success() {
@@ -220,9 +220,9 @@ impl Server {
         self.process.kill().map(drop)
     }
 
-    /// Starts again, after `stop` or `kill`, on the same port and data. The kernel lets go of what
-    /// a killed process had open a moment after its end, so the first tries may find port or data
-    /// in use.
+    /// Starts again, after `stop` or `kill`, on the same port and data. The kernel releases the
+    /// resources of a killed process a moment after its end, so the first tries may find port or
+    /// data in use.
     pub fn start_again(&mut self) -> Result<()> {
         let mut tries = RESTART_TRIES;
         loop {
@@ -240,7 +240,7 @@ impl Server {
     }
 }
 
-/// Where the Plateau under test lies: `PLATEAU`, or what cargo built last.
+/// The Plateau under test: `PLATEAU`, or the last build of cargo.
 pub fn plateau_program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("PLATEAU") {
         return Ok(PathBuf::from(path));
@@ -282,7 +282,7 @@ fn plateau_command(launch: &Launch, folder: &Path, port: u16) -> Result<Command>
         Some(path) => path.clone(),
         None => plateau_program()?,
     };
-    // Who named it had this process's folder in mind; the server has its own.
+    // A relative path is relative to this process's folder; the server has its own.
     let program = std::path::absolute(program)?;
     let mut command = Command::new(program);
     command
@@ -296,7 +296,7 @@ fn plateau_command(launch: &Launch, folder: &Path, port: u16) -> Result<Command>
     Ok(command)
 }
 
-/// A fresh MariaDB data directory, made once a build directory: making one takes seconds.
+/// A fresh MariaDB data directory, created once for each build directory, since that takes seconds.
 fn mariadb_template() -> Result<PathBuf> {
     let parent = target_directory().join("testkit");
     let template = parent.join("mariadb-template");
@@ -311,7 +311,7 @@ fn mariadb_template() -> Result<PathBuf> {
         .arg("--skip-test-db")
         .arg("--user=root")
         .arg(format!("--datadir={}", data.display())))?;
-    // Another test may have been faster; its template is as good.
+    // Another test may have been faster; its template is just as good.
     if fs::rename(&data, &template).is_err() && !template.exists() {
         bail!("cannot place {}", template.display());
     }

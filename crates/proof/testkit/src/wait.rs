@@ -1,25 +1,25 @@
-//! Waiting for what another process comes to in its own time.
+//! Waits for what another process does in its own time.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; only a hang meets it.
+/// Long enough for a loaded machine; only a hang exceeds it.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Asks until it is so, for a minute at most. The question is what lets time pass: a statement, a
-/// try.
+/// Asks until the answer is true, for a minute at most. The question itself takes time: a
+/// statement, an attempt.
 ///
 /// # Panics
-/// When the minute is over, with what was awaited.
+/// When the minute is over, with the text `awaited`.
 #[track_caller]
 pub fn wait_until(awaited: &str, is_so: impl FnMut() -> bool) {
     wait_for(awaited, is_so, |is_so| *is_so);
 }
 
-/// As [`wait_until`], for an answer that tells more.
+/// As [`wait_until`], for a question with a more detailed answer.
 ///
 /// # Panics
-/// When the minute is over, with what was awaited and the last answer.
+/// When the minute is over, with the text `awaited` and the last answer.
 #[track_caller]
 #[allow(
     clippy::disallowed_methods,

@@ -1,5 +1,4 @@
-//! `cargo xtask ci`: everything that must pass, in the order of how fast it fails. The same at
-//! home and in CI.
+//! `cargo xtask ci`: everything that must pass, fastest failures first. The same locally and in CI.
 
 use std::process::Command;
 
@@ -32,7 +31,7 @@ const STEPS: &[Step] = &[
     ("locked", locked),
     ("clippy", clippy),
     ("test", |shell| {
-        // To the end: a test that depends on the load is not to hide those after it.
+        // Runs to the end: a load-dependent test must not hide those after it.
         cargo(
             shell,
             &["test", "--workspace", "--all-targets", "--no-fail-fast"],
@@ -81,8 +80,8 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
     report.finish()
 }
 
-/// Both lock files name what the manifests ask for: that of the fuzz targets, which are built with
-/// another compiler and so not here, would fall behind unseen.
+/// Both lock files match the manifests. That of the fuzz targets, which need another compiler and
+/// so are not built here, would otherwise become stale unnoticed.
 fn locked(shell: &Shell) -> Result<()> {
     let arguments = ["update", "--workspace", "--locked", "--quiet"];
     for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
@@ -113,7 +112,7 @@ fn doc(shell: &Shell) -> Result<()> {
     check(command.env("RUSTDOCFLAGS", "-D warnings"), "cargo doc")
 }
 
-/// The short models of every lock-free type; the long ones have no bound on preemptions.
+/// The short models of every lock-free type; the long ones do not bound preemptions.
 fn loom(shell: &Shell) -> Result<()> {
     let arguments = [
         "test",

@@ -1,11 +1,11 @@
 //! `cargo xtask fuzz`: runs the targets of crate `harness` under libFuzzer.
 //!
-//! The flags are those of cargo-fuzz without a sanitizer: all code but crates `sync`, `env`,
-//! `buffer` and `runtime` is safe Rust, so there is little that a sanitizer could add to panics,
-//! overflow checks, time and memory limits, and it would halve the speed. What is found goes to
-//! `fuzz/findings/TARGET`, where `cargo test -p harness` runs it for ever after; what covers new
-//! code goes to `target/fuzz/corpus/TARGET`, and `--keep` takes the least of it that covers as
-//! much into `fuzz/corpus/TARGET`.
+//! The flags are those of cargo-fuzz without a sanitizer. All code except crates `sync`, `env`,
+//! `buffer` and `runtime` is safe Rust. So a sanitizer could add little to panics, overflow checks,
+//! time and memory limits, and would halve the speed. Findings go to `fuzz/findings/TARGET`, where
+//! `cargo test -p harness` runs them from then on. Inputs that cover new code go to
+//! `target/fuzz/corpus/TARGET`. `--keep` copies the smallest set with the same coverage to
+//! `fuzz/corpus/TARGET`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     keep: bool,
 }
 
-/// What libFuzzer needs to be told by the compiler.
+/// Compiler flags that libFuzzer needs.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -90,7 +90,7 @@ fn wanted(names: &[String]) -> Result<Vec<String>> {
     })
 }
 
-/// Builds all targets with nightly; the folder of the programs.
+/// Builds all targets with nightly. Returns the folder of the programs.
 fn build(shell: &Shell) -> Result<PathBuf> {
     ensure!(
         shell.succeeds("cargo", &["+nightly", "--version"]),
@@ -98,7 +98,7 @@ fn build(shell: &Shell) -> Result<PathBuf> {
     );
     let told = shell.read("rustc", &["+nightly", "-vV"])?;
     let host = host_of(&told)?;
-    // Named even where it is the host's own, so that build scripts are not instrumented.
+    // Given even for the host's own target, so that build scripts are not instrumented.
     let arguments = ["+nightly", "build", "--release", "--target", host];
     let mut command = shell.command("cargo", &arguments);
     command
@@ -109,7 +109,7 @@ fn build(shell: &Shell) -> Result<PathBuf> {
     Ok(programs)
 }
 
-/// The machine's own target, as `rustc -vV` tells it.
+/// The machine's own target, from `rustc -vV`.
 fn host_of(told: &str) -> Result<&str> {
     let host = told.lines().find_map(|line| line.strip_prefix("host: "));
     host.context("`rustc -vV` names no host")
@@ -146,7 +146,7 @@ fn start(shell: &Shell, programs: &Path, target: &str, seconds: u32) -> Result<C
         .with_context(|| format!("starting {target}"))
 }
 
-/// Merges what was found into an empty folder, which takes the corpus's place.
+/// Merges the findings into an empty folder, which then replaces the corpus.
 fn keep(shell: &Shell, programs: &Path, target: &str) -> Result<()> {
     let kept = shell.root().join("fuzz/corpus").join(target);
     let least = shell.root().join("target/fuzz/least").join(target);
@@ -178,7 +178,7 @@ fn log(shell: &Shell, target: &str) -> PathBuf {
     shell.root().join(format!("target/fuzz/{target}.log"))
 }
 
-/// The last line that counts inputs: runs, coverage, corpus, speed.
+/// The last line with counts of inputs: runs, coverage, corpus, speed.
 fn last_line(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the only build tool. Each command is a file of its own name.
+//! `cargo xtask`: the only build tool. Each command has a file of the same name.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -103,7 +103,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Does something that measures: a build without optimization hands over to one with it.
+/// Runs a measurement; a build without optimization runs an optimized one for it.
 fn optimized(measure: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     if !cfg!(debug_assertions) {
         return measure();

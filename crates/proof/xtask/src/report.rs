@@ -18,8 +18,8 @@ struct Step {
 }
 
 impl Report {
-    /// Runs one step. A failure is kept for the summary, so that later steps still run and one
-    /// run shows all that is wrong.
+    /// Runs one step. A failure is kept for the summary, so that later steps still run and one run
+    /// shows all failures.
     pub(crate) fn step(&mut self, name: &'static str, work: impl FnOnce() -> Result<()>) {
         println!("\n== {name}");
         let start = now();

@@ -1,11 +1,12 @@
-//! `cargo xtask setup`: makes a bare Debian machine able to run everything.
+//! `cargo xtask setup`: prepares a bare Debian machine to run everything.
 //!
-//! Each step looks first and changes only what is missing, so it may be run again at any time, and
-//! each says what it does. Packages come from the system's ordinary registries, by name. What is
-//! not a system package goes below `target/clients`, so that deleting `target` undoes it.
+//! Each step checks first and changes only what is missing, so it may be repeated at any time, and
+//! each prints what it does. Packages come from the system's ordinary registries, by name.
+//! Everything that is no system package goes below `target/clients`, so that deleting `target`
+//! undoes it.
 //!
-//! Debian starts a server when it installs one. Plateau's tests start their own servers with data
-//! directories of their own, so a policy file forbids that start for the time of the installation.
+//! Debian starts a server when it installs one. Plateau's tests start their own servers with their
+//! own data directories. So a policy file forbids that start during the installation.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +17,7 @@ use testkit::folder::target_directory;
 
 use crate::shell::{Shell, check};
 
-/// Where everything that is not a system package goes, and the suites look for it.
+/// The folder of everything that is no system package; the suites look there.
 fn clients() -> PathBuf {
     target_directory().join("clients")
 }
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     dry_run: bool,
 }
 
-/// System packages, and the program or file whose presence makes each needless.
+/// System packages, and the program or file whose presence makes each unnecessary.
 const PACKAGES: &[(&str, &[&str])] = &[
     ("/usr/bin/cc", &["build-essential"]),
     ("/usr/sbin/mariadbd", &["mariadb-server", "mariadb-client"]),
@@ -98,7 +99,7 @@ fn install_packages(shell: &Shell, packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Forbids installed services to start, as long as it lives.
+/// Forbids the start of installed services while it lives.
 struct Policy {
     is_ours: bool,
 }
@@ -122,7 +123,7 @@ impl Drop for Policy {
     }
 }
 
-/// The clients of one language: made again when the file that lists them changes.
+/// The clients of one language: installed again when the file that lists them changes.
 struct ClientSet {
     name: &'static str,
     /// Lists the clients and their versions.
@@ -135,7 +136,7 @@ const CLIENT_SETS: &[ClientSet] = &[
     ClientSet {
         name: "python",
         list: "suites/python/requirements.txt",
-        // mysqlclient's tests are in its source package alone.
+        // Only the source package has mysqlclient's tests.
         script: "python3 -m venv $OUT && $OUT/bin/pip install --quiet -r $LIST && \
                  $OUT/bin/pip download --quiet --no-deps --no-binary mysqlclient mysqlclient \
                  -d $OUT/sdist && \

@@ -1,4 +1,4 @@
-//! Runs other programs, in the repository's root, and says what it runs.
+//! Runs other programs in the repository's root, and prints what it runs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// Finds the root from this crate's own place, so that the tool works from any directory.
+    /// Finds the root from this crate's location, so that the tool works from any directory.
     pub(crate) fn at_repository_root() -> Result<Self> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = here
@@ -42,7 +42,7 @@ impl Shell {
         check(&mut self.command(program, arguments), &line)
     }
 
-    /// Runs to the end and gives standard output; a status other than 0 is an error.
+    /// Runs to the end and returns standard output; a status other than 0 is an error.
     pub(crate) fn read(&self, program: &str, arguments: &[&str]) -> Result<String> {
         let output = self
             .command(program, arguments)
@@ -59,7 +59,7 @@ impl Shell {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Whether the program can be started at all and ends with success.
+    /// Whether the program can be started and succeeds.
     pub(crate) fn succeeds(&self, program: &str, arguments: &[&str]) -> bool {
         self.command(program, arguments)
             .stdin(Stdio::null())
@@ -70,7 +70,7 @@ impl Shell {
     }
 }
 
-/// Runs a prepared command to its end; `line` is how error messages name it.
+/// Runs a prepared command to its end; `line` is its name in error messages.
 pub(crate) fn check(command: &mut Command, line: &str) -> Result<()> {
     let status = command
         .status()

@@ -1,4 +1,4 @@
-//! `cargo xtask sim`: random transactions under a lying disk, seed after seed, optimised.
+//! `cargo xtask sim`: random transactions on a simulated disk, seed after seed, optimized.
 
 use anyhow::Result;
 
@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     from: u64,
 }
 
-/// Runs the seeds; the first that fails is printed.
+/// Runs the seeds; prints the first that fails.
 pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
     let (seeds, from) = (arguments.seeds.to_string(), arguments.from.to_string());
     let command = [

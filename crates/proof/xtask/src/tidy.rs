@@ -1,4 +1,4 @@
-//! The rules of the source that a tool can hold. A rule is a function from the tree to findings,
+//! The rules of the source that a tool can check. A rule is a function from the tree to findings,
 //! with its own test of bad input and expected message.
 
 mod commits;

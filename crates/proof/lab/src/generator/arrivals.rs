@@ -1,12 +1,12 @@
-//! When transactions are to begin in an open loop: at a rate of its own, however fast they end.
+//! When transactions begin in an open loop: at a rate of its own, however fast they end.
 //!
-//! A closed loop asks less of a server that is slow, for its clients wait for it. So a stall of a
-//! second costs each client one long wait, and what would have been asked in that second is asked
-//! by nobody. Here it is asked, and waits.
+//! A closed loop asks less of a slow server, since its clients wait for it. A stall of a second
+//! costs each client one long wait, and the requests of that second are never sent. Here they are
+//! sent, and wait.
 //!
-//! Arrivals are a Poisson process: gaps are exponential, and each falls on any client alike. So the
-//! arrivals of several threads, each at its part of the rate, are a Poisson process of the sum.
-//! This file knows no clock and no socket; a seed repeats it.
+//! Arrivals are a Poisson process: gaps are exponential, and each arrival goes to a random client.
+//! So the arrivals of several threads, each with its part of the rate, are together a Poisson
+//! process of the whole rate. This file uses no clock and no socket; a seed repeats it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use env::Instant;
 
 use crate::random::Random;
 
-/// Arrivals one after the other.
+/// A sequence of arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct Arrivals {
     random: Random,
@@ -22,19 +22,19 @@ pub(super) struct Arrivals {
     gap_ns: f64,
     /// When the schedule began.
     from: Instant,
-    /// When the next is due, after `from`. Below 2^53 for a hundred days.
+    /// When the next one is due, after `from`. Below 2^53 for a hundred days.
     next_ns: f64,
     client_count: usize,
 }
 
-/// A transaction that is to begin.
+/// A transaction that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(super) at: Instant,
     pub(super) client: usize,
 }
 
-/// What arrivals are drawn from.
+/// The parameters of arrivals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) seed: u64,
@@ -60,12 +60,12 @@ impl Arrivals {
         arrivals
     }
 
-    /// When the next is due.
+    /// When the next one is due.
     pub(super) fn next_at(&self) -> Instant {
         self.from + Duration::from_nanos(stdx::f64_to_u64(self.next_ns))
     }
 
-    /// Takes the next, if it is due.
+    /// Takes the next one, if it is due.
     pub(super) fn take(&mut self, now: Instant) -> Option<Arrival> {
         let at = self.next_at();
         if now < at {
@@ -120,7 +120,7 @@ mod tests {
         assert!(due <= arrivals.next_at());
     }
 
-    /// A hundred thousand arrivals are within four deviations of what a Poisson process has.
+    /// A hundred thousand arrivals are within four standard deviations of a Poisson process.
     #[test]
     fn arrivals_are_a_poisson_process() {
         let arrivals = all(PLAN);
@@ -134,7 +134,7 @@ mod tests {
         }
         let square = |count: &u32| (f64::from(*count) - 10.0).powi(2);
         let variance = counts.iter().map(square).sum::<f64>() / 1e4;
-        // The deviation of a variance of so many is 0.14.
+        // The standard deviation of a variance of so many values is 0.14.
         assert!((9.4..10.6).contains(&variance), "{variance}");
     }
 
@@ -144,7 +144,7 @@ mod tests {
         for arrival in all(PLAN) {
             counts[arrival.client] += 1;
         }
-        // 6,250 each, with a deviation of 77.
+        // 6,250 each, with a standard deviation of 77.
         let is_alike = |count: &u32| (5_940..6_560).contains(count);
         assert!(counts.iter().all(is_alike), "{counts:?}");
     }

@@ -1,4 +1,4 @@
-//! A clock that stands still while its loop does, so that a pause is nobody's latency.
+//! A clock that stops while its loop does, so that a pause counts as no client's latency.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use env::{Clock as _, Instant};
 /// Runs between [`StoppingClock::start`] and [`StoppingClock::stop`].
 #[derive(Debug, Default)]
 pub(super) struct StoppingClock {
-    /// What it showed when it was started or stopped last.
+    /// Its value when it was last started or stopped.
     base: Instant,
-    /// When it was started; `None` while it stands still.
+    /// When it was started; `None` while it is stopped.
     started_at: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ mod tests {
         while SystemClock.now().since(began) < length {}
     }
 
-    /// What is measured ends with a stop: the time of a run is told by the clock that stands still.
+    /// A measurement ends with a stop, so the stopped clock shows the time of a run.
     #[test]
     fn a_stopped_clock_shows_when_it_was_stopped() {
         let mut clock = StoppingClock::default();

@@ -1,7 +1,7 @@
-//! One client's connection until the clock starts: connected, logged in, statements prepared.
+//! A client's connection before the clock starts: connects, logs in, prepares statements.
 //!
-//! All this blocks. Requests to prepare go out together and their replies are read together, for
-//! there are 38 of them on each connection of the longest mix.
+//! All this blocks. Prepare requests are sent together and their replies read together, since each
+//! connection of the longest mix has 38.
 
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ use wire::{
 
 use super::mix::{Statement, Step};
 
-/// Where the server listens.
+/// The server's address.
 #[derive(Clone, Debug)]
 pub(crate) enum Address {
     /// A port of loopback.
@@ -33,25 +33,25 @@ pub(crate) enum Protocol {
     Text,
 }
 
-/// A logged-in connection that nothing is under way on.
+/// A logged-in connection without a running command.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     /// What both sides can do.
     pub(super) capabilities: Capabilities,
-    /// The number of each statement on each table, or [`AS_TEXT`].
+    /// The id of each statement on each table, or [`AS_TEXT`].
     statement_ids: Box<[u32]>,
     table_count: usize,
 }
 
-/// In place of a statement's number: it is sent as text.
+/// Instead of a statement's id: it is sent as text.
 const AS_TEXT: u32 = u32::MAX;
 
 /// ER_UNSUPPORTED_PS: MySQL prepares no BEGIN.
 const UNSUPPORTED_PS: u16 = 1295;
 
-/// What MariaDB's own connector asks for: with it, the columns of a prepared statement are
-/// described when they change and not with each result. A server that lacks it says so.
+/// The capabilities of MariaDB's own connector. With them the columns of a prepared statement are
+/// described only when they change, not with each result. A server that lacks this says so.
 const WANTED: Capabilities = Capabilities(
     Capabilities::LONG_FLAG.0
         | Capabilities::CONNECT_WITH_DB.0
@@ -64,7 +64,7 @@ const WANTED: Capabilities = Capabilities(
         | Capabilities::MARIADB_CACHE_METADATA.0,
 );
 
-/// The largest packet that is expected: a hundred rows are 20 packets' worth below it.
+/// The largest expected packet: a hundred rows are 20 times smaller.
 pub(super) const PACKET_BYTES_MAX: usize = 1 << 20;
 
 const NATIVE: &[u8] = b"mysql_native_password";
@@ -144,7 +144,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The number of a statement, if it is to be sent by number.
+    /// The id of a statement, if it is sent by id.
     pub(super) fn statement_id(&self, statement: Statement, table: u32) -> Option<u32> {
         let number = *self.statement_ids.get(self.index(statement, table))?;
         (number != AS_TEXT).then_some(number)
@@ -187,7 +187,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The next packet; an error if it is one.
+    /// The next packet; an error packet is returned as an error.
     fn packet(&mut self) -> Result<Vec<u8>> {
         let mut chunk = [0; 4096];
         loop {
@@ -229,7 +229,7 @@ impl Reader {
             match packet.first().copied() {
                 Some(0) => return Ok(capabilities),
                 Some(ErrorPacket::HEADER) => bail!("refused: {:?}", ErrorPacket::decode(&packet)?),
-                // No password is an empty answer by every method.
+                // Without a password every method expects an empty response.
                 Some(AuthSwitch::HEADER) => {
                     let mut out = PacketWriter::new();
                     out.set_sequence(self.deframer.sequence());
@@ -243,7 +243,7 @@ impl Reader {
         }
     }
 
-    /// The number of the statement that was prepared; `None`: it is to be sent as text.
+    /// The id of the prepared statement; `None` if it must be sent as text.
     fn read_prepared(&mut self) -> Result<Option<u32>> {
         self.deframer.set_sequence(1);
         let head = self.packet()?;

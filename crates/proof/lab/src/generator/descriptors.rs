@@ -1,17 +1,17 @@
-//! How many connections this process may have at once.
+//! How many connections this process may have at the same time.
 //!
-//! Each is a descriptor, of which the kernel grants a process so many (`ulimit -n`). Thousands of
-//! clients of one server fit; those of twenty servers may not.
+//! Each is a descriptor, and the kernel limits those of a process (`ulimit -n`). There are enough
+//! for thousands of clients of one server, but perhaps not of twenty.
 
 use anyhow::{Result, ensure};
 use rustix::process::{Resource, getrlimit};
 
-/// Descriptors that are no connections of the load: a pipe, a log and a few more for each of some
-/// twenty servers, and what threads hold for a moment. A server, which has the same limit, has as
-/// many for its files.
+/// Descriptors for other uses than connections of the load: a pipe, a log and a few more for each
+/// of some twenty servers, and short-lived ones of threads. A server has the same limit, so it has
+/// as many for its files.
 const RESERVE: u64 = 256;
 
-/// Connections that fit beside all else.
+/// How many connections are possible besides all else.
 pub(crate) fn connections_max() -> u64 {
     fitting(descriptors_max())
 }
@@ -24,7 +24,7 @@ fn fitting(descriptors_max: u64) -> u64 {
     descriptors_max.saturating_sub(RESERVE)
 }
 
-/// An error, with what to do, if so many clients cannot be connected.
+/// Fails, with advice, if this many clients cannot be connected.
 pub(super) fn ensure_fit(client_count: u32) -> Result<()> {
     ensure_fit_into(client_count, descriptors_max())
 }

@@ -1,21 +1,21 @@
-//! Which rows are touched, and with what: sysbench's distributions, drawn from a seed.
+//! The rows and values of statements: sysbench's distributions, drawn from a seed.
 
 use crate::random::Random;
 
 /// How rows are chosen (sysbench's `--rand-type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Distribution {
-    /// All rows alike.
+    /// All rows are equally likely.
     Uniform,
-    /// sysbench's default: three draws of four fall evenly on the hundredth of the rows in the
-    /// middle, the others around the middle as the mean of twelve even draws does.
+    /// sysbench's default. Three of four draws are uniform over the middle hundredth of the rows;
+    /// the others are around the middle, as the mean of twelve uniform draws.
     Special,
 }
 
 /// Draws of the special distribution that are averaged.
 const SPECIAL_DRAWS: u64 = 12;
 
-/// One of so many rows is special.
+/// One in this many rows is special.
 const SPECIAL_SHARE: u64 = 100;
 
 /// Digits in a group of a text.
@@ -30,7 +30,7 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Rows are counted from 1 to `rows`, which is not 0.
+    /// Rows are numbered from 1 to `rows`, which is not 0.
     pub(super) fn new(seed: u64, rows: u64, distribution: Distribution) -> Draw {
         Draw {
             random: Random::new(seed),
@@ -58,7 +58,7 @@ impl Draw {
         (self.rows - special) / 2 + self.random.below(special)
     }
 
-    /// A table, counted from 1.
+    /// A table, numbered from 1.
     pub(super) fn table(&mut self, tables: u32) -> u32 {
         1 + stdx::to_u32(stdx::to_usize(self.random.below(u64::from(tables))))
     }
@@ -68,11 +68,11 @@ impl Draw {
         self.random.below(limit)
     }
 
-    /// `groups` groups of eleven digits with dashes between.
+    /// `groups` groups of eleven digits, separated by dashes.
     pub(super) fn digits(&mut self, groups: usize) -> Vec<u8> {
         let mut text = Vec::with_capacity(groups * (GROUP_DIGITS + 1));
         for _ in 0..groups {
-            // 16 bits are dropped for their quality; 48 hold eleven digits and more.
+            // 16 bits are dropped for their quality; 48 are enough for eleven digits.
             let mut rest = self.random.next() >> 16;
             for _ in 0..GROUP_DIGITS {
                 let [digit, ..] = (rest % 10).to_le_bytes();
@@ -106,7 +106,7 @@ mod tests {
         let hot = (0..10_000)
             .filter(|_| (24_751..=25_250).contains(&draw.row()))
             .count();
-        // Three quarters, and the few of the others that fall there too.
+        // Three quarters, and the few of the others that are also there.
         assert!((7_300..7_900).contains(&hot), "{hot}");
     }
 

@@ -1,27 +1,27 @@
 //! One thread's clients: their transactions one after the other, driven by one epoll.
 //!
-//! A client is always in one of three states; each arrow but the first is one reply:
+//! A client is always in one of three states; each arrow except the first is one reply:
 //!
 //! ```text
-//! Idle --begin--> Running --last statement--> Running, anew
-//!                 Running --1213, 1205--> RollingBack --> Running, anew
+//! Idle --begin--> Running --last statement--> Running, next transaction
+//!                 Running --1213, 1205--> RollingBack --> Running, again
 //! ```
 //!
-//! In an open loop ([`Arrivals`]) a client that has ended a transaction begins the next one that
-//! waits for it, or becomes idle; a transaction that arrives for a busy client waits in the
-//! client's queue. Its time is counted from its arrival.
+//! In an open loop ([`Arrivals`]) a client that has ended a transaction begins the next one in its
+//! queue, or becomes idle. A transaction that arrives for a busy client waits in its queue. Its
+//! time is counted from its arrival.
 //!
-//! A run has a length and stops in the middle: replies that have not come are taken by the next.
-//! The loop's clock stands still in between, and so do the clients, if the server does. What has
-//! not been answered when a run ends is seen by its age, so that a client that is never served
-//! shows.
+//! A run has a length and stops in the middle; outstanding replies are taken by the next run.
+//! Meanwhile the loop's clock is stopped, and so are the clients, if the server is paused.
+//! Unanswered transactions at the end of a run are counted by their age, so that a client that is
+//! never served shows.
 //!
-//! The first transaction of a client goes on after BEGIN at any step, so that the clients are not
-//! in step with each other; it is not counted as a transaction.
+//! The first transaction of a client continues after BEGIN at a random step, so that the clients
+//! are not in step with each other; it is not counted as a transaction.
 //!
-//! Cost of a statement: a receive, a send and a share of a wait, whatever the number of clients;
-//! nothing walks over all of them while the clock runs. In an open loop it costs a look at the
-//! clock, too.
+//! The cost of a statement: a receive, a send and a share of a wait, whatever the number of
+//! clients. Nothing iterates over all clients while the clock runs. In an open loop each statement
+//! also costs a look at the clock.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -49,21 +49,21 @@ use super::mix::{Step, Value, with_literals};
 use super::reply::{Ending, Reply};
 use super::{COLD_COUNT, Tally};
 
-/// Events taken at once: enough that a wait costs little per event, few enough that a batch ends
-/// within a millisecond, for the clock is read between batches.
+/// Events taken at a time: enough that a wait costs little per event, and few enough that a batch
+/// ends within a millisecond, since the clock is read between batches.
 const EVENTS_MAX: usize = 256;
 
 /// Holds any reply of the mixes: a hundred rows of 130 bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// A server that answers nobody for so long hangs; a lock wait ends after 50 s.
+/// A server that sends nothing for this long hangs; a lock wait ends after 50 s.
 const SILENCE_MAX: Duration = Duration::from_secs(120);
 
-/// Arrivals that wait in the queues of a thread's clients, at most: some ten seconds of what a fast
-/// server does. A queue that grows beyond that has no end.
+/// The most arrivals in the queues of a thread's clients: some ten seconds of work of a fast
+/// server. A longer queue would grow without end.
 const BACKLOG_MAX: usize = 1 << 20;
 
-/// Deadlock and lock wait timeout: what a correct server may say under load.
+/// Deadlock and lock wait timeout: errors that a correct server may return under load.
 const RESTARTS: [u16; 2] = [1213, 1205];
 
 /// See the module's head.
@@ -78,9 +78,9 @@ pub(super) struct EventLoop {
     out: PacketWriter,
     values: Vec<Value>,
     clock: StoppingClock,
-    /// When the last reply came.
+    /// When the last reply arrived.
     heard_at: Instant,
-    /// Clients that are not warm.
+    /// Clients that are not warm yet.
     cold_count: usize,
     /// The open loop's schedule; `None` in a closed loop.
     arrivals: Option<Arrivals>,
@@ -94,22 +94,22 @@ pub(super) struct EventLoop {
 struct Client {
     connection: Connection,
     deframer: Deframer,
-    /// Bytes of a packet that has not come whole.
+    /// Bytes of an incomplete packet.
     rest: Vec<u8>,
     reply: Reply,
     state: State,
-    /// Of the statement under way.
+    /// For the running statement.
     step: usize,
     table: u32,
     row: u64,
-    /// Transactions until it is warm. The first of all, of which a part is left out, is the
-    /// [`COLD_COUNT`]th before.
+    /// Transactions until it is warm; [`COLD_COUNT`] during the very first one, which is
+    /// incomplete.
     cold_left: u32,
     /// When its transaction began, restarts included; in an open loop, when it arrived.
     begun_at: Instant,
     /// Arrivals that wait for it, the oldest first.
     queue: VecDeque<Instant>,
-    /// Transactions that it finished in runs that count.
+    /// Transactions that it finished in counted runs.
     transaction_count: u64,
 }
 
@@ -120,13 +120,13 @@ enum State {
     RollingBack,
 }
 
-/// What one run keeps.
+/// The counts of one run.
 struct Run {
-    /// Statements and transactions count.
+    /// Statements and transactions are counted.
     is_counting: bool,
     tally: Tally,
     latency_us: Histogram,
-    /// By how much later than it arrived a transaction was sent or put into its client's queue.
+    /// The delay between a transaction's arrival and its sending or queueing.
     lateness_us: Histogram,
 }
 
@@ -164,8 +164,8 @@ impl EventLoop {
         self.clients.len()
     }
 
-    /// From now on transactions begin as they arrive: `per_second` of them. What waits of an
-    /// earlier rate is forgotten.
+    /// From now on transactions begin as they arrive, `per_second` of them. Waiting arrivals of an
+    /// earlier rate are dropped.
     pub(super) fn open(&mut self, seed: u64, per_second: f64) {
         let plan = Plan {
             seed,
@@ -179,17 +179,17 @@ impl EventLoop {
         self.backlog_count = 0;
     }
 
-    /// Each client has ended [`COLD_COUNT`] transactions.
+    /// Each client has finished [`COLD_COUNT`] transactions.
     pub(super) fn is_warm(&self) -> bool {
         self.cold_count == 0
     }
 
-    /// The transactions that each client has finished in runs that count.
+    /// The transactions that each client has finished in counted runs.
     pub(super) fn transaction_counts(&self) -> impl Iterator<Item = u64> {
         self.clients.iter().map(|client| client.transaction_count)
     }
 
-    /// Runs the clients for that long.
+    /// Runs the clients for this long.
     pub(super) fn run(&mut self, length: Duration, is_counting: bool) -> Result<Tally> {
         let mut run = Run {
             is_counting,
@@ -198,7 +198,8 @@ impl EventLoop {
             lateness_us: Histogram::new(),
         };
         if self.arrivals.is_some() {
-            // The kernel may wake a thread 50 us late, to save wake-ups; arrivals want it on time.
+            // The kernel may wake a thread 50 us late, to save wake-ups; arrivals need to be on
+            // time.
             set_current_timer_slack(NonZeroU64::new(1))?;
         }
         self.clock.start();
@@ -221,7 +222,7 @@ impl EventLoop {
         Ok(run.tally)
     }
 
-    /// Takes what comes until `end`.
+    /// Handles replies and arrivals until `end`.
     fn serve(&mut self, run: &mut Run, end: Instant) -> Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
         let mut now = self.clock.now();
@@ -249,7 +250,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Begins what has arrived, or puts it into the queue of a client that is busy.
+    /// Begins the due transactions, or queues them for busy clients.
     fn admit_due(&mut self, run: &mut Run) -> Result<()> {
         if self.arrivals.is_none() {
             return Ok(());
@@ -279,7 +280,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// The ages of what has not been answered, queues included. The clock stands still.
+    /// The ages of unanswered transactions, including queued ones. The clock is stopped.
     fn unanswered_us(&self) -> HistogramSnapshot {
         let ages_us = Histogram::new();
         let now = self.clock.now();
@@ -296,7 +297,7 @@ impl EventLoop {
         self.clients.get_mut(index).context("a client's number")
     }
 
-    /// Takes what came for a client, and sends its next statement once a reply is whole.
+    /// Receives data for a client, and sends its next statement once a reply is complete.
     fn receive(&mut self, run: &mut Run, index: usize) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's number")?;
         let count = match recv(
@@ -346,7 +347,7 @@ impl EventLoop {
         }
     }
 
-    /// Goes on with a client that has ended a transaction.
+    /// Continues a client after the end of a transaction.
     fn begin_next(&mut self, index: usize, now: Instant) -> Result<()> {
         if self.arrivals.is_none() {
             return self.begin(index, now);
@@ -408,7 +409,7 @@ impl EventLoop {
         self.send(index)
     }
 
-    /// Sends what is in `out`. It fits: a client sends only after it has the reply to all before.
+    /// Sends the contents of `out`. It fits: a client sends only after all earlier replies.
     fn send(&mut self, index: usize) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's number")?;
         client.reply = Reply::Head;
@@ -421,7 +422,7 @@ impl EventLoop {
 }
 
 impl Drop for EventLoop {
-    /// Says goodbye; a server that is gone already does not mind.
+    /// Sends COM_QUIT; the server may be gone already.
     fn drop(&mut self) {
         let mut out = PacketWriter::new();
         Command::encode(&mut out, CommandByte::QUIT, b"");
@@ -454,7 +455,7 @@ impl Client {
         }
     }
 
-    /// Takes received bytes; says how the statement ended if its reply is whole.
+    /// Takes received bytes. Returns how the statement ended, if its reply is complete.
     fn take(&mut self, bytes: &[u8]) -> Result<Option<Ending>> {
         let joined;
         let mut input = bytes;
@@ -485,7 +486,7 @@ impl Client {
 }
 
 impl Run {
-    /// Notes a finished transaction; true if the client is warm from now on.
+    /// Records a finished transaction. Returns true if the client just became warm.
     fn finish(&mut self, client: &mut Client, now: Instant) -> bool {
         let cold_left = client.cold_left;
         client.cold_left = cold_left.saturating_sub(1);
@@ -497,9 +498,9 @@ impl Run {
     }
 }
 
-/// Where a client goes on in its first transaction after BEGIN: anywhere. Thousands of clients
-/// would otherwise send the same step at the same time for longer than a run lasts, and what is
-/// counted would be the cost of the first steps.
+/// A random step at which a client continues its first transaction after BEGIN. Otherwise thousands
+/// of clients would send the same step at the same time for longer than a run lasts, and only the
+/// cost of the first steps would be counted.
 fn scatter(steps: &[Step], draw: &mut Draw) -> usize {
     let chosen = draw.below(stdx::to_u64(steps.len() - 1)) + 1;
     let mut chosen = stdx::to_usize(chosen);

@@ -1,18 +1,18 @@
-//! What the clients do: the transactions of sysbench's `oltp_*` scripts, statement by statement,
-//! and those of the contention suite, which lock the same few rows.
+//! The clients' work: the transactions of sysbench's `oltp_*` scripts, statement by statement, and
+//! those of the contention suite, which lock the same few rows.
 //!
 //! Order, texts, defaults (10 point selects of one table, ranges of 100 rows) and the choice of
-//! tables (a new one for each step, uniform) are those of sysbench 1.0.20. A step whose statements
-//! belong together (DELETE and INSERT of one row) keeps table and row.
+//! tables (random for each step) are those of sysbench 1.0.20. A step whose statements belong
+//! together (DELETE and INSERT of one row) keeps table and row.
 
 use std::fmt::Write;
 
 use super::draw::Draw;
 
-/// Rows that a range covers.
+/// The rows of a range.
 const RANGE_ROWS: u64 = 100;
 
-/// Digits in groups of eleven, each with a dash; the last group without.
+/// Groups of eleven digits, separated by dashes.
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
 
@@ -34,13 +34,13 @@ pub(super) enum Statement {
     SharedRead,
 }
 
-/// Which of a step's statements is due.
+/// One step of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) statement: Statement,
-    /// The statement that is sent in its place half of the time, drawn anew each time.
+    /// An alternative statement, sent in half of the cases, chosen each time.
     pub(super) other: Option<Statement>,
-    /// Draws a table, rather than staying with the one of the statement before.
+    /// Draws a table; otherwise keeps that of the previous statement.
     pub(super) new_table: bool,
     /// Draws a row, likewise.
     pub(super) new_row: bool,
@@ -54,26 +54,26 @@ pub(super) enum Value {
 }
 
 impl Step {
-    /// Whether it goes with the row of the step before.
+    /// Whether it uses the row of the previous step.
     pub(super) fn needs_previous(&self) -> bool {
         !self.new_row && !self.statement.names_no_table()
     }
 }
 
 impl Statement {
-    /// All of them, in the order of their numbers.
+    /// The number of statements.
     pub(super) const COUNT: usize = 12;
 
     pub(super) fn index(self) -> usize {
         self as usize
     }
 
-    /// Whether it is one statement for all tables.
+    /// Whether it is the same for all tables.
     pub(super) fn names_no_table(self) -> bool {
         matches!(self, Statement::Begin | Statement::Commit)
     }
 
-    /// The statement on a table counted from 1, with a question mark for each parameter.
+    /// The statement on a table numbered from 1, with a question mark for each parameter.
     pub(super) fn text(self, table: u32) -> String {
         match self {
             Statement::Begin => "BEGIN".to_owned(),
@@ -135,7 +135,7 @@ impl Statement {
     }
 }
 
-/// Puts literals for the question marks of a statement.
+/// Replaces the question marks of a statement by literals.
 pub(super) fn with_literals(text: &str, values: &[Value]) -> String {
     let mut parts = text.split('?');
     let mut statement = parts.next().unwrap_or_default().to_owned();

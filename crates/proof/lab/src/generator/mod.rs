@@ -1,16 +1,16 @@
 //! The bench's own load: many clients on few threads.
 //!
-//! sysbench gives each client a thread. At 4,096 clients it burns 58 us of processor time for each
-//! query, and 11.8 us at 64, while the server's own share is 15 us; where both stand on two cores,
-//! the curve that comes out is sysbench's. Here a statement costs the load a receive and a send
-//! whatever the number of clients, so a curve that bends is the server's.
+//! sysbench has a thread for each client. It takes 58 us of processor time for each query at 4,096
+//! clients, and 11.8 us at 64, while the server's share is 15 us. If both share two cores, the
+//! resulting curve is sysbench's. Here a statement costs the load a receive and a send, whatever
+//! the number of clients; so a bend in the curve is the server's.
 //!
-//! Connections are made, and statements prepared, before the clock starts. Then the clients are
-//! warmed until each has been served: what thousands of clients cost at their first transaction,
-//! when all that is theirs is touched for the first time, is not what they cost from then on, and
-//! would fill seconds. A run may stop at any moment, and the next goes on where it stood; what time
-//! passes in between is nobody's latency. So two servers can be measured by turns of a fraction of
-//! a second, each standing still while the other runs.
+//! Connections are opened, and statements prepared, before the clock starts. Then the clients are
+//! warmed until each has been served. The first transaction of thousands of clients touches all of
+//! their memory for the first time; that cost is not typical and would fill seconds. A run may stop
+//! at any moment, and the next continues there; the time between them counts as no client's
+//! latency. So two servers can be measured in turns of a fraction of a second, one paused while the
+//! other runs.
 
 mod arrivals;
 mod clock;
@@ -38,7 +38,7 @@ use self::descriptors::ensure_fit;
 use self::draw::Draw;
 use self::event_loop::EventLoop;
 
-/// What is sent, by how many.
+/// What is sent, and by how many clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) address: Address,
@@ -49,16 +49,16 @@ pub(crate) struct Shape {
     pub(crate) row_count: u32,
     pub(crate) distribution: Distribution,
     pub(crate) protocol: Protocol,
-    /// Threads that the clients are spread over.
+    /// Threads that share the clients.
     pub(crate) thread_count: u32,
-    /// Says which rows and texts are drawn, and when transactions arrive.
+    /// Determines rows and texts, and arrivals.
     pub(crate) seed: u64,
 }
 
 /// Logged-in clients, ready to run.
 #[derive(Debug)]
 pub(crate) struct Generator {
-    /// One a thread.
+    /// One for each thread.
     loops: Vec<EventLoop>,
     /// Statements of a transaction.
     step_count: usize,
@@ -66,35 +66,35 @@ pub(crate) struct Generator {
     seed: u64,
 }
 
-/// Transactions that a client ends before it is warm: the first begins anywhere, and after one more
-/// it has sent every statement.
+/// Transactions of a client until it is warm. The first begins at a random step; after one more it
+/// has sent every statement.
 const COLD_COUNT: u32 = 2;
 
-/// How long is waited for clients that are not warm: a server may leave some unserved. 10,000
-/// clients of read_write take seven seconds for [`COLD_COUNT`] transactions each.
+/// How long to wait for clients that are not warm: a server may leave some unserved. 10,000 clients
+/// of read_write take seven seconds for [`COLD_COUNT`] transactions each.
 pub(crate) const WARM_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Between two looks at whether all clients are warm.
+/// The interval of checks whether all clients are warm.
 const WARM_STEP: Duration = Duration::from_millis(100);
 
-/// What was counted.
+/// The counts of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    /// Length of the runs.
+    /// The length of the runs.
     pub(crate) seconds: f64,
     /// Statements answered.
     pub(crate) statement_count: u64,
-    /// Transactions begun again after a deadlock or a lock wait that took too long.
+    /// Transactions restarted after a deadlock or a lock wait timeout.
     pub(crate) restart_count: u64,
     /// Of transactions, restarts included.
     pub(crate) latency_us: HistogramSnapshot,
-    /// The ages of transactions that had not ended when the last run did; in an open loop with
-    /// those that waited for their client.
+    /// The ages of transactions that were unfinished at the end of the last run; in an open loop
+    /// also of queued ones.
     pub(crate) unanswered_us: HistogramSnapshot,
-    /// The longest wait of all: of those that ended, and by their age of those that had not when a
-    /// run did.
+    /// The longest wait: of finished transactions, and by age of those unfinished at the end of a
+    /// run.
     pub(crate) longest_us: u64,
-    /// In an open loop, by how much the load itself was late.
+    /// In an open loop, the lateness of the load itself.
     pub(crate) lateness_us: HistogramSnapshot,
 }
 
@@ -141,8 +141,8 @@ impl Generator {
         self.step_count
     }
 
-    /// From now on the loop is open: transactions arrive at that rate and for any client, who
-    /// queues them while it is busy. Until then each client begins the next when one ends.
+    /// Opens the loop: from now on transactions arrive at that rate, each for a random client, and
+    /// are queued while it is busy. Before, each client begins the next one when one ends.
     pub(crate) fn open(&mut self, per_second: f64) {
         let client_count: usize = self.loops.iter().map(EventLoop::client_count).sum();
         let number = |count| stdx::u64_to_f64(stdx::to_u64(count));
@@ -152,8 +152,8 @@ impl Generator {
         }
     }
 
-    /// Runs all clients, uncounted, until they are warm: for `least`, and for [`WARM_TIME_MAX`]
-    /// or `least`, whichever is longer, at most.
+    /// Runs all clients, uncounted, until they are warm: at least for `least`, and at most for
+    /// [`WARM_TIME_MAX`] or `least`, whichever is longer.
     pub(crate) fn warm(&mut self, least: Duration) -> Result<()> {
         self.run_uncounted(least)?;
         let mut rest = WARM_TIME_MAX.saturating_sub(least);
@@ -164,23 +164,23 @@ impl Generator {
         Ok(())
     }
 
-    /// Runs all clients for that long, and leaves it out of every count.
+    /// Runs all clients for this long without counting.
     pub(crate) fn run_uncounted(&mut self, length: Duration) -> Result<()> {
         self.run_loops(length, false).map(drop)
     }
 
-    /// Runs all clients for that long, and counts.
+    /// Runs all clients for this long, and counts.
     pub(crate) fn run(&mut self, length: Duration) -> Result<Tally> {
         self.run_loops(length, true)
     }
 
-    /// How the transactions of all runs that count fell on the clients.
+    /// How the transactions of all counted runs were distributed among the clients.
     pub(crate) fn shares(&self) -> Shares {
         Shares::of(self.loops.iter().flat_map(EventLoop::transaction_counts))
     }
 
     fn run_loops(&mut self, length: Duration, is_counting: bool) -> Result<Tally> {
-        // Threads of their own, so that what a run sets for its thread ends with the run.
+        // Own threads, so that a run's settings of its thread end with the run.
         let tallies = thread::scope(|scope| {
             let running: Vec<_> = self
                 .loops
@@ -194,24 +194,24 @@ impl Generator {
         for tally in &tallies {
             all.merge(tally);
             all.unanswered_us.merge(&tally.unanswered_us);
-            // They have run beside each other.
+            // They ran at the same time.
             all.seconds = all.seconds.max(tally.seconds);
         }
         Ok(all)
     }
 }
 
-/// Which thread has the client. They connect one after the other, and a server that spreads them
-/// evenly gives each of so many in a row to another of its own threads; here they go to the same.
-/// So each thread of the load has as many clients of one worker as of the others, if the server has
-/// as many workers as the load has threads, as by default. Where few clients happen to be split as
-/// the server splits them, each pair of threads is alone with itself, and eight clients were seen
-/// to get half as many statements again as in other runs.
+/// The thread of a client. Clients connect one after the other, and a server that spreads them
+/// evenly gives consecutive ones to different threads; here they go to the same thread. So each
+/// thread of the load has equally many clients of each worker, if the server has as many workers as
+/// the load has threads, as by default. If a few clients happened to be split exactly as the server
+/// splits them, each pair of threads would be alone. Eight clients were then seen to get half as
+/// many statements again as in other runs.
 fn dealt_to(client: u32, thread_count: u32) -> usize {
     stdx::to_usize(u64::from(client / thread_count % thread_count))
 }
 
-/// Clients that log in and stay silent.
+/// Clients that log in and send nothing.
 #[derive(Debug)]
 pub(crate) struct IdleClients {
     _connections: Vec<Connection>,
@@ -229,7 +229,7 @@ impl IdleClients {
     }
 }
 
-/// A thread's result; its panic goes on here.
+/// The result of a thread; a panic is passed on.
 fn join<T>(joined: thread::Result<Result<T>>) -> Result<T> {
     match joined {
         Ok(result) => result,
@@ -238,7 +238,7 @@ fn join<T>(joined: thread::Result<Result<T>>) -> Result<T> {
 }
 
 impl Default for Tally {
-    /// Nothing yet.
+    /// No counts yet.
     fn default() -> Tally {
         Tally {
             seconds: 0.0,
@@ -253,7 +253,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Adds another count, but for its time and for what it left unanswered.
+    /// Adds another count, except its time and its unanswered transactions.
     fn merge(&mut self, other: &Tally) {
         self.statement_count += other.statement_count;
         self.restart_count += other.restart_count;
@@ -265,7 +265,7 @@ impl Tally {
     /// Adds a later run's count.
     pub(crate) fn append(&mut self, later: &Tally) {
         self.merge(later);
-        // What the earlier run left unanswered has been answered since, or is in the later one's.
+        // The earlier run's unanswered transactions were answered since, or are in the later count.
         self.unanswered_us = later.unanswered_us.clone();
         self.seconds += later.seconds;
     }

@@ -1,4 +1,4 @@
-//! Where the reply to a statement ends, packet by packet, at the least cost.
+//! Finds the end of a statement's reply, packet by packet, at the least cost.
 //!
 //! ```text
 //! Head -> over                         (OK, or ERR)
@@ -17,7 +17,7 @@ pub(super) enum Ending {
     Failed(u16, String),
 }
 
-/// What of a reply is awaited.
+/// The expected part of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Head,
@@ -27,7 +27,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// Takes the next packet; says how the statement ended if that was the last.
+    /// Takes the next packet. Returns how the statement ended, if it was the last one.
     pub(super) fn take(
         &mut self,
         payload: &[u8],

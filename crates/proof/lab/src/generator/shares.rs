@@ -1,22 +1,22 @@
-//! Whether each client got its part: the fewest and the most transactions that one client
-//! finished, beside the mean of all.
+//! Whether each client got its share: the fewest and the most transactions that one client
+//! finished, compared with the mean.
 
 use std::fmt;
 
-/// Transactions a client on average from which shares are judged. With fewer, a client that is one
-/// turn behind at the end looks as if it were starved.
+/// The mean number of transactions per client from which shares are judged. With fewer, a client
+/// that is one turn behind at the end looks starved.
 pub(crate) const JUDGED_MEAN: f64 = 50.0;
 
-/// What each client of a fair server gets of the mean, at least and at most.
+/// The least and the most, relative to the mean, that a fair server gives each client.
 pub(crate) const SHARE_LEAST: f64 = 0.7;
 pub(crate) const SHARE_MOST: f64 = 1.3;
 
 const _: () = assert!(SHARE_LEAST < 1.0 && 1.0 < SHARE_MOST);
 
-/// How the transactions of a run fell on its clients.
+/// How the transactions of a run were distributed among its clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Shares {
-    /// Transactions a client on average.
+    /// The mean number of transactions per client.
     pub(crate) mean: f64,
     /// The fewest that one client finished.
     pub(crate) least: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Of what each client finished.
+    /// From the numbers that the clients finished.
     pub(crate) fn of(counts: impl Iterator<Item = u64>) -> Shares {
         let (mut client_count, mut sum, mut least, mut most) = (0_u64, 0_u64, u64::MAX, 0);
         for count in counts {
@@ -41,17 +41,17 @@ impl Shares {
         }
     }
 
-    /// The fewest, of the mean.
+    /// The fewest, relative to the mean.
     pub(crate) fn least_share(&self) -> f64 {
         self.share(self.least)
     }
 
-    /// The most, of the mean.
+    /// The most, relative to the mean.
     pub(crate) fn most_share(&self) -> f64 {
         self.share(self.most)
     }
 
-    /// A run in which nobody finished anything was fair.
+    /// A run in which no client finished anything counts as fair.
     fn share(&self, count: u64) -> f64 {
         if self.most == 0 {
             return 1.0;
@@ -59,13 +59,13 @@ impl Shares {
         stdx::u64_to_f64(count) / self.mean
     }
 
-    /// Whether each client got its part; `None` if the run was too short to tell.
+    /// Whether each client got its share; `None` if the run was too short to decide.
     pub(crate) fn is_fair(&self) -> Option<bool> {
         let is_fair = SHARE_LEAST <= self.least_share() && self.most_share() <= SHARE_MOST;
         (JUDGED_MEAN <= self.mean).then_some(is_fair)
     }
 
-    /// How far the least and the most are from the mean, whichever is farther.
+    /// The larger distance of the least and the most from the mean.
     pub(crate) fn spread(&self) -> f64 {
         (1.0 - self.least_share()).max(self.most_share() - 1.0)
     }

@@ -1,13 +1,12 @@
-//! Schedules: steps of several sessions, one after the other, played against Plateau and against
-//! MariaDB.
+//! Schedules: steps of several sessions, one after the other, run on Plateau and on MariaDB.
 //!
-//! `data/schedules.txt` has the schedules (see `script`). Each is played in every variant of
-//! table and isolation level. For each step both servers must agree whether it blocks, and else
-//! on its answer; then on what each blocked step answers, and when. A play ends with what the
-//! table holds. `data/schedule_differences.txt` lists the variants that differ, each below its
+//! `data/schedules.txt` has the schedules (see `script`). Each is run in every variant of table and
+//! isolation level. For each step both servers must agree whether it blocks, and otherwise on its
+//! result; then on the result of each blocked step, and when it comes. A run ends with the contents
+//! of the table. `data/schedule_differences.txt` lists the variants that differ, each below its
 //! reason, by patterns of their names.
 //!
-//! Plays are independent: each has a database of its own, and some are under way at a time.
+//! Runs are independent: each has its own database, and several run at the same time.
 
 mod play;
 mod script;
@@ -25,17 +24,17 @@ use crate::target::{Running, Target, reference};
 use play::Player;
 use script::{Script, parse};
 
-/// Plays under way at a time: most of the time of each is spent in commits and lock waits.
+/// Concurrent runs: each spends most of its time in commits and lock waits.
 const PLAYER_COUNT: usize = 12;
 
-/// Of all variants, one in so many is played unless all are asked for. It divides by none of the
-/// counts of tables, levels and texts, so each pair of these comes to be played.
+/// One in this many variants is run unless all are requested. It is coprime to the numbers of
+/// tables, levels and texts, so each pair of these is covered.
 const SAMPLE_STEP: usize = 13;
 
-/// Fewer variants than this in all would be no proof.
+/// Fewer variants than this would prove too little.
 const VARIANTS_MIN: usize = 1000;
 
-/// What is to be played.
+/// What to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     /// The server under test.
@@ -50,14 +49,14 @@ pub(crate) struct Wanted<'a> {
     pub(crate) write: Option<&'a Path>,
 }
 
-/// A variant whose plays differ.
+/// A variant with different results.
 struct Difference {
     name: String,
     expected: String,
     got: String,
 }
 
-/// Plays all schedules; an error if a variant differs that is not listed, or agrees and is listed.
+/// Runs all schedules; fails if an unlisted variant differs, or a listed one agrees.
 pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     let mut scripts = parse(&read("schedules.txt")?)?;
     ensure!(
@@ -72,7 +71,8 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     let listed = read_list("schedule_differences.txt")?;
     let mut candidate = wanted.target.launch();
     if wanted.target.is_plateau() {
-        // Once a watcher is answered, whoever was woken before it asked has run.
+        // With one worker, once a watcher is answered, every session that was woken before it has
+        // run.
         candidate = candidate.with_settings(["workers=1"]);
     }
     let candidate = Running::of(candidate.start()?);
@@ -85,8 +85,8 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     report(wanted, scripts.len(), &differences, &listed)
 }
 
-/// Plays each script on the servers of both ports, some at a time; what differs, in the order of
-/// the scripts.
+/// Runs each script on the servers of both ports, several at a time. Returns the differences, in
+/// the order of the scripts.
 fn play_all(scripts: &[Script], reference: u16, candidate: u16) -> Result<Vec<Difference>> {
     let next = Mutex::new(scripts.iter().enumerate());
     let found = Mutex::new(Vec::new());
@@ -145,7 +145,7 @@ fn report(
         let lines: String = lines.collect();
         fs::write(path, lines).with_context(|| path.display().to_string())?;
     }
-    // A sample says nothing about a pattern of which it has few variants.
+    // A sample is no evidence about a pattern of which it has few variants.
     let is_complete = wanted.is_thorough && wanted.name.is_empty();
     let is_met = |pattern: &&String| differences.iter().any(|it| matches(pattern, &it.name));
     let agreeing: Vec<_> = match is_complete {
@@ -170,8 +170,8 @@ fn report(
     Ok(())
 }
 
-/// Whether a pattern of the list is of that variant: each part is the name's, or `*`, or a choice
-/// `a|b`. A pattern may leave the last parts out.
+/// Whether a pattern of the list matches a variant: each part is the name's, or `*`, or a choice
+/// `a|b`. A pattern may omit the last parts.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = name.split('/');
     pattern.split('/').all(|wanted| {

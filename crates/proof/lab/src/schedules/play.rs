@@ -1,8 +1,8 @@
-//! Plays one schedule on one server and writes down what happens.
+//! Runs one schedule on one server and records what happens.
 //!
-//! After each step the player waits until every session either is answered or waits for a lock,
-//! as the server itself says (`SHOW ENGINE INNODB STATUS` of MariaDB, the process list of
-//! Plateau). So what is written down does not depend on time.
+//! After each step it waits until every session either is answered or waits for a lock, as the
+//! server itself reports (`SHOW ENGINE INNODB STATUS` of MariaDB, the process list of Plateau). So
+//! the record does not depend on time.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use testkit::{Client, Login, Outcome};
 use super::script::{Action, SESSIONS, Script, SessionName};
 use crate::differential::show_outcomes;
 
-/// How long an answer is awaited before the server is asked whether the session waits.
+/// How long to wait for a reply before asking the server whether the session waits.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// Questions to the server after which it hangs: half a minute's worth at least.
+/// After this many queries the server counts as hung: at least half a minute.
 const ASKED_MAX: u32 = 15_000;
 
-/// How often, one after the other, all must be seen waiting: a session that was just woken shows
-/// that it waits until it runs.
+/// How often in a row all must be seen waiting: a session that was just woken still shows its wait
+/// until it runs.
 const SEEN_WAITING: u32 = 3;
 
-/// The sessions of a play on one server. They are kept from play to play.
+/// The sessions on one server. They are kept from run to run.
 pub(crate) struct Player {
     /// The server's port.
     port: u16,
-    /// The database of its plays.
+    /// The database of its runs.
     database: String,
     sessions: Vec<Session>,
-    /// Prepares tables and asks who waits.
+    /// Prepares tables and asks which sessions wait.
     watcher: Client,
     is_mariadb: bool,
 }
@@ -38,14 +38,14 @@ pub(crate) struct Player {
 struct Session {
     name: SessionName,
     client: Client,
-    /// The statement that is not answered.
+    /// The unanswered statement.
     statement: Option<String>,
-    /// An answer that is not told.
+    /// A reply that is not recorded yet.
     answer: Option<String>,
 }
 
 impl Player {
-    /// A player with the database of that number.
+    /// A player with the database of this number.
     pub(crate) fn new(port: u16, number: usize) -> Result<Self> {
         let mut watcher = Client::connect(&Login::root(port))?;
         let comment = watcher.value("SELECT @@version_comment")?;
@@ -61,13 +61,13 @@ impl Player {
         })
     }
 
-    /// Plays a schedule; what happened, a line a step and an answer.
+    /// Runs a schedule. Returns the record, a line for each step and reply.
     pub(crate) fn play(&mut self, script: &Script) -> Result<String> {
         self.prepare(script)?;
         let mut told = String::new();
         if let Err(error) = self.play_steps(script, &mut told) {
-            // A server that hangs or breaks a connection has said so. What the sessions have open
-            // ends with them.
+            // A server that hangs or drops a connection has shown its fault. The sessions'
+            // transactions end with them.
             writeln!(told, "  ends here: {error:#}")?;
             self.sessions.clear();
         }
@@ -128,7 +128,7 @@ impl Player {
         Ok(())
     }
 
-    /// Ends all transactions, each as soon as its session is free, and tells what is left.
+    /// Ends all transactions, each as soon as its session is free, and records what is left.
     fn end(&mut self, told: &mut String) -> Result<()> {
         for _ in SESSIONS {
             for &letter in SESSIONS {
@@ -154,8 +154,9 @@ impl Player {
         found.context("a session of the schedule")
     }
 
-    /// Waits until each session is answered or waits for a lock. Who answered first is a matter of
-    /// time: told is the session of the step, and then the others in the order of their names.
+    /// Waits until each session is answered or waits for a lock. The order of replies depends on
+    /// time, so the session of the step is recorded first, then the others in the order of their
+    /// names.
     fn settle(&mut self, of: SessionName, told: &mut String) -> Result<()> {
         self.await_settled()?;
         let is_other = |session: &&mut Session| session.name != of;
@@ -198,13 +199,13 @@ impl Player {
         bail!("{} is not answered", name.0)
     }
 
-    /// Connections whose statement is not answered.
+    /// Connections with an unanswered statement.
     fn open(&self) -> impl Iterator<Item = u32> {
         let open = self.sessions.iter().filter(|it| it.statement.is_some());
         open.map(|it| it.client.connection_id)
     }
 
-    /// Reads the answers that have come; true if there was one.
+    /// Reads the replies that have arrived. Returns true if there was one.
     fn take_answers(&mut self) -> Result<bool> {
         let mut is_any = false;
         for session in &mut self.sessions {
@@ -220,7 +221,7 @@ impl Player {
         Ok(is_any)
     }
 
-    /// Connections that wait for a lock now.
+    /// Connections that are waiting for a lock.
     fn waiting(&mut self) -> Result<Vec<u32>> {
         if self.is_mariadb {
             let status = self.watcher.query("SHOW ENGINE INNODB STATUS")?;
@@ -241,9 +242,9 @@ impl Player {
     }
 }
 
-/// The connections whose transactions wait, in the text of `SHOW ENGINE INNODB STATUS`.
+/// The connections of waiting transactions, from the text of `SHOW ENGINE INNODB STATUS`.
 fn waiting_in_status(status: &str) -> Result<Vec<u32>> {
-    // What stands before tells of deadlocks that are over.
+    // The part before describes deadlocks that are over.
     let (_, transactions) = status
         .split_once("\nTRANSACTIONS\n")
         .context("a status without transactions")?;

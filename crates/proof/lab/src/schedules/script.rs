@@ -1,18 +1,18 @@
 //! Parses schedules and makes their variants.
 //!
 //! ```text
-//! schedule NAME                  begins one; all below it, up to the next, is its own
-//! tables SHAPE..                 the tables it is played on; without the line, all
+//! schedule NAME                  begins one; the lines below, up to the next, belong to it
+//! tables SHAPE..                 the tables to run it on; without the line, all
 //! levels LEVEL..                 the isolation levels; without the line, all
-//! rows (1, 10, 1), ..            the rows (id, k, v); without the line, the usual ones
+//! rows (1, 10, 1), ..            the rows (id, k, v); without the line, the default ones
 //! let NAME = TEXT ;; TEXT        `{NAME}` in a step stands for each text in turn
 //! A: STATEMENT                   a step of session A
-//! A waits: B                     goes on once session B is answered, a timeout, say
+//! A waits: B                     continues once session B is answered (by a timeout, say)
 //! A kills: B                     session A kills the statement of session B
 //! ```
 //!
-//! Lines that begin with `#` are comments. A variant's name is the schedule's, the table's, the
-//! level's and the number of the text that each list gives.
+//! Lines that begin with `#` are comments. A variant's name consists of the schedule's, the
+//! table's, the level's and the number of the text from each list.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -21,9 +21,9 @@ use anyhow::{Context, Result, bail, ensure};
 pub(crate) struct Script {
     /// Unique.
     pub(crate) name: String,
-    /// Its place among the variants of all schedules.
+    /// Its index among the variants of all schedules.
     pub(crate) number: usize,
-    /// What makes the table `t` and fills it.
+    /// Creates the table `t` and fills it.
     pub(crate) setup: Vec<String>,
     /// As SET TRANSACTION names it.
     pub(crate) level: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct Script {
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// Whose.
+    /// The session.
     pub(crate) session: SessionName,
     pub(crate) action: Action,
 }
@@ -42,9 +42,9 @@ pub(crate) struct Step {
 pub(crate) enum Action {
     /// Sends a statement.
     Run(String),
-    /// Lets time pass until that session is answered.
+    /// Waits until that session is answered.
     Wait(SessionName),
-    /// Kills the statement that that session runs.
+    /// Kills the statement of that session.
     Kill(SessionName),
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct SessionName(pub(crate) char);
 /// The letters of sessions.
 pub(crate) const SESSIONS: &[char] = &['A', 'B', 'C'];
 
-/// Tables of the columns id, k and v: how k is indexed.
+/// Tables with the columns id, k and v: how k is indexed.
 const SHAPES: &[(&str, &str)] = &[
     (
         "primary",
@@ -76,7 +76,7 @@ const LEVELS: &[(&str, &str)] = &[
 
 const ROWS: &str = "(1, 10, 1), (2, 20, 2), (3, 30, 3), (5, 50, 5), (7, 70, 7)";
 
-/// Rows far from the others. With few rows MariaDB reads the whole table in place of an index.
+/// Rows far from the others. With few rows MariaDB reads the whole table instead of an index.
 const FAR_ROWS: std::ops::Range<u32> = 1000..1060;
 
 /// A schedule as written.
@@ -161,7 +161,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The steps with each combination of the lists' texts, and the numbers of these.
+    /// The steps with each combination of the lists' texts, and the texts' numbers.
     fn texts(&self) -> Vec<(String, Vec<String>)> {
         let mut done = vec![(String::new(), self.steps.clone())];
         for (name, texts) in &self.lists {

@@ -1,5 +1,5 @@
-//! The command-line client `mariadb`: what a person types, logins by every method, rows of 17 MiB,
-//! and what happens to a session whose connection or server is gone.
+//! The command-line client `mariadb`: typed input, logins by every method, rows of 17 MiB, and
+//! sessions whose connection or server is lost.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -25,7 +25,7 @@ pub(super) fn command_line(running: &Running, abilities: &Abilities) -> Result<(
     killed(running)
 }
 
-/// Statements, tables drawn, errors with number and state.
+/// Statements, formatted tables, errors with number and state.
 fn tables_and_errors(running: &Running) -> Result<()> {
     let statements = "CREATE TABLE IF NOT EXISTS typed (id INT PRIMARY KEY, v VARCHAR(20)); \
                       REPLACE INTO typed VALUES (1, 'one'), (2, NULL); \
@@ -58,7 +58,7 @@ fn tables_and_errors(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// A file of the client becomes rows, quotes, escapes, NULL and rows in the way included.
+/// A file of the client becomes rows, with quotes, escapes, NULL and duplicate rows.
 fn load_file(running: &Running) -> Result<()> {
     let folder = Folder::new("load")?;
     let path = folder.path().join("rows.csv");
@@ -82,8 +82,8 @@ fn load_file(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// Each method over TCP, TLS and the socket, with the password and with a wrong one. Accounts are
-/// new for each way, so that no method's faster second login is taken where the first is meant.
+/// Each method over TCP, TLS and the socket, with the right and a wrong password. Each way has new
+/// accounts, so that a method's faster second login does not replace the first.
 fn logins(running: &Running, abilities: &Abilities) -> Result<()> {
     let port = format!("-P{}", running.port());
     let mut ways = vec![(
@@ -135,7 +135,7 @@ fn login(running: &Running, method: &str, way: &str, options: &[String]) -> Resu
         format!("{refused:#}").contains("ERROR 1045 (28000)"),
         "{refused:#}"
     );
-    // The second login of a method may go another way than the first.
+    // The second login of a method may take another path than the first.
     for _ in 0..2 {
         let output = client("pw")?;
         ensure!(output.starts_with(&format!("{user}@%\n")), "{output}");
@@ -150,7 +150,7 @@ fn login(running: &Running, method: &str, way: &str, options: &[String]) -> Resu
     Ok(())
 }
 
-/// A text of 17 MiB goes in as a literal and comes out as it was.
+/// A text of 17 MiB is inserted as a literal and read back unchanged.
 fn large_row(running: &Running) -> Result<()> {
     let text: String = (0..BIG_BYTES)
         .map(|index| char::from(b'a' + u8::try_from(index * index % 25).expect("below 25")))
@@ -175,7 +175,7 @@ fn large_row(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// What the client shows of every type is what it shows of MariaDB's.
+/// The client shows every type as it does with MariaDB.
 fn every_type(running: &Running) -> Result<()> {
     let other = Running::of(reference().start()?);
     let mut seen = Vec::new();
@@ -188,8 +188,8 @@ fn every_type(running: &Running) -> Result<()> {
     Ok(())
 }
 
-/// A session that is killed is told so, and can be connected again (`\\r`; the client does it by
-/// itself only at a terminal).
+/// A killed session gets the error, and can connect again (`\\r`; the client reconnects by itself
+/// only at a terminal).
 fn killed(running: &Running) -> Result<()> {
     let folder = Folder::new("killed")?;
     let path = folder.path().join("killed.sql");
@@ -213,7 +213,7 @@ fn is_answered(output: &str, answer: &str) -> bool {
     output.lines().any(|line| line == answer)
 }
 
-/// A client outlives a restart of the server: it is told of the loss, and connects again.
+/// A client survives a restart of the server: it reports the loss, and reconnects.
 pub(super) fn restarted(launch: Launch) -> Result<()> {
     let mut server = launch.start()?;
     server.connect()?.run("CREATE DATABASE smoke")?;

@@ -1,5 +1,5 @@
-//! `mariadb-dump`: databases go from the server under test to MariaDB by dump, and back, and the
-//! other way round: sysbench's tables, and a database with a column of every type.
+//! `mariadb-dump`: databases are dumped from the server under test to MariaDB and back, and vice
+//! versa: sysbench's tables, and a database with a column of every type.
 
 use std::fs::File;
 use std::process::Command;
@@ -57,7 +57,7 @@ fn sysbench(running: &Running, other: &Running, folder: &Folder) -> Result<()> {
     Ok(())
 }
 
-/// A database of every type, made on one server, is the same on the other and back again.
+/// A database of every type, created on one server, is the same on the other and back again.
 fn every_type(
     from: &Running,
     to: &Running,

@@ -1,4 +1,4 @@
-//! A database with a column of every type: how it is made, and what a client sees of it.
+//! A database with a column of every type: its creation, and what a client sees of it.
 
 use anyhow::{Context, Result};
 use testkit::folder::repository_root;
@@ -7,10 +7,10 @@ use testkit::process::run as run_program;
 use super::mariadb;
 use crate::target::Running;
 
-/// The tables that `every_type.sql` makes.
+/// The tables that `every_type.sql` creates.
 const TABLES: [&str; 4] = ["numbers", "texts", "moments", "shapes"];
 
-/// Makes the tables in a new database, by the command-line client.
+/// Creates the tables in a new database, with the command-line client.
 pub(super) fn create(running: &Running, database: &str) -> Result<()> {
     running
         .connect()?
@@ -32,7 +32,7 @@ pub(super) fn shown(running: &Running, database: &str) -> Result<String> {
     run_program(mariadb(running.port(), database).args(["-e", &statements]))
 }
 
-/// What SHOW CREATE TABLE tells of the tables.
+/// The output of SHOW CREATE TABLE for the tables.
 pub(super) fn definitions(running: &Running, database: &str) -> Result<String> {
     let show = |table: &str| format!("SHOW CREATE TABLE {table}; ");
     let statements: String = TABLES.into_iter().map(show).collect();

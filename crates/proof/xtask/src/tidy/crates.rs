@@ -1,4 +1,4 @@
-//! Rules about crates: who may use whom, and what each manifest must say.
+//! Rules about crates: which crate may use which, and what each manifest must say.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::tree::{Finding, Tree};
 
 const MAP: &str = "docs/ARCHITECTURE.md";
 
-/// A crate's place in the house: floor from the top of the table, and order within the floor.
+/// A crate's place in the layer table: its layer from the top, and its order within the layer.
 type Place = (usize, usize);
 
 /// The layer table of the architecture page.
@@ -16,7 +16,7 @@ struct Layers {
     places: BTreeMap<String, Place>,
 }
 
-/// A crate uses only crates that stand before it in the layer table.
+/// A crate uses only crates that precede it in the layer table.
 pub(crate) fn layers(tree: &Tree) -> Vec<Finding> {
     let layers = Layers::parse(tree.text(MAP).unwrap_or_default());
     if layers.places.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn layers(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Each manifest describes its crate in one sentence and takes the workspace's lints.
+/// Each manifest describes its crate in one sentence and uses the workspace's lints.
 pub(crate) fn manifests(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in manifests_of_crates(tree) {
@@ -60,7 +60,7 @@ pub(crate) fn manifests(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Each library of others has its line in the architecture page: what for, what was weighed.
+/// Each third-party library has its line in the architecture page: what for, what was weighed.
 pub(crate) fn dependency_reasons(tree: &Tree) -> Vec<Finding> {
     let page = tree.text(MAP).unwrap_or_default();
     let section = page.split("## Dependencies").nth(1).unwrap_or_default();
@@ -117,7 +117,7 @@ fn check_place(layers: &Layers, path: &str, text: &str) -> Result<Vec<Finding>, 
             let Some(used_place) = layers.places.get(used) else {
                 continue;
             };
-            // Fixtures stand at the bottom of the house and may be used by every crate's tests.
+            // Fixtures are at the bottom of the table; every crate's tests may use them.
             let is_proof = layers.floors[used_place.0] == "proof";
             if *used_place >= place && !(is_test && is_proof) {
                 let message = format!("`{name}` may not use `{used}`, which stands after it");
@@ -129,7 +129,7 @@ fn check_place(layers: &Layers, path: &str, text: &str) -> Result<Vec<Finding>, 
 }
 
 impl Layers {
-    /// Reads the rows between the marks; the first two are the head of the table.
+    /// Reads the rows between the marks; the first two are the table's head.
     fn parse(page: &str) -> Layers {
         let mut layers = Layers::default();
         let Some(begin) = page.find("<!-- layers:begin") else {

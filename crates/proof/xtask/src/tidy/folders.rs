@@ -1,4 +1,4 @@
-//! Rules about the rooms of a crate: how many files a folder has, and which modules use which.
+//! Rules about the folders of a crate: how many files a folder has, and which modules use which.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use super::tree::{Finding, Tree};
 
 const FILES_MAX: usize = 20;
 
-/// Crate, module and used module: without these uses no modules would use each other in a circle.
-/// Each waits to be mended. The list gets shorter and never longer.
+/// Crate, module and used module: without these uses there would be no cycles between modules. Each
+/// has to be fixed. The list gets shorter and never longer.
 #[rustfmt::skip]
 const KNOWN: [(&str, &str, &str); 69] = [
     ("btree", "split", "space"),
@@ -103,7 +103,7 @@ pub(crate) fn folder_size(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Modules of a crate do not use each other in a circle.
+/// Modules of a crate have no cyclic uses.
 pub(crate) fn cycles(tree: &Tree) -> Vec<Finding> {
     cycles_but(tree, &KNOWN)
 }
@@ -136,7 +136,7 @@ fn cycles_but(tree: &Tree, known: &Known) -> Vec<Finding> {
     findings
 }
 
-/// The uses of one circle, if there is one.
+/// The uses of one cycle, if there is one.
 fn circle<'a>(graph: &Graph<'a>) -> Option<Vec<&'a Use>> {
     graph.values().flat_map(BTreeMap::values).find_map(|first| {
         let mut circle = vec![*first];
@@ -145,7 +145,7 @@ fn circle<'a>(graph: &Graph<'a>) -> Option<Vec<&'a Use>> {
     })
 }
 
-/// The shortest way from one module to another along uses.
+/// The shortest path from one module to another along uses.
 fn way<'a>(graph: &Graph<'a>, from: &str, to: &str) -> Option<Vec<&'a Use>> {
     let mut reached = BTreeSet::from([from]);
     let mut ways: Vec<(&str, Vec<&'a Use>)> = vec![(from, Vec::new())];
@@ -199,7 +199,7 @@ mod tests {
             let paths: Vec<String> = (0..count).map(path).collect();
             let mut files: Vec<(&str, &str)> =
                 paths.iter().map(|path| (path.as_str(), "")).collect();
-            // Another folder, and files that are no sources, count by themselves.
+            // Another folder, and files that are no sources, are counted separately.
             files.extend([
                 ("crates/a/b/src/f0/x.rs", ""),
                 ("crates/a/b/src/notes.md", ""),
@@ -227,7 +227,7 @@ mod tests {
                         `a` uses `b` (a.rs:2), `b` uses `c` (b.rs:1), `c` uses `a` (c/deep.rs:1)";
         let found = cycles_but(&Tree::of(&CIRCLE), &[]);
         assert_eq!(shown(&found), [expected]);
-        // Without any one of its uses there is none.
+        // Without any one of its uses there is no cycle.
         for kept in [[0, 1, 2], [0, 1, 3], [0, 2, 3]] {
             let files = kept.map(|at| CIRCLE[at]);
             assert!(cycles_but(&Tree::of(&files), &[]).is_empty(), "{kept:?}");
@@ -243,7 +243,7 @@ mod tests {
             let files = [&CIRCLE[..1], files].concat();
             assert_eq!(shown(&cycles_but(&Tree::of(&files), &known)), [gone]);
         }
-        // A use that is in no circle needs no exception.
+        // A use outside of all cycles needs no exception.
         let gone = "crates/x/y:0: `a` -> `b` is in no circle: delete it from KNOWN";
         let found = cycles_but(&Tree::of(&CIRCLE[..3]), &[("y", "a", "b")]);
         assert_eq!(shown(&found), [gone]);

@@ -1,8 +1,8 @@
 //! Which modules of a crate use which: paths that begin with `crate` or `super`, read from tokens.
 //!
-//! A module is a first-level one: `src/a.rs` with all of `src/a/`. A name that the root exports
-//! again (`pub use a::Name`) counts as a use of `a`. Comments, texts, and items under `cfg(test)`
-//! or `cfg(doc)` do not count. Calls of methods name no module, so they do not count either.
+//! A module is a first-level one: `src/a.rs` with all of `src/a/`. A name that the root re-exports
+//! (`pub use a::Name`) counts as a use of `a`. Comments, strings, and items under `cfg(test)` or
+//! `cfg(doc)` do not count. Method calls do not name a module, so they do not count either.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::tree::Tree;
 pub(super) struct Use {
     pub(super) from: String,
     pub(super) to: String,
-    /// The file that names it, and the line.
+    /// The file and line of the use.
     pub(super) path: String,
     pub(super) line: usize,
 }
@@ -43,7 +43,7 @@ pub(super) fn crates(tree: &Tree) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Every use of a module of the crate by another module of it, in the order of the files.
+/// Every use of a module of the crate by another one, in the order of the files.
 pub(super) fn uses(tree: &Tree, folder: &str) -> Vec<Use> {
     let source = format!("{folder}/src/");
     let Some(root) = ["lib.rs", "main.rs"]
@@ -93,7 +93,7 @@ fn modules_of(tree: &Tree, source: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What `use` at the root makes a name of the root, and the module that it is from.
+/// Names that `use` at the root brings to the root, each with its module.
 fn exports(tokens: &[Token<'_>], modules: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let statements = tokens.split(|token| token.kind == Kind::Mark(';'));
@@ -113,7 +113,7 @@ fn exports(tokens: &[Token<'_>], modules: &BTreeSet<String>) -> BTreeMap<String,
     found
 }
 
-/// The first names of paths that begin at the crate's root, in a module of that depth.
+/// The first names of paths that begin at the crate's root, in a module at that depth.
 fn names_at_root<'a>(tokens: &[Token<'a>], depth: usize) -> Vec<(&'a str, usize)> {
     let mut found = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
@@ -174,7 +174,7 @@ fn first_names<'a>(tokens: &[Token<'a>]) -> Vec<(&'a str, usize)> {
     names
 }
 
-/// The tokens without items that only tests or the documentation see.
+/// The tokens without items that only tests or documentation see.
 fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut kept = Vec::new();
     let mut rest = tokens;
@@ -203,7 +203,7 @@ fn is_for_tests(attribute: &[Token<'_>]) -> bool {
     has("cfg") && (has("test") || has("doc")) && !has("not")
 }
 
-/// What stands behind the item that begins here: behind its block, its `;` or its `,`.
+/// The tokens after the item that begins here: after its block, its `;` or its `,`.
 fn behind_item<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
     let mut depth = 0_usize;
     for (index, token) in tokens.iter().enumerate() {
@@ -226,7 +226,7 @@ fn behind_item<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
     &[]
 }
 
-/// The words and marks of a source, without comments and texts.
+/// The words and marks of a source, without comments and strings.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut line = 1;
@@ -258,7 +258,7 @@ fn token(rest: &str, first: char) -> (Kind<'_>, usize) {
     }
 }
 
-/// The length of white space, a comment, a text or a character that stands here.
+/// The length of the white space, comment, string or character here.
 fn blank_length(rest: &str) -> Option<usize> {
     let space = rest.len() - rest.trim_start().len();
     if space > 0 {

@@ -1,4 +1,4 @@
-//! Pages of the manual that are made from tables in the source: they must be in step.
+//! Pages of the manual that are generated from tables in the source: they must match.
 
 use super::tree::{Finding, Tree};
 
@@ -7,7 +7,7 @@ pub(crate) fn generated() -> Vec<(&'static str, String)> {
     vec![("docs/settings.md", settings::reference_page())]
 }
 
-/// A generated page says what its table says.
+/// A generated page matches its table.
 pub(crate) fn in_step(tree: &Tree) -> Vec<Finding> {
     compare(tree, &generated())
 }

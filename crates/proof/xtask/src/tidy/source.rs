@@ -1,4 +1,4 @@
-//! Rules about source files, each readable on its own.
+//! Rules about source files, each checked on its own.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::tree::{Finding, Tree};
 const LINES_MAX: usize = 800;
 const COLUMNS_MAX: usize = 100;
 
-/// Sources that are tables of data and may be longer than `LINES_MAX`.
+/// Sources that are tables of data and may have more than `LINES_MAX` lines.
 const DATA_TABLES: &[&str] = &[
     "crates/protocol/errcode/src/table.rs",
     "crates/language/syntax/src/keyword.rs",
@@ -24,7 +24,7 @@ const UNSAFE_CRATES: &[&str] = &[
     "crates/storage/buffer/",
 ];
 
-/// Every file says first what it is for.
+/// Every file begins with its purpose.
 pub(crate) fn module_heads(tree: &Tree) -> Vec<Finding> {
     let lacks = |(_, text): &(&str, &str)| {
         !text
@@ -39,7 +39,7 @@ pub(crate) fn module_heads(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// A file that no one reads to its end is split.
+/// A file too long to read is split.
 pub(crate) fn file_length(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.sources().filter(|(path, _)| !is_data_table(path)) {
@@ -61,7 +61,7 @@ pub(crate) fn line_length(tree: &Tree) -> Vec<Finding> {
     })
 }
 
-/// Sources are ASCII, so that nothing hides in them; other text is written with escapes.
+/// Sources are ASCII, so that nothing is hidden in them; other text is written with escapes.
 pub(crate) fn ascii(tree: &Tree) -> Vec<Finding> {
     lines_of_sources(tree, |_, line| {
         let odd = line.chars().find(|character| !character.is_ascii())?;
@@ -69,7 +69,7 @@ pub(crate) fn ascii(tree: &Tree) -> Vec<Finding> {
     })
 }
 
-/// Left-over marks: the issue knows what is to be done, main does not.
+/// Leftover marks: the issue says what to do, not main.
 pub(crate) fn marks(tree: &Tree) -> Vec<Finding> {
     let fix = concat!("FIX", "ME");
     let later = concat!("TO", "DO");
@@ -82,7 +82,7 @@ pub(crate) fn marks(tree: &Tree) -> Vec<Finding> {
     })
 }
 
-/// Code in comments is in the history already.
+/// Commented-out code is in the history already.
 pub(crate) fn commented_code(tree: &Tree) -> Vec<Finding> {
     lines_of_sources(tree, |_, line| {
         let comment = line.trim_start().strip_prefix("// ")?;
@@ -104,7 +104,7 @@ pub(crate) fn forbid_unsafe(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Atomics come from `sync`, whose names are the model checker's in a build for loom.
+/// Atomics come from `sync`; in a build for loom they are the model checker's.
 pub(crate) fn atomics(tree: &Tree) -> Vec<Finding> {
     lines_of_sources(tree, |path, line| {
         if path.starts_with("crates/base/sync/") || line.trim_start().starts_with("//") {
@@ -117,7 +117,7 @@ pub(crate) fn atomics(tree: &Tree) -> Vec<Finding> {
     })
 }
 
-/// Every file under `src` is part of its crate.
+/// Every file under `src` belongs to its crate.
 pub(crate) fn orphans(tree: &Tree) -> Vec<Finding> {
     let mut reached = BTreeSet::new();
     let mut open: Vec<String> = tree
@@ -138,7 +138,7 @@ pub(crate) fn orphans(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// The repository knows no machine.
+/// The repository contains no paths of a machine.
 pub(crate) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     let words = [
         concat!("/wo", "rk/"),
@@ -173,13 +173,13 @@ fn lines_of_sources(tree: &Tree, refuse: impl Fn(&str, &str) -> Option<String>) 
     findings
 }
 
-/// Whether cargo finds the file by its place.
+/// Whether cargo finds the file by its location.
 fn is_crate_root(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let file = parts.next().unwrap_or_default();
     let folder = parts.next().unwrap_or_default();
     let is_root_folder = ["tests", "benches", "examples", "fuzz_targets", "bin"].contains(&folder);
-    // A folder with one of those names under `src` of a crate is a module, except `src/bin`.
+    // A folder with one of these names under `src` of a crate is a module, except `src/bin`.
     let is_module = folder != "bin" && parts.any(|part| part == "src");
     match file {
         "lib.rs" | "main.rs" => true,
@@ -188,7 +188,7 @@ fn is_crate_root(path: &str) -> bool {
     }
 }
 
-/// Where the files of `mod name;` lines may stand.
+/// The possible files of `mod name;` lines.
 fn modules_of<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.trim_end_matches(".rs");
@@ -304,7 +304,7 @@ mod tests {
                 "{path}"
             );
         }
-        // Modules are forbidden by their crate.
+        // Their crate forbids it for modules.
         for path in ["crates/sql/x/src/tests/a.rs", "crates/sql/x/src/a.rs"] {
             assert!(findings(forbid_unsafe, path, "//! X.\n").is_empty());
         }

@@ -1,4 +1,4 @@
-//! The tracked files, read once; each rule looks at them and gives findings.
+//! The tracked files, read once; each rule checks them and returns findings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::commits::JUDGED_SINCE;
 use crate::shell::Shell;
 
-/// Path from the root, with `/`, to the text of each file that is text.
+/// Path from the root, with `/`, to the contents of each text file.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, String>,
@@ -17,11 +17,11 @@ pub(crate) struct Tree {
     commits: Vec<(String, String)>,
 }
 
-/// One thing that a rule refuses.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     pub(crate) path: String,
-    /// From 1; 0 where the finding is about the whole file.
+    /// From 1; 0 if the finding concerns the whole file.
     pub(crate) line: usize,
     pub(crate) message: String,
 }
@@ -32,7 +32,8 @@ impl Tree {
         let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
         let mut tree = Tree::default();
         for path in shell.read("git", &list)?.lines() {
-            // A file deleted in the working tree is still in the index; binary files hold no rule.
+            // A file deleted in the working tree is still in the index; rules do not apply to
+            // binary files.
             if let Ok(bytes) = fs::read(shell.root().join(path))
                 && let Ok(text) = String::from_utf8(bytes)
             {
