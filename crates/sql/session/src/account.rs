@@ -1,4 +1,4 @@
-//! Accounts: what a login asks of them, what they may do, and the statements that change them.
+//! Accounts: what a login needs of them, what they may do, and the statements that change them.
 
 pub mod accounts;
 mod rights;

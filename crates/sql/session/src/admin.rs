@@ -1,4 +1,4 @@
-//! KILL, FLUSH, and looking after tables.
+//! KILL, FLUSH, and maintenance of tables.
 
 mod checksum;
 
@@ -21,11 +21,11 @@ use crate::connection::session::Session;
 use crate::statement::sink::{number_column, text_column};
 use crate::variables::set::Checks;
 
-/// Most time for which KILL waits for an idle session to hang up: its client may take nothing.
+/// How long KILL waits at most for an idle session to hang up: its client may accept no data.
 const HANG_UP_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Things that FLUSH can be asked for and that need nothing done here: there is no table cache,
-/// query cache or log of that kind to flush, and privileges are always those of the tables.
+/// Options of FLUSH that need no work here. There is no table cache, query cache or log of that
+/// kind to flush, and privileges are always those of the tables.
 const FLUSHED: [&str; 14] = [
     "TABLES",
     "TABLE",
@@ -44,7 +44,7 @@ const FLUSHED: [&str; 14] = [
 ];
 
 impl Session {
-    /// Answers what looks after the server.
+    /// Answers statements that administer the server.
     pub(crate) async fn admin_statement(&mut self, statement: &Admin) -> Result<Reply, Stop> {
         match statement {
             Admin::Kill { .. } => unreachable!("its id is evaluated before"),
@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// KILL [QUERY] with an id that an expression gave.
+    /// KILL [QUERY] with an id from an expression.
     pub(crate) async fn kill_statement(
         &mut self,
         id: &Value,
@@ -71,7 +71,7 @@ impl Session {
         self.kill(id, is_query).await
     }
 
-    /// Ends another session, or its statement, or this one.
+    /// Ends another session, or its statement, or this session.
     pub(crate) async fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
         let registry = &self.state.worker.server.registry;
         let Some(seat) = registry.find(id) else {
@@ -96,10 +96,10 @@ impl Session {
             };
             return Err(ClientError::new(code, &[]).into());
         }
-        // One that runs a statement has a client that waits for its reply.
+        // The client of a running statement waits for its reply, so its session is not waited for.
         if !is_query && seat.line().command == "Sleep" {
             let hung_up = runtime::timeout(HANG_UP_TIME_MAX, seat.hung_up());
-            // A client that takes nothing is cut off by its own session's limit.
+            // If the client accepts nothing, its own session's limit cuts it off.
             let _ = hung_up.await;
         }
         Ok(Reply::Ok(Done::default()))
@@ -128,7 +128,7 @@ impl Session {
     }
 
     async fn look_after(&mut self, verb: TableVerb, tables: &[ObjectName]) -> Result<Reply, Stop> {
-        // As before definitions, and a transaction that only reads is no hindrance once it is over.
+        // As before definitions. A transaction that only reads does not block once it has ended.
         self.commit().await?;
         let rewrites = matches!(verb, TableVerb::Optimize | TableVerb::Repair);
         if rewrites {
@@ -160,7 +160,7 @@ impl Session {
                 Ok(definition) => {
                     let table = definition.name.to_string();
                     rows.push(match verb {
-                        // Statistics are sampled as they are asked for.
+                        // Statistics are sampled on demand, so there is nothing to do.
                         TableVerb::Analyze | TableVerb::Optimize => row(&table, "status", "OK"),
                         TableVerb::Check => self.check_table(&definition).await?,
                         _ => row(
@@ -181,7 +181,7 @@ impl Session {
     }
 
     /// Error 1142 without the privileges: any on the table for CHECK, as with MariaDB, and SELECT
-    /// and INSERT for the others. A table that is not there is told of in its row.
+    /// and INSERT for the others. A missing table is reported in its row.
     fn check_may_look_after(&self, verb: TableVerb, name: &ObjectName) -> Result<(), ClientError> {
         if self.table_named(name).is_ok_and(|it| is_own_table(&it)) {
             return Ok(());
@@ -196,7 +196,8 @@ impl Session {
         }
     }
 
-    /// Reads every row, and every other index; what cannot be read is told.
+    /// Reads every row by the primary key and by every other index, and reports what cannot be
+    /// read.
     async fn check_table(
         &mut self,
         definition: &store::TableDefinition,
@@ -228,7 +229,7 @@ impl Session {
         Ok(())
     }
 
-    /// Reads the rows of a query, and keeps their sum alone.
+    /// Reads the rows of a query and keeps only their sum.
     async fn sum_of(&mut self, query: &str) -> Result<ChecksumSink, Stop> {
         let select = self.parse(query.as_bytes())?;
         let sink_for = |plan: &planner::Plan| {
@@ -239,8 +240,8 @@ impl Session {
         Ok(sum)
     }
 
-    /// CHECKSUM TABLE: a CRC-32 of the rows, in the order of the primary key, added up. The number
-    /// is Plateau's own; MariaDB's depends on its row format. QUICK wants one that is kept with the
+    /// CHECKSUM TABLE: a CRC-32 of each row, in the order of the primary key, added up. The number
+    /// is Plateau's own; MariaDB's depends on its row format. QUICK asks for a sum stored with the
     /// table; there is none.
     async fn checksum(&mut self, tables: &[ObjectName], is_quick: bool) -> Result<Reply, Stop> {
         let mut rows = Vec::new();
@@ -279,7 +280,7 @@ impl Session {
     }
 }
 
-/// The columns of what looking after tables answers.
+/// The columns of the reply to a maintenance statement.
 pub(crate) fn look_after_columns() -> Vec<OutputColumn> {
     vec![
         text_column("Table", 128),
@@ -294,7 +295,7 @@ pub(crate) fn checksum_columns() -> Vec<OutputColumn> {
     vec![text_column("Table", 128), number_column("Checksum")]
 }
 
-/// A table's name as a statement has it.
+/// A table's name as a statement writes it.
 fn quoted(name: &TableName) -> String {
     let part = syntax::print::quoted_name;
     format!("{}.{}", part(&name.database), part(&name.table))

@@ -1,7 +1,7 @@
-//! A client's connection: its session from login to end, and what stands beside it.
+//! A client's connection: its session from login to end, and what belongs to it.
 //!
-//! [`session`] has the session itself, [`state`] what it remembers between statements. [`registry`]
-//! knows all connections of the server.
+//! [`session`] is the session itself, [`state`] what it remembers between statements. [`registry`]
+//! lists all connections of the server.
 
 pub(crate) mod hot;
 pub mod logins;

@@ -1,6 +1,6 @@
 //! One logged-in client of the database: statements in, results out.
 //!
-//! Start reading at [`connection::session`] (a client from login to end), then
+//! Start reading at [`connection::session`] (a client from login to end). Then read
 //! `statement::dispatch` (from text to the function that answers) and `statement::run` (the one
 //! loop that awaits the store). Each family of statements has a folder or a file named after it.
 //! What all sessions share is in [`server`], what those of a worker share in [`worker`], what one

@@ -1,7 +1,7 @@
 //! LOAD DATA LOCAL INFILE: the client sends a file, and each of its lines becomes a row.
 //!
-//! The file is asked for once nothing but its lines can go wrong, and is read to its end whatever
-//! becomes of them, because the client sends it to its end. All lines are one statement.
+//! The file is requested only when nothing but its lines can still go wrong. It is read to its end
+//! even after an error, because the client sends it to its end. All lines are one statement.
 
 mod field_reader;
 
@@ -41,7 +41,7 @@ struct Loading<'s> {
     reader: FieldReader,
     field_type: ColumnType,
     mark: UndoMark,
-    /// When the statement is over its time, on the steady clock.
+    /// The statement's deadline on the steady clock.
     deadline: Option<u64>,
     total: Summary,
     /// Rows read.
@@ -64,7 +64,7 @@ impl Session {
         };
         let plan = Rc::new(self.plan(parsed, std::slice::from_ref(&field_type))?);
         self.check_privileges(&plan)?;
-        // One more than there is a use for tells that there are too many.
+        // One field more than needed shows that there are too many.
         let limits = RowLimits {
             bytes: row_bytes_max,
             fields: plan.parameter_count + 1,
@@ -121,7 +121,7 @@ impl Session {
         }
     }
 
-    /// The type of a field: text of the character set that is named, or the database's.
+    /// The type of a field: text of the named character set, or of the database's.
     fn field_type(&self, load: &LoadData) -> Result<ColumnType, ClientError> {
         let name = match &load.charset {
             Some(name) => name.text.clone(),
@@ -157,10 +157,10 @@ impl Session {
         self.load_rows(loading).await
     }
 
-    /// The next piece of the file. KILL QUERY makes the statement fail and the rest of the file is
-    /// read as behind any failure; KILL of the connection does not wait for the client. An order
-    /// counts before what has come: a client may send its file, or the end of it, once it was told
-    /// that the order is given.
+    /// Returns the next piece of the file. After KILL QUERY the statement fails, and the rest of
+    /// the file is read as after any failure. KILL of the connection does not wait for the client.
+    /// An order is checked before the data that has arrived: a client may send the rest of its file
+    /// once it knows that the order was given.
     async fn next_piece(
         &mut self,
         outcome: &mut Result<(), Failed>,
@@ -186,10 +186,10 @@ impl Session {
         }
     }
 
-    /// Inserts the rows that are there.
+    /// Inserts the rows that have arrived.
     async fn load_rows(&mut self, loading: &mut Loading<'_>) -> Result<(), Failed> {
         loop {
-            // Each row is a run of its own, too short to give way by itself.
+            // Each row is a run of its own, too short to yield by itself.
             if (loading.rows + 1).is_multiple_of(TURN_STATEMENT_COUNT.into()) {
                 let mark = loading.mark;
                 let given = self.give_way(loading.deadline).await;
@@ -214,7 +214,7 @@ impl Session {
         let plan = Rc::clone(&loading.plan);
         let row_number = loading.rows + 1;
         let wanted = plan.parameter_count;
-        // MariaDB tells of each field that is missing, and once of all that are too many.
+        // MariaDB warns of each missing field, and once for all surplus ones.
         let (code, count) = match fields.len() {
             there if there < wanted => (ER_WARN_TOO_FEW_RECORDS, wanted - there),
             there => (ER_WARN_TOO_MANY_RECORDS, usize::from(wanted < there)),
@@ -270,7 +270,7 @@ impl Session {
         !plan.is_ignore() && mode.has(expression::SqlMode::STRICT)
     }
 
-    /// What the client is told. A row that took another's place counts as two affected ones.
+    /// The info text of the reply. A row that replaced another counts as two affected ones.
     fn load_info(&self, loading: &Loading<'_>) -> String {
         let (records, affected) = (loading.rows, loading.total.affected_rows);
         let deleted = affected.saturating_sub(records);

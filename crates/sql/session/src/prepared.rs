@@ -1,7 +1,7 @@
 //! Prepared statements, of the protocol and of SQL.
 //!
-//! Start at [`statement`]: PREPARE, EXECUTE and their commands. The others have what these need:
-//! cursors, parameters that come in pieces, many rows of parameters.
+//! Start at [`statement`]: PREPARE, EXECUTE and their commands. The other files have what these
+//! need: cursors, parameters that come in pieces, many rows of parameters.
 
 pub(crate) mod bulk;
 pub(crate) mod cursor;

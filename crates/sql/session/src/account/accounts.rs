@@ -18,12 +18,12 @@ use crate::system_rows::{self, RowChange};
 #[derive(Debug)]
 pub struct Door {
     server: Arc<Server>,
-    /// The accounts as the login began. It takes as long as the client likes.
+    /// The accounts when the login began. The client may take as long as it likes.
     accounts: Arc<Accounts>,
 }
 
 impl Door {
-    /// The door as a login begins.
+    /// The view of a login that begins now.
     pub fn new(server: &Arc<Server>) -> Self {
         Self {
             server: Arc::clone(server),
@@ -31,8 +31,8 @@ impl Door {
         }
     }
 
-    /// The account by which a client has proved who it is, unless it was removed meanwhile, or lets
-    /// others in.
+    /// Returns the account by which a client has proved its identity. Returns `None` if that
+    /// account was removed, or its credentials changed, during the login.
     pub fn lets_in(&self, name: &AccountName) -> Option<Arc<Account>> {
         let proved = self.accounts.by_name(name)?;
         let accounts = self.server.accounts();
@@ -55,7 +55,7 @@ pub fn origin(peer: Peer) -> Origin {
 impl AccountSource for Door {
     fn find(&self, user: &str, peer: Peer) -> Option<front::Account> {
         let account = self.accounts.find(user, origin(peer))?;
-        // A hash that cannot be read lets nobody in: the login plays through as for an unknown
+        // An account whose hash cannot be read cannot log in: the login proceeds as for an unknown
         // user.
         let method = Method::from_account_plugin(&account.credential.plugin)?;
         let secret = StoredSecret::parse(method, account.credential.hash.as_bytes()).ok()?;
@@ -80,12 +80,12 @@ impl AccountSource for Door {
 pub enum AccountChange {
     /// A new account, or an account's new contents.
     Put(Account),
-    /// Gone.
+    /// Removes the account.
     Remove(AccountName),
 }
 
 impl AccountChange {
-    /// Whose it is, and the account that there is from then on.
+    /// The account's name, and its new contents or `None`.
     fn parts(&self) -> (&AccountName, Option<&Account>) {
         match self {
             Self::Put(account) => (&account.name, Some(account)),
@@ -100,10 +100,10 @@ pub fn after(accounts: &Accounts, changes: &[AccountChange]) -> Accounts {
     accounts.after(parts.map(|(name, account)| (name.clone(), account.cloned())))
 }
 
-/// Makes the system database, the table of accounts and the first accounts where they are missing.
-/// The table of routines is made after them: while it is not there, the first start has not come to
-/// its end, and a table of accounts that is empty has not been filled. Later it would be as its
-/// administrator wants it.
+/// Creates the system database, the table of accounts and the first accounts if they are missing.
+/// The table of routines is created last. While it is missing, the first start is not complete, and
+/// an empty table of accounts still has to be filled. Later an empty table is the administrator's
+/// decision.
 pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
     let has_database = store
         .databases()
@@ -134,7 +134,7 @@ pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Reads all accounts. One that is damaged is left out and told of.
+/// Reads all accounts. A damaged one is left out and logged.
 pub async fn load(store: &dyn Store) -> Result<Accounts, StoreError> {
     let Some(table) = system_rows::find(store, ACCOUNT_TABLE).await? else {
         return Ok(Accounts::default());
@@ -151,7 +151,7 @@ pub async fn load(store: &dyn Store) -> Result<Accounts, StoreError> {
     ))
 }
 
-/// True while who comes from where root may log in is root without a password.
+/// True if root can log in without a password, from any host.
 pub fn has_open_root(accounts: &Accounts) -> bool {
     let mut roots = accounts
         .iter()
@@ -242,7 +242,7 @@ mod tests {
         accounts.iter().map(|it| it.name.user.clone()).collect()
     }
 
-    /// The first start may end anywhere; root is there after the next.
+    /// The first start may be cut off anywhere; the next start creates root.
     #[test]
     fn a_first_start_that_was_cut_short_is_completed() {
         let store = NaiveStore::new();
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(names(&store), ["root"]);
     }
 
-    /// Nobody gets in by a start who was shut out.
+    /// A restart does not let a removed account in.
     #[test]
     fn a_server_whose_accounts_are_gone_makes_none() {
         let store = NaiveStore::new();

@@ -1,11 +1,11 @@
-//! What an account is asked before it may do something, and what it is told where it may not.
+//! Checks of what an account may do, and the errors if it may not.
 //!
-//! The errors are MariaDB's: 1044 for a database, 1142 for a table, 1143 for a column, 1227 for
-//! what is of the whole server. Who has no privilege on a table does not learn whether it exists.
+//! The errors are MariaDB's: 1044 for a database, 1142 for a table, 1143 for a column, 1227 for the
+//! whole server. An account without a privilege on a table does not learn whether it exists.
 //!
-//! The table of accounts, that of stored programs and their database cannot be dropped, renamed
-//! or altered by anybody: a server that finds no such table at its start makes the first account,
-//! root without a password.
+//! No account can drop, rename or alter the table of accounts, that of stored programs, or their
+//! database. A server that starts without these tables creates the first account, root without a
+//! password.
 
 use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
 use catalog::information_schema::INFORMATION_SCHEMA;
@@ -21,7 +21,7 @@ use store::TableName;
 use crate::connection::session::Session;
 use crate::connection::state::State;
 
-/// What of the rows of tables a plan can need.
+/// The privileges on rows that a plan can need.
 const ROWS: PrivilegeSet = PrivilegeSet::of(&[
     Privilege::Select,
     Privilege::Insert,
@@ -29,7 +29,7 @@ const ROWS: PrivilegeSet = PrivilegeSet::of(&[
     Privilege::Delete,
 ]);
 
-/// What nobody may do to the tables of accounts and of stored programs.
+/// What no account may do to the tables of accounts and of stored programs.
 const DEFINITION: PrivilegeSet = PrivilegeSet::of(&[
     Privilege::Create,
     Privilege::Drop,
@@ -49,8 +49,8 @@ impl Session {
         ))
     }
 
-    /// Error 1044 if it is neither one's own account nor may one change accounts: how others log in
-    /// is not a matter of what one may grant to them.
+    /// Error 1044 if it is another account's and the session may not change accounts. How others
+    /// log in is independent of what the session may grant to them.
     pub(crate) fn check_may_touch_account(&self, name: &AccountName) -> Result<(), ClientError> {
         if *name == self.state.account_name() || self.may_change_accounts() {
             return Ok(());
@@ -58,8 +58,8 @@ impl Session {
         Err(self.state.database_denied(SYSTEM_DATABASE))
     }
 
-    /// Error 1131 for an anonymous account, which everybody shares: the first who set a password
-    /// would lock the others out. Then as for any other change of an account.
+    /// Error 1131 for an anonymous account, since all anonymous clients share it: the first to set
+    /// a password would lock the others out. Else as for any other change of an account.
     pub(crate) fn check_may_set_password(&self, name: &AccountName) -> Result<(), ClientError> {
         if self.state.account_name().user.is_empty() {
             return Err(ClientError::new(ER_PASSWORD_ANONYMOUS_USER, &[]));
@@ -67,8 +67,8 @@ impl Session {
         self.check_may_touch_account(name)
     }
 
-    /// Error 1044 if it is neither one's own account nor may one read the accounts: what is shown
-    /// of it has the hash of its password.
+    /// Error 1044 if it is another account and the session may not read the accounts: what is shown
+    /// contains the hash of its password.
     pub(crate) fn check_may_see_account(&self, name: &AccountName) -> Result<(), ClientError> {
         if *name == self.state.account_name() {
             return Ok(());
@@ -104,7 +104,7 @@ impl Session {
         privilege: Privilege,
         database: &str,
     ) -> Result<(), ClientError> {
-        // What that has nobody makes, drops or locks.
+        // No account creates, drops or locks anything there.
         let is_own = database.eq_ignore_ascii_case(INFORMATION_SCHEMA);
         let is_refused = is_own || database == SYSTEM_DATABASE && privilege == Privilege::Drop;
         if self.state.rights().in_database(database).has(privilege) && !is_refused {
@@ -113,8 +113,8 @@ impl Session {
         Err(self.state.database_denied(database))
     }
 
-    /// Error 1044 if the account has no privilege in the database: that of SHOW DATABASES tells its
-    /// name and no more.
+    /// Error 1044 if the account has no privilege in the database. The privilege of SHOW DATABASES
+    /// shows its name alone.
     pub(crate) fn check_database_used(&self, database: &str) -> Result<(), ClientError> {
         if self.state.rights().can_use_database(database) {
             return Ok(());
@@ -208,7 +208,7 @@ impl State {
         Err(self.table_denied(&missing, &table.database, &table.table))
     }
 
-    /// Whether the session may read the bodies of all stored programs: that of their table.
+    /// Whether the session may read the bodies of all stored programs, that is, their table.
     pub(crate) fn sees_routine_bodies(&self) -> bool {
         let privileges = self.rights().on_table(SYSTEM_DATABASE, ROUTINE_TABLE);
         privileges.has(Privilege::Select)
@@ -232,7 +232,7 @@ impl State {
         )
     }
 
-    /// Where the client comes from, as `USER()` has it.
+    /// The client's host, as `USER()` shows it.
     fn client_host(&self) -> String {
         let user = self.user_text.borrow();
         let host = user.rsplit_once('@').map_or("", |(_, host)| host);

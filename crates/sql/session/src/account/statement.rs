@@ -1,7 +1,7 @@
 //! CREATE USER, GRANT and their like.
 //!
-//! What a statement says of an account is decided by what it said before ([`Draft`]): it names one
-//! twice as two statements would. All of it is done, or nothing.
+//! Each part of a statement sees the changes of the parts before it ([`Draft`]). So an account
+//! named twice is treated as by two statements. A statement is applied as a whole or not at all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ const DEFAULT_PLUGIN: &str = "mysql_native_password";
 /// The accounts as the statement leaves them so far.
 struct Draft {
     before: Arc<Accounts>,
-    /// What became of the accounts that it named.
+    /// New contents of the accounts that the statement named; `None` for a dropped one.
     changed: BTreeMap<AccountName, Option<Account>>,
-    /// What IF EXISTS and IF NOT EXISTS passed over.
+    /// What IF EXISTS and IF NOT EXISTS skipped.
     notes: Vec<ClientError>,
 }
 
@@ -272,7 +272,7 @@ impl Session {
                     }
                     account
                 }
-                // Without the mode, an account without a password comes to be.
+                // Without the mode, an account without a password is created.
                 None if user.authentication.is_empty() && self.has_no_auto_create_user() => {
                     let code = errcode::ER_PASSWORD_NO_MATCH;
                     return Err(ClientError::new(code, &[]).into());
@@ -360,7 +360,7 @@ impl Session {
                 // Each may take milliseconds, and a statement may have thousands.
                 self.check_in_time(self.statement_deadline())?;
                 let random = &self.state.worker.front.options().random;
-                // Who logs in proves the bytes that a client sends for it.
+                // A client logs in with the password's bytes as it sends them.
                 let password = self.strings().sent(password);
                 hash_password(plugin, &password, random).await?
             }
@@ -403,8 +403,8 @@ impl Session {
         })
     }
 
-    /// Error 1146 or 1305 for a table or a stored program that is not there: no rights to it can be
-    /// given, but for that to make it. Taken away they can be.
+    /// Error 1146 or 1305 for a table or a stored program that does not exist. Rights to it cannot
+    /// be granted, except the right to create a table; they can be revoked.
     fn check_is_there(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
         let worker = &self.state.worker;
         match level {
@@ -424,8 +424,8 @@ impl Session {
         }
     }
 
-    /// Who makes a stored program may run, change and drop it: what of the accounts changes by
-    /// that.
+    /// The creator of a stored program may run, change and drop it. Returns the change of its
+    /// account, or `None` if it has these rights already.
     pub(crate) fn own_routine_grant(&self, key: &RoutineKey) -> Option<AccountChange> {
         let own = self.state.account();
         let on_routine = self.state.rights().on_routine(key);
@@ -438,8 +438,8 @@ impl Session {
         Some(AccountChange::Put(account))
     }
 
-    /// Nobody has rights to a stored program that goes, for another may come to have its name: what
-    /// of the accounts changes by that.
+    /// A dropped stored program takes all rights to it along, since another may get its name.
+    /// Returns the changes of the accounts.
     pub(crate) fn routine_revocations(&self, key: &RoutineKey) -> Vec<AccountChange> {
         let accounts = self.state.worker.server.accounts();
         let with_rights = accounts
@@ -484,7 +484,7 @@ impl Session {
         self.write_rows(&[column], vec![vec![value::Value::bytes(text.as_bytes())]])
     }
 
-    /// One gives on only what one has with the grant option.
+    /// A session can grant only what it holds with the grant option.
     fn check_may_grant(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
         let rights = self.state.rights();
         let account = rights.account();
@@ -542,7 +542,7 @@ impl Session {
     }
 }
 
-/// What is missing for giving rights to a table on, in MariaDB's order.
+/// The privileges missing for a GRANT on a table, in MariaDB's order.
 fn names_with_option(missing: PrivilegeSet, is_option_missing: bool) -> String {
     let comes_before = |it: &Privilege| *it < Privilege::References;
     let (before, behind): (Vec<_>, Vec<_>) = missing.iter().partition(comes_before);
@@ -582,7 +582,7 @@ impl Level {
         }
     }
 
-    /// Error 1141, 1147 or 1403 where nothing at all was granted at this level.
+    /// Error 1141, 1147 or 1403 if nothing at all was granted at this level.
     fn check_granted(&self, name: &AccountName, grants: &Grants) -> Result<(), ClientError> {
         let (user, host) = (&name.user, &name.host);
         match self {
@@ -639,7 +639,7 @@ fn set_of(privileges: &[ast::Privilege], level: &Level) -> Result<PrivilegeSet, 
     Ok(set)
 }
 
-/// What the client is told of a privilege that there is not at the level.
+/// The error for a privilege that does not exist at the level.
 fn illegal_grant(level: &Level) -> ClientError {
     match level {
         Level::Table(..) | Level::Routine(_) => {
@@ -666,7 +666,7 @@ fn fresh_account(name: AccountName) -> Account {
     }
 }
 
-/// Whether options say anything of an account.
+/// Whether the options set anything of an account.
 fn has_any(options: &AccountOptions) -> bool {
     !options.require.is_empty()
         || !options.limits.is_empty()

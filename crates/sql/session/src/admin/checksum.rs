@@ -1,4 +1,4 @@
-//! The sum that CHECKSUM TABLE gives: one CRC-32 a row, added up.
+//! The sum that CHECKSUM TABLE returns: one CRC-32 a row, added up.
 
 use executor::{Flow, Outcome, RowSink};
 use planner::OutputColumn;
@@ -7,7 +7,7 @@ use value::{ColumnType, ValueRef};
 /// Takes rows and keeps their sum.
 #[derive(Debug)]
 pub(crate) struct ChecksumSink {
-    /// The columns' types, which say how a value is shown.
+    /// The columns' types, which decide how a value is written as text.
     types: Vec<ColumnType>,
     /// A row's text, reused.
     text: Vec<u8>,
@@ -16,7 +16,7 @@ pub(crate) struct ChecksumSink {
 }
 
 impl ChecksumSink {
-    /// No row yet.
+    /// A sum of no rows.
     pub(crate) fn new(types: Vec<ColumnType>) -> Self {
         Self {
             types,

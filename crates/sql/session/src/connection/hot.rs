@@ -2,12 +2,12 @@
 //! (`runtime::note_hot`).
 //!
 //! What is allocated once is noted when the session begins, the rest where it is used. A place that
-//! is not noted again after its value moved costs a prefetch in vain and nothing else.
+//! is not noted again after its value moved costs only a useless prefetch.
 
 use crate::connection::session::Session;
 use crate::connection::state::State;
 
-/// The pieces of a session that lie apart from each other.
+/// The parts of a session that lie in separate allocations.
 #[derive(Debug, Clone, Copy)]
 #[repr(usize)]
 pub(crate) enum HotPlace {

@@ -1,9 +1,9 @@
 //! [`Logins`]: connections that have not logged in yet.
 //!
-//! They are no clients yet, so they take no place of `max_connections`, and whoever opens thousands
-//! and says nothing keeps nobody out. But there are at most as many of them as there may be
-//! clients: one more ends the oldest. A login takes milliseconds and silence takes
-//! `connect_timeout`, so it is the silent ones who go.
+//! They are not clients yet, so they take no place of `max_connections`. A peer that opens
+//! thousands of them and stays silent keeps no client out. There are at most as many of them as
+//! there may be clients: one more evicts the oldest. A login takes milliseconds and silence lasts
+//! until `connect_timeout`, so the evicted are the silent ones.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -15,12 +15,12 @@ use sync::Mutex;
 /// All connections that are logging in, of all workers.
 #[derive(Debug, Default)]
 pub struct Logins {
-    /// By id, which grows: the first is the oldest. Whom to wake when it has to go, which is when
-    /// it is taken out by another.
+    /// By id, which grows, so the first is the oldest. The value is the waker of the connection. A
+    /// connection evicts another by removing its entry.
     waiting: Mutex<BTreeMap<u64, Option<Waker>>>,
 }
 
-/// A connection's place among those; dropped when the login is over.
+/// A connection's place in the list; dropped when the login is over.
 #[derive(Debug)]
 pub(crate) struct LoginPlace {
     logins: Arc<Logins>,
@@ -28,8 +28,8 @@ pub(crate) struct LoginPlace {
 }
 
 impl Logins {
-    /// Enters a connection. The oldest one's number if there are more than `limit` now, in which
-    /// case that one has been told to go.
+    /// Enters a connection. If there are more than `limit` now, evicts the oldest and returns its
+    /// number.
     pub(crate) fn enter(self: &Arc<Self>, id: u64, limit: usize) -> (LoginPlace, Option<u64>) {
         let evicted = {
             let mut waiting = self.waiting.lock();
@@ -47,20 +47,20 @@ impl Logins {
         (LoginPlace { logins, id }, evicted)
     }
 
-    /// Tells all of them to go.
+    /// Evicts all of them.
     pub(crate) fn end(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         waiting.into_values().flatten().for_each(Waker::wake);
     }
 
-    /// How many there are.
+    /// How many connections are logging in.
     pub fn count(&self) -> usize {
         self.waiting.lock().len()
     }
 }
 
 impl LoginPlace {
-    /// Ready once the connection has to go.
+    /// Ready once the connection has been evicted.
     pub(crate) async fn evicted(&self) {
         poll_fn(|context| {
             let mut waiting = self.logins.waiting.lock();
@@ -101,7 +101,7 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         assert!(pin!(first.evicted()).poll(&mut context).is_ready());
         assert!(pin!(second.evicted()).poll(&mut context).is_pending());
-        // One that has been told to go counts no more, gone or not.
+        // An evicted connection no longer counts, whether it is gone or not.
         drop(second);
         let (_fourth, evicted) = logins.enter(4, 2);
         assert_eq!((evicted, logins.count()), (None, 2));

@@ -1,14 +1,15 @@
-//! Whether the client of a statement that computes is still there.
+//! Checks whether the client of a computing statement is still connected.
 //!
-//! A statement that waits ends at once when its client goes. One that computes looks at the socket
-//! at its turns, once a second from its second second on; most statements never do. A client that
-//! is gone ends it as KILL does: it is rolled back, and nothing of a program goes on.
+//! A statement that waits ends at once when its client disconnects. One that computes looks at the
+//! socket at its turns, once a second, first after a second; most statements never do. If the
+//! client is gone, the statement ends as by KILL: it is rolled back, and a stored program does not
+//! continue.
 //!
-//! A client that has only ended its sending side wants its result, and over TCP it looks like one
-//! that has closed. Where rows are to come, their columns are sent to it: one that has closed
-//! answers that by a reset, which the next look sees. Where nothing can be sent to it (a
-//! statement without rows, one long call, or one whose rows so far have been sent and that makes
-//! no more until the next look) it is taken for gone.
+//! A client that has only shut down its sending side wants its result, and over TCP it looks like
+//! one that has closed. If the statement has rows, their columns are sent to it: a closed peer
+//! answers with a reset, which the next look sees. If nothing can be sent, the client counts as
+//! gone. That is so for a statement without rows, for one long call, and for one whose rows have
+//! all been sent and that makes no more until the next look.
 //!
 //! ```text
 //! None --look: it sends no more--> Asked --tell_peer: columns are sent--> Told
@@ -28,19 +29,20 @@ use crate::connection::session::Session;
 use crate::connection::state::State;
 use crate::statement::sink::Rows;
 
-/// How often a socket is looked at, and how long a statement computes before: short enough that
-/// little is computed for nobody, long enough that the call (1 us) is no cost.
+/// How often a socket is looked at, and how long a statement computes before the first look. It is
+/// short enough that little is computed in vain, and long enough that the call (1 us) costs
+/// nothing.
 const LOOK_INTERVAL_US: u64 = 1_000_000;
 
-/// What is thought of a client while its statement computes.
+/// What is known of a client while its statement computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Doubt {
-    /// It is there.
+    /// It is connected.
     #[default]
     None,
-    /// It sends no more: it is to be sent something.
+    /// It has ended its sending side; something has to be sent to it.
     Asked,
-    /// It was sent something.
+    /// Something was sent to it.
     Told,
 }
 
@@ -56,7 +58,7 @@ pub(crate) struct PeerLook {
 }
 
 impl PeerLook {
-    /// This is the client's socket.
+    /// Sets the client's socket.
     pub(crate) fn watch(&self, watch: PeerWatch) {
         let earlier = self.watch.set(watch);
         assert!(earlier.is_ok(), "a session has one client");
@@ -70,7 +72,7 @@ impl PeerLook {
 }
 
 impl State {
-    /// Looks at the client's socket, if it is time to; the session is killed if nobody is there.
+    /// Looks at the client's socket if it is time to, and kills the session if the client is gone.
     pub(crate) fn look_at_peer(&self) {
         let look = &self.peer_look;
         let now_us = self.worker.steady_us();
@@ -92,8 +94,7 @@ impl State {
 }
 
 impl Session {
-    /// Waits for what the statement has suspended for, and learns whether its client is there if
-    /// that is in doubt.
+    /// Waits until the statement can go on, and sends something to the client if it is in doubt.
     pub(crate) async fn wait_and_tell(
         &mut self,
         suspend: Suspend,
@@ -108,8 +109,8 @@ impl Session {
         Ok(())
     }
 
-    /// Sends the client what its statement has for it, the columns at least, so that one that has
-    /// closed its connection answers. Where nothing can be sent, it is gone.
+    /// Sends the statement's pending output to the client, at least the columns, so that a closed
+    /// connection answers. If nothing can be sent, the client counts as gone.
     async fn tell_peer(
         &mut self,
         rows: &mut Rows<'_>,
@@ -123,8 +124,8 @@ impl Session {
             return Err(self.interrupted());
         }
         if !self.client.has_unsent() {
-            // All has been sent before: the next rows tell, if there are any before the next look;
-            // if not, it is gone.
+            // All has been sent already. Rows that follow before the next look will show it;
+            // without any, the client counts as gone.
             return Ok(());
         }
         self.state.peer_look.doubt.set(Doubt::Told);

@@ -1,13 +1,13 @@
-//! Who is connected: what `SHOW PROCESSLIST` shows and `KILL` finds.
+//! The connected clients: what `SHOW PROCESSLIST` shows and `KILL` finds.
 //!
-//! A session owns a [`Seat`]; the registry has the other end. A seat's owner writes what it is
-//! doing under a small mutex of its own, nobody else does; killing sets the seat's
-//! order and wakes the session, which looks at it wherever it may suspend. An idle session obeys
-//! by hanging up, and who killed it is answered after that: a client that then looks at its killed
-//! connection sees the end of it, as with MariaDB, which closes the socket itself. Sessions are
-//! found by id in a map that is touched at connect, kill and listing alone.
+//! A session owns a [`Seat`]; the registry holds the other reference. Only the session writes its
+//! process line, under a small mutex of the seat. KILL sets the seat's order and wakes the session,
+//! which checks it wherever it may suspend. An idle session hangs up, and only then is the killer
+//! answered. So a client that then uses its killed connection sees the end of it, as with MariaDB,
+//! which closes the socket itself. Sessions are found by id in a map that only connect, KILL and
+//! listings touch.
 //!
-//! When the server ends, sessions finish the command that they are at and take no other.
+//! When the server shuts down, sessions finish their current command and accept no other.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 use sync::Mutex;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// What somebody has ordered for a session.
+/// The order that a session is under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KillOrder {
     /// Nothing.
@@ -33,9 +33,9 @@ pub enum KillOrder {
 pub struct ProcessLine {
     /// The connection's id.
     pub id: u64,
-    /// Who.
+    /// The user.
     pub user: String,
-    /// From where, with the port.
+    /// The client's host, with the port.
     pub host: String,
     /// The current database.
     pub database: Option<String>,
@@ -56,20 +56,20 @@ pub struct Seat {
     id: u64,
     /// Written by the session, read by listings.
     line: Mutex<ProcessLine>,
-    /// The order and whom to wake for it.
+    /// The order, and the wakers it concerns.
     order: Mutex<Order>,
-    /// Told to be killed at most once a step: a cheap twin of `order` for the running statement.
+    /// A cheap copy of `order`, which the running statement checks once a step.
     order_flag: AtomicU32,
 }
 
 #[derive(Debug)]
 struct Order {
     order: KillOrder,
-    /// The session's.
+    /// The session's waker.
     waker: Option<Waker>,
-    /// It takes no command any more, and its client knows.
+    /// It accepts no command any more, and its client can see that.
     has_hung_up: bool,
-    /// Who waits for that.
+    /// The sessions that wait for `has_hung_up`.
     killers: Vec<Waker>,
 }
 
@@ -89,10 +89,10 @@ impl Seat {
         self.line.lock().clone()
     }
 
-    /// The order that the session is under.
+    /// The current order.
     #[inline]
     pub fn order(&self) -> KillOrder {
-        // Relaxed: an order seen a step later is obeyed a step later.
+        // Relaxed: an order that is seen a step later is obeyed a step later.
         match self.order_flag.load(Ordering::Relaxed) {
             0 => KillOrder::None,
             1 => KillOrder::Query,
@@ -100,7 +100,7 @@ impl Seat {
         }
     }
 
-    /// Gives an order; one that is weaker than the present one changes nothing.
+    /// Gives an order; one that is weaker than the current one changes nothing.
     pub fn give_order(&self, order: KillOrder) {
         let waker = {
             let mut current = self.order.lock();
@@ -114,7 +114,7 @@ impl Seat {
         }
     }
 
-    /// The session says that it takes no command any more, and that its client knows.
+    /// Called by the session when it accepts no command any more and its client can see that.
     pub fn hang_up(&self) {
         let killers = {
             let mut current = self.order.lock();
@@ -140,7 +140,7 @@ impl Seat {
         .await;
     }
 
-    /// A new statement begins: an order against the last one is void.
+    /// A new statement begins: an order against the last one is dropped.
     pub fn clear_query_order(&self) {
         if self.order() == KillOrder::Query {
             let mut current = self.order.lock();
@@ -165,7 +165,7 @@ impl Seat {
         Poll::Pending
     }
 
-    /// Lets the session look again at what it waits for.
+    /// Wakes the session, so that it checks again what it waits for.
     fn wake(&self) {
         let waker = self.order.lock().waker.take();
         if let Some(waker) = waker {
@@ -181,7 +181,7 @@ pub struct Registry {
     next_id: AtomicU64,
     /// Sessions by id.
     seats: Mutex<BTreeMap<u64, Arc<Seat>>>,
-    /// The server ends.
+    /// The server is shutting down.
     is_ending: AtomicBool,
 }
 
@@ -196,7 +196,7 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// An id for a connection that has not logged in yet.
+    /// Returns an id for a connection that has not logged in yet.
     pub fn next_id(&self) -> u64 {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
@@ -223,7 +223,7 @@ impl Registry {
         Some(seat)
     }
 
-    /// Takes a session out.
+    /// Removes a session.
     pub fn leave(&self, seat: &Seat) {
         seat.hang_up();
         let removed = self.seats.lock().remove(&seat.id);
@@ -238,14 +238,14 @@ impl Registry {
         }
     }
 
-    /// Whether the server ends.
+    /// Whether the server is shutting down.
     pub fn is_ending(&self) -> bool {
-        // Acquire: pairs with the Release of `end`. Who left its waker after `end` came by locked
-        // the seat after it, and sees this.
+        // Acquire: pairs with the Release of `end`. A session that stored its waker after `end` had
+        // passed its seat locked that seat later, and so sees this.
         self.is_ending.load(Ordering::Acquire)
     }
 
-    /// Ready once the session is to take no command any more.
+    /// Ready once the session has to stop accepting commands.
     pub async fn dismissed(&self, seat: &Seat) {
         poll_fn(|context| {
             let ordered = seat.poll_ordered(KillOrder::Connection, context);

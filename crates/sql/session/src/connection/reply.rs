@@ -1,4 +1,4 @@
-//! What a statement leaves for its last packet, and what stops one.
+//! What a statement's last packet says, and what stops a statement.
 
 use errcode::ClientError;
 use executor::Summary;
@@ -10,13 +10,13 @@ use crate::connection::session::Session;
 /// How a command's reply ends.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// With an OK packet.
+    /// By an OK packet.
     Ok(Done),
-    /// Rows have been written; with the packet that ends them.
+    /// Rows have been written; the packet that ends them follows.
     Rows(Done),
     /// Everything has been written.
     Nothing,
-    /// With the session (`COMMIT RELEASE`).
+    /// With the end of the session (`COMMIT RELEASE`).
     End,
 }
 
@@ -25,13 +25,13 @@ pub(crate) enum Reply {
 pub(crate) struct Done {
     /// Rows that were changed.
     pub(crate) affected_rows: u64,
-    /// The first number that AUTO_INCREMENT gave, or 0.
+    /// The first number that AUTO_INCREMENT assigned, or 0.
     pub(crate) last_insert_id: u64,
-    /// It is the list of warnings itself, which counts none.
+    /// The reply is the list of warnings itself, so it counts none.
     pub(crate) tells_warnings: bool,
-    /// Text for people.
+    /// Text for the user.
     pub(crate) info: String,
-    /// Flags beside those of the session.
+    /// Flags in addition to those of the session.
     pub(crate) status: StatusFlags,
 }
 
@@ -69,7 +69,7 @@ impl From<store::StoreError> for Stop {
 }
 
 impl Session {
-    /// The reply of a statement that has done this.
+    /// The reply of a statement that did what `summary` says.
     pub(crate) fn reply_of(&self, summary: &Summary, has_rows: bool, is_write: bool) -> Reply {
         let state = &self.state;
         if let Some(found_rows) = summary.found_rows {
@@ -108,8 +108,8 @@ impl Session {
         })
     }
 
-    /// The number that the client is told: what AUTO_INCREMENT gave, else what `LAST_INSERT_ID(n)`
-    /// was given, else the number of the last row written. DELETE tells none.
+    /// The insert id of the reply: what AUTO_INCREMENT assigned, else the argument of
+    /// `LAST_INSERT_ID(n)`, else the number of the last row written. DELETE reports none.
     fn told_insert_id(&self, summary: &Summary) -> u64 {
         let given = self.state.given_insert_id();
         match summary.last_insert_id {
@@ -118,7 +118,7 @@ impl Session {
         }
     }
 
-    /// The text of the OK packet. An INSERT of one row has one if `sql_warnings` asks for it.
+    /// The text of the OK packet. An INSERT of one row has a text only if `sql_warnings` is on.
     fn info_of(&self, summary: &Summary) -> String {
         let warning_count = self.state.diagnostics.borrow().warnings().count();
         let tells = self.state.variables.borrow().active().tells_insert_warnings;

@@ -4,9 +4,9 @@
 //! serve: accept -> log in -> welcome -> { read command -> reply }* -> roll back -> close
 //! ```
 //!
-//! The session is one task on one worker. It is the only place that awaits suspensions of the
-//! store, and it watches three things while it waits: the wait itself, an order to be killed, and
-//! the client's disappearance. While it waits for a command it watches for the server's end, too.
+//! The session is one task on one worker. Only here are suspensions of the store awaited. While it
+//! waits it watches three things: the wait itself, an order to be killed, and the client's
+//! disconnect. While it waits for a command it also watches for the server's shutdown.
 
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -44,7 +44,7 @@ use crate::statement::transaction::TransactionState;
 use crate::variables::system::NewValue;
 use crate::worker::Worker;
 
-/// Memory that an idle session keeps for the text of its next statement.
+/// How much memory an idle session keeps for the text of its next statement.
 const LISTED_TEXT_BYTES_KEPT: usize = 512;
 
 /// A logged-in client.
@@ -52,29 +52,29 @@ const LISTED_TEXT_BYTES_KEPT: usize = 512;
 pub struct Session {
     /// Its connection.
     pub(crate) client: Client,
-    /// What it remembers.
+    /// What it remembers between statements.
     pub(crate) state: Rc<State>,
     /// Its transaction.
     pub(crate) transaction: TransactionState,
-    /// What LOCK TABLES has taken.
+    /// The tables that LOCK TABLES has taken.
     pub(crate) locked: LockedTables,
     /// Its prepared statements.
     pub(crate) prepared: PreparedStatements,
     /// How rows of the running statement are written.
     pub(crate) protocol: RowProtocol,
-    /// There while a statement is only asked what its rows look like.
+    /// Set while only the columns of a statement's rows are wanted.
     pub(crate) described: Option<Rc<[planner::OutputColumn]>>,
-    /// There while the running statement's rows are kept for a cursor.
+    /// Set while the running statement's rows are kept for a cursor.
     pub(crate) cursor: Option<CursorRows>,
-    /// The statement that failed last had begun to send rows.
+    /// The last failed statement had begun to send rows.
     pub(crate) has_partial_rows: bool,
     /// The stored programs that are running.
     pub(crate) programs: Programs,
-    /// Changes that the client is to be told of.
+    /// Changes that have to be sent to the client.
     pub(crate) tracker: Tracker,
     /// Buffers for the next text.
     pub(crate) buffers: QueryBuffers,
-    /// A query may hold several statements.
+    /// A query may consist of several statements.
     pub(crate) has_multi_statements: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) enum Next {
 
 /// Serves a connection to its end.
 pub async fn serve(worker: Rc<Worker>, stream: Stream) {
-    // Boxed: an idle client's task has no room for its login.
+    // Boxed, so that an idle client's task reserves no room for its login.
     let Some(session) = Box::pin(enter(worker, stream)).await else {
         return;
     };
@@ -97,10 +97,10 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
     server.registry.leave(&seat);
 }
 
-/// Lets a client log in, and in; none if it may not.
+/// Logs a client in and opens its session. Returns `None` if it may not enter.
 ///
-/// Of the sessions that there may be one more is an administrator's, and who is one is known after
-/// the login alone. Those who log in at the same time are counted again when they are through.
+/// One session beyond the limit is for an administrator, who is known only after the login. Clients
+/// that log in at the same time are counted again after their login.
 async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     let server = Arc::clone(&worker.server);
     let settings = server.settings();
@@ -132,7 +132,7 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
                 tell_failure(id, &failure);
                 return None;
             }
-            // More have come than may wait and this was the oldest, or the server ends: no word.
+            // Evicted as the oldest of too many, or by the shutdown: it gets no packet.
             Either::Right(()) => return None,
         }
     };
@@ -154,7 +154,7 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     }
 }
 
-/// What the global variables say of logins now.
+/// The rules for logins that the global variables set now.
 fn login_rules(settings: &Settings) -> LoginRules {
     let seconds = |name| Duration::from_secs(settings.unsigned(name));
     LoginRules {
@@ -165,8 +165,8 @@ fn login_rules(settings: &Settings) -> LoginRules {
     }
 }
 
-/// Says why a session does not begin, in the login's character set: it may be about a name that
-/// the client has given.
+/// Sends the reason why a session does not begin, in the login's character set: the text may
+/// contain a name that the client has sent.
 async fn dismiss(mut client: Client, error: &ClientError) {
     let collation = CollationId::from_id(client.info().collation);
     let text = error_text(&error.message, collation.map(CollationId::charset));
@@ -210,7 +210,7 @@ fn process_line(worker: &Worker, client: &Client, id: u64, port: Option<u16>) ->
 }
 
 impl Session {
-    /// The session of a client that has proved who it is; the client and the error if it may not
+    /// Opens the session of an authenticated client. Returns the client and the error if it may not
     /// stay.
     fn open(
         worker: Rc<Worker>,
@@ -255,7 +255,7 @@ impl Session {
         }
     }
 
-    /// What the login asked for: character set and database.
+    /// Applies the character set and the database of the login.
     fn take_login_settings(&mut self) -> Result<(), ClientError> {
         let info = self.client.info();
         let collation = CollationId::from_id(info.collation);
@@ -284,8 +284,8 @@ impl Session {
         }
     }
 
-    /// As SET NAMES. The next login with the same collation shares what this one made of the global
-    /// values, until one of them sets a variable.
+    /// As SET NAMES. The next login with the same collation shares the variables that this one
+    /// derived from the global values, until a session sets a variable.
     fn take_login_names(&mut self, collation: CollationId) -> Result<(), ClientError> {
         let worker = Rc::clone(&self.state.worker);
         let of = self.state.variables.borrow().clone();
@@ -362,7 +362,7 @@ impl Session {
         free_what_waits();
         self.abandon_transaction().await;
         self.state.release_named_locks();
-        // What a client that took nothing was to be sent is not waited for a second time.
+        // If the client did not accept what was sent to it, it is not waited for a second time.
         if !is_cut_off {
             self.client.close().await;
         }
@@ -372,7 +372,7 @@ impl Session {
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
         free_what_waits();
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
-        // A transaction's locks and snapshot, and tables that are locked, are in others' way.
+        // Others may wait for a transaction's locks and snapshot, and for locked tables.
         let standing = if self.transaction.is_open() || self.locked.are_on() {
             Standing::Engaged
         } else {
@@ -388,7 +388,7 @@ impl Session {
             let dismissed = pin!(registry.dismissed(&killed.seat));
             first_of(read, dismissed).await
         };
-        // A command that came after KILL was acknowledged is not answered.
+        // A command that arrives after KILL was acknowledged is not answered.
         let is_killed = self.state.seat.order() == KillOrder::Connection;
         let is_dismissed = is_killed || self.state.worker.server.registry.is_ending();
         let bytes = match bytes {
@@ -397,12 +397,12 @@ impl Session {
                 if matches!(dismissed, Either::Right(())) {
                     self.client.begin_unasked();
                 }
-                // Who is killed while it is idle is told nothing that it has not asked for.
+                // A client killed while idle gets no packet that it did not ask for.
                 if !is_killed {
                     let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
                     ErrorPacket::encode(self.client.out(), &error);
                 }
-                // Its transaction is rolled back after that: the killer does not wait so long.
+                // Its transaction is rolled back later, so that the killer need not wait for that.
                 Box::pin(self.client.hang_up()).await?;
                 self.state.seat.hang_up();
                 return Ok(Next::End);
@@ -420,7 +420,7 @@ impl Session {
         let worker = &self.state.worker;
         let since_us = worker.steady_us();
         self.state.peer_look.begin(since_us);
-        // Until a statement begins that has its own.
+        // Until a statement begins its own list.
         self.state.has_old_warnings.set(true);
         let command = match bytes.first() {
             Some(&wire::CommandByte::QUERY) => "Query",
@@ -448,8 +448,8 @@ impl Session {
         });
     }
 
-    /// Each client's task has room for the largest command that is not boxed here: those that
-    /// come all the time must not cost an allocation, and an idle client pays for their room.
+    /// Each client's task has room for the largest command that is not boxed here. Frequent
+    /// commands must not cost an allocation, and each idle client pays for their room.
     async fn answer(&mut self, bytes: &PacketBytes) -> Result<Next, Disconnect> {
         let capabilities = self.client.capabilities();
         let Ok(command) = Command::decode(bytes, capabilities) else {
@@ -518,7 +518,7 @@ impl Session {
                 ok.encode(self.client.out(), capabilities, OkKind::Ok);
             }
             Ok(Reply::Rows(done)) => {
-                // The packet that ended rows in older protocols has no room for changes.
+                // The packet that ends rows in older protocols cannot carry changes.
                 let changes = if capabilities.contains(Capabilities::DEPRECATE_EOF) {
                     self.take_changes()
                 } else {
@@ -531,7 +531,8 @@ impl Session {
             Ok(Reply::End) => return Ok(Next::End),
             Err(Stop::Error(error)) => {
                 let is_killed = self.state.seat.order() == KillOrder::Connection;
-                // Who kills itself is told so; who is killed sees the end of the connection.
+                // A session that kills itself gets the error; one killed by another sees the end of
+                // the connection.
                 if is_killed && error.code != ER_CONNECTION_KILLED {
                     return Err(Disconnect::Killed);
                 }
@@ -569,7 +570,8 @@ impl Session {
     pub(crate) fn write_error(&mut self, error: &ClientError) {
         self.state.worker.counters().errors.increment();
         self.state.row_count.set(-1);
-        // What failed has not begun a list of its own: an earlier statement's is not its own.
+        // A statement that fails early has no list of its own yet: the list is an earlier
+        // statement's.
         if self.state.has_old_warnings.get() {
             self.state.clear_diagnostics();
         }
@@ -641,7 +643,7 @@ impl Session {
         self.client.out().packet(text.as_bytes());
     }
 
-    /// As new, without a login: COM_RESET_CONNECTION.
+    /// COM_RESET_CONNECTION: as after a login.
     async fn reset(&mut self) -> Result<Reply, Stop> {
         self.abandon_transaction().await;
         self.state.release_named_locks();
@@ -700,9 +702,9 @@ impl Session {
     }
 }
 
-/// Has a task of its own free what a statement has left behind, some at each of its turns. A
-/// session that freed it itself, between two commands, would free what others have left, too, and
-/// its client would wait for that: for as many rounds of all tasks as there are pieces.
+/// A task of its own frees what a statement has left behind, a part at each of its turns. If the
+/// session freed it between two commands, it would also free what others have left. Its client
+/// would wait for that: as many rounds of all tasks as there are pieces.
 pub(crate) fn free_what_waits() {
     let Some(mut waiting) = stdx::pile::take_waiting() else {
         return;
@@ -720,8 +722,8 @@ pub(crate) fn free_what_waits() {
     });
 }
 
-/// The result of whichever future is ready first; the first is asked first. The futures stay where
-/// the caller has pinned them: taken by value they would be held twice.
+/// Returns the result of whichever future is ready first; the left one is polled first. The futures
+/// stay where the caller has pinned them: taken by value they would exist twice.
 pub(crate) fn first_of<A, B>(
     mut left: Pin<&mut impl Future<Output = A>>,
     mut right: Pin<&mut impl Future<Output = B>>,

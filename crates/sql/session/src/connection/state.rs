@@ -1,8 +1,8 @@
 //! What a session remembers between statements, as expressions see it.
 //!
-//! All behind shared references: an expression that assigns a user variable does so while its row
-//! is borrowed. A session is one task, so a borrow never meets another across a suspension: no
-//! guard of these cells is held over an await.
+//! Everything is behind shared references: an expression that assigns a user variable does so while
+//! its row is borrowed. A session is one task, and no guard of these cells is held over an await.
+//! So two borrows never meet.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
@@ -32,7 +32,7 @@ use crate::variables::system::{self, Extra, VariableError, Variables};
 use crate::variables::user_variables::{self, UserVariables};
 use crate::worker::Worker;
 
-/// What a named lock takes: its name, three times while the statement runs that took it.
+/// What a named lock takes: its name, held three times while the statement that takes it runs.
 const NAMED_LOCK_BYTES: usize = 640;
 
 /// A session's memory.
@@ -42,11 +42,11 @@ pub struct State {
     pub worker: Rc<Worker>,
     /// Its entry in the process list. Constant.
     pub seat: Arc<Seat>,
-    /// `USER()`: who it said it is. Changed by COM_CHANGE_USER.
+    /// `USER()`: the name that the client logged in with. Changed by COM_CHANGE_USER.
     pub user_text: RefCell<String>,
-    /// As whom it acts: as the account that it was let in by, or as a definer of a stored program.
+    /// The account it acts as: that of the login, or the definer of a stored program.
     acting: RefCell<Acting>,
-    /// The accounts of which `acting` was made last.
+    /// The accounts from which `acting` was last derived.
     seen_accounts: RefCell<Option<Arc<Accounts>>>,
     /// System variables.
     pub variables: RefCell<Variables>,
@@ -54,11 +54,11 @@ pub struct State {
     user_variables: RefCell<UserVariables>,
     /// The current database.
     pub database: RefCell<Option<Rc<str>>>,
-    /// Warnings of the last statement that had any to clear.
+    /// The latest list of warnings.
     pub diagnostics: RefCell<Rc<Diagnostics>>,
-    /// They are an earlier statement's: the latest one only tells of them.
+    /// The list is an earlier statement's: the latest statement only reads it.
     pub has_old_warnings: Cell<bool>,
-    /// What runs is a part of a statement; written by [`Part`] alone.
+    /// Whether a part of a statement is running; written by [`Part`] alone.
     part: Cell<PartOf>,
     /// `ROW_COUNT()`.
     pub row_count: Cell<i64>,
@@ -66,44 +66,44 @@ pub struct State {
     pub found_rows: Cell<u64>,
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
-    /// What the running statement has to wait for.
+    /// The waits of the running statement.
     pub(crate) waits: RefCell<Waits>,
     /// What its statements have asked of tables since FLUSH STATUS (`Handler_%`).
     handler: Cell<HandlerCounts>,
     /// What the session keeps between statements: variables, savepoints, prepared statements and
     /// their cursors.
     memory: Rc<Memory>,
-    /// The tree or the plan that is being made.
+    /// The tree or the plan that is being built.
     draft: RefCell<Draft>,
-    /// Of what the user variables take.
+    /// The memory share of the user variables.
     user_variables_share: RefCell<Share>,
-    /// How often it has taken named locks.
+    /// How many named locks it holds, counting each time one was taken.
     named_lock_count: Cell<u64>,
-    /// Of what they take.
+    /// The memory share of the named locks.
     named_locks_share: RefCell<Share>,
-    /// When the statement's time is over (`max_statement_time`), on the steady clock, if ever; not
-    /// there before the statement has asked.
+    /// When the statement's time is over (`max_statement_time`) on the steady clock, or `None` for
+    /// no limit. The outer `None`: the statement has not asked yet.
     pub(crate) deadline_us: Cell<Option<Option<u64>>>,
-    /// How long the statement waits for definitions, if it says so itself (`WAIT n`), in seconds.
+    /// How many seconds the statement waits for metadata locks, if it says so itself (`WAIT n`).
     pub(crate) definition_wait_s: Cell<Option<u64>>,
-    /// While a stored function runs: when the statement that called it began.
+    /// While a stored function runs: when the calling statement began.
     pub(crate) function_now: RefCell<Option<FunctionNow>>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
-    /// Whether LOCK TABLES was said; written by `LockedTables` alone.
+    /// LOCK TABLES is in effect; written by `LockedTables` alone.
     pub(crate) locks_tables: Rc<Cell<bool>>,
-    /// Whether the client is there while a statement computes.
+    /// Whether the client is connected while a statement computes.
     pub(crate) peer_look: PeerLook,
-    /// What information functions tell; `LAST_INSERT_ID()` is kept here alone.
+    /// What information functions return; `LAST_INSERT_ID()` is kept here alone.
     facts: RefCell<SessionFacts>,
 }
 
-/// When the statement began that a stored function runs for.
+/// When the statement that calls a stored function began.
 #[derive(Debug)]
 pub(crate) struct FunctionNow {
     /// In microseconds since 1970 UTC.
     pub(crate) us: i64,
-    /// On the wall of this zone, once that was asked.
+    /// As local time of this zone, once that was asked for.
     wall: Option<(Zone, DateTime)>,
 }
 
@@ -113,16 +113,17 @@ impl FunctionNow {
     }
 }
 
-/// Whether what runs is a part of a statement, and of which.
+/// Whether a part of a statement is running, and of which.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct PartOf {
-    /// It is: what the statement has told stays.
+    /// It is: the warnings of the statement are kept.
     is_part: bool,
-    /// The table that CREATE TABLE .. SELECT fills: held strongly, and seen by no other session.
+    /// The table that CREATE TABLE .. SELECT fills: locked exclusively, so that no other session
+    /// sees it.
     filled: Option<TableId>,
 }
 
-/// What runs is a part of a statement until this is dropped, however the part ends.
+/// A part of a statement runs until this is dropped, however the part ends.
 #[derive(Debug)]
 pub(crate) struct Part {
     state: Rc<State>,
@@ -130,7 +131,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A part begins; of CREATE TABLE .. SELECT with the table that it fills.
+    /// Begins a part. `filled` is the table that CREATE TABLE .. SELECT fills.
     pub(crate) fn begin(state: &Rc<State>, filled: Option<TableId>) -> Self {
         let is_part = true;
         let around = state.part.replace(PartOf { is_part, filled });
@@ -145,16 +146,16 @@ impl Drop for Part {
     }
 }
 
-/// As whom a session acts.
+/// The account a session acts as.
 #[derive(Debug)]
 pub struct Acting {
-    /// Made of accounts that are published, so that they are known again by their address.
+    /// Derived from published accounts, so that their address shows whether they are current.
     rights: Rights,
     from: ComesFrom,
 }
 
 impl Acting {
-    /// As that account.
+    /// Acts as that account.
     pub fn new(account: Arc<Account>, from: ComesFrom) -> Self {
         let rights = Rights::of_account(account);
         Self { rights, from }
@@ -164,7 +165,7 @@ impl Acting {
         &self.rights.account().name
     }
 
-    /// The same account by what it and those that serve it are now.
+    /// Brings the account, and those that serve it, up to date.
     fn renew(&mut self, accounts: &Accounts) {
         let known = self.rights.account();
         let account = Arc::clone(accounts.by_name(&known.name).unwrap_or(known));
@@ -215,7 +216,7 @@ impl State {
         }
     }
 
-    /// Says how much a part of the session keeps between statements.
+    /// Reports how much a part of the session keeps between statements.
     ///
     /// # Errors
     /// 1290 beyond `max_session_mem_used`, 1041 beyond `statement_memory_size`.
@@ -225,8 +226,8 @@ impl State {
         kept.map_err(|failure| *failure)
     }
 
-    /// Makes a tree or a plan, and counts what it takes among what the session keeps, also while
-    /// it is being made ([`Surroundings::give_way`]).
+    /// Builds a tree or a plan, and counts its memory among what the session keeps, also during the
+    /// build ([`Surroundings::give_way`]).
     ///
     /// # Errors
     /// Those of `make`, and those of [`State::keep`].
@@ -244,7 +245,7 @@ impl State {
         Ok((made, share))
     }
 
-    /// Counts what was made of the draft so far.
+    /// Counts the memory of the draft so far.
     fn count_draft(&self) -> Result<(), expression::Failure> {
         let now = (self.worker.server.heap.thread_bytes)();
         match self.draft.borrow_mut().pause(now) {
@@ -253,12 +254,12 @@ impl State {
         }
     }
 
-    /// How often the session has taken named locks.
+    /// How many named locks the session holds, counting each time one was taken.
     pub(crate) fn named_lock_count(&self) -> u64 {
         self.named_lock_count.get()
     }
 
-    /// Says how often it has; error 1290 or 1041 where there is no memory for so many.
+    /// Sets that count; error 1290 or 1041 if the memory does not suffice.
     pub(crate) fn set_named_lock_count(&self, count: u64) -> Result<(), ClientError> {
         let bytes = stdx::to_usize(count).saturating_mul(NAMED_LOCK_BYTES);
         self.keep(&mut self.named_locks_share.borrow_mut(), bytes)?;
@@ -296,22 +297,22 @@ impl State {
         self.count_handler(&counts);
     }
 
-    /// What the session's statements have asked of tables.
+    /// The `Handler_%` counts of the session.
     pub(crate) fn handler_counts(&self) -> HandlerCounts {
         self.handler.get()
     }
 
-    /// The session's counts begin at zero again; the server's go on.
+    /// Sets the session's counts to zero; the server's go on.
     pub(crate) fn flush_status(&self) {
         self.handler.take();
     }
 
-    /// What LAST_INSERT_ID() gives.
+    /// What LAST_INSERT_ID() returns.
     pub fn last_insert_id(&self) -> u64 {
         self.facts.borrow().last_insert_id
     }
 
-    /// What `LAST_INSERT_ID(number)` was given since the statement began, if it was.
+    /// The argument of `LAST_INSERT_ID(number)`, if it was called since the statement began.
     pub fn given_insert_id(&self) -> Option<u64> {
         let facts = self.facts.borrow();
         facts
@@ -319,22 +320,22 @@ impl State {
             .then_some(facts.last_insert_id)
     }
 
-    /// Says whether `LAST_INSERT_ID(number)` has been called since the statement began.
+    /// Records whether `LAST_INSERT_ID(number)` has been called since the statement began.
     pub fn set_insert_id_given(&self, is_given: bool) {
         self.facts.borrow_mut().is_last_insert_id_given = is_given;
     }
 
-    /// Sets what LAST_INSERT_ID() gives.
+    /// Sets what LAST_INSERT_ID() returns.
     pub fn set_last_insert_id(&self, id: u64) {
         self.facts.borrow_mut().last_insert_id = id;
     }
 
-    /// The account that the session acts as, as it stands; that of the login if it is gone.
+    /// The account that the session acts as, up to date; that of the login if it is gone.
     pub fn account(&self) -> Arc<Account> {
         Arc::clone(self.rights().account())
     }
 
-    /// The rights that the session has now: by the accounts as they stand, so that a REVOKE holds
+    /// The rights that the session has now. They follow the current accounts, so a REVOKE holds
     /// from the next statement on.
     pub fn rights(&self) -> Rights {
         let server = &self.worker.server;
@@ -348,7 +349,7 @@ impl State {
         acting.rights.clone()
     }
 
-    /// The session goes on under another account: COM_CHANGE_USER.
+    /// Switches the session to another account: COM_CHANGE_USER.
     pub fn set_account(&self, user_text: String, acting: Acting) {
         {
             let mut facts = self.facts.borrow_mut();
@@ -360,8 +361,8 @@ impl State {
         *self.seen_accounts.borrow_mut() = None;
     }
 
-    /// The session acts as somebody else, with those rights, until it acts as the one that is
-    /// returned.
+    /// The session acts under another account with these rights. Returns the former one, to be
+    /// restored later.
     pub(crate) fn act_as(&self, acting: Acting) -> Acting {
         self.facts.borrow_mut().current_user = account_text(acting.name());
         *self.seen_accounts.borrow_mut() = None;
@@ -379,13 +380,13 @@ impl State {
         database.ok_or_else(|| ClientError::new(errcode::ER_NO_DB_ERROR, &[]))
     }
 
-    /// How long the statement waits for definitions, in seconds.
+    /// How many seconds the statement waits for metadata locks.
     pub(crate) fn definition_wait_limit_s(&self) -> u64 {
         let own = self.definition_wait_s.get();
         own.unwrap_or_else(|| self.variables.borrow().active().lock_wait_timeout_s)
     }
 
-    /// What is constant for a statement that begins now.
+    /// The constants of a statement that begins now.
     pub fn statement_options(&self) -> StatementOptions {
         let variables = self.variables.borrow();
         StatementOptions {
@@ -395,7 +396,7 @@ impl State {
         }
     }
 
-    /// When a statement that begins now begins, in microseconds since 1970 UTC.
+    /// The start time of a statement that begins now, in microseconds since 1970 UTC.
     fn now_us(&self, variables: &Variables) -> i64 {
         let set = variables.extra.timestamp_us;
         let of_function = || self.function_now.borrow().as_ref().map(|now| now.us);
@@ -403,8 +404,8 @@ impl State {
             .unwrap_or_else(|| self.worker.wall_us())
     }
 
-    /// Now by the clock on the session's wall. Programs ask before each of their expressions, so
-    /// what it is for a function is kept.
+    /// Now, in the session's time zone. Stored programs ask before each of their expressions, so
+    /// the time of a stored function is cached.
     pub fn wall_now(&self) -> DateTime {
         let variables = self.variables.borrow();
         let now_us = self.now_us(&variables);
@@ -432,8 +433,8 @@ impl State {
         self.user_variables.borrow().type_of(name)
     }
 
-    /// True if a plan holds for the user variables as they are: each that it reads has the type
-    /// that it had when the plan was made.
+    /// True if a plan is valid for the current user variables: each that it reads has the type that
+    /// it had when the plan was made.
     pub(crate) fn has_types_of(&self, plan: &Plan) -> bool {
         plan.user_variables.is_empty() || {
             let variables = self.user_variables.borrow();
@@ -447,7 +448,7 @@ impl State {
         self.part.get().is_part
     }
 
-    /// True of the table that CREATE TABLE .. SELECT fills at the moment.
+    /// True of the table that CREATE TABLE .. SELECT is filling.
     pub(crate) fn is_filled(&self, table: TableId) -> bool {
         self.part.get().filled == Some(table)
     }
@@ -466,12 +467,12 @@ impl State {
         warnings.set_limits(active.warning_count_max, active.has_notes);
     }
 
-    /// Of RAND() without a seed, once a seed was set.
+    /// The state of RAND() without a seed, once a seed was set.
     fn random_state(&self) -> Option<RandomState> {
         self.facts.borrow().random_state
     }
 
-    /// `SET rand_seed1`, `rand_seed2`; the other one stays or is drawn.
+    /// `SET rand_seed1`, `rand_seed2`; the other one is kept, or drawn at random.
     pub fn set_random_state(&self, change: impl FnOnce(&mut RandomState)) {
         let (first, second) = (self.random() >> 34, self.random() >> 34);
         let mut facts = self.facts.borrow_mut();
@@ -528,7 +529,7 @@ fn account_text(name: &AccountName) -> String {
     format!("{}@{}", name.user, name.host)
 }
 
-/// What a client is told of a variable that cannot be read or set.
+/// The error for a variable that cannot be read or set.
 pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
     match error {
         VariableError::Unknown => ClientError::new(ER_UNKNOWN_SYSTEM_VARIABLE, &[&name]),
@@ -572,8 +573,8 @@ fn micros_value(micros: i64) -> Value {
     Value::Double(micros as f64 / 1e6)
 }
 
-/// The type that a client is told of a system variable that has this value now: a truth value is
-/// BIGINT(1), a count BIGINT(21) UNSIGNED, a time in seconds DOUBLE(21,6).
+/// The column type of a system variable with this value: a boolean is BIGINT(1), a count BIGINT(21)
+/// UNSIGNED, a time in seconds DOUBLE(21,6).
 pub fn system_variable_type(name: &str, value: &Value) -> ColumnType {
     let (mut column_type, length) = match value {
         // Negative for accounts that are locked out, in MariaDB.
@@ -599,7 +600,7 @@ pub fn system_variable_type(name: &str, value: &Value) -> ColumnType {
     column_type
 }
 
-/// A setting's value with the type that SQL gives it: truth values are 0 and 1.
+/// A setting's value with its SQL type: booleans are 0 and 1.
 pub fn setting_value(name: &str, value: &settings::Value) -> Value {
     match value {
         settings::Value::Text(text) if name == "character_set_results" && text == "NULL" => {

@@ -1,7 +1,7 @@
-//! What a client is told of changes of its session, beside the results that it asked for.
+//! Session state changes that are reported to the client, beside the results that it asked for.
 //!
 //! Changes wait here for the next OK packet. A client that did not ask for them by its capabilities
-//! is told nothing, and nothing is kept for it.
+//! gets none, and nothing is kept for it.
 
 use wire::{Capabilities, SessionChanges, TransactionKind, TransactionState};
 
@@ -9,15 +9,15 @@ use crate::connection::session::Session;
 use crate::connection::state::setting_text;
 use crate::variables::system;
 
-/// Changes that wait to be told.
+/// Changes that wait to be reported.
 #[derive(Debug, Default)]
 pub(crate) struct Tracker {
-    /// Variables that changed, by the names of their settings, each once: a program may set one as
-    /// often as it likes before the client is told.
+    /// Variables that changed, by the names of their settings, each once: a program may set one
+    /// many times before the next report.
     variables: Vec<&'static str>,
     /// The current database changed.
     has_schema: bool,
-    /// What the client knows of its transaction; nothing before it wants to know.
+    /// The transaction state that was reported last; `None` before the client wants it.
     told: Option<TransactionState>,
     /// Something changed.
     has_state: bool,
@@ -30,7 +30,7 @@ impl Session {
             .contains(Capabilities::SESSION_TRACK)
     }
 
-    /// A system variable was set, and maybe the one that goes with it.
+    /// A system variable was set, and perhaps one that follows it.
     pub(crate) fn track_variable(&mut self, name: &str) {
         if !self.tracks() {
             return;
@@ -66,7 +66,7 @@ impl Session {
         self.tracker.has_state |= is_wanted && self.tracks();
     }
 
-    /// Takes what is to be told now.
+    /// Takes the changes that have to be reported now.
     pub(crate) fn take_changes(&mut self) -> SessionChanges {
         let mut changes = SessionChanges::default();
         for name in std::mem::take(&mut self.tracker.variables) {

@@ -1,46 +1,46 @@
-//! [`FieldReader`]: rows of fields out of the bytes of a file, for LOAD DATA.
+//! [`FieldReader`]: splits the bytes of a file into rows of fields, for LOAD DATA.
 //!
-//! The bytes come in pieces of any size. A row is given when all of it is there, so what is kept
-//! is less than a row and a piece; a row longer than the limit is an error. A row that is not all
-//! there is looked at again only when the bytes have doubled, so that its cost stays linear.
+//! The bytes come in pieces of any size. A row is returned when it is complete, so less than a row
+//! and a piece is kept; a row longer than the limit is an error. An incomplete row is parsed again
+//! only when its bytes have doubled, so the cost stays linear.
 //!
-//! The rules, as the manual of LOAD DATA tells them: a field that begins with the quote ends at a
-//! quote before an end of field or line, and a doubled quote within is one; the escape gives `0`,
-//! `b`, `n`, `r`, `t` and `Z` their meaning and takes it from everything else; `\N` alone is NULL,
-//! and so is a bare `NULL` where fields have quotes or nothing escapes.
+//! The rules of LOAD DATA's manual. A field that begins with the quote ends at a quote before an
+//! end of field or line; a doubled quote within it is one quote. The escape gives `0`, `b`, `n`,
+//! `r`, `t` and `Z` their meaning, and takes the meaning of every other character. `\N` alone is
+//! NULL. So is a bare `NULL` if fields have quotes or nothing escapes.
 
 use planner::StringRules;
 use syntax::ast::FileFormat;
 
-/// Bytes that are looked at before the first row is tried.
+/// How many bytes must be there before the first attempt to parse a row.
 const TRIED_BYTES_MIN: usize = 1;
 
 /// Reads rows of fields.
 #[derive(Debug)]
 pub(crate) struct FieldReader {
     marks: Marks,
-    /// What has come and is not given yet, from `start` on.
+    /// What has arrived and is not returned yet, from `start` on.
     bytes: Vec<u8>,
     start: usize,
-    /// No row is tried before this many bytes are there.
+    /// No row is parsed before this many bytes are there.
     tried_bytes: usize,
-    /// Lines to be left out yet.
+    /// Lines that are still to be skipped.
     ignored_lines: u64,
-    /// All bytes have come.
+    /// All bytes have arrived.
     is_complete: bool,
     row_bytes_max: usize,
 }
 
-/// What is kept of a row at the most.
+/// Limits of what is kept of a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowLimits {
     /// Bytes; more are an error.
     pub(crate) bytes: usize,
-    /// Fields; more are read and forgotten.
+    /// Fields; more are read and dropped.
     pub(crate) fields: usize,
 }
 
-/// How fields and lines are told apart.
+/// The separators of fields and lines.
 #[derive(Debug)]
 struct Marks {
     field_end: Vec<u8>,
@@ -48,21 +48,21 @@ struct Marks {
     escape: Option<u8>,
     line_start: Vec<u8>,
     line_end: Vec<u8>,
-    /// As many fields of a row are given at the most.
+    /// At most this many fields of a row are returned.
     field_count_max: usize,
 }
 
 /// A field of a row; `None` is NULL.
 pub(crate) type Field = Option<Vec<u8>>;
 
-/// What the bytes that are there come to.
+/// What the bytes so far amount to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// The fields of a row.
     Row(Vec<Field>),
-    /// More bytes are wanted.
+    /// More bytes are needed.
     More,
-    /// There is no other row.
+    /// There are no more rows.
     End,
     /// The row is longer than the limit.
     TooLong,
@@ -78,7 +78,7 @@ pub(crate) enum BadFormat {
 }
 
 impl FieldReader {
-    /// A reader that leaves the first lines out.
+    /// A reader that skips the first `ignored` lines.
     pub(crate) fn new(
         format: &FileFormat,
         strings: StringRules,
@@ -128,7 +128,7 @@ impl FieldReader {
         self.is_complete = true;
     }
 
-    /// The next row.
+    /// Returns the next row.
     pub(crate) fn read(&mut self) -> Read {
         let rest = self.bytes.get(self.start..).unwrap_or_default();
         if rest.len() < self.tried_bytes && !self.is_complete {
@@ -166,7 +166,7 @@ impl FieldReader {
             return Read::TooLong;
         }
         self.tried_bytes = there.saturating_mul(2).max(TRIED_BYTES_MIN);
-        // The limit is looked at before the bytes have doubled past it.
+        // The limit is checked before the bytes have doubled past it.
         self.tried_bytes = self.tried_bytes.min(self.row_bytes_max.saturating_add(1));
         Read::More
     }
@@ -200,7 +200,7 @@ impl Marks {
         let mut fields = Vec::new();
         loop {
             let (field, length, ended) = self.field(bytes.get(at..)?, is_complete)?;
-            // The end of a field behind the last one that is wanted begins no other.
+            // An end of field after the last wanted field begins no other field.
             let is_bare = match ended {
                 Ended::Field => false,
                 Ended::Line => length == self.line_end.len(),
@@ -247,7 +247,7 @@ impl Marks {
             let own = match quote {
                 Some(quote) if byte != quote => None,
                 Some(_) => {
-                    // Whether the quote ends the field is told by what follows it.
+                    // What follows the quote decides whether it ends the field.
                     if let Some((length, ended)) = self.end(rest.get(1..)?, is_complete)? {
                         let field = self.finished(value, true, false);
                         return Some((field, at + 1 + length, ended));
@@ -268,7 +268,7 @@ impl Marks {
         }
     }
 
-    /// The end of field or line that the bytes begin with; `None` outside if more bytes must tell.
+    /// The end of field or line that the bytes begin with. The outer `None`: more bytes are needed.
     fn end(&self, bytes: &[u8], is_complete: bool) -> Option<Option<(usize, Ended)>> {
         let begins = |mark: &[u8]| !mark.is_empty() && bytes.starts_with(mark);
         let may_begin = |mark: &[u8]| bytes.len() < mark.len() && mark.starts_with(bytes);
@@ -313,7 +313,7 @@ fn meaning(byte: u8) -> u8 {
     }
 }
 
-/// Where `mark` is first found; never for an empty one.
+/// The first position of `mark`; `None` for an empty one.
 fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     if mark.is_empty() {
         return None;
@@ -381,7 +381,8 @@ mod tests {
         check(&usual, 0, "\\Nx\ty\\N\n", &["Nx|yN"]);
     }
 
-    /// As MariaDB, which looks whether anything stands between the last field's end and the line's.
+    /// As MariaDB, which checks whether anything stands between the last field's end and the
+    /// line's.
     #[test]
     fn the_end_of_the_last_field_begins_no_other() {
         let read = |text: &str| {

@@ -1,9 +1,9 @@
-//! What LOCK TABLES has taken, and what a session may do until UNLOCK TABLES.
+//! The tables of LOCK TABLES, and what a session may do until UNLOCK TABLES.
 //!
-//! Meanwhile only tables that are locked may be named, and only what was locked to be written may
-//! be changed: its rows, its definition, its name. A table that is dropped takes its lock with it,
-//! and the last one of them ends all of this. One that gets another name is not locked any more,
-//! but what was said by LOCK TABLES goes on, if only to refuse all tables.
+//! Meanwhile a statement may name only locked tables, and change only what was locked for WRITE:
+//! its rows, its definition, its name. A dropped table takes its lock with it, and after the last
+//! one LOCK TABLES ends. A renamed table is not locked any more, but LOCK TABLES stays in effect,
+//! even if it only refuses all tables.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -33,12 +33,12 @@ pub(crate) struct LockedTable {
 #[derive(Debug)]
 pub(crate) struct LockedTables {
     tables: Vec<LockedTable>,
-    /// LOCK TABLES was said, and not taken back. True where `tables` has any.
+    /// LOCK TABLES is in effect. True if `tables` is not empty.
     is_on: Rc<Cell<bool>>,
 }
 
 impl LockedTables {
-    /// None is locked. `is_on` is followed from now on, for those who have only the state.
+    /// No tables are locked. `is_on` is kept up to date for code that has only the state.
     pub(crate) fn new(is_on: Rc<Cell<bool>>) -> Self {
         is_on.set(false);
         let tables = Vec::new();
@@ -50,7 +50,7 @@ impl LockedTables {
         self.is_on.get()
     }
 
-    /// These are locked from now on.
+    /// Sets the tables that are locked from now on.
     pub(crate) fn set(&mut self, tables: Vec<LockedTable>) {
         self.is_on.set(!tables.is_empty());
         self.tables = tables;
@@ -65,12 +65,12 @@ impl LockedTables {
         self.tables.iter().find(|it| it.hold.table() == table)
     }
 
-    /// True if the session keeps others from the table.
+    /// True if the session holds the table's lock.
     pub(crate) fn has(&self, table: TableId) -> bool {
         self.of(table).is_some()
     }
 
-    /// The table is gone, and its lock with it.
+    /// The table was dropped, and its lock with it.
     pub(crate) fn forget_dropped(&mut self, table: TableId) {
         let count = self.tables.len();
         self.tables.retain(|it| it.hold.table() != table);
@@ -79,12 +79,12 @@ impl LockedTables {
         }
     }
 
-    /// The table has another name, by which it was not locked.
+    /// The table was renamed; it was not locked by its new name.
     pub(crate) fn forget_renamed(&mut self, table: TableId) {
         self.tables.retain(|it| it.hold.table() != table);
     }
 
-    /// What took the place of the table `old` has its lock from now on, by `hold`.
+    /// The table that replaced `old` takes over its lock, by `hold`.
     pub(crate) fn follow(&mut self, old: TableId, hold: &mut Option<StrongHold>) {
         let mut tables = self.tables.iter_mut();
         if let Some(locked) = tables.find(|it| it.hold.table() == old)
@@ -94,7 +94,7 @@ impl LockedTables {
         }
     }
 
-    /// Error 1100 unless a statement may name the table.
+    /// Error 1100 if a statement may not name the table.
     pub(crate) fn check_use(&self, table: &TableDefinition) -> Result<(), ClientError> {
         let is_virtual = || catalog::information_schema::definition_by_id(table.id).is_some();
         if !self.are_on() || self.has(table.id) || is_virtual() {
@@ -103,7 +103,7 @@ impl LockedTables {
         Err(not_locked(&table.name.table))
     }
 
-    /// Error 1100 or 1099 unless a statement may change the table.
+    /// Error 1100 or 1099 if a statement may not change the table.
     pub(crate) fn check_change(&self, table: &TableDefinition) -> Result<(), ClientError> {
         self.check_use(table)?;
         match self.of(table.id) {
@@ -122,7 +122,7 @@ pub(crate) fn not_locked(table: &str) -> ClientError {
 }
 
 impl Session {
-    /// Error 1100 or 1099 unless LOCK TABLES lets the plan run.
+    /// Error 1100 or 1099 if LOCK TABLES forbids the plan.
     pub(crate) fn check_locked(&self, plan: &Plan) -> Result<(), ClientError> {
         if !self.locked.are_on() {
             return Ok(());
@@ -146,7 +146,7 @@ impl Session {
         Ok(())
     }
 
-    /// Error 1100 or 1099 unless LOCK TABLES lets the definition of this name be changed or made.
+    /// Error 1100 or 1099 if LOCK TABLES forbids to create or alter a table of this name.
     pub(crate) fn check_may_define(&self, name: &TableName) -> Result<(), ClientError> {
         if !self.locked.are_on() {
             return Ok(());
@@ -157,7 +157,7 @@ impl Session {
         }
     }
 
-    /// Error 1192 for what LOCK TABLES refuses, whichever tables it names.
+    /// Error 1192 for statements that LOCK TABLES refuses whichever tables they name.
     pub(crate) fn check_no_locks(&self) -> Result<(), ClientError> {
         if self.locked.are_on() {
             return Err(ClientError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
@@ -165,7 +165,7 @@ impl Session {
         Ok(())
     }
 
-    /// As [`Session::table_named`], where LOCK TABLES lets the table be used.
+    /// As [`Session::table_named`], but only if LOCK TABLES lets the statement use the table.
     pub(crate) fn usable_table(
         &self,
         name: &ObjectName,

@@ -1,10 +1,11 @@
 //! Metadata locks: a table's definition does not change while a transaction uses the table.
 //!
-//! Who uses a table holds its lock weakly until the transaction's end; who changes the definition
-//! holds it strongly. A weak hold writes one counter that belongs to the worker
-//! ([`sync::BigReaderLock`]), so that statements of different workers share nothing. The locks
-//! live in a map by table that a worker's cache stands in front of. Who has to wait says so first
-//! (`waits.rs`): where sessions would wait for each other for ever, the last of them is refused.
+//! A session that uses a table holds its lock in shared mode until the transaction's end; one that
+//! changes the definition holds it exclusively. A shared hold writes one counter that belongs to
+//! the worker ([`sync::BigReaderLock`]), so statements of different workers share nothing. The
+//! locks live in a map by table, in front of which each worker has a cache. A session that has to
+//! wait registers the wait first (`waits.rs`). If sessions would wait for each other for ever, the
+//! last of them fails.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,25 +24,26 @@ mod waits;
 use waits::Waits;
 pub(crate) use waits::{Deadlock, Noted};
 
-/// What stands for a database: held weakly by who makes tables in it or moves them there, strongly
-/// by who drops it. Two databases whose names have one hash wait for each other now and then.
+/// The lock id of a database. Sessions that create tables in it or move tables there hold it
+/// shared; one that drops it holds it exclusively. Two databases with the same hash occasionally
+/// wait for each other.
 pub(crate) fn database_lock(name: &str) -> TableId {
     TableId(DATABASE_LOCK_MIN | FixedState::with_seed(0).hash_one(name) >> 2)
 }
 
-/// What stands for the tables of which all sessions share snapshots: held strongly by who changes
-/// one of them.
+/// The lock id of the tables of which all sessions share snapshots. A session that changes one of
+/// them holds it exclusively.
 pub(crate) const PUBLISHED_LOCK: TableId = TableId(DATABASE_LOCK_MIN - 1);
 
-/// Above all ids of tables that are stored (they count from 1) and below those of virtual ones.
+/// Above all ids of stored tables (they count from 1) and below those of virtual ones.
 const DATABASE_LOCK_MIN: u64 = 1 << 62;
 
-/// How a table is wanted.
+/// The mode of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strength {
-    /// To use it.
+    /// Shared: to use the table.
     Weak,
-    /// To change it.
+    /// Exclusive: to change the table.
     Strong,
 }
 
@@ -49,25 +51,25 @@ pub(crate) enum Strength {
 pub struct MetadataLocks {
     /// Slots of each lock.
     worker_count: usize,
-    /// Made at a table's first use, swept when there are many.
+    /// Created at a table's first use, swept when there are many.
     locks: Mutex<Locks>,
-    /// Who waits for whom.
+    /// Which session waits for which.
     waits: Arc<Waits>,
 }
 
-/// Locks by table. One that only the map has is held by nobody and may go: whoever asks for it
-/// next has to come here, under the mutex, and is given another.
+/// Locks by table. A lock that only the map references is held by no session and may be removed.
+/// The next session that wants it must come here, under the mutex, and gets another.
 struct Locks {
     by_table: HashMap<TableId, Arc<BigReaderLock>, FixedState>,
-    /// As many are there before those of tables that are gone, or not used, are looked for.
+    /// At this many locks, those of tables that are gone or unused are looked for.
     sweep_at: usize,
 }
 
-/// Locks that are not worth a sweep: of a few KiB each where there are many workers.
+/// Fewer locks are not worth a sweep: each has a few KiB if there are many workers.
 const SWEEP_AT_MIN: usize = 1024;
 
-/// Locks that a worker keeps at hand; at the limit it forgets all. Tables are dropped and others
-/// made, so it must forget some time, and who uses more than these asks the map now and then.
+/// Locks that a worker caches; at the limit it clears the cache. Tables are dropped and created, so
+/// it must forget some time. A worker that uses more tables than this asks the map now and then.
 const CACHE_COUNT_MAX: usize = 1024;
 
 impl fmt::Debug for MetadataLocks {
@@ -91,10 +93,11 @@ impl MetadataLocks {
         }
     }
 
-    /// Notes that a session is about to wait for a table, and which it holds weakly meanwhile.
+    /// Registers that a session is about to wait for a table, and which tables it holds shared
+    /// meanwhile.
     ///
     /// # Errors
-    /// If it would wait for itself.
+    /// [`Deadlock`] if it would wait for itself.
     pub(crate) fn note_wait(
         &self,
         session: u64,
@@ -119,7 +122,7 @@ impl MetadataLocks {
     }
 }
 
-/// A worker's door to the locks.
+/// A worker's access to the locks.
 #[derive(Debug)]
 pub struct MetadataWorker {
     /// Which slot is this worker's. Constant.
@@ -129,7 +132,7 @@ pub struct MetadataWorker {
 }
 
 impl MetadataWorker {
-    /// The door of worker `slot`.
+    /// The access of worker `slot`.
     pub fn new(slot: usize) -> Self {
         Self {
             slot,
@@ -145,7 +148,7 @@ impl MetadataWorker {
         Arc::clone(cache.entry(table).or_insert_with(|| locks.lock_of(table)))
     }
 
-    /// Holds a table's definition still, if nobody is changing it.
+    /// Holds a table's lock shared. Returns `None` if a session holds it exclusively or waits to.
     pub fn try_hold(&self, locks: &MetadataLocks, table: TableId) -> Option<WeakHold> {
         let lock = self.lock_of(locks, table);
         lock.try_weak(self.slot).then(|| WeakHold {
@@ -155,7 +158,7 @@ impl MetadataWorker {
         })
     }
 
-    /// Holds a table's definition still until the hold is dropped.
+    /// Holds a table's lock shared until the hold is dropped.
     pub async fn hold(&self, locks: &MetadataLocks, table: TableId) -> WeakHold {
         let lock = self.lock_of(locks, table);
         if !lock.try_weak(self.slot) {
@@ -180,8 +183,8 @@ impl MetadataWorker {
         }
     }
 
-    /// Keeps everybody else from the table until the hold is dropped: waits for those who use it,
-    /// while those who come later wait for this.
+    /// Holds a table's lock exclusively until the hold is dropped. Waits for the sessions that use
+    /// the table; those that come later wait for this one.
     pub async fn change(&self, locks: &MetadataLocks, table: TableId, session: u64) -> StrongHold {
         let lock = self.lock_of(locks, table);
         {
@@ -199,7 +202,7 @@ impl MetadataWorker {
             })
             .await;
         }
-        // From here on the announcement is undone by dropping the hold.
+        // From here on, dropping the hold withdraws the announcement.
         let hold = StrongHold {
             lock: Arc::clone(&lock),
             table,
@@ -225,7 +228,7 @@ impl MetadataWorker {
     }
 }
 
-/// A registered waker that is taken back when the wait is over or given up.
+/// A registered waker, removed when the wait is over or cancelled.
 struct Waiting<'l> {
     lock: &'l BigReaderLock,
     key: WaitKey,
@@ -265,7 +268,7 @@ impl fmt::Debug for WeakHold {
     }
 }
 
-/// A database in use by a session that may wait for tables meanwhile.
+/// A database used by a session that may wait for tables meanwhile.
 pub(crate) struct DatabaseHold {
     hold: WeakHold,
     session: u64,
@@ -273,7 +276,7 @@ pub(crate) struct DatabaseHold {
 }
 
 impl DatabaseHold {
-    /// What stands for a database is held by this session.
+    /// Registers that this session holds the database's lock.
     pub(crate) fn new(hold: WeakHold, locks: &MetadataLocks, session: u64) -> Self {
         let waits = Arc::clone(&locks.waits);
         waits.begin_use(hold.table, session);
@@ -303,7 +306,7 @@ impl fmt::Debug for DatabaseHold {
 pub struct StrongHold {
     lock: Arc<BigReaderLock>,
     table: TableId,
-    /// Whose it is.
+    /// The session that holds it.
     session: u64,
     waits: Arc<Waits>,
 }

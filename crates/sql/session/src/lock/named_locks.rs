@@ -1,8 +1,8 @@
 //! `GET_LOCK`: locks by name, of all sessions of the server.
 //!
-//! One mutex guards everything: named locks are taken by people and jobs, not by rows. Who waits
-//! is woken when the lock is let go, and tries again; the first to try has it. Before a session
-//! waits, the chain of owners and what they wait for is followed: if it comes back, to wait would
+//! One mutex guards everything: people and jobs take named locks, not rows. A waiter is woken when
+//! the lock is released and tries again; the first to try gets it. Before a session waits, the
+//! chain of owners and what they wait for is followed. If it returns to the session, waiting would
 //! be a deadlock.
 
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ impl Held {
     }
 }
 
-/// A session that waits; no longer when this is dropped.
+/// A session that waits, until this is dropped.
 struct Waiting<'l> {
     locks: &'l NamedLocks,
     session: u64,
@@ -60,7 +60,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl NamedLocks {
-    /// Takes a lock, again if it is the session's; false if another has it.
+    /// Takes a lock, or takes it once more. Returns false if another session holds it.
     pub fn try_lock(&self, name: &str, session: u64) -> bool {
         let mut inner = self.inner.lock();
         match inner.held.get_mut(name) {
@@ -78,7 +78,7 @@ impl NamedLocks {
         true
     }
 
-    /// Lets go once; false if another has the lock, nothing if nobody has.
+    /// Releases a lock once. Returns false if another session holds it, `None` if it is free.
     pub fn release(&self, name: &str, session: u64) -> Option<bool> {
         let freed = {
             let mut inner = self.inner.lock();
@@ -96,7 +96,7 @@ impl NamedLocks {
         Some(true)
     }
 
-    /// Lets go of all that a session has; gives how often it had taken any.
+    /// Releases all locks of a session. Returns how often it had taken any.
     pub fn release_all(&self, session: u64) -> u64 {
         let freed: Vec<(String, Held)> = {
             let mut inner = self.inner.lock();
@@ -115,12 +115,12 @@ impl NamedLocks {
             .sum()
     }
 
-    /// Who has a lock.
+    /// The session that holds a lock.
     pub fn owner(&self, name: &str) -> Option<u64> {
         self.inner.lock().held.get(name).map(|held| held.owner)
     }
 
-    /// True if a session that waited for a lock would wait for itself.
+    /// True if the session would wait for itself when it waits for this lock.
     pub fn would_deadlock(&self, name: &str, session: u64) -> bool {
         let inner = self.inner.lock();
         let mut name = name;
@@ -141,7 +141,7 @@ impl NamedLocks {
         false
     }
 
-    /// Ready when a lock is free.
+    /// Ready when the lock is free.
     pub async fn freed(&self, name: &str, session: u64) {
         let _waiting = Waiting {
             locks: self,

@@ -1,12 +1,12 @@
 //! COM_STMT_BULK_EXECUTE: one prepared statement with many rows of parameters.
 //!
-//! An INSERT or REPLACE is one statement: a row that fails takes back the rows before it. An
-//! UPDATE or DELETE is run once a row, and what came before a failure stays. Either way there is
-//! one commit and one reply, in which the rows are counted together.
+//! An INSERT or REPLACE is one statement: a failing row rolls back the rows before it. An UPDATE or
+//! DELETE runs once a row, and a failure keeps the rows before it. Either way there is one commit
+//! and one reply, which counts the rows together.
 //!
-//! A parameter may be DEFAULT or IGNORE where it alone is a column's value. For a row with such
-//! parameters the tree is changed (`?` becomes DEFAULT, an assignment goes) and planned anew; the
-//! plans are kept by the places of these marks.
+//! A parameter may be DEFAULT or IGNORE if it alone is a column's value. For a row with such
+//! parameters the tree is changed (`?` becomes DEFAULT, an assignment is removed) and planned
+//! again. The plans are cached by the places of these marks.
 
 use std::rc::Rc;
 
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    /// The failure of a row whose predecessors stay.
+    /// Handles the failure of a row whose predecessors are kept.
     async fn keep_rows_before(&mut self, failed: Failed) -> Result<Reply, Stop> {
         self.roll_back_to(failed.mark).await?;
         let is_autocommit = self.state.variables.borrow().active().autocommit;
@@ -122,7 +122,7 @@ impl Session {
         Err(failed.stop)
     }
 
-    /// Runs the statement for each row; what they did is added up in `total`.
+    /// Runs the statement for each row, and adds up the results in `total`.
     async fn bulk_rows(
         &mut self,
         parsed: &Parsed,
@@ -152,7 +152,7 @@ impl Session {
                 effect: Effect::Statement,
                 mark,
             };
-            // Each row is a run of its own, too short to give way by itself.
+            // Each row is a run of its own, too short to yield by itself.
             if (row_count + 1_u64).is_multiple_of(TURN_STATEMENT_COUNT.into()) {
                 self.give_way(deadline).await.map_err(failed)?;
             }
@@ -199,7 +199,7 @@ impl Session {
         Ok(())
     }
 
-    /// The execution for a row; nothing if the row changes nothing.
+    /// The execution for a row, or `None` if the row changes nothing.
     fn bulk_plan(
         &self,
         parsed: &Parsed,
@@ -267,7 +267,7 @@ fn next_row(rows: &mut BulkRows<'_, '_>, count: usize, strings: StringRules) -> 
     Ok(row)
 }
 
-/// The type of a parameter in all rows, NULL in some or not.
+/// The type of a parameter in all rows, whether some are NULL or not.
 fn type_of(wire_type: ParameterType, collation: CollationId) -> ColumnType {
     use wire::ColumnType as Wire;
     match wire_type.column_type {
@@ -292,8 +292,8 @@ fn type_of(wire_type: ParameterType, collation: CollationId) -> ColumnType {
     }
 }
 
-/// The statement with DEFAULT in place of marked parameters, and without the assignments of those
-/// that are to be ignored. Error 4032 if one is not alone a column's value.
+/// The statement with DEFAULT in place of marked parameters, and without ignored assignments. Error
+/// 4032 if a marked parameter is not alone a column's value.
 pub(crate) fn marked(parsed: &Parsed, marks: &[Mark]) -> Result<Parsed, ClientError> {
     let mut statement = parsed.statement.clone();
     let mut used = 0;
@@ -317,7 +317,7 @@ pub(crate) fn marked(parsed: &Parsed, marks: &[Mark]) -> Result<Parsed, ClientEr
     Ok(Parsed::new(statement, parsed.text.clone()))
 }
 
-/// Applies the marks of assignments; gives how many there were.
+/// Applies the marks of assignments. Returns how many there were.
 fn mark_assignments(assignments: &mut Vec<Assignment>, marks: &[Mark]) -> usize {
     let mut used = 0;
     assignments.retain_mut(|assignment| {
@@ -328,7 +328,7 @@ fn mark_assignments(assignments: &mut Vec<Assignment>, marks: &[Mark]) -> usize 
     used
 }
 
-/// The mark of a value, which becomes DEFAULT if it has one.
+/// Returns the mark of a value, and replaces a marked value by DEFAULT.
 fn take_mark(value: &mut Expr, marks: &[Mark]) -> Mark {
     let ExprKind::Parameter(number) = value.kind else {
         return Mark::Value;

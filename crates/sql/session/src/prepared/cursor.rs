@@ -1,8 +1,8 @@
 //! Cursors of prepared statements: the rows of a query, kept until COM_STMT_FETCH asks for them.
 //!
-//! The statement has ended when its cursor opens, so a cursor holds no lock, no snapshot and no
-//! table; it holds its rows, which count as what the session keeps (`max_session_mem_used`).
-//! Cursors only go forward. Rows stand in packs, each of which is freed once it was fetched.
+//! The statement has ended when its cursor opens. So a cursor holds no lock, no snapshot and no
+//! table; it holds its rows, which count among what the session keeps (`max_session_mem_used`).
+//! Cursors only move forward. Rows are stored in packs; each is freed once it was fetched.
 
 use std::rc::Rc;
 
@@ -26,9 +26,9 @@ use crate::statement::sink::write_columns;
 #[derive(Debug, Default)]
 pub(crate) struct CursorRows {
     columns: Vec<OutputColumn>,
-    /// Those that were fetched are empty.
+    /// Fetched packs are empty.
     packs: Pile<Rows>,
-    /// The pack that is being fetched, and how many of its rows were.
+    /// The pack that is being fetched, and how many of its rows were fetched.
     at: usize,
     fetched: usize,
     /// Of all packs.
@@ -36,7 +36,7 @@ pub(crate) struct CursorRows {
     share: Share,
     /// A second row is an error.
     is_single: bool,
-    /// Whose it is.
+    /// The session that it belongs to.
     state: Option<Rc<State>>,
 }
 
@@ -66,7 +66,7 @@ impl RowSink for CursorRows {
 }
 
 impl CursorRows {
-    /// None yet, of this session.
+    /// No rows yet, of this session.
     pub(crate) fn of(state: &Rc<State>) -> Self {
         Self {
             state: Some(Rc::clone(state)),
@@ -82,19 +82,19 @@ impl CursorRows {
         }
     }
 
-    /// Forgets the rows: the statement begins anew.
+    /// Drops the rows, because the statement begins again.
     pub(crate) fn clear(&mut self) {
         self.packs.clear();
         (self.at, self.fetched) = (0, 0);
         self.give_back(self.bytes);
     }
 
-    /// All of them.
+    /// All rows.
     pub(crate) fn into_rows(mut self) -> impl Iterator<Item = Vec<Value>> {
         std::iter::from_fn(move || self.take_row())
     }
 
-    /// The next row, and what its columns are.
+    /// Returns the next row and its columns.
     pub(crate) fn next_row(&mut self) -> Option<(Vec<Value>, &[OutputColumn])> {
         let row = self.take_row()?;
         Some((row, &self.columns))
@@ -119,13 +119,13 @@ impl CursorRows {
         Some(row)
     }
 
-    /// So much is not kept any more.
+    /// Releases this much memory.
     fn give_back(&mut self, bytes: usize) {
         let counted = self.count(self.bytes - bytes);
         assert!(counted.is_ok(), "less is never too much");
     }
 
-    /// So much is kept now.
+    /// Counts this much memory as kept.
     fn count(&mut self, bytes: usize) -> Result<(), ClientError> {
         if let Some(state) = &self.state {
             state.keep(&mut self.share, bytes)?;
@@ -135,11 +135,11 @@ impl CursorRows {
     }
 }
 
-/// A pack has no more rows once it takes so much.
+/// A pack is full once it takes this much.
 const PACK_BYTES: usize = 256 << 10;
 
 impl Session {
-    /// Answers the execution that opened a cursor: definitions, and that rows wait.
+    /// Answers the execution that opened a cursor: column definitions, and that rows wait.
     pub(crate) fn write_cursor_head(&mut self, cursor: &CursorRows) -> Reply {
         let capabilities = self.client.capabilities();
         let charset = self.state.variables.borrow().active().results_charset;
@@ -170,7 +170,7 @@ impl Session {
         let charset = self.state.variables.borrow().active().results_charset;
         let types = cursor.columns.iter().map(|column| &column.column_type);
         let encoder = RowEncoder::new(types, RowProtocol::Binary, charset);
-        // That rows are asked for beyond the last tells that it was the last.
+        // Asking for rows beyond the last shows that it was the last.
         let (mut fetched, mut is_last) = (0, false);
         while fetched < count && !is_last {
             let Some(row) = cursor.take_row() else {

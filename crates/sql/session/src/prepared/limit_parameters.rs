@@ -1,13 +1,13 @@
 //! Which parameters of a statement's text are numbers of its LIMITs.
 //!
-//! EXECUTE makes whole numbers of these, whatever they are, and takes none that is negative.
+//! EXECUTE converts these to integers, whatever their types, and refuses negative ones.
 
 use syntax::keyword::Keyword;
 use syntax::token::{Kind, Lexer};
 use value::number::Integer;
 use value::{ColumnType, TypeKind, Value, Warnings};
 
-/// The numbers of the parameters that stand in a LIMIT, in order.
+/// The numbers of the parameters of LIMIT clauses, in order.
 pub(crate) fn limit_parameters(text: &[u8], mode: syntax::Mode) -> Vec<usize> {
     let mut lexer = Lexer::new(text, mode);
     let (mut found, mut count, mut is_limit) = (Vec::new(), 0, false);
@@ -29,7 +29,7 @@ pub(crate) fn limit_parameters(text: &[u8], mode: syntax::Mode) -> Vec<usize> {
     }
 }
 
-/// A value of any type as a number of a LIMIT; none if it is negative. NULL stays.
+/// Converts any value to a number of LIMIT. Returns `None` if it is negative; NULL stays NULL.
 pub(crate) fn limit_value(value: &Value) -> Option<(Value, ColumnType)> {
     let number = match value.as_ref().to_integer(&mut Warnings::new(0)) {
         None => return Some((Value::Null, ColumnType::new(TypeKind::Null))),

@@ -1,7 +1,7 @@
 //! Parameters that come in pieces (COM_STMT_SEND_LONG_DATA).
 //!
-//! There is no reply to a piece, so what is wrong with one is told at the execution. A parameter is
-//! as long as a packet may be at the most, as in MariaDB; all of a statement's together have
+//! A piece has no reply, so its errors are reported at the execution. A parameter has at most the
+//! length of a packet, as in MariaDB; all parameters of a statement together have
 //! [`ALL_BYTES_MAX`].
 
 use std::collections::HashMap;
@@ -10,18 +10,18 @@ use errcode::{ClientError, ER_UNKNOWN_ERROR};
 use expression::Share;
 use foldhash::fast::FixedState;
 
-/// The largest `max_allowed_packet`: what one command could bring at the most.
+/// The largest `max_allowed_packet`: the most that one command could send.
 const ALL_BYTES_MAX: usize = 1 << 30;
 
-/// What a parameter takes beside its bytes.
+/// What a parameter takes in addition to its bytes.
 const PART_BYTES: usize = 64;
 
-/// What has come of a statement's parameters.
+/// The received pieces of a statement's parameters.
 #[derive(Debug, Default)]
 pub(crate) struct LongData {
     /// By position.
     parts: HashMap<u16, Vec<u8>, FixedState>,
-    /// Bytes of all.
+    /// Bytes of all parameters.
     bytes: usize,
     share: Share,
     /// Why nothing is kept until the next [`LongData::clear`].
@@ -67,18 +67,18 @@ impl LongData {
         Ok(())
     }
 
-    /// What has come of a parameter, if anything has.
+    /// The received bytes of a parameter, or `None`.
     pub(crate) fn get(&self, parameter: usize) -> Option<&[u8]> {
         let parameter = u16::try_from(parameter).ok()?;
         self.parts.get(&parameter).map(Vec::as_slice)
     }
 
-    /// Error 1105 if a parameter was too long, 1290 or 1041 if all were.
+    /// Error 1105 if one parameter was too long, 1290 or 1041 if all together were.
     pub(crate) fn check(&self) -> Result<(), ClientError> {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Forgets everything.
+    /// Drops everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,8 +1,8 @@
-//! Parameters of statements that are not plans: each `?` in the text becomes a literal.
+//! Parameters of statements that have no plan: each `?` in the text becomes a literal.
 //!
-//! `SET @a = ?`, `KILL ?`, `CREATE TABLE .. SELECT ?`: such statements are rare and short, so the
-//! text is parsed again with the values in it, and whatever reads texts and trees needs to know
-//! nothing of parameters.
+//! `SET @a = ?`, `KILL ?`, `CREATE TABLE .. SELECT ?`: such statements are rare and short. So the
+//! text is parsed again with the values in it, and the code that reads texts and trees need not
+//! know parameters.
 
 use planner::StringRules;
 use syntax::token::{Kind, Lexer};
@@ -10,14 +10,14 @@ use value::{Charset, ColumnType, Decimal, TypeKind, Value};
 
 use crate::statement::source::Source;
 
-/// How a literal has to be written, to be read back as the value that it was.
+/// How a literal must be written so that it is read back as the same value.
 #[derive(Debug, Clone, Copy)]
 struct Writing {
     mode: syntax::Mode,
     strings: StringRules,
 }
 
-/// The text with values in place of its parameters. There must be as many values.
+/// The text with values in place of its parameters. Their numbers must be equal.
 pub(crate) fn splice(
     text: &Source,
     mode: syntax::Mode,
@@ -50,7 +50,7 @@ pub(crate) fn splice(
     spliced
 }
 
-/// The text of a statement with values in place of the names at these places of the whole text.
+/// The text of a statement with values in place of the names at these offsets of the whole text.
 pub(crate) fn splice_at(
     text: &Source,
     statement: syntax::Span,
@@ -138,8 +138,8 @@ fn append_text(out: &mut Vec<u8>, bytes: &[u8], column_type: &ColumnType, writin
     out.push(b'\'');
 }
 
-/// True if a text of a character set is the value of a string that is written so. The text around
-/// is UTF-8.
+/// True if the bytes of a character set read back as the same string when written like this. The
+/// surrounding text is UTF-8.
 fn reads_back(bytes: &[u8], charset: Charset, strings: StringRules) -> bool {
     if bytes.is_ascii() {
         return true;

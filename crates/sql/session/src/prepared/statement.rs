@@ -1,8 +1,8 @@
 //! Prepared statements: of the protocol by number, of SQL by name.
 //!
 //! A statement is parsed once. Its plan depends on the types of its parameters, which the protocol
-//! tells at the first execution and may change at any other; the plan that was made for them, or
-//! found in the worker's cache, is held as long as they stay and no table has changed.
+//! sends at the first execution and may change at any later one. A plan is made for them, or found
+//! in the worker's cache. It is kept as long as the types stay and no table has changed.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -42,17 +42,17 @@ pub(crate) struct PreparedStatements {
     by_id: HashMap<u32, Box<Prepared>, FixedState>,
     /// SQL's, by name in lower case.
     by_name: HashMap<String, Named, FixedState>,
-    /// The last number given out.
+    /// The last number assigned.
     last_id: u32,
     /// The last command of COM_STMT_PREPARE failed, so [`LAST_PREPARED`] names nothing.
     has_failed: bool,
 }
 
-/// The number by which a client names the statement that it prepared last, so that it may send
-/// the execution without waiting for the real one (MariaDB).
+/// The number by which a client names the statement that it prepared last. So it may send the
+/// execution before it knows the real number (MariaDB).
 const LAST_PREPARED: u32 = u32::MAX;
 
-/// What a text and its tree take, by the text's length: an expression has some 100 bytes and is
+/// Memory of a text and its tree per byte of the text: an expression has some 100 bytes and is
 /// written in some 10.
 const TREE_BYTES_PER_BYTE: usize = 11;
 
@@ -61,13 +61,13 @@ const TREE_BYTES_PER_BYTE: usize = 11;
 struct Named {
     /// Its tree and text. Constant.
     parsed: Rc<Parsed>,
-    /// The current database as it was prepared. Constant.
+    /// The current database when it was prepared. Constant.
     database: Option<Rc<str>>,
     /// Counts it, and what its text and tree take.
     _place: (PreparedPlace, Share),
 }
 
-/// The database that is the current one again once a prepared statement has run.
+/// The database to restore once a prepared statement has run.
 #[derive(Debug)]
 pub(crate) struct Elsewhere(Option<Rc<str>>);
 
@@ -76,15 +76,15 @@ pub(crate) struct Elsewhere(Option<Rc<str>>);
 pub(crate) struct Prepared {
     /// Its tree and text. Constant.
     pub(crate) parsed: Rc<Parsed>,
-    /// The current database as it was prepared. Constant.
+    /// The current database when it was prepared. Constant.
     pub(crate) database: Option<Rc<str>>,
     /// Counts it, and what its text and tree take.
     _place: (PreparedPlace, Share),
-    /// How the parameters were typed at the last execution.
+    /// The types of the parameters at the last execution.
     pub(crate) types: Vec<ParameterType>,
     /// Parameters that come in pieces.
     long_data: LongData,
-    /// How its text was read. Constant.
+    /// The mode in which its text was read. Constant.
     mode: syntax::Mode,
     /// The plan that it ran last.
     held: Option<HeldPlan>,
@@ -92,21 +92,21 @@ pub(crate) struct Prepared {
     cursor: Option<CursorRows>,
 }
 
-/// A plan that was made for some types of parameters under some variables on some day, shared with
-/// other sessions of the worker.
+/// A plan made for certain parameter types, under certain variables, on a certain day. It is shared
+/// with other sessions of the worker.
 #[derive(Debug)]
 struct HeldPlan {
     types: Vec<ColumnType>,
-    /// What a time beside a date is of.
+    /// The date that a TIME value gets when it meets a date.
     today: Date,
-    /// The session's variables, which are replaced when one changes.
+    /// The session's variables; they are replaced when one changes.
     active: Rc<Active>,
     shared: Rc<SharedPlan>,
 }
 
 impl PreparedStatements {
-    /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. An unknown statement's is dropped: there
-    /// is no reply to say so.
+    /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. For an unknown statement it is dropped,
+    /// since there is no reply.
     fn long_data_of(&mut self, statement_id: u32) -> Option<&mut LongData> {
         let id = self.resolved(statement_id);
         self.by_id
@@ -114,7 +114,7 @@ impl PreparedStatements {
             .map(|prepared| &mut prepared.long_data)
     }
 
-    /// Which statement a number means.
+    /// The statement that a number means.
     fn resolved(&self, statement_id: u32) -> u32 {
         match statement_id {
             LAST_PREPARED if self.has_failed => 0,
@@ -123,13 +123,13 @@ impl PreparedStatements {
         }
     }
 
-    /// Takes a statement out, to run it.
+    /// Takes a statement out, to execute it.
     pub(crate) fn take(&mut self, statement_id: u32) -> Option<Box<Prepared>> {
         let id = self.resolved(statement_id);
         self.by_id.remove(&id)
     }
 
-    /// Puts back what was taken by that number.
+    /// Puts back the statement that was taken by that number.
     pub(crate) fn put_back(&mut self, statement_id: u32, prepared: Box<Prepared>) {
         let id = self.resolved(statement_id);
         self.by_id.insert(id, prepared);
@@ -192,7 +192,7 @@ impl Session {
         Ok(Reply::Nothing)
     }
 
-    /// A place among the prepared statements, or error 1461, and memory for one.
+    /// Reserves a place among the prepared statements, or error 1461, and memory for one.
     fn prepared_place(&self, parsed: &Parsed) -> Result<(PreparedPlace, Share), ClientError> {
         let server = &self.state.worker.server;
         let place = server.prepared_place().map_err(|limit| {
@@ -217,8 +217,8 @@ impl Session {
         Ok(parsed)
     }
 
-    /// What the rows of a statement will look like. Statements that only show something are asked
-    /// as if they ran; what they would show is not written.
+    /// The columns of a statement's result. SHOW and EXPLAIN are run for it, without writing their
+    /// rows.
     async fn describe(&mut self, parsed: &Parsed) -> Result<Rc<[OutputColumn]>, Stop> {
         match parsed.statement.kind {
             _ if has_plan(parsed) => {
@@ -239,7 +239,7 @@ impl Session {
         }
     }
 
-    /// Column definitions and their end; nothing for no columns.
+    /// Writes column definitions and their end, or nothing if there are no columns.
     fn write_definitions(&mut self, columns: &[OutputColumn]) {
         if columns.is_empty() {
             return;
@@ -283,15 +283,15 @@ impl Session {
         reply
     }
 
-    /// A statement's names mean what they meant when it was prepared: the database that was the
-    /// current one then is so again while it runs.
+    /// A statement's names mean what they meant when it was prepared. So the current database of
+    /// that time is current again while it runs.
     pub(crate) fn enter_database(&self, database: Option<&Rc<str>>) -> Option<Elsewhere> {
         let mut current = self.state.database.borrow_mut();
         let is_elsewhere = current.as_ref() != database;
         is_elsewhere.then(|| Elsewhere(std::mem::replace(&mut *current, database.cloned())))
     }
 
-    /// It has run. Where it ran elsewhere, what it made of the current database is forgotten.
+    /// Restores the current database, whatever the statement made of it.
     pub(crate) fn leave_database(&self, around: Option<Elsewhere>) {
         if let Some(Elsewhere(database)) = around {
             *self.state.database.borrow_mut() = database;
@@ -370,7 +370,7 @@ impl Session {
         }
     }
 
-    /// The plan that some session of this worker has made for the same text and types.
+    /// The plan that a session of this worker has made for the same text and types.
     fn find_prepared(
         &mut self,
         prepared: &Prepared,
@@ -384,7 +384,7 @@ impl Session {
         found.filter(|found| self.state.has_types_of(found.plan()))
     }
 
-    /// A plan made now, shared if it may be.
+    /// Makes a plan, and shares it if possible.
     fn plan_prepared(
         &mut self,
         prepared: &Prepared,
@@ -409,7 +409,7 @@ impl Session {
         let mut key = std::mem::take(&mut self.buffers.key);
         let text = &prepared.parsed.text;
         self.with_surroundings(|surroundings| {
-            // The tree is of the text as it was read then.
+            // The tree was read in the mode of that time.
             let surroundings = Surroundings {
                 mode: prepared.mode,
                 strings: text.strings,
@@ -420,7 +420,7 @@ impl Session {
         self.buffers.key = key;
     }
 
-    /// The values of the parameters and the types that the plan shall give them.
+    /// The values of the parameters, and their types for the plan.
     fn parameters(
         &self,
         prepared: &mut Prepared,
@@ -478,7 +478,7 @@ impl Session {
                 self.prepared.by_name.remove(&key);
                 let of = self.parse_value(from, parsed).await?;
                 if has_plan(&of) {
-                    // Names that do not exist are told now.
+                    // Unknown names are reported now.
                     self.check_privileges(&self.plan_own(&of)?)?;
                 }
                 let named = Named {
@@ -514,7 +514,7 @@ impl Session {
         }
     }
 
-    /// The statement that an expression's text is.
+    /// Parses the statement that is the value of an expression.
     async fn parse_value(&mut self, from: &ast::Expr, around: &Parsed) -> Result<Parsed, Stop> {
         let (value, column_type) = self.constant_typed(from, around).await?;
         let text = match value {
@@ -576,7 +576,7 @@ impl Session {
         reply
     }
 
-    /// Runs a statement with the values of its parameters, which `using` named.
+    /// Executes a statement with the values of its parameters, which `using` names.
     async fn execute_with(
         &mut self,
         of: &Rc<Parsed>,
@@ -603,7 +603,7 @@ impl Session {
         }
     }
 
-    /// Runs a CALL with the values of its parameters.
+    /// Executes a CALL with the values of its parameters.
     async fn prepared_call(
         &mut self,
         call: &ast::Call,
@@ -616,7 +616,7 @@ impl Session {
         self.call_with(call, parsed, values).await
     }
 
-    /// Answers a statement that is no plan, with the values of its parameters.
+    /// Executes a statement that has no plan, with the values of its parameters.
     async fn plain_with(
         &mut self,
         parsed: &Parsed,
@@ -632,7 +632,7 @@ impl Session {
     }
 }
 
-/// True of statements that are planned: the others find out when they run.
+/// True of statements that are planned. Errors of the others show when they run.
 fn has_plan(parsed: &Parsed) -> bool {
     matches!(
         parsed.statement.kind,
@@ -651,7 +651,7 @@ fn check_preparable(parsed: &Parsed) -> Result<(), ClientError> {
     }
 }
 
-/// An execution keeps its tables open; virtual ones hold rows of the moment.
+/// An execution keeps its tables open, and virtual tables hold the rows of one moment.
 pub(crate) fn is_cacheable(plan: &planner::Plan) -> bool {
     plan.tables
         .iter()
@@ -714,8 +714,8 @@ pub(crate) fn parameter(
     (value, column_type)
 }
 
-/// A value of EXECUTE .. USING and its collation: a text of another character set than the
-/// connection's is brought into that.
+/// A value of EXECUTE .. USING and its collation. Text of another character set is converted to the
+/// connection's.
 fn in_connection(value: Value, from: &ColumnType, connection: CollationId) -> (Value, CollationId) {
     let (is, wanted) = (from.charset(), connection.charset());
     match value {
@@ -731,7 +731,7 @@ fn in_connection(value: Value, from: &ColumnType, connection: CollationId) -> (V
     }
 }
 
-/// A client may send any numbers; what is no date or time is the zero one, as in MariaDB.
+/// A client may send any numbers; an invalid date or time becomes zero, as in MariaDB.
 fn date_time(time: &wire::DateTime) -> value::DateTime {
     let is_valid = time.year <= 9999
         && time.month <= 12
@@ -749,13 +749,13 @@ fn date_time(time: &wire::DateTime) -> value::DateTime {
     value::DateTime::new(date, of_day)
 }
 
-/// The digits behind the point of a time with so many microseconds, as MariaDB shows a parameter.
+/// The fractional digits of a time with this many microseconds, as MariaDB shows a parameter.
 fn digits_of(micros: u32) -> u8 {
     if micros == 0 { 0 } else { 6 }
 }
 
-/// The type of a value that stands alone. Text gets the widest length, so that longer texts use
-/// the same plan; a number has the digits behind the point that it shows, and so has a time.
+/// The type of a value that stands alone. Text gets the widest length, so that longer texts use the
+/// same plan. Numbers and times have the fractional digits that they show.
 fn type_of(value: &Value, collation: CollationId) -> ColumnType {
     match value {
         Value::Null => ColumnType::new(TypeKind::Null),

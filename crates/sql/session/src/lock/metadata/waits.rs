@@ -1,12 +1,13 @@
-//! Who waits for whose metadata lock, so that a cycle has a victim.
+//! Which session waits for whose metadata lock, so that a cycle has a victim.
 //!
-//! Weak holds are nameless counters, so nobody can say who holds a table weakly - until he waits
-//! himself: who waits says what he holds, and a cycle consists of such alone. Databases are held by
-//! changes of definitions alone, which say so as they take one. A cycle is looked for when a
-//! session begins to wait, under one mutex; a session that holds nothing closes no cycle and is
-//! only noted. Waits are rare, changes of definitions too, so the mutex is not on any hot path.
+//! Shared holds are anonymous counters, so their owners are unknown until they wait themselves. A
+//! session that begins to wait reports what it holds, and a cycle consists only of waiting
+//! sessions. Only changes of definitions hold databases, and they report it when they take one. A
+//! cycle is looked for when a session begins to wait, under one mutex. A session that holds nothing
+//! closes no cycle and is only registered. Waits and changes of definitions are rare, so the mutex
+//! is on no hot path.
 //!
-//! A wait for a row's lock is not an edge here: such cycles end by `lock_wait_timeout` or
+//! A wait for a row lock is not an edge here: such cycles end by `lock_wait_timeout` or
 //! `innodb_lock_wait_timeout`, as MariaDB's do.
 
 use store::TableId;
@@ -14,7 +15,7 @@ use sync::Mutex;
 
 use super::Strength;
 
-/// Sessions that wait, in the order in which they began to, and who holds tables strongly.
+/// Waiting sessions, in the order in which they began, and the exclusive owners of tables.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     inner: Mutex<Inner>,
@@ -23,9 +24,9 @@ pub(super) struct Waits {
 #[derive(Debug, Default)]
 struct Inner {
     waiters: Vec<Waiter>,
-    /// Tables held strongly, and by which session.
+    /// Tables held exclusively, and by which session.
     owners: Vec<(TableId, u64)>,
-    /// Databases held weakly, and by which session.
+    /// Databases held shared, and by which session.
     users: Vec<(TableId, u64)>,
 }
 
@@ -34,7 +35,7 @@ struct Waiter {
     session: u64,
     table: TableId,
     strength: Strength,
-    /// Tables that it holds weakly meanwhile.
+    /// Tables that it holds shared meanwhile.
     weak: Vec<TableId>,
 }
 
@@ -42,7 +43,7 @@ struct Waiter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Deadlock;
 
-/// A noted wait; dropped when it is over.
+/// A registered wait; dropped when it is over.
 #[derive(Debug)]
 pub(crate) struct Noted<'w> {
     waits: &'w Waits,
@@ -58,7 +59,7 @@ impl Drop for Noted<'_> {
 }
 
 impl Waits {
-    /// Notes that a session is about to wait for a table, holding `weak` tables weakly.
+    /// Registers that a session is about to wait for a table while it holds `weak` shared.
     pub(super) fn note(
         &self,
         session: u64,
@@ -90,24 +91,24 @@ impl Waits {
         })
     }
 
-    /// A session holds a table strongly from now on.
+    /// A session holds a table exclusively from now on.
     pub(super) fn own(&self, table: TableId, session: u64) {
         self.inner.lock().owners.push((table, session));
     }
 
-    /// It holds it no more.
+    /// It no longer holds it.
     pub(super) fn disown(&self, table: TableId, session: u64) {
         let owners = &mut self.inner.lock().owners;
         let at = owners.iter().position(|owner| *owner == (table, session));
         owners.swap_remove(at.expect("a strong hold is noted once"));
     }
 
-    /// A session holds a database weakly from now on.
+    /// A session holds a database shared from now on.
     pub(super) fn begin_use(&self, database: TableId, session: u64) {
         self.inner.lock().users.push((database, session));
     }
 
-    /// It holds it no more.
+    /// It no longer holds it.
     pub(super) fn end_use(&self, database: TableId, session: u64) {
         let users = &mut self.inner.lock().users;
         let at = users.iter().position(|user| *user == (database, session));
@@ -116,7 +117,7 @@ impl Waits {
 }
 
 impl Inner {
-    /// True if a waiter waits, by way of others, for itself.
+    /// True if a waiter waits for itself through others.
     fn is_in_cycle(&self, start: usize) -> bool {
         let mut is_seen = vec![false; self.waiters.len()];
         let mut open = vec![start];
@@ -133,11 +134,11 @@ impl Inner {
         false
     }
 
-    /// The waiters that one waits for.
+    /// The waiters that the given one waits for.
     fn blockers(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let waiter = &self.waiters[at];
         let owner = self.owners.iter().find(|(table, _)| *table == waiter.table);
-        // Who waits for a change first has announced it, and all who come later wait behind.
+        // The first waiter for a change has announced it; all later ones wait behind it.
         let first_change = self
             .waiters
             .iter()
@@ -194,7 +195,7 @@ mod tests {
     fn who_holds_a_database_is_in_the_way_of_its_end() {
         let waits = Waits::default();
         let database = TableId(7);
-        // One makes a table in the database out of A, another drops it, a third moves A there.
+        // One creates a table in the database out of A, another drops it, a third moves A there.
         waits.begin_use(database, 1);
         waits.own(A, 3);
         let _make = waits.note(1, A, Strength::Weak, vec![]).unwrap();
@@ -214,7 +215,7 @@ mod tests {
         assert!(waits.note(4, A, Strength::Strong, vec![]).is_ok());
     }
 
-    /// Cycles of every length are found, and their open chains are none.
+    /// Cycles of every length are found; an open chain is no cycle.
     #[test]
     fn a_ring_of_any_length_is_a_cycle() {
         for length in 2..20 {
