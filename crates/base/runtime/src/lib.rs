@@ -2,7 +2,7 @@
 //!
 //! `N` pinned threads, the workers, each run one loop over io_uring or epoll. A task is a `!Send`
 //! future that stays on the worker where it was spawned; so does everything it owns. Workers talk
-//! by messages. Runnable tasks are served first come, first served, and in cohorts where there are
+//! by messages. Runnable tasks are served first come, first served; in cohorts if there are
 //! too many of them to stay in the caches.
 //!
 //! # Starting
@@ -31,7 +31,7 @@
 //! spawn(future) -> JoinHandle<T>        // await it for T; dropping it lets the task run on;
 //!                                       // .cancel() drops the task's future
 //! spawn_background(future)              // the same, but the end does not wait for it
-//! yield_now().await                     // behind all that can run
+//! yield_now().await                     // to the back of the run queue
 //! give_way() -> WayGiven                // the same in the middle of a call, once it took 200 us
 //! set_standing(Standing)                // what the task waits for next: see the run queue
 //! note_hot(place, &value)               // what the task reads at its next poll: prefetched

@@ -1,6 +1,6 @@
 //! Which runnable task is polled next. Knows no task, no clock and no kernel.
 //!
-//! Thousands of clients that are served strictly in turn find everything cold: when a client's turn
+//! Thousands of clients that are served strictly in turn find everything cold. When a client's turn
 //! comes again, the caches have lost its session, its sockets and its buffers, in the server and in
 //! the kernel. A short statement then costs half as much again. So an overloaded worker serves a
 //! *cohort* (cohort scheduling: Larus and Parkes, 2002). It admits some clients, and serves each
@@ -72,7 +72,7 @@ pub(crate) struct Stay {
     pub(crate) free_count: u8,
     /// What the next stay has beside [`FREE_STAY_QUARTERS`], in quarters of a statement.
     pub(crate) credit_quarters: u8,
-    /// When it ends, however few statements it had.
+    /// When it ends, even after few statements.
     pub(crate) until: Instant,
 }
 
@@ -114,7 +114,7 @@ const STAY_COUNT: u8 = 12;
 /// Statements of a stay outside of transactions, in quarters: 7 of 4 on average. With stays of k
 /// statements, one statement of k waits for a round of all clients, and a round is k times as long
 /// as with k = 1. So k = 12 made a 95th percentile of 360 ms with 4,096 clients, twelve times that
-/// of a fair queue. 7/4 keeps it near twice of that, where the workers' unequal speed is included.
+/// of a fair queue. 7/4 keeps it near twice of that, including the workers' unequal speed.
 /// `docs/bench/stays.md` shows what stays of 1 to 12 cost and give.
 const FREE_STAY_QUARTERS: u8 = 7;
 

@@ -3,7 +3,7 @@
 //!
 //! Time is cut into ticks of 131 us. Level 0 has 64 slots of one tick, each further level 64 slots
 //! of 64 times the length. A timer lies on the level of the highest group of six bits in which its
-//! tick differs from the wheel's; when the wheel comes to a slot of a higher level, its timers
+//! tick differs from the wheel's. When the wheel comes to a slot of a higher level, its timers
 //! move down. Slots are doubly linked lists through the slab of timers, so cancelling unlinks.
 //! (Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987.)
 //!

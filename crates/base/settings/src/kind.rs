@@ -12,7 +12,7 @@ pub enum Kind {
     Only(bool),
     /// A count, or a time in the unit that the name or the text says.
     Unsigned { min: u64, max: u64 },
-    /// A size in bytes; takes `K`, `M`, `G` and `T` (powers of 1024) behind the number.
+    /// A size in bytes; takes `K`, `M`, `G` and `T` (powers of 1024) after the number.
     Bytes { min: u64, max: u64 },
     /// A time in seconds, to the microsecond, from zero to `max`.
     Seconds { max: u64 },

@@ -5,6 +5,10 @@
 //! reads one word that seldom changes. A strong holder pays for all. It sets that word, which
 //! refuses new weak holders, and waits until each counter is 0. No call blocks a thread: `try_*`
 //! returns whether it got the lock, and `poll_*` also registers a waker if it did not.
+//!
+//! Rules of the shared words:
+//!
+//! 1. `strong` is 1 from `announce_strong` to `unlock_strong`; changed by compare-and-swap from 0,
 //!    so there is one strong owner at most.
 //! 2. A weak holder adds 1 to its counter, passes a SeqCst fence, then reads `strong`. If it is 1
 //!    it takes its 1 back. A strong owner sets `strong`, passes a SeqCst fence, then reads the

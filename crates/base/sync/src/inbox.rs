@@ -1,10 +1,10 @@
 //! Messages from many threads to one worker that may be asleep.
 //!
-//! The queue is a stack: senders push with a compare-and-swap, the receiver takes all of it with
-//! one swap and turns it around, so that messages of one sender arrive in order. The head is the
 //! The queue is a stack. Senders push with a compare-and-swap. The receiver takes all of it with
 //! one swap and reverses it, so messages of one sender arrive in order. The head is the only shared
 //! word and holds the whole state:
+//!
+//! | head | meaning |
 //! |---|---|
 //! | null | empty, receiver awake |
 //! | `ASLEEP` | empty, receiver asleep or about to be |

@@ -9,10 +9,10 @@
 //! | 4 | MariaDB's capabilities, if bit 0 of MySQL's is clear |
 //! | | a request for TLS ends here |
 //! | n, 0 | user |
-//! | n | authentication data behind its length, of one byte if not PLUGIN_AUTH_LENENC |
+//! | n | authentication data after its length, of one byte if not PLUGIN_AUTH_LENENC |
 //! | n, 0 | database, if CONNECT_WITH_DB |
 //! | n, 0 | authentication plugin, if PLUGIN_AUTH |
-//! | n | attributes behind their length, if CONNECT_ATTRS |
+//! | n | attributes after their length, if CONNECT_ATTRS |
 //! | 1 | zstd level, if ZSTD_COMPRESSION |
 
 pub(crate) mod auth_exchange;

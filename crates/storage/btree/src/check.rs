@@ -79,8 +79,8 @@ impl Check {
         self.stack.drain(..all - end);
     }
 
-    /// Looks at the next page; `None` if there is none left. If it is a whole leaf, its entries are
-    /// copied to `entries`, which else is empty.
+    /// Checks the next page; returns `None` if there is none left. If the page is a whole leaf, its
+    /// entries are copied to `entries`; otherwise `entries` is empty.
     pub fn step(&mut self, pages: &Pages, entries: &mut Run) -> Outcome<Option<Looked>> {
         entries.clear();
         let Some(expected) = self.stack.last() else {

@@ -3,8 +3,8 @@
 //! The memory is never freed or moved, so an optimistic reader may read any frame at any time. At
 //! worst it reads bytes of another page, and validation shows it.
 //!
-//! (F1) The bytes of a frame are written only by the holder of its exclusive latch, or by the owner
-//! of a frame that came from a free list and is not in a page table yet.
+//! (F1) The bytes of a frame are written only by the holder of its exclusive latch. A frame from a
+//! free list that is not in a page table yet may also be written by its owner.
 //! (F2) `page` changes only under the exclusive latch.
 //! (F3) A frame that is dirty (`rec_lsn` not 0) or being written is not evicted.
 //! (F4) `rec_lsn` becomes non-zero under the exclusive latch. The cleaner, of which there is one,

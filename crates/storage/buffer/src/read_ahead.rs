@@ -38,7 +38,7 @@ pub struct ReadAhead {
 /// One read, and the pages in it that are wanted.
 struct Run {
     first: PageNo,
-    /// Ascending, at or behind `first`.
+    /// Ascending, not below `first`.
     claims: Vec<Claim>,
     read: IoFuture<IoResult>,
 }

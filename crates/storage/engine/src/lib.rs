@@ -2,7 +2,7 @@
 //!
 //! Start with [`Engine`], one worker's handle, which implements [`store::Store`]. A statement goes
 //! through the modules of `row`; `transaction` begins and ends; `undo` has rollback and purge, and
-//! `schema` the tables' definitions. `background` runs behind the sessions, `recovery` once at the
+//! `schema` the tables' definitions. `background` runs beside the sessions, `recovery` once at the
 //! start.
 //!
 //! (E1) The newest version of a row is in the clustered index, with the id of its writer. Older

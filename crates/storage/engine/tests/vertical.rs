@@ -574,7 +574,7 @@ fn the_id_of_a_table_that_was_half_made_is_not_used_again() {
     });
 }
 
-/// A change of a tablespace may stand in the log behind the note that it was dropped, with a
+/// A change of a tablespace may stand in the log after the note that it was dropped, with a
 /// checkpoint between both and its file gone.
 #[test]
 fn log_on_a_file_that_is_gone_does_not_keep_the_directory_closed() {

@@ -60,7 +60,7 @@ impl Queue {
         self.granted.push(Grant { owner, kind });
     }
 
-    /// Adds a request behind all others.
+    /// Adds a request after all others.
     pub(crate) fn enqueue(&mut self, waiter: Arc<Waiter>) {
         let last = self.waiting.back().map_or(0, |last| last.sequence);
         assert!(last < waiter.sequence, "waiters stand in their order");

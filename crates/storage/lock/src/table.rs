@@ -1,4 +1,4 @@
-//! The lock table: sharded queues, each shard behind its own mutex, no global latch.
+//! The lock table: sharded queues, each shard with its own mutex, no global latch.
 
 use std::collections::HashMap;
 use std::sync::Arc;

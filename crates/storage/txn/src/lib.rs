@@ -22,8 +22,8 @@
 //! (T1) Each transaction in the recycled part that is still active becomes a *straggler*: its state
 //! moves to a small ordered map.
 //! (T2) After that each worker notes, in each of its open snapshots, which ended transactions of
-//! that part the snapshot must not see (its *exceptions*: at most those that were active when it
-//! was opened), and acknowledges. When all have, the words are recycled.
+//! that part the snapshot must not see. These are its *exceptions*: at most those that were active
+//! when it was opened. Then the worker acknowledges. When all have, the words are recycled.
 //! (T3) A snapshot opened after its worker's acknowledgement has a number not smaller than the end
 //! (the commit number, or the log's position when all was undone) of any transaction of that part
 //! except the stragglers.

@@ -1,8 +1,8 @@
 //! Room in the log: when a mini-transaction may begin, and how others wait.
 //!
-//! Three things may be short: memory (a flush helps), prepared blocks (a new segment helps, or an
-//! old one that a checkpoint frees), and the distance to the checkpoint (cleaning pages and a
-//! checkpoint help). If no segment can be made and none will be freed, new work fails. Undoing or
+//! Three things may be short. Memory: a flush helps. Prepared blocks: a new segment helps, or an
+//! old one that a checkpoint frees. Distance to the checkpoint: cleaning pages and a checkpoint
+//! help. If no segment can be made and none will be freed, new work fails. Undoing or
 //! ending work has reserved blocks, because it makes room.
 
 use std::collections::BTreeMap;

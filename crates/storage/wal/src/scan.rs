@@ -60,7 +60,7 @@ pub struct LogScan {
     given: usize,
     epoch: u32,
     next_block: u64,
-    /// What lies behind the break, once it was judged.
+    /// The blocks after the break, once it was judged.
     behind: Behind,
     /// The damage that was accepted.
     damage: Option<LogDamage>,

@@ -93,7 +93,7 @@ impl LinuxFile {
         })))
     }
 
-    /// The real file behind `file`.
+    /// The real file of `file`.
     ///
     /// # Panics
     /// If another kind of disk opened it, which is a bug.

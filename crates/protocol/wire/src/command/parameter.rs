@@ -7,7 +7,7 @@
 //! | INT, MEDIUMINT, FLOAT | 4 |
 //! | BIGINT, DOUBLE | 8 |
 //! | dates and times | see `temporal.rs` |
-//! | all others | their text or bytes behind a length-encoded length |
+//! | all others | their text or bytes after a length-encoded length |
 
 use crate::column_type::ColumnType;
 use crate::cursor::{Cursor, Malformed};

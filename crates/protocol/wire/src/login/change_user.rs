@@ -3,11 +3,11 @@
 //! | bytes | content |
 //! |---|---|
 //! | n, 0 | user |
-//! | 1, n | authentication data behind its length |
+//! | 1, n | authentication data after its length |
 //! | n, 0 | database, empty for none |
 //! | 2 | collation; this and what follows may be left out |
 //! | n, 0 | authentication plugin, if PLUGIN_AUTH |
-//! | n | attributes behind their length, if CONNECT_ATTRS |
+//! | n | attributes after their length, if CONNECT_ATTRS |
 
 use crate::capability::Capabilities;
 use crate::cursor::{Cursor, Malformed};

@@ -2,7 +2,7 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | n | catalog, schema, table, original table, name, original name: each behind its length |
+//! | n | catalog, schema, table, original table, name, original name: each after its length |
 //! | n | extended type, if MARIADB_EXTENDED_METADATA: kind (0 type, 1 format), length, text |
 //! | 1 | 12, the length of what follows |
 //! | 2 | collation |
@@ -11,7 +11,7 @@
 //! | 2 | flags |
 //! | 1 | decimals |
 //! | 2 | zeros |
-//! | n | COM_FIELD_LIST only: default as text behind its length, or 0xFB for NULL |
+//! | n | COM_FIELD_LIST only: default as text after its length, or 0xFB for NULL |
 
 use std::ops::{BitOr, BitOrAssign};
 

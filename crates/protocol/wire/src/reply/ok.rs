@@ -2,13 +2,13 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 1 | 0x00; 0xFE where it stands in place of an EOF packet |
+//! | 1 | 0x00; 0xFE if it replaces an EOF packet |
 //! | n | affected rows, length-encoded |
 //! | n | last insert id, length-encoded |
 //! | 2 | status flags |
 //! | 2 | warnings |
-//! | n | text behind its length, if there is one or changes follow |
-//! | n | changes of the session's state behind their length, if SESSION_TRACK and flagged |
+//! | n | text after its length, if there is one or changes follow |
+//! | n | changes of the session's state after their length, if SESSION_TRACK and flagged |
 
 use crate::capability::Capabilities;
 use crate::cursor::{Cursor, Malformed};

@@ -2,7 +2,7 @@
 //!
 //! Each change is a byte for its kind and its data after a length:
 //!
-//! | kind | data, each part behind its length |
+//! | kind | data, each part after its length |
 //! |---|---|
 //! | 0 system variable | name, value |
 //! | 1 schema | name |

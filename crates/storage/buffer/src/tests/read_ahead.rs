@@ -40,7 +40,7 @@ fn numbers(pages: &[u32]) -> Vec<PageNo> {
 
 #[test]
 fn near_pages_come_by_one_read() {
-    // Two runs: 9 is too far behind 2, and 5 to 8 of the second are not wanted.
+    // Two runs: 9 is too far after 2, and 5 to 8 of the second are not wanted.
     let (world, pages) = cold(31, &[0, 1, 2, 9, 10, 14, 15], 32);
     let ahead = pages.read_ahead(SPACE, &numbers(&[15, 9, 1, 2, 0, 9]));
     let told = format!("{ahead:?}");
@@ -62,7 +62,7 @@ fn near_pages_come_by_one_read() {
 fn what_cannot_be_read_is_left_to_the_reader() {
     let (world, pages) = cold(32, &[0, 1, 2, 3], 32);
     world.disk.damage(Path::new(FILE), 4096 + 24, 1);
-    // Page 1 is damaged, and page 400 is behind the end.
+    // Page 1 is damaged, and page 400 is beyond the end.
     world.run(pages.read_ahead(SPACE, &numbers(&[0, 1, 2, 400])));
     assert_eq!(present(&pages, 0..4), [0, 2]);
     world.disk.set_faults(Faults {
