@@ -27,7 +27,7 @@ use crate::database::{Database, Engines, Opening};
 /// How often a long check reports its progress.
 const PROGRESS_WAIT: Duration = Duration::from_secs(5);
 
-/// Checks a data directory of a server that does not run, with so many workers.
+/// Checks the data directory of a server that is not running, with this many workers.
 pub(crate) fn run(directory: &Path, worker_count: usize) -> Result<()> {
     let name = directory.display().to_string();
     // Opening would create a missing directory, and a check of nothing finds no fault.

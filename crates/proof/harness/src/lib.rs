@@ -1,10 +1,10 @@
 //! The work of each fuzz target.
 //!
 //! A target is a function from bytes to nothing that panics if a decoder breaks its contract. A
-//! decoder must not panic, read past its input, loop, or take memory that the input does not
-//! justify, and its result must encode to the same bytes. `fuzz/` passes these functions to
-//! libFuzzer. The test of this crate runs them over `fuzz/corpus` and `fuzz/findings`, so every
-//! `cargo test` tries earlier findings again.
+//! decoder must not panic, loop, read past its input, or take memory that the input does not
+//! justify. Its result must encode to the same bytes. `fuzz/` passes these functions to libFuzzer.
+//! The test of this crate runs them over `fuzz/corpus` and `fuzz/findings`, so every `cargo test`
+//! tries earlier findings again.
 //!
 //! [`TARGETS`] is the list. A new target needs a function here, a line there and an entry in
 //! `fuzz/Cargo.toml`.

@@ -37,9 +37,10 @@ fn fixed_seeds_hold() {
     }
 }
 
-/// Seeds that found faults: a full disk, failing reads, dropped tables after which the store did
-/// not open, a half-built index, a transaction rolled back twice, an entry undone that was never
-/// inserted, and a checkpoint between a page's creation and the drop of its tablespace.
+/// Seeds that found faults: a full disk, failing reads, and dropped tables after which the store
+/// did not open. Others found a half-built index, a transaction rolled back twice, and an entry
+/// undone that was never inserted. One found a checkpoint between a page's creation and the drop of
+/// its tablespace.
 #[test]
 fn seeds_that_found_faults_hold() {
     let sum = hold([20, 21, 60, 436, 7024]);

@@ -1,8 +1,8 @@
 //! Bound SQL expressions, the rows they read, and their evaluation.
 //!
-//! Reading order: `tree` (what an expression is), `frame` and `rows` (the current rows),
-//! `statement` (the session), `evaluate` (the values of expressions), and `domain` (conversion of
-//! values to the class in which an operator works).
+//! Reading order: `tree` (what an expression is), `frame` and `rows` (the current rows), and
+//! `statement` (the session). Then `evaluate` (the values of expressions) and `domain` (conversion
+//! of values to the class in which an operator works).
 //!
 //! The planner creates expressions and folds constant ones; the executor evaluates them over its
 //! rows. Nothing here does I/O or suspends.

@@ -48,7 +48,7 @@ impl Binder<'_> {
             ast::InsertSource::Query(query) => self.insert_query(query, table, columns.len())?,
         };
         let columns = match &source {
-            // `VALUES ()` gives every column its default.
+            // `VALUES ()` assigns every column its default.
             InsertSource::Values {
                 rows: ValueRows::Expressions(rows),
                 ..

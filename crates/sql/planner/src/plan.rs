@@ -675,7 +675,7 @@ impl ValueRows {
         }
     }
 
-    /// True if there is none.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

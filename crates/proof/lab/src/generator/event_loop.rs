@@ -499,8 +499,8 @@ impl Run {
 }
 
 /// A random step at which a client continues its first transaction after BEGIN. Otherwise thousands
-/// of clients would send the same step at the same time for longer than a run lasts, and only the
-/// cost of the first steps would be counted.
+/// of clients would send the same step at the same time, for longer than a run lasts. Only the cost
+/// of the first steps would be counted.
 fn scatter(steps: &[Step], draw: &mut Draw) -> usize {
     let chosen = draw.below(stdx::to_u64(steps.len() - 1)) + 1;
     let mut chosen = stdx::to_usize(chosen);

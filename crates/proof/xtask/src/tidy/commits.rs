@@ -1,11 +1,11 @@
-//! What the subjects of commits look like.
+//! The form of commit subjects.
 
 use super::tree::{Finding, Tree};
 
-/// Later commits are judged. Earlier ones broke the rule, and history is not rewritten.
+/// Later commits are checked. Earlier ones broke the rule, and history is not rewritten.
 pub(super) const JUDGED_SINCE: &str = "807bd5e0f4cb632959209daf12e093f6aeca23db";
 
-/// Columns of a subject: what `git log --oneline` shows on a narrow screen.
+/// The most columns of a subject: what `git log --oneline` shows on a narrow screen.
 const SUBJECT_CHARS_MAX: usize = 72;
 
 /// STYLE 32: `area: effect in the imperative`, without a full stop.

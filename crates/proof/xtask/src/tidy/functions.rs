@@ -1,14 +1,15 @@
-//! What the heads of functions may look like: how many parameters, and how many of them are `bool`.
+//! Rules for the signatures of functions: how many parameters, and how many of them are `bool`.
 
 use std::collections::BTreeMap;
 
 use super::tree::{Finding, Tree};
 
-/// Parameters of a function. The parts of a tuple count one by one, and `self` does not count.
+/// The most parameters of a function. The parts of a tuple count one by one, and `self` does not
+/// count.
 const PARAMETERS_MAX: usize = 6;
 
-/// How many parameters of each crate's functions are `bool`, where an enum would say at the call
-/// what is meant. A number here may only fall; a crate that is not listed has none.
+/// How many `bool` parameters the functions of each crate have, though an enum would show the
+/// meaning at the call. A number here may only fall; a crate that is not listed has none.
 const BOOL_PARAMETERS: &[(&str, usize)] = &[
     ("buffer", 3),
     ("catalog", 2),
@@ -34,7 +35,7 @@ const BOOL_PARAMETERS: &[(&str, usize)] = &[
     ("xtask", 1),
 ];
 
-/// STYLE 8: many parameters are an options struct.
+/// STYLE 8: many parameters become an options struct.
 pub(super) fn parameters(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in shipped(tree) {
@@ -55,7 +56,7 @@ pub(super) fn parameters(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// STYLE 7: enums instead of `bool` parameters. Those that are there become fewer, never more.
+/// STYLE 7: enums instead of `bool` parameters. The existing ones become fewer, never more.
 pub(super) fn bool_parameters(tree: &Tree) -> Vec<Finding> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (path, text) in shipped(tree) {
@@ -99,15 +100,15 @@ fn shipped(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The head of a function.
+/// The signature of a function.
 struct Function<'t> {
     name: &'t str,
     line: usize,
     parameters: Vec<&'t str>,
 }
 
-/// The functions of a source. Comments may hold no `fn name(`: heads of functions stand at the
-/// beginning of a line, behind words alone.
+/// The functions of a source. Comments must not contain `fn name(`: signatures are found at the
+/// beginning of a line, after words only.
 fn functions(text: &str) -> impl Iterator<Item = Function<'_>> {
     let lines = text.lines().scan(0, |start, line| {
         let at = *start;
@@ -134,7 +135,7 @@ fn functions(text: &str) -> impl Iterator<Item = Function<'_>> {
     })
 }
 
-/// Behind the parenthesis that begins the parameters; generic ones stand before it.
+/// The text after the parenthesis that begins the parameters; generic parameters come before it.
 fn start_of_parameters(head: &str, name_end: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut last = ' ';
@@ -151,7 +152,7 @@ fn start_of_parameters(head: &str, name_end: usize) -> Option<usize> {
     None
 }
 
-/// The parameters up to the parenthesis that ends them, without `self`.
+/// The parameters up to the closing parenthesis, without `self`.
 fn split(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut last) = (0_usize, 0, ' ');
     let mut found = Vec::new();
@@ -185,7 +186,7 @@ fn is_bool(parameter: &&str) -> bool {
     parameter.ends_with(": bool")
 }
 
-/// One, or as many as a tuple has.
+/// One, or the number of a tuple's parts.
 fn parts(parameter: &str) -> usize {
     let Some(pattern) = parameter.strip_prefix('(') else {
         return 1;

@@ -81,7 +81,7 @@ impl Tree {
     }
 }
 
-/// The commits that are judged; none where the history is cut off before them.
+/// The commits to check; none if the history is cut off before them.
 fn commits(shell: &Shell) -> Result<Vec<(String, String)>> {
     if !shell.succeeds("git", &["cat-file", "-e", JUDGED_SINCE]) {
         return Ok(Vec::new());

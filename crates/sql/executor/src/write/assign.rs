@@ -1,4 +1,4 @@
-//! Values on their way into columns: conversion, NOT NULL, defaults, messages.
+//! Assigns values to columns: conversion, NOT NULL, defaults, messages.
 
 use errcode::{ClientError, ER_BAD_NULL_ERROR, ER_NO_DEFAULT_FOR_FIELD, ER_WARN_NULL_TO_NOTNULL};
 use expression::{Expression, ExpressionKind, Rows, fits_as_is, store_value, zero_of};
@@ -8,7 +8,7 @@ use value::{ColumnType, DateTime, Place, TypeKind, Value, ValueRef};
 use crate::Outcome;
 use crate::context::Context;
 
-/// What an assignment does with NULL for a column that is NOT NULL.
+/// What happens to a NULL for a NOT NULL column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NullRule {
     /// Error 1048: single-row INSERT, and everything in strict mode.
@@ -21,7 +21,7 @@ pub(super) enum NullRule {
     Keep,
 }
 
-/// What a column gets.
+/// The value that a column gets.
 #[derive(Debug)]
 pub(super) enum Assigned<'a> {
     /// The value as it is.
@@ -47,7 +47,7 @@ impl Assigned<'_> {
     }
 }
 
-/// Where a value goes: a column of a table, in a row of the statement.
+/// The target of an assignment: a column of a table, in a row of the statement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'d> {
     pub(super) definition: &'d TableDefinition,
@@ -62,7 +62,7 @@ impl<'d> Target<'d> {
     }
 }
 
-/// The value of `expression`, converted to the column.
+/// The value of `expression`, converted to the column's type.
 pub(super) fn assigned<'a>(
     cx: &'a Context<'_>,
     target: Target<'_>,
@@ -76,7 +76,7 @@ pub(super) fn assigned<'a>(
     converted(cx, target, value, null_rule)
 }
 
-/// A value of a type, converted to the column.
+/// Converts a value of a type to the column's type.
 fn converted<'a>(
     cx: &'a Context<'_>,
     target: Target<'_>,
@@ -108,8 +108,8 @@ fn converted<'a>(
     Ok(Assigned::Converted(stored))
 }
 
-/// A TIMESTAMP that goes into another stays the instant that it is: on the session's wall it would
-/// be one of two where clocks are set back.
+/// A TIMESTAMP assigned to another keeps its instant. As local time it would be ambiguous when
+/// clocks are set back.
 fn instant<'a>(
     cx: &'a Context<'_>,
     expression: &'a Expression,
@@ -122,7 +122,7 @@ fn instant<'a>(
         return Ok(None);
     }
     Ok(match cx.evaluate(stored)? {
-        // Whether there may be a zero date is for the mode to say.
+        // The mode decides whether a zero date is allowed.
         ValueRef::DateTime(time) if time != DateTime::default() => {
             let time = time.truncated(target.column_type.decimals);
             Some(ValueRef::DateTime(time))
@@ -131,7 +131,7 @@ fn instant<'a>(
     })
 }
 
-/// Puts the value of `expression` into the first row, converted to the column.
+/// Assigns the value of `expression` to the first row, converted to the column's type.
 pub(super) fn assign(
     cx: &Context<'_>,
     rows: &mut Rows,
@@ -144,7 +144,7 @@ pub(super) fn assign(
     Ok(())
 }
 
-/// Puts a value of a type into the first row, converted to the column.
+/// Assigns a value of a type to the first row, converted to the column's type.
 pub(super) fn assign_value(
     cx: &Context<'_>,
     rows: &mut Rows,
@@ -157,7 +157,7 @@ pub(super) fn assign_value(
     Ok(())
 }
 
-/// What a column gets where the value is NULL.
+/// What a column gets if the value is NULL.
 fn null_of<'a>(cx: &Context<'_>, target: Target<'_>, null_rule: NullRule) -> Outcome<Assigned<'a>> {
     let column = target.column();
     if column.nullable || null_rule == NullRule::Keep {
@@ -176,7 +176,7 @@ fn null_of<'a>(cx: &Context<'_>, target: Target<'_>, null_rule: NullRule) -> Out
     Ok(Assigned::Converted(zero_of(&column.column_type)))
 }
 
-/// Puts a column's default into the first row.
+/// Assigns a column's default to the first row.
 pub(super) fn assign_default(
     cx: &Context<'_>,
     rows: &mut Rows,
@@ -195,7 +195,7 @@ pub(super) fn assign_default(
         rows.set(0, target.column, ValueRef::Null);
         return Ok(());
     }
-    // An ENUM has its first member as default.
+    // An ENUM without a default has its first member as default.
     if column.column_type.kind != TypeKind::Enum {
         let error = ClientError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
         if cx.statement.is_strict {
@@ -207,7 +207,7 @@ pub(super) fn assign_default(
     Ok(())
 }
 
-/// Error 1062 for the row that has its key in an index.
+/// Error 1062, with the key of the new row in an index.
 pub(super) fn duplicate_entry(
     rows: &Rows,
     definition: &TableDefinition,
@@ -249,7 +249,7 @@ pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
     }
 }
 
-/// The number as a value of an AUTO_INCREMENT column; `None` if it does not fit.
+/// The number as a value of an AUTO_INCREMENT column, or `None` if it does not fit.
 pub(super) fn value_of(number: u64, column: &ColumnDefinition) -> Option<Value> {
     let column_type = &column.column_type;
     if number > column_type.integer_max() {

@@ -24,7 +24,7 @@ pub(crate) struct Scope {
     hidden: BTreeSet<ColumnPlace>,
 }
 
-/// A table, or what stands for one.
+/// A table, or something used as one.
 #[derive(Debug, Clone)]
 pub(crate) struct Relation {
     /// Its name in the statement.
@@ -116,7 +116,7 @@ impl Aliases {
         }
     }
 
-    /// The expression that a name stands for.
+    /// The expression with this name.
     pub(crate) fn find(&mut self, name: &str) -> Option<&Expression> {
         let Self { list, by_name } = self;
         let names = || list.iter().map(|(alias, _)| alias.as_str());

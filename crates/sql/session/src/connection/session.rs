@@ -327,7 +327,7 @@ impl Session {
         Ok(())
     }
 
-    /// The collation of a database, if it is there.
+    /// The collation of a database, if it exists.
     fn database_collation(&self, name: &str) -> Option<CollationId> {
         if name.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
             return Some(CollationId::UTF8MB3_GENERAL_CI);

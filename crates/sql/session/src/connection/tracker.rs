@@ -1,4 +1,4 @@
-//! Session state changes that are reported to the client, beside the results that it asked for.
+//! Session state changes that are reported to the client in addition to its results.
 //!
 //! Changes wait here for the next OK packet. A client that did not ask for them by its capabilities
 //! gets none, and nothing is kept for it.

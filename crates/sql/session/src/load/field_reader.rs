@@ -300,7 +300,7 @@ impl Marks {
     }
 }
 
-/// What an escaped byte stands for.
+/// The meaning of an escaped byte.
 fn meaning(byte: u8) -> u8 {
     match byte {
         b'0' => 0,

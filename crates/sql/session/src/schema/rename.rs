@@ -36,7 +36,7 @@ impl Session {
             for table in tables {
                 holds.push(self.change_table(table).await?);
             }
-            // During the wait the names may have come to mean other tables.
+            // During the wait the names may have changed their meaning.
             if self.rename_steps(&names)? == steps {
                 return Ok(self.store().rename_tables(steps).await?);
             }

@@ -41,7 +41,7 @@ pub struct ResultState {
 }
 
 impl ResultState {
-    /// A result of which nothing is written yet.
+    /// A result of which nothing has been written yet.
     pub fn new(protocol: RowProtocol, charset: Option<Charset>, status: StatusFlags) -> Self {
         Self {
             protocol,

@@ -208,7 +208,7 @@ impl Session {
                 let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
                 locked.push(LockedTable { hold, may_write });
             }
-            // During the wait the names may have come to mean other tables, or none.
+            // During the wait the names may have changed their meaning, or may be gone.
             if self.tables_to_lock(tables)? == wanted {
                 // All or none: if one could not be locked, the others are released again.
                 self.locked.set(locked);

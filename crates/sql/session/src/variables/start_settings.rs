@@ -54,8 +54,8 @@ impl StartSettingError {
     }
 }
 
-/// Checks all settings, spells them as they are shown, and sets what follows from them: the default
-/// collation of a character set, the character set of a collation. Returns all that is wrong.
+/// Checks all settings, normalizes them, and sets what follows from them: the default collation of
+/// a character set, the character set of a collation. Returns all errors.
 pub fn settle(settings: &mut Settings) -> Vec<StartSettingError> {
     let of_sql = TABLE
         .iter()
