@@ -6,8 +6,8 @@
 
 use std::cell::Cell;
 
-/// Buckets in each power of two, as bits. 6 make a bucket at most 1/64 wide, which is 1.6%; 5 would
-/// make it 3.1%, and limits on latency are judged to 3%.
+/// Buckets in each power of two, as bits. 6 make a bucket at most 1/64 wide, which is 1.6%. 5 would
+/// make it 3.1%, but limits on latency are checked to 3%.
 const PRECISION_BITS: u32 = 6;
 
 const SUB_COUNT: usize = 1 << PRECISION_BITS;

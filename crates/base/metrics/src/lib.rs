@@ -2,7 +2,7 @@
 //! writer.
 //!
 //! Any thread may read a [`Counter`], so it can sum over the workers directly. A [`Histogram`]
-//! belongs to its worker alone, and is not `Sync`: a thread that wants the sum asks each worker by
+//! belongs to its worker alone, and is not `Sync`. A thread that wants the sum asks each worker by
 //! message for a snapshot and merges the answers. So no number is torn, and no two writers contend
 //! for one.
 

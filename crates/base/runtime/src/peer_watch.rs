@@ -2,8 +2,8 @@
 //!
 //! It is one call to the kernel, which takes nothing off the stream and asks neither driver. Unread
 //! bytes are no end, wherever they are. A peer that closes a TCP connection and one that only ends
-//! its sending side look the same until something is sent to them: the first answers by a reset.
-//! Over a unix socket they differ at once.
+//! its sending side look the same until something is sent to them. Only the first answers by a
+//! reset. Over a unix socket they differ at once.
 
 use std::fmt;
 use std::os::fd::OwnedFd;

@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) helpers: HelperSets,
 }
 
-/// Threads for calls that block. There are three sets, so that none holds up another: hashing many
+/// Threads for calls that block. There are three sets, so that none holds up another. Hashing many
 /// passwords must not keep a file from growing, and a growing file must not hold up the log.
 pub(crate) struct HelperSets {
     /// For calls of any length.

@@ -1,11 +1,11 @@
 //! [`Strand`]: a stack on which tasks are polled, so that a poll can be left in its middle.
 //!
-//! A future gives way between two polls. A call that takes long in the middle of one - a text of 16
-//! MiB searched, a million keys compared - cannot, unless its whole stack can stay until its next
-//! turn. So each poll runs on a stack of its own. [`give_way`] leaves that stack; the worker takes
-//! the next task and another stack, and comes back in first-come-first-served order. The
-//! alternative was to make every such call restartable. Each function of SQL and each comparison of
-//! a sort would then carry a state that one call in a thousand needs.
+//! A future gives way between two polls. A long call in the middle of one (a text of 16 MiB
+//! searched, a million keys compared) cannot, unless its whole stack can stay until its next turn.
+//! So each poll runs on a stack of its own. [`give_way`] leaves that stack; the worker takes the
+//! next task and another stack, and comes back in first-come-first-served order. The alternative
+//! was to make every such call restartable. Each function of SQL and each comparison of a sort
+//! would then carry a state that one call in a thousand needs.
 //!
 //! ```text
 //! idle --run(task)--> polling --> idle: the poll came to its end, [`Outcome::Done`] or `Pending`

@@ -1,7 +1,7 @@
 //! One worker: its tasks, its timers and its loop.
 //!
 //! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`), call
-//! the hooks of the turn's end and poll the tasks that they woke. Then ask the kernel: submit what
+//! the hooks of the turn's end, poll the tasks that these woke. Then ask the kernel: submit what
 //! the turn wanted and wait for the next events. That is one call, except while the worker waits
 //! for a crowd's commits ([`Worker::hear`]), and before timers ([`Worker::hear_before_timers`]).
 //! The worker sleeps only if its inbox agrees (`Inbox::try_sleep`), and no longer than to its next
@@ -211,10 +211,10 @@ impl Worker {
     }
 
     /// Asks the kernel. Before clients are admitted that would find everything cold, it yields this
-    /// core to other programs: clients that were answered a turn ago may send their next requests.
-    /// (This turn's answers go out after that. Sent before it, they would cost 4,096 writers over
-    /// epoll a twentieth of their throughput.) If no other program wants the core, this costs a
-    /// moment. It also waits for a crowd whose commits are on their way.
+    /// core to other programs. Clients that were answered a turn ago may then send their next
+    /// requests. (This turn's answers go out after that. Sent before it, they would cost 4,096
+    /// writers over epoll a twentieth of their throughput.) If no other program wants the core,
+    /// this costs a moment. It also waits for a crowd whose commits are on their way.
     fn hear(&self) -> io::Result<()> {
         if !self.run_queue.borrow().is_about_to_admit() {
             return self.hear_for(self.patience());

@@ -6,8 +6,8 @@
 //!
 //! Rules:
 //! (R1) The version grows by one at each release of the exclusive state, and nowhere else.
-//! (R2) Taking the exclusive state is followed by a release fence before the first write of data;
-//! validation is an acquire fence before the version is loaded again. So an optimistic reader that
+//! (R2) Taking the exclusive state is followed by a release fence before the first write of data.
+//! Validation is an acquire fence before the version is loaded again. So an optimistic reader that
 //! saw one byte of a writer also sees that writer's exclusive state or a later version.
 //! (R3) Data read optimistically is used only after `validate` returned true; until then it may be
 //! any mixture of bytes. Such reads must be atomic loads.

@@ -1,8 +1,8 @@
 //! MariaDB's `ed25519`.
 //!
-//! The client signs a challenge of 32 bytes. The signature is Ed25519 except for one step: the
-//! secret key is expanded from the password itself, SHA512(password), where the standard expands a
-//! seed of 32 bytes. The stored public key verifies it in the standard way.
+//! The client signs a challenge of 32 bytes. The signature is Ed25519 except for one step. The
+//! secret key is expanded from the password itself, SHA512(password); the standard expands a seed
+//! of 32 bytes. The stored public key verifies it in the standard way.
 
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::{Signature, VerifyingKey};

@@ -1,6 +1,6 @@
 //! What a client gets when something fails: number, SQLSTATE and text, from one table.
 //!
-//! [`ErrorCode`] is the number; every number that Plateau can send has a constant of the name that
+//! [`ErrorCode`] is the number. Every number that Plateau can send has a constant of the name that
 //! MariaDB gives it (`ER_DUP_ENTRY`), a SQLSTATE and a message format, all in `table.rs`.
 //! [`ClientError`] is one error ready to be sent. The page `docs/errors.md` is generated from the
 //! table; a test keeps both in step, and another compares the table with an installed MariaDB.

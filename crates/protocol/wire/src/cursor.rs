@@ -1,7 +1,7 @@
 //! [`Cursor`]: takes values off the front of received bytes, and cannot read past their end.
 //!
 //! Integers are little-endian. A "length-encoded integer" is one byte below 251, or 0xFC, 0xFD,
-//! 0xFE followed by 2, 3, 8 bytes; 0xFB stands for NULL in a text row, 0xFF starts an error.
+//! 0xFE followed by 2, 3, 8 bytes. 0xFB stands for NULL in a text row, 0xFF starts an error.
 
 use thiserror::Error;
 

@@ -3,7 +3,7 @@
 //! Optimistic lock coupling. A step reads the child's number in the parent, takes the child's
 //! version and checks that the parent has not changed meanwhile. So the child was the right one
 //! when its version was taken. What was read in the leaf is used only if the leaf has not changed
-//! either, and only if it is a leaf of this tree with the key between its fences
+//! either. It must also be a leaf of this tree with the key between its fences
 //! ([`LeafRead::read`]). After [`RESTART_COUNT_MAX`] failures the descent takes shared latches.
 
 use format::page_bytes::PageBytes;

@@ -1,9 +1,9 @@
 //! Cleaning: dirty pages go to their files; checkpoints; removal of tablespaces.
 //!
-//! One worker at a time has the role. For a batch it copies pages under shared latches, waits until
-//! the log up to their LSNs is durable (B2), writes them to the doublewrite file and then in place,
-//! and syncs the files. A page may change again as soon as it is copied. It is then dirty again,
-//! and is not written a second time before the first write is done.
+//! One worker at a time has the role. For a batch it copies pages under shared latches and waits
+//! until the log up to their LSNs is durable (B2). Then it writes them to the doublewrite file and
+//! in place, and syncs the files. A page may change again as soon as it is copied. It is then dirty
+//! again, and is not written a second time before the first write is done.
 
 pub(crate) mod dirty;
 pub(crate) mod evict;
@@ -129,7 +129,7 @@ impl Pool {
     }
 
     /// Copies a page that is still dirty and marks it as being written. A page of a dropped
-    /// tablespace is made clean: a worker with an outdated list of tablespaces may have changed it
+    /// tablespace is made clean. A worker with an outdated list of tablespaces may have changed it
     /// after `remove_space`, and nothing else would ever let the checkpoint pass it.
     fn copy_out(&self, no: FrameNo) -> Option<(PageCopy, Lsn)> {
         let frame = self.frame(no);

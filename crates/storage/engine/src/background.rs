@@ -54,8 +54,8 @@ const PURGE_BUDGET: usize = 4096;
 const CLEAN_BUDGET: u32 = 64;
 /// Rounds between two checkpoints, at most.
 const CHECKPOINT_ROUNDS: u32 = 500;
-/// Rounds after which log that no session waits for is made durable, and a period of the pool ends:
-/// about once a second, as promised for commits that do not wait.
+/// Rounds after which log that no session waits for is made durable, and a period of the pool ends.
+/// That is about once a second, as promised for commits that do not wait.
 const LOG_ROUNDS: u32 = 100;
 /// Rounds of [`FAILURE_WAIT`] with room after a full disk before the log reports it: about two
 /// seconds. For a while one file may grow and another may not.
@@ -332,8 +332,8 @@ pub(crate) async fn join<A, B>(
 
 impl Worker {
     /// Reports in the server's log what an operator must know: each page that could not be read,
-    /// once, and a full disk and its end, which shows when a file grows again. `room_rounds` counts
-    /// the rounds in which there was room, up to [`ROOM_ROUNDS`].
+    /// once, and a full disk and its end. The end shows when a file grows again. `room_rounds`
+    /// counts the rounds in which there was room, up to [`ROOM_ROUNDS`].
     fn tell_news(&self, room_rounds: &mut u32) {
         let pool = self.pages.pool();
         while let Some((page, failure)) = pool.news().next_damage() {

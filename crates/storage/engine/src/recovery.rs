@@ -1,9 +1,10 @@
 //! Opening the engine: a new data directory gets its system space, a used one is recovered.
 //!
-//! When this begins, redo has brought the pages to the state of the log. What is left: find the
-//! transactions that have undo but no end (losers), read the dictionary as the ended transactions
-//! left it, roll the losers back, and remove tablespaces that no table names. All of it is logged
-//! like any other work, so after a crash in between recovery begins again, with less to do.
+//! When this begins, redo has brought the pages to the state of the log. Recovery then finds the
+//! transactions that have undo but no end (losers), and reads the dictionary as the ended
+//! transactions left it. It rolls the losers back, and removes tablespaces that no table names. All
+//! of it is logged like any other work, so after a crash in between recovery begins again, with
+//! less to do.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

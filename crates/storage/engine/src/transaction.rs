@@ -155,8 +155,8 @@ impl EngineTransaction {
         self.has_log = true;
     }
 
-    /// Runs an operation. If it fails so that the transaction ends (a deadlock's victim), the whole
-    /// transaction is rolled back, by this call or by repeated ones, before the error is returned.
+    /// Runs an operation. If its error ends the transaction (a deadlock's victim), the whole
+    /// transaction is rolled back first, by this call or by repeated ones.
     pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.end_if_doomed()?;
         let outcome = operation(self);

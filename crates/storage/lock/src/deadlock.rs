@@ -5,7 +5,7 @@
 //! ([`LockTable::convert_implicit`], an inherited gap). The thread that adds such an edge calls
 //! [`break_cycles`] afterwards for the transaction at its end. So the thread that closes a cycle
 //! finds it at once, and no background pass is needed. If two threads each add an edge of one
-//! cycle, the second to finish sees both edges: an edge is in its queue, and the wait in the map of
+//! cycle, the second to finish sees both edges. An edge is in its queue, and the wait in the map of
 //! waits, before the search starts.
 //!
 //! **Complete.** A wait can close several cycles: an exclusive request waits for all that share the
@@ -13,9 +13,9 @@
 //! wait has ended. It visits whatever can be reached, without a limit at which it gives up.
 //!
 //! **Real.** The graph is read edge by edge, one shard mutex at a time, so what is found may never
-//! have existed at one moment. Therefore a cycle is checked twice. If each member still waits by
-//! the same request and is still blocked by the next, then all those waits lasted from the end of
-//! the first check to the begin of the second. None of the members could release anything in
+//! have existed at one moment. Therefore a cycle is checked twice. Suppose each member still waits
+//! by the same request and is still blocked by the next. Then all those waits lasted from the end
+//! of the first check to the begin of the second. None of the members could release anything in
 //! between, so the cycle is real. If the second check fails, the search is repeated: a member has
 //! moved on, but there may be another way around the cycle.
 //!

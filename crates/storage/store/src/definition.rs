@@ -152,8 +152,8 @@ impl IndexDefinition {
 }
 
 /// For each index of a table's new definition, the position of the old one that it continues
-/// without being built: one with the same keys, and among several the one of its name. Each old
-/// index is used once. The columns must be unchanged.
+/// without being built. That is one with the same keys, and among several the one of its name. Each
+/// old index is used once. The columns must be unchanged.
 pub fn kept_indexes(old: &[IndexDefinition], new: &[IndexDefinition]) -> Vec<Option<usize>> {
     let of_same_name = |index: &IndexDefinition| {
         let is_it = |other: &IndexDefinition| other.name == index.name && index.has_keys_of(other);

@@ -1,7 +1,7 @@
 //! What SQL may ask of a table, wherever its rows are stored.
 //!
 //! Reading order: [`halt`] (how an operation says "come back later"), [`definition`] (what a table
-//! is), [`range`] and [`batch`] (input and output of a scan), then the traits: a [`Store`] returns
+//! is), [`range`] and [`batch`] (input and output of a scan). Then the traits: a [`Store`] returns
 //! [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s.
 //!
 //! Nothing here does I/O or knows SQL text. An embedded engine implements these traits, and so does

@@ -114,8 +114,8 @@ impl TransactionWorker {
     /// Notes in each open snapshot which ended transactions of `part` it does not see. Those have
     /// committed after it, or were undone after it, so its reader may have copied a row before.
     /// Transactions from its high number on need no note, stragglers keep their outcomes, and all
-    /// see those that are settled. Each word is read once: a part of the ring for each of thousands
-    /// of snapshots would hold up the worker for a good part of a second.
+    /// see those that are settled. Each word is read once. To read a part of the ring for each of
+    /// thousands of snapshots would hold up the worker for a good part of a second.
     fn convert(&self, part: std::ops::Range<u64>) {
         let open = self.open.borrow();
         let Some(oldest) = open.values().next().map(|entry| entry.lsn) else {

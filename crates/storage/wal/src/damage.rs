@@ -12,7 +12,7 @@
 //! start of a life it is the break that the scan found; the scan syncs a segment before it reads
 //! it. The checkpoint record carries the same claim.
 //! (D2) **A durable block stays** until a later checkpoint is durable. A block is written once in a
-//! life (I2 of the crate), a life begins at the break that the life before left, and segments are
+//! life (I2 of the crate). A life begins at the break that the life before left. Segments are
 //! recycled only before the checkpoint's block. So from the checkpoint's block on, no durable block
 //! is ever overwritten.
 //! (D3) **The segment of the next block exists**, durably and in full length. The first one is made
@@ -31,7 +31,7 @@
 //!   `X`, says that `X` was durable: the same. A crash with several blocks in flight may lose `X`
 //!   and keep later ones, and a recovery that crashes leaves them in place. None of them claims
 //!   `X`: they were built when it was not durable. A later life's blocks come after its own start,
-//!   which is a break before or at `X`; they do not claim it either, unless it was durable. Blocks
+//!   which is a break before or at `X`. They do not claim it either, unless it was durable. Blocks
 //!   of earlier lives do not count: an operator may have started a life in front of them in spite
 //!   of damage (`--accept-log-loss`).
 //! * `X` is whole, in its place, not of an earlier life, and does not continue the block before it:

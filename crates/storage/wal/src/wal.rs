@@ -366,7 +366,7 @@ impl Wal {
     }
 
     /// Closes the log because a file that belongs to it, or to the pages that it protects, is in an
-    /// unknown state: nothing is acknowledged any more (I3). The first cause is reported.
+    /// unknown state. Nothing is acknowledged any more (I3). The first cause is reported.
     pub fn fail(&self, error: WalError) {
         if self.is_poisoned.swap(true, Ordering::SeqCst) {
             return;
@@ -454,7 +454,7 @@ impl Wal {
         let blocks = u64::from(self.options.segment_blocks);
         // For any size of segments: after the one being written there is room for all permits with
         // nothing unwritten, and for one more write. So the segments that were made while the disk
-        // had room are enough for ever: when the checkpoint is at the end of the log, they are all
+        // had room are enough for ever. When the checkpoint is at the end of the log, they are all
         // ahead of the writing.
         let permits = 2 * self.blocks_for(self.ring.headroom());
         let write = stdx::to_u64(self.options.flush_bytes_max / LOG_BLOCK_BYTES);
@@ -659,8 +659,8 @@ async fn adopt_segments(
     disk.create_directory(&place.directory)?;
     let writing = place.segment_of(flush.next_block);
     let mut numbers = place.list(disk)?;
-    // After an orderly end the one being written may have been removed, because it is not needed:
-    // then it is made again, and the later ones are removed.
+    // After an orderly end the one being written may have been removed, because it is not needed.
+    // Then it is made again, and the later ones are removed.
     if !is_whole(disk, &place, writing)? {
         numbers.retain(|number| *number != writing);
         place.create(disk, writing).await?;

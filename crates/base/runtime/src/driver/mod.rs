@@ -5,7 +5,7 @@
 //! one [`Stream`](crate::Stream) or listener, which closes it when dropped.
 //!
 //! (D1) Buffers that the kernel may write to or read from belong to the driver until the kernel is
-//!      done with them, even if the future that waits for them is dropped.
+//!      done with them. That holds even if the waiting future is dropped.
 //! (D2) A poll that is not repeated loses no bytes and no connection.
 
 mod epoll;

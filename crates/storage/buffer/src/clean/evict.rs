@@ -3,10 +3,10 @@
 //! Only clean pages are evicted here. Dirty ones wait for the cleaner, which this wakes.
 //!
 //! A page's heat is *new* when it comes in. The next pass of the clock makes it *cold*, and the one
-//! after that evicts it. A use makes it *hot*, but only in a later period than that of its arrival:
-//! a scan uses each page many times at once and never again. Hot pages stay while they are at most
-//! five eighths of a share. So a scan of any length evicts only its own pages and other cold ones.
-//! If there are more hot pages, a pass makes them *warm*, and the next one cold.
+//! after that evicts it. A use makes it *hot*, but only in a later period than that of its arrival,
+//! because a scan uses each page many times at once and never again. Hot pages stay while they are
+//! at most five eighths of a share. So a scan of any length evicts only its own pages and other
+//! cold ones. If there are more hot pages, a pass makes them *warm*, and the next one cold.
 //!
 //! A page that comes back soon is hot at once: it would have stayed if hot pages had left it room.
 //! *Soon* means before as many pages came in as may be hot; the page table keeps when a page left.
@@ -25,7 +25,7 @@
 //!
 //! A search that finds nothing cold in a pass over its own share passes over the others' shares
 //! before its own again. Otherwise it would cool its own pages until one is evicted. If all but one
-//! of the share's frames were dirty, a step that needs two pages would never have both: each would
+//! of the share's frames were dirty, a step that needs two pages would never have both. Each would
 //! evict the other, and the cleaner would not be woken.
 //!
 //! All passes over a large pool take long, so a search is cut into turns. After [`LOOKS_PER_TURN`]

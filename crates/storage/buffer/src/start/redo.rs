@@ -1,7 +1,7 @@
 //! Redo: the log's operations are applied to the pages that missed them.
 //!
 //! Pages are held in a map of their own, not in the pool. They are written through the doublewrite
-//! file when the map is full and at the end; then a checkpoint at the end of the log completes
+//! file when the map is full and at the end. Then a checkpoint at the end of the log completes
 //! redo. After a crash in between, redo begins again. An operation is applied only to a page whose
 //! LSN is older, and pages go to their files only with durable operations.
 //!
@@ -262,8 +262,8 @@ impl<'a> Redo<'a> {
     }
 
     /// Refuses a page that is newer than the log of its time. If that log is not the one being
-    /// read, it refuses at once: redo would stamp the page with an LSN of this log, and hide that
-    /// it was newer.
+    /// read, it refuses at once. Otherwise redo would stamp the page with an LSN of this log, and
+    /// hide that it was newer.
     fn refuse_newer(&mut self, page: &PageHeader) -> Result<(), RecoveryError> {
         if page.epoch == self.checkpoint.epoch {
             self.newest = self.newest.max((page.lsn, page.id));

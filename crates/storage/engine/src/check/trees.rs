@@ -98,7 +98,7 @@ impl Checker<'_> {
     }
 
     /// Reads ahead if the pages of the last read are used up, or if the walk has descended to pages
-    /// that were unknown then: an inner page has no entries.
+    /// that were unknown then. (An inner page has no entries.)
     async fn read_on(&self, walk: &mut Walk, audit: &Audit) {
         let has_gone_down = walk.run.is_empty();
         if walk.ahead_count != 0 && !has_gone_down {

@@ -257,7 +257,7 @@ impl EngineCursor {
     }
 
     /// Returns false for an entry that leads to no version that the transaction sees. An entry that
-    /// it deleted itself may have been another's to delete: it put the entry back and returned to a
+    /// it deleted itself may have been another's to delete. It put the entry back and returned to a
     /// savepoint, and its snapshot is older than the other's commit. Then the row decides.
     fn is_entry_worth(
         &self,

@@ -1,7 +1,7 @@
 //! Schema changes.
 //!
-//! A change makes the new parts (a tablespace, trees), then rewrites the dictionary's rows in one
-//! transaction, then publishes the new dictionary snapshot, then removes the old parts. A crash
+//! A change makes the new parts (a tablespace, trees) and rewrites the dictionary's rows in one
+//! transaction. Then it publishes the new dictionary snapshot and removes the old parts. A crash
 //! before or after the commit leaves tablespaces that no row names; recovery removes those. The
 //! snapshot is published with the commit record, before that is durable. Otherwise, if a statement
 //! were given up while it waits for the disk, memory and dictionary would differ until the next

@@ -18,7 +18,7 @@
 //! goes back to the kept pages. Recovery stays right, because it rolls back each transaction that
 //! has an unsettled record and no end.
 //! (P3) When purge leaves a page that it keeps, it settles all records there except the skipped
-//! ones: the ends of their transactions may be given back before the page.
+//! ones. The ends of their transactions may be given back before the page.
 //! (P4) Purge does not pass the end of a transaction that it has skipped before it has gone back
 //! and settled that transaction's records.
 

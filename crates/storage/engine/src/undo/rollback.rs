@@ -6,9 +6,9 @@
 //! and a settled record is never undone again.
 //!
 //! A step needs the path to one leaf, and the last one also the page of the undo record.
-//! [`UndoProgress`] keeps what was done while a step waits for a page. If it began again instead,
-//! all leaves of a row's entries would have to be in memory at one time, and with a smaller pool it
-//! would never end. The row is its writer's until then, so no other transaction undoes its steps.
+//! [`UndoProgress`] keeps what was done while a step waits for a page. Otherwise all leaves of a
+//! row's entries would have to be in memory at one time. With a smaller pool the undo would never
+//! end. The row is its writer's until then, so no other transaction undoes its steps.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -40,7 +40,7 @@ pub(crate) const UNDONE_PER_TURN: u64 = 32;
 
 impl Worker {
     /// Undoes the record at `pointer`; returns the record before it. On a full disk it takes the
-    /// room that is reserved for it, and then waits for more: half undone work can neither be
+    /// room that is reserved for it, and then waits for more. Half undone work can neither be
     /// reported nor left. A repeated call continues from `progress`.
     pub(crate) fn undo_one(
         &self,

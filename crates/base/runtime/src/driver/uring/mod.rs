@@ -4,8 +4,8 @@
 //! in its waiting call (DEFER_TASKRUN). Each connection has one multishot receive, which takes
 //! buffers from the worker's buffer ring. Each listener has one multishot accept.
 //!
-//! (U1) Memory that an operation refers to is owned by its slot until its last completion: send
-//!      buffers in the socket, file buffers in the file operation. If the waiting future is
+//! (U1) Memory that an operation refers to is owned by its slot until its last completion. Send
+//!      buffers are in the socket, file buffers in the file operation. If the waiting future is
 //!      dropped, the slot is abandoned, and that completion frees it.
 //! (U2) A descriptor is closed after the last completion of its operations, so that no queued
 //!      operation meets another file under the same number.
