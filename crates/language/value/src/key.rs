@@ -90,6 +90,24 @@ impl KeyPart {
     }
 }
 
+impl KeyPart {
+    /// The length of this part's key at the beginning of `key`; `None` if it is cut off there.
+    pub fn length_in(&self, key: &[u8]) -> Option<usize> {
+        let mut length = 0;
+        if self.nullable {
+            length = 1;
+            if *key.first()? == NULL_MARK {
+                return Some(length);
+            }
+        }
+        length += match self.column.kind {
+            kind if kind.is_bytes() => self.column.collation.key_length(key.get(length..)?)?,
+            _ => width(&self.column),
+        };
+        (length <= key.len()).then_some(length)
+    }
+}
+
 /// The value of a key, if it can be read back.
 fn value_of(key: &[u8], column: &ColumnType) -> Option<ValueRef<'static>> {
     let number = |bytes: &[u8]| {

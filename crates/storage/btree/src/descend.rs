@@ -31,6 +31,8 @@ pub(crate) enum Target<'a> {
     Below(&'a [u8]),
     /// To the page with the largest key.
     Last,
+    /// To a page that this number picks.
+    Any(u64),
 }
 
 impl Target<'_> {
@@ -40,6 +42,12 @@ impl Target<'_> {
             Self::At(key) => page.search_child(key),
             Self::Below(key) => page.search(key)?.slot.checked_sub(1),
             Self::Last => page.slot_count()?.checked_sub(1),
+            Self::Any(seed) => {
+                let level = u64::from(page.level()?);
+                let count = stdx::to_u64(page.slot_count()?);
+                let picked = mixed(seed.wrapping_add(level << 32)).checked_rem(count)?;
+                usize::try_from(picked).ok()
+            }
         }
     }
 
@@ -49,8 +57,17 @@ impl Target<'_> {
             Self::At(key) => page.covers(key),
             Self::Below(key) => page.covers_below(key),
             Self::Last => page.has_upper().map(|has_upper| !has_upper),
+            Self::Any(_) => Some(true),
         }
     }
+}
+
+/// A number whose bits all depend on all bits of `seed` (the finalizer of SplitMix64).
+fn mixed(seed: u64) -> u64 {
+    let mut bits = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
 }
 
 /// Reads a leaf.

@@ -3,7 +3,8 @@
 //! Start with [`Tree`]. Reading: `descend` (optimistic lock coupling), [`scan`] (a leaf at a time).
 //! Changing: [`change`] (latch the leaf), `split` and [`merge`] (structure, each step its own
 //! mini-transaction), [`space`] (page allocation), [`lob`] (values too large for a leaf).
-//! [`check`] verifies a whole tree. Everything goes through [`pages`], the door to the pool.
+//! [`check`] verifies a whole tree; [`mod@measure`] estimates parts of one. Everything goes through
+//! [`pages`], the door to the pool.
 //!
 //! (I1) Latches are taken from parent to child and from left to right, then the space's header and
 //! maps, then new pages. A change that had to wait would give up instead, so the order is for
@@ -19,6 +20,7 @@
 pub mod change;
 pub mod check;
 pub mod lob;
+pub mod measure;
 pub mod merge;
 pub mod pages;
 pub mod scan;
@@ -35,6 +37,7 @@ use store::{Outcome, Suspend};
 
 pub use change::Spot;
 pub use error::damaged;
+pub use measure::Measure;
 pub use pages::{Change, Latched, Pages, ReadAhead};
 pub use scan::{From, Place, Run};
 pub use split::Wanted;

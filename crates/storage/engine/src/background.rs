@@ -16,6 +16,7 @@
 //!   something.
 //! * Purge sleeps when it found nothing to remove. Each round of watching wakes it.
 //! * The rollback sleeps while there is no orphan. An orphan wakes it.
+//! * The renewal of statistics sleeps while none is due. The change that makes one due wakes it.
 //! * House-keeping sleeps when no log was written for a second and all of it is in the checkpoint.
 //!   It is woken when a transaction of this worker begins or ends, and by callers that wait for a
 //!   frame or for room in the log. The first worker's is also woken when any other is.
@@ -72,10 +73,12 @@ impl Engine {
             worker.txns.note_end();
             worker.purge_due.notify();
             worker.orphans_due.notify();
+            worker.shared.statistics_due.due.notify();
             worker.pages.pool().news().call();
         };
         let tending = async {
             let changing = join(self.run_purge(&is_over), self.run_rollbacks(&is_over));
+            let changing = join(changing, worker.run_statistics(&is_over));
             let telling = join(self.watch(&is_over), self.tell_news(&is_over));
             join(ending, join(telling, changing)).await;
             // Their last rounds may have waited for a clean page.

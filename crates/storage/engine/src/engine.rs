@@ -8,6 +8,7 @@ use store::{
     LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableName, Transaction,
     TransactionOptions,
 };
+use sync::atomic::Ordering;
 use value::CollationId;
 
 use crate::row::table::EngineTable;
@@ -74,6 +75,18 @@ impl Store for Engine {
         definition: TableDefinition,
     ) -> LocalFuture<'_, Result<TableId, StoreError>> {
         Box::pin(async move { self.worker.create_table(definition).await })
+    }
+
+    fn statistics_version(&self) -> u64 {
+        // Relaxed: who plans by the statistics of a moment ago plans well.
+        self.worker
+            .shared
+            .statistics_version
+            .load(Ordering::Relaxed)
+    }
+
+    fn renew_statistics(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.renew_statistics(id).await })
     }
 
     fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {

@@ -25,6 +25,7 @@ use wal::LogLevel;
 use crate::schema::dictionary::Dictionary;
 use crate::schema::left_space::LeftSpaces;
 use crate::schema::schema_turn::SchemaTurns;
+use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::TableShape;
 use crate::undo::purge::Purge;
 use crate::undo::undo_log::{UndoLog, put};
@@ -84,6 +85,10 @@ pub struct Shared {
     pub(crate) schema_version: AtomicU64,
     /// Taken by the one schema change that is under way.
     pub(crate) schema_turns: Arc<SchemaTurns>,
+    /// Raised when statistics have become others than plans were made by.
+    pub(crate) statistics_version: AtomicU64,
+    /// Tables whose statistics are to be renewed.
+    pub(crate) statistics_due: StatisticsDue,
     /// Transaction ids below it may be allocated; the counters page has it on disk.
     pub(crate) txn_ceiling: Mutex<u64>,
     /// Undo segments, those of former workers included. Constant.

@@ -56,6 +56,12 @@ pub trait Table {
     /// Estimates for the planner; cheap, never waits.
     fn statistics(&self) -> TableStatistics;
 
+    /// How many rows each of the ranges of an index has, roughly; `None` if the store cannot tell.
+    /// May suspend: it looks at the index.
+    fn measure(&self, _index: usize, _ranges: &[KeyRange]) -> Outcome<Option<Vec<u64>>> {
+        Ok(None)
+    }
+
     /// For a store to downcast its own table.
     fn as_any(&self) -> &dyn Any;
 }

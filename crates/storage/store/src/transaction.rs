@@ -45,6 +45,17 @@ pub trait Store {
         definition: TableDefinition,
     ) -> LocalFuture<'_, Result<TableId, StoreError>>;
 
+    /// Another one whenever statistics have become others than plans were made by; who keeps plans
+    /// compares it. A store without statistics has one version.
+    fn statistics_version(&self) -> u64 {
+        0
+    }
+
+    /// Renews what [`Table::statistics`] tells of a table; nothing by default.
+    fn renew_statistics(&self, _id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Removes a table and its rows.
     fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>>;
 

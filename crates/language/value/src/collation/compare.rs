@@ -153,6 +153,35 @@ impl CollationId {
         }
     }
 
+    /// The length of the key of a text that `bytes` begin with; `None` where they are no whole key.
+    pub fn key_length(self, bytes: &[u8]) -> Option<usize> {
+        match self.rule() {
+            Rule::Binary => {
+                let mut at = 0;
+                loop {
+                    let zero = bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
+                    at += zero + 2;
+                    if *bytes.get(at - 1)? == 0 {
+                        return Some(at);
+                    }
+                }
+            }
+            Rule::CodePoint
+            | Rule::PaddedBytes
+            | Rule::AsciiFold
+            | Rule::General
+            | Rule::Latin1Swedish => padded_key_length(bytes, &[BLANK]),
+            Rule::Unicode(language) => padded_key_length(bytes, &language.base.blank.to_be_bytes()),
+            // A zero stands between two levels, and at the end.
+            Rule::Levels(levels) => {
+                let weights = bytes.chunks_exact(2).enumerate();
+                let mut zeros = weights.filter(|(_, weight)| *weight == [0, 0]);
+                let (end, _) = zeros.nth(levels.checked_sub(1)?)?;
+                Some(end * 2 + 2)
+            }
+        }
+    }
+
     /// Appends the result of `WEIGHT_STRING`.
     pub fn append_weights(self, text: &[u8], out: &mut Vec<u8>) {
         match self.rule() {
@@ -319,6 +348,23 @@ fn append_padded_key<W: Copy + PartialOrd>(
     }
     append(blank, out);
     out.push(END);
+}
+
+/// The length of a key that `append_padded_key` has made, of weights as long as that of a blank:
+/// behind each blank is a mark, and the last one is the end.
+fn padded_key_length(bytes: &[u8], blank: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let behind = at + blank.len();
+        if bytes.get(at..behind)? != blank {
+            at = behind;
+            continue;
+        }
+        at = behind + 1;
+        if *bytes.get(behind)? == END {
+            return Some(at);
+        }
+    }
 }
 
 /// A weight of `general_ci` in one to three bytes, in order: the form of UTF-8, so that ASCII

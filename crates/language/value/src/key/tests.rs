@@ -93,6 +93,7 @@ proptest! {
         };
         let order = compare_same(left.as_ref(), right.as_ref(), column.collation);
         prop_assert_eq!(key(&left).cmp(&key(&right)), order);
+        prop_assert_eq!(part.length_in(&key(&left)), Some(key(&left).len() - 1));
         if part.leads_back() {
             let key = key(&left);
             let mut rest = key.as_slice();
@@ -109,6 +110,7 @@ proptest! {
     ) {
         let part = KeyPart::whole(column, true);
         part.take(&mut &key[..length]);
+        part.length_in(&key[..length]);
     }
 }
 
@@ -164,6 +166,45 @@ fn keys_lead_back_to_values() {
     }
     let text = KeyPart::whole(ColumnType::varchar(5, CollationId::UTF8MB4_BIN), false);
     assert_eq!(text.take(&mut &b"abc"[..]), None);
+}
+
+/// As for those of `keys_are_in_the_order_of_values`, for each collation and width of DECIMAL.
+#[test]
+fn keys_tell_where_they_end() {
+    let check = |part: &KeyPart, value: ValueRef<'_>| {
+        let mut key = Vec::new();
+        part.append(value, &mut key);
+        let length = key.len();
+        for short in 0..length {
+            assert_eq!(part.length_in(&key[..short]), None, "{part:?} {value:?}");
+        }
+        key.extend_from_slice(&key.clone());
+        assert_eq!(part.length_in(&key), Some(length), "{part:?} {value:?}");
+    };
+    for collation in CollationId::all() {
+        let part = KeyPart::whole(ColumnType::varchar(10, collation), true);
+        for text in [
+            "",
+            " ",
+            "a",
+            "a b  c ",
+            "\0",
+            "\0\u{1}",
+            "\u{1} \u{1}",
+            "Zz9",
+        ] {
+            check(&part, ValueRef::Bytes(text.as_bytes()));
+        }
+    }
+    for precision in 1..=65 {
+        for scale in 0..=precision.min(38) {
+            let part = KeyPart::whole(ColumnType::decimal(precision, scale), false);
+            for text in ["0", "-0.1", "7"] {
+                let number = Decimal::parse_prefix(text.as_bytes()).value;
+                check(&part, Value::Decimal(number).as_ref());
+            }
+        }
+    }
 }
 
 #[test]

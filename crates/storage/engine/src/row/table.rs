@@ -11,8 +11,8 @@ use format::row::{RowError, RowLayout};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::undo::Remains;
 use store::{
-    AutoIncrement, Cursor, Halt, Inserted, LockWait, Mutation, Outcome, RowBatch, RowKey, RowLock,
-    ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
+    AutoIncrement, Cursor, Halt, Inserted, KeyRange, LockWait, Mutation, Outcome, RowBatch, RowKey,
+    RowLock, ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
 };
 use value::ValueRef;
 
@@ -85,6 +85,13 @@ impl EngineTable {
         Ok(key)
     }
 
+    /// Counts a change of the table's entries; the background renews what is due by it.
+    fn count_change(&self) {
+        if self.shape.live.count_change() {
+            self.worker.shared.statistics_due.add(self.shape.id());
+        }
+    }
+
     fn insert_steps(&self, txn: &mut EngineTransaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
         txn.ensure_writer()?;
         let key = self.new_key(txn, row)?;
@@ -107,6 +114,7 @@ impl EngineTable {
             }
             txn.pending.step = STEP_ROW_DONE;
             self.shape.live.add_row();
+            self.count_change();
         }
         self.put_entries(txn, &entries, &[])?;
         Ok(Inserted::Done)
@@ -332,6 +340,9 @@ impl EngineTable {
                 return Ok(Mutation::Gone);
             }
             txn.pending.step = STEP_ROW_DONE;
+            if entries != old {
+                self.count_change();
+            }
         }
         let done = self.put_entries(txn, &entries, &old);
         txn.pending.old_entries = old;
@@ -404,6 +415,7 @@ impl EngineTable {
             txn.pending.old_entries = old;
             txn.pending.step = STEP_ROW_DONE;
             self.shape.live.drop_row();
+            self.count_change();
         }
         let old = std::mem::take(&mut txn.pending.old_entries);
         let mut delete = || {
@@ -626,7 +638,12 @@ impl Table for EngineTable {
     }
 
     fn statistics(&self) -> TableStatistics {
-        self.shape.statistics()
+        self.shape.statistics(self.worker.pages.page_bytes())
+    }
+
+    fn measure(&self, index: usize, ranges: &[KeyRange]) -> Outcome<Option<Vec<u64>>> {
+        let count = |range| self.shape.measure(&self.worker.pages, index, range);
+        ranges.iter().map(count).collect::<Outcome<_>>().map(Some)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -159,7 +159,11 @@ impl Worker {
         let entry = self.fill_space(id, definition).await?;
         let rewrite = Rewrite {
             made: Some(Rc::new(space)),
-            ..vec![Row::Put(Entry::Table(entry.clone()))].into()
+            ..vec![
+                Row::Put(Entry::Table(entry.clone())),
+                Row::Remove(dictionary::statistics_key(entry.definition.id)),
+            ]
+            .into()
         };
         self.rewrite(turn, rewrite, || self.publish_table(entry, None))
             .await
@@ -211,7 +215,10 @@ impl Worker {
     pub(crate) async fn drop_table(self: &Rc<Self>, id: TableId) -> Result<(), StoreError> {
         let turn = self.shared.schema_turns.take().await;
         let shape = self.shape(id)?;
-        let rows = vec![Row::Remove(dictionary::table_key(id))];
+        let rows = vec![
+            Row::Remove(dictionary::table_key(id)),
+            Row::Remove(dictionary::statistics_key(id)),
+        ];
         let publish = || {
             self.publish(|tables, _| {
                 tables.remove(&id);
@@ -294,6 +301,7 @@ impl Worker {
         definition.version += 1;
         let rows = vec![
             Row::Remove(dictionary::table_key(old)),
+            Row::Remove(dictionary::statistics_key(old)),
             Row::Put(Entry::Table(entry.clone())),
         ];
         let publish = || {
@@ -409,6 +417,15 @@ impl Worker {
             index: place.index,
         };
         self.until_done(|| tree.destroy(&self.pages)).await
+    }
+
+    /// Writes down the statistics of a table. No picture of the dictionary changes with them.
+    pub(crate) async fn write_statistics(
+        self: &Rc<Self>,
+        turn: &Rc<SchemaTurn>,
+        entry: Entry,
+    ) -> Result<(), StoreError> {
+        self.rewrite(turn, vec![Row::Put(entry)], || {}).await
     }
 
     /// Changes rows of the dictionary in one durable transaction, and calls `publish` as soon as it
@@ -561,7 +578,9 @@ impl EngineTransaction {
             .encode(&mut remains);
         }
         let Some(bytes) = bytes else {
-            self.delete_row(place, &remains)?;
+            if is_live {
+                self.delete_row(place, &remains)?;
+            }
             return Ok(());
         };
         let limit = btree::payload_bytes_max(self.worker.pages.page_bytes()) - ROW_HEADER_BYTES;

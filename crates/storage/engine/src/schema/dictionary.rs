@@ -16,6 +16,7 @@ use value::CollationId;
 
 use btree::Tree;
 
+use crate::schema::statistics::IndexStatistics;
 use crate::schema::table_shape::TableShape;
 use crate::worker::{DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE};
 
@@ -35,6 +36,8 @@ pub(crate) fn tree() -> Tree {
 pub(crate) enum Entry {
     /// A table.
     Table(TableEntry),
+    /// What is known of a table's indexes.
+    Statistics(StatisticsEntry),
     /// A database.
     Database {
         /// Its name.
@@ -49,6 +52,7 @@ impl Entry {
     pub(crate) fn key(&self) -> Vec<u8> {
         match self {
             Self::Table(table) => table_key(table.definition.id),
+            Self::Statistics(statistics) => statistics_key(statistics.table),
             Self::Database { name, .. } => database_key(name),
         }
     }
@@ -65,6 +69,11 @@ pub(crate) fn table_key(id: TableId) -> Vec<u8> {
     [b"t".as_slice(), &id.0.to_be_bytes()].concat()
 }
 
+/// The key of the row of a table's statistics.
+pub(crate) fn statistics_key(id: TableId) -> Vec<u8> {
+    [b"s".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
 /// The key of a database's row.
 pub(crate) fn database_key(name: &str) -> Vec<u8> {
     [b"d".as_slice(), name.as_bytes()].concat()
@@ -79,6 +88,17 @@ pub(crate) struct TableEntry {
     pub(crate) space: SpaceId,
     /// The tree of the rows first, then those of the other indexes in the definition's order.
     pub(crate) trees: Vec<TreePlace>,
+}
+
+/// The statistics of a table in the dictionary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StatisticsEntry {
+    /// Which table.
+    pub(crate) table: TableId,
+    /// Its rows when they were made.
+    pub(crate) rows: u64,
+    /// The tree of the rows first.
+    pub(crate) indexes: Vec<IndexStatistics>,
 }
 
 /// Where a tree is in its table's space.

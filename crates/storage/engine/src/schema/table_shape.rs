@@ -12,6 +12,7 @@ use value::key::{KeyPart, successor};
 use value::{Value, ValueRef};
 
 use crate::schema::dictionary::TableEntry;
+use crate::schema::statistics::{CHANGES_MIN, SharedStatistics, changes_until_due};
 
 /// Bytes of a hidden row id.
 pub(crate) const ROW_ID_BYTES: usize = 6;
@@ -34,12 +35,18 @@ pub(crate) struct TableShape {
 }
 
 /// The changing state of a table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LiveTable {
     /// The AUTO_INCREMENT counter, or that of the hidden row ids.
     pub(crate) auto: Mutex<AutoCounter>,
     /// Approximate number of rows; wraps for a moment if a removal is counted before its insert.
     row_count: AtomicU64,
+    /// Changes of entries since the statistics were made.
+    changes: AtomicU64,
+    /// After so many of them the statistics are due.
+    changes_due: AtomicU64,
+    /// What is kept of the indexes; empty where nothing is.
+    statistics: Mutex<SharedStatistics>,
     /// The log's position when one of its trees was last rebuilt from the newest versions alone. A
     /// snapshot before it must check `remade`.
     remade_at: AtomicU64,
@@ -56,7 +63,52 @@ pub(crate) struct AutoCounter {
     pub(crate) ceiling: u64,
 }
 
+impl Default for LiveTable {
+    fn default() -> Self {
+        Self {
+            auto: Mutex::default(),
+            row_count: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            changes_due: AtomicU64::new(CHANGES_MIN),
+            statistics: Mutex::new(Arc::new([])),
+            remade_at: AtomicU64::new(0),
+            remade: Mutex::default(),
+        }
+    }
+}
+
 impl LiveTable {
+    /// Counts a row that came, went, or has other entries; true of the one after which statistics
+    /// are due.
+    pub(crate) fn count_change(&self) -> bool {
+        // Relaxed, both: a count that orders nothing.
+        let changes = self.changes.fetch_add(1, Ordering::Relaxed) + 1;
+        changes == self.changes_due.load(Ordering::Relaxed)
+    }
+
+    /// What is kept of the indexes.
+    pub(crate) fn statistics(&self) -> SharedStatistics {
+        Arc::clone(&self.statistics.lock())
+    }
+
+    /// Keeps what was found out when the table had so many rows.
+    pub(crate) fn set_statistics(&self, rows: u64, statistics: SharedStatistics) {
+        *self.statistics.lock() = statistics;
+        // Relaxed, both: a change that is counted in between may be lost, or counted twice.
+        self.changes.store(0, Ordering::Relaxed);
+        self.changes_due
+            .store(changes_until_due(rows), Ordering::Relaxed);
+    }
+
+    /// Takes the number of rows that was measured, where the one at hand is off: it was an estimate
+    /// itself when the server started.
+    pub(crate) fn correct_row_count(&self, measured: u64) {
+        let known = self.row_count();
+        if known / 2 > measured || measured / 2 > known {
+            self.set_row_count(measured);
+        }
+    }
+
     /// The estimate of rows.
     pub(crate) fn row_count(&self) -> u64 {
         let count = self.row_count.load(Ordering::Relaxed);
@@ -122,6 +174,31 @@ impl KeyShape {
             columns: index.parts.iter().map(|part| part.column).collect(),
             parts: index.parts.iter().map(part).collect(),
         }
+    }
+
+    /// How many parts it has.
+    pub(crate) fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The length of the first `count` parts at the beginning of a key; `None` if it is cut off.
+    pub(crate) fn prefix_length(&self, count: usize, key: &[u8]) -> Option<usize> {
+        let mut length = 0;
+        for part in self.parts.iter().take(count) {
+            length += part.length_in(key.get(length..)?)?;
+        }
+        Some(length)
+    }
+
+    /// How many of the first parts lie within the first `length` bytes of a key.
+    pub(crate) fn parts_within(&self, key: &[u8], length: usize) -> usize {
+        let mut at = 0;
+        let is_within = |part: &&KeyPart| {
+            let own = key.get(at..).and_then(|key| part.length_in(key));
+            at = own.map_or(usize::MAX, |own| at + own);
+            at <= length
+        };
+        self.parts.iter().take_while(is_within).count()
     }
 
     /// Whether a part of it may be NULL.

@@ -11,7 +11,8 @@ use store::{
 };
 use value::{CollationId, ColumnType, Date, DateTime, Decimal, Time, TypeKind, Value};
 
-use super::{Entry, TableEntry, TreePlace};
+use super::{Entry, StatisticsEntry, TableEntry, TreePlace};
+use crate::schema::statistics::IndexStatistics;
 
 /// The format version without JSON columns. An entry is written in the lowest version that can hold
 /// it, so that an older server refuses no more than it must.
@@ -21,18 +22,23 @@ const VERSION_JSON: u16 = 2;
 
 const TAG_TABLE: u8 = 1;
 const TAG_DATABASE: u8 = 2;
+const TAG_STATISTICS: u8 = 3;
 
 /// Bytes of an entry.
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     let version = match entry {
         Entry::Table(table) if table.definition.columns.iter().any(|of| of.is_json) => VERSION_JSON,
-        Entry::Table(_) | Entry::Database { .. } => VERSION_PLAIN,
+        Entry::Table(_) | Entry::Statistics(_) | Entry::Database { .. } => VERSION_PLAIN,
     };
     let mut out = version.to_le_bytes().to_vec();
     match entry {
         Entry::Table(table) => {
             out.push(TAG_TABLE);
             put_table(&mut out, table, version);
+        }
+        Entry::Statistics(statistics) => {
+            out.push(TAG_STATISTICS);
+            put_statistics(&mut out, statistics);
         }
         Entry::Database { name, collation } => {
             out.push(TAG_DATABASE);
@@ -59,8 +65,37 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Truncated> {
                 collation: take_collation(&mut from)?,
             })
         }
+        TAG_STATISTICS => take_statistics(&mut from).map(Entry::Statistics),
         _ => Err(Truncated),
     }
+}
+
+fn put_statistics(out: &mut Vec<u8>, statistics: &StatisticsEntry) {
+    out.extend_from_slice(&statistics.table.0.to_le_bytes());
+    out.extend_from_slice(&statistics.rows.to_le_bytes());
+    put_count(out, statistics.indexes.len());
+    for index in &statistics.indexes {
+        out.extend_from_slice(&index.index.0.to_le_bytes());
+        out.extend_from_slice(&index.leaves.to_le_bytes());
+        put_count(out, index.distinct.len());
+        for distinct in &index.distinct {
+            out.extend_from_slice(&distinct.to_le_bytes());
+        }
+    }
+}
+
+fn take_statistics(from: &mut Reader<'_>) -> Result<StatisticsEntry, Truncated> {
+    Ok(StatisticsEntry {
+        table: TableId(from.u64()?),
+        rows: from.u64()?,
+        indexes: take_list(from, |from| {
+            Ok(IndexStatistics {
+                index: IndexId(from.u64()?),
+                leaves: from.u64()?,
+                distinct: take_list(from, |from| from.u64())?,
+            })
+        })?,
+    })
 }
 
 fn put_table(out: &mut Vec<u8>, table: &TableEntry, entry_version: u16) {
@@ -373,6 +408,36 @@ mod tests {
             space: SpaceId(7),
             trees: Vec::new(),
         })
+    }
+
+    /// The layout of `docs/formats/statistics.md`.
+    #[test]
+    fn statistics_are_a_row_of_fixed_numbers_and_lists() {
+        let entry = Entry::Statistics(StatisticsEntry {
+            table: TableId(0x0102),
+            rows: 0x0304,
+            indexes: vec![IndexStatistics {
+                index: IndexId(5),
+                leaves: 6,
+                distinct: vec![7, 8],
+            }],
+        });
+        assert_eq!(entry.key(), b"s\0\0\0\0\0\0\x01\x02");
+        let mut bytes = vec![1, 0, 3];
+        let mut put = |number: u64| bytes.extend(number.to_le_bytes());
+        put(0x0102);
+        put(0x0304);
+        bytes.extend(1_u32.to_le_bytes());
+        let mut put = |number: u64| bytes.extend(number.to_le_bytes());
+        put(5);
+        put(6);
+        bytes.extend(2_u32.to_le_bytes());
+        bytes.extend([7_u64.to_le_bytes(), 8_u64.to_le_bytes()].concat());
+        assert_eq!(encode(&entry), bytes);
+        assert_eq!(decode(&bytes), Ok(entry));
+        for length in 0..bytes.len() {
+            assert!(decode(&bytes[..length]).is_err(), "cut at {length}");
+        }
     }
 
     #[test]
