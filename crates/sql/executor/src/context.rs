@@ -37,6 +37,8 @@ pub(crate) struct Context<'e> {
     pub(crate) answer: &'e mut Option<Value>,
     /// Counts of calls to tables.
     pub(crate) handler: &'e mut HandlerCounts,
+    /// Set where the plan turns out to be made for other values.
+    pub(crate) is_off: &'e mut bool,
 }
 
 impl std::fmt::Debug for Context<'_> {

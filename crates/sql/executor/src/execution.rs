@@ -106,6 +106,8 @@ pub struct Execution {
     memory_bytes: usize,
     /// Calls to tables that the session has not taken yet.
     handler: HandlerCounts,
+    /// A scan has read far more rows than the plan was made for.
+    is_off: bool,
     state: State,
 }
 
@@ -160,6 +162,7 @@ impl Execution {
             earlier_rows: 0,
             memory_bytes: 0,
             handler: HandlerCounts::default(),
+            is_off: false,
             state: State::Idle,
         }
     }
@@ -224,6 +227,12 @@ impl Execution {
         std::mem::take(&mut self.handler)
     }
 
+    /// True once a scan has read far more rows than were expected by the values of the parameters
+    /// that the plan was made for.
+    pub fn is_off(&self) -> bool {
+        self.is_off
+    }
+
     /// The approximate bytes that it keeps for rows and texts while it waits for its next run.
     pub fn memory_bytes(&self) -> usize {
         self.memory_bytes
@@ -248,6 +257,7 @@ impl Execution {
             memory: &machine.memory,
             answer: &mut machine.answer,
             handler: &mut self.handler,
+            is_off: &mut self.is_off,
         };
         let outcome = match &mut machine.runner {
             Runner::Select(runner) => runner.run(&mut cx, sink),

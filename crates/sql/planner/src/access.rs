@@ -5,6 +5,7 @@
 //! that the index answers exactly are not tested again.
 
 mod finder;
+mod measured;
 mod order;
 
 use std::rc::Rc;
@@ -22,6 +23,12 @@ use crate::plan::{Access, Node, RangePlan, Scan};
 use self::finder::Finder;
 use self::order::OrderWeigher;
 pub(crate) use self::order::{WantedOrder, WantedRows};
+
+/// A start that reads so many times the rows that were expected was planned for other values.
+const OFF_FACTOR: f64 = 10.0;
+
+/// Fewer rows than these cost less than another plan.
+const OFF_ROWS_MIN: f64 = 1000.0;
 
 /// The assumed rows of a table if nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;
@@ -147,7 +154,9 @@ impl Binder<'_> {
         wanted: Option<&WantedOrder>,
     ) -> (Node, bool) {
         let visible: Vec<&Expression> = conditions.iter().collect();
+        self.asked_values.set(false);
         let choice = self.choose_access(table, slot, hints, &visible, wanted);
+        let rows_read_max = self.rows_read_max(&choice);
         let AccessChoice {
             index,
             rows,
@@ -183,6 +192,7 @@ impl Binder<'_> {
             fetch_rows_max,
             dependent,
             rows_estimate: stdx::f64_to_u64(rows.max(1.0)),
+            rows_read_max,
             is_covering,
             possible_indexes: possible.into(),
         };
@@ -196,6 +206,22 @@ impl Binder<'_> {
             self.with_filter(Node::Scan(Rc::new(scan)), rest),
             is_ordered,
         )
+    }
+
+    /// The rows that one start may read before it is clear that the choice was made for other
+    /// values; `None` if no parameter's value has told. A choice that reads many rows, where there
+    /// were others, is made again for each execution: that costs little beside it.
+    fn rows_read_max(&mut self, choice: &AccessChoice<'_>) -> Option<u64> {
+        if !self.asked_values.get() {
+            return None;
+        }
+        let is_only = self.tables.len() == 1
+            && choice.possible.len() == 1
+            && choice.index == Some(choice.possible[0]);
+        self.is_for_values |= OFF_ROWS_MIN < choice.rows && !is_only;
+        Some(stdx::f64_to_u64(
+            (choice.rows * OFF_FACTOR).max(OFF_ROWS_MIN),
+        ))
     }
 
     /// The columns of a table that the statement reads; `None` for all.

@@ -76,6 +76,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) lock: (store::RowLock, store::LockWait),
     /// A table is read for update.
     pub(crate) reads_for_update: bool,
+    /// An estimate has used the value of a parameter since this was last set to false.
+    pub(crate) asked_values: Cell<bool>,
+    /// See [`Plan::is_for_values`].
+    pub(crate) is_for_values: bool,
 }
 
 /// After this many expressions planning checks whether to yield: some 100 us of work.
@@ -161,6 +165,8 @@ impl<'a> Binder<'a> {
             user_variables: UserVariables::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
             reads_for_update: false,
+            asked_values: Cell::new(false),
+            is_for_values: false,
         }
     }
 
@@ -231,6 +237,7 @@ impl<'a> Binder<'a> {
             warnings: Vec::new(),
             text_checks: self.text_checks.into_inner(),
             user_variables: self.user_variables.into_types(),
+            is_for_values: self.is_for_values,
             memory: Share::default(),
         }
     }

@@ -86,6 +86,8 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
         list_count: 0,
         text_checks: Vec::new(),
         user_variables: plan.user_variables.clone(),
+        // Its rows tell what is known now.
+        is_for_values: true,
     }
 }
 

@@ -10,6 +10,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use build::ranges_of;
 pub use build::{KeySource, key_ranges, range_of, unique_range};
 pub use condition::{KeyCondition, KeyPlan, RANGE_COUNT_MAX};
 pub(crate) use condition::{Reach, reach};

@@ -36,7 +36,7 @@ pub use default::check_default;
 pub use keys::{
     KeyCondition, KeyPlan, KeySource, RANGE_COUNT_MAX, key_ranges, range_of, unique_range,
 };
-pub use names::{FixedNames, Names, is_reference_type, missing_table};
+pub use names::{FixedNames, GivenValues, Names, is_reference_type, missing_table};
 pub use plan::*;
 pub use settings::{Settings, StatementLimits, StringRules};
 

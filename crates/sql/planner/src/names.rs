@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TABLE};
 use expression::{StoredFunction, VariableScope};
-use store::{TableDefinition, TableStatistics};
-use value::{CollationId, ColumnType};
+use store::{KeyRange, TableDefinition, TableStatistics};
+use value::{CollationId, ColumnType, Value};
 
 use crate::PlanError;
 
@@ -54,6 +54,15 @@ fn is_reference_view(name: &str) -> bool {
         || ["INNODB_", "THREAD_POOL_"]
             .iter()
             .any(|start| name.starts_with(start))
+}
+
+/// The values that a statement is planned for.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenValues<'g> {
+    /// Of its parameters.
+    pub parameters: &'g [Value],
+    /// The session's time zone.
+    pub zone: &'g value::temporal::Zone,
 }
 
 /// The tables that statements may name.
@@ -107,6 +116,22 @@ pub trait Names {
         _name: &str,
     ) -> Result<Option<Rc<StoredFunction>>, PlanError> {
         Ok(None)
+    }
+
+    /// The values that the statement is planned for, if it runs with some; they serve estimates
+    /// alone.
+    fn given_values(&self) -> Option<GivenValues<'_>> {
+        None
+    }
+
+    /// How many rows each of the ranges of an index has; `None` if that is not known now.
+    fn range_rows(
+        &self,
+        _definition: &TableDefinition,
+        _index: usize,
+        _ranges: Vec<KeyRange>,
+    ) -> Option<Vec<u64>> {
+        None
     }
 
     /// Estimates for a table that `table` returned; the default knows nothing.

@@ -55,6 +55,8 @@ pub struct Plan {
     /// The user variables that are read, by their names in lower case, with their types at planning
     /// time: the plan is valid for these.
     pub user_variables: Box<[(Box<str>, ColumnType)]>,
+    /// For other values of its parameters another plan may be much better: it is not kept.
+    pub is_for_values: bool,
     /// The memory of the plan, if it is counted.
     pub memory: Share,
 }
@@ -350,6 +352,9 @@ pub struct Scan {
     pub dependent: Vec<Dependent>,
     /// The expected rows; for EXPLAIN.
     pub rows_estimate: u64,
+    /// A start that reads more rows shows that the plan was made for other values of the
+    /// parameters; `None` if these do not matter.
+    pub rows_read_max: Option<u64>,
     /// The index holds every column that is read; for EXPLAIN.
     pub is_covering: bool,
     /// The indexes that the conditions could use; for EXPLAIN.

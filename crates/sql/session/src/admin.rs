@@ -2,6 +2,7 @@
 
 mod checksum;
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use catalog::{Privilege, PrivilegeSet};
@@ -160,8 +161,11 @@ impl Session {
                 Ok(definition) => {
                     let table = definition.name.to_string();
                     rows.push(match verb {
-                        // Statistics are sampled on demand, so there is nothing to do.
-                        TableVerb::Analyze | TableVerb::Optimize => row(&table, "status", "OK"),
+                        TableVerb::Analyze | TableVerb::Optimize => {
+                            let store = Rc::clone(&self.state.worker.store);
+                            store.renew_statistics(definition.id).await?;
+                            row(&table, "status", "OK")
+                        }
                         TableVerb::Check => self.check_table(&definition).await?,
                         _ => row(
                             &table,

@@ -5,6 +5,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod cursor;
+pub(crate) mod held_plan;
 pub(crate) mod limit_parameters;
 pub(crate) mod long_data;
 pub(crate) mod splice;

@@ -7,6 +7,7 @@ pub(crate) mod cached_query;
 pub(crate) mod clock_hand;
 pub(crate) mod dispatch;
 pub(crate) mod draft;
+pub(crate) mod estimates;
 pub mod plan_cache;
 pub mod row_encoder;
 pub(crate) mod run;

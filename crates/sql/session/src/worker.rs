@@ -90,10 +90,12 @@ impl Worker {
         Rc::clone(&names)
     }
 
-    /// Changes with each change of a table or of a stored program: plans are valid for one version.
+    /// Moves with each change of a table or of a stored program, and where statistics have become
+    /// others: plans hold for one version.
     pub fn plan_version(&self) -> u64 {
-        // Neither part ever decreases, so the sum is unchanged only if both are.
-        self.store.schema_version() + self.server.routines_version()
+        // No part ever goes back, so that their sum stays only if all do.
+        let tables = self.store.schema_version() + self.store.statistics_version();
+        tables + self.server.routines_version()
     }
 
     /// This worker's counters.

@@ -25,6 +25,8 @@ pub(crate) struct ScanOperator {
     ranges_sought: usize,
     /// Whether the next row follows another one.
     is_behind_row: bool,
+    /// Rows that this start has read.
+    rows_read: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,7 @@ impl ScanOperator {
             at: 0,
             ranges_sought: 0,
             is_behind_row: false,
+            rows_read: 0,
             plan,
         }
     }
@@ -73,6 +76,7 @@ impl ScanOperator {
         self.at = 0;
         self.ranges_sought = 0;
         self.is_behind_row = false;
+        self.rows_read = 0;
         self.state = State::RangeEnd;
         Ok(())
     }
@@ -120,6 +124,10 @@ impl ScanOperator {
         };
         let batch = cx.frame.batch_mut(self.plan.slot);
         let fetched = cursor.fetch(cx.txn, limit, batch)?;
+        if let Some(most) = self.plan.rows_read_max {
+            self.rows_read += stdx::to_u64(batch.len());
+            *cx.is_off |= most < self.rows_read;
+        }
         self.state = match (fetched, &self.plan.access) {
             (Fetched::End, _) | (_, Access::Unique(_)) => State::RangeEnd,
             (Fetched::More, _) => State::Giving,

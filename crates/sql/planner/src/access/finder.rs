@@ -60,7 +60,7 @@ struct Simple<'t, 'e> {
 }
 
 impl<'f, 'e> Finder<'f, '_, 'e> {
-    fn index(&self) -> &'f IndexDefinition {
+    pub(super) fn index(&self) -> &'f IndexDefinition {
         &self.definition.indexes[self.index]
     }
 
@@ -101,7 +101,9 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
             let parts = self.index().parts.len();
             let reach = reach(&told.conditions, &told.is_exact, parts);
             if 0 < reach.depth && equal_count < reach.used_parts {
-                let estimate = self.keys_rows(&told.conditions, rows, statistics);
+                let estimate = self
+                    .measured_keys(&told.conditions, &reach)
+                    .unwrap_or_else(|| self.keys_rows(&told.conditions, rows, statistics));
                 let answered = reach.answered.iter().enumerate();
                 let mut answered = answered.filter(|(_, is)| **is).map(|(place, _)| place);
                 let covered = covered(&mut answered);
@@ -114,13 +116,15 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
             return None;
         }
         let mut estimate = self.equal_rows(rows, equal_count, statistics);
+        let range = simple.range();
         estimate *= match (simple.lower, simple.upper) {
             (Some((_, Edge::Prefix)), _) => 0.2,
             (Some(_), Some(_)) => 0.05,
             (Some(_), None) | (None, Some(_)) => 0.3,
             (None, None) => 1.0,
         };
-        let access = Candidate::Range(simple.range());
+        let estimate = self.measured_range(&range).unwrap_or(estimate);
+        let access = Candidate::Range(range);
         Some(self.choice(access, estimate, covered(&mut answered), equal_count))
     }
 
@@ -142,7 +146,8 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
             index: Some(self.index),
             access,
             rows,
-            cost: rows * factor,
+            // To find that there is none costs a look, too.
+            cost: rows.max(1.0) * factor,
             covered,
             equal_count,
             is_ordered: false,

@@ -21,6 +21,7 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::prepared::bulk::{Mark, marked};
 use crate::prepared::cursor::CursorRows;
+use crate::prepared::held_plan::HeldPlan;
 use crate::prepared::limit_parameters::{limit_parameters, limit_value};
 use crate::prepared::long_data::LongData;
 use crate::prepared::splice::splice;
@@ -32,8 +33,6 @@ use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
 use crate::statement::sink::{made_up_column, write_columns};
 use crate::statement::source::in_utf8;
-use crate::statement::virtual_store::SessionNames;
-use crate::variables::system::Active;
 
 /// A session's prepared statements.
 #[derive(Debug, Default)]
@@ -90,18 +89,6 @@ pub(crate) struct Prepared {
     held: Option<HeldPlan>,
     /// Rows that wait for COM_STMT_FETCH.
     cursor: Option<CursorRows>,
-}
-
-/// A plan made for certain parameter types, under certain variables, on a certain day. It is shared
-/// with other sessions of the worker.
-#[derive(Debug)]
-struct HeldPlan {
-    types: Vec<ColumnType>,
-    /// The date that a TIME value gets when it meets a date.
-    today: Date,
-    /// The session's variables; they are replaced when one changes.
-    active: Rc<Active>,
-    shared: Rc<SharedPlan>,
 }
 
 impl PreparedStatements {
@@ -317,30 +304,20 @@ impl Session {
         let kind = counted(&parsed.statement.kind);
         self.state.worker.counters().count_statement(kind);
         self.state.clear_diagnostics();
-        let active = Rc::clone(self.state.variables.borrow().active());
-        let today = self.state.wall_now().date();
         let held = prepared.held.take();
-        let mut held = held.filter(|it| {
-            it.types == types
-                && it.today == today
-                && Rc::ptr_eq(&it.active, &active)
-                && self.state.has_types_of(it.shared.plan())
-        });
-        let hold = |shared| HeldPlan {
-            types: types.clone(),
-            today,
-            active: Rc::clone(&active),
-            shared,
-        };
+        let mut held = held.filter(|held| self.serves(held, &types));
         if held.is_none()
             && let Some(shared) = self.find_prepared(prepared, &types)
         {
-            held = Some(hold(shared));
+            held = Some(self.hold(&types, shared));
         }
         loop {
             let (is_fresh, running) = match held.take() {
                 Some(held) => (false, held),
-                None => (true, hold(self.plan_prepared(prepared, &types)?)),
+                None => {
+                    let shared = self.plan_prepared(prepared, (&values, &types)).await?;
+                    (true, self.hold(&types, shared))
+                }
             };
             let shared = &running.shared;
             self.check_shared_privileges(shared)?;
@@ -357,7 +334,7 @@ impl Session {
                         None => reply,
                     };
                     prepared.cursor = cursor;
-                    if is_cacheable(shared.plan()) {
+                    if is_cacheable(shared.plan()) && !shared.is_off() {
                         prepared.held = Some(running);
                     }
                     return Ok(reply);
@@ -384,19 +361,18 @@ impl Session {
         found.filter(|found| self.state.has_types_of(found.plan()))
     }
 
-    /// Makes a plan, and shares it if possible.
-    fn plan_prepared(
+    /// A plan made now, shared if it may be.
+    async fn plan_prepared(
         &mut self,
         prepared: &Prepared,
-        types: &[ColumnType],
+        (values, types): (&[Value], &[ColumnType]),
     ) -> Result<Rc<SharedPlan>, Stop> {
         let schema_version = self.state.worker.plan_version();
         let parsed = &prepared.parsed;
-        let names = SessionNames::new(&self.state);
-        let limits = self.state.variables.borrow().active().limits;
-        let plan = self.plan_with(parsed, types, &names, limits)?;
+        let planned = Box::pin(self.plan_estimated(parsed, (values, types))).await?;
+        let plan = planned.plan;
         let is_own =
-            names.has_asked_variable() || !is_cacheable(&plan) || !plan.warnings.is_empty();
+            planned.has_asked_variable || !is_cacheable(&plan) || !plan.warnings.is_empty();
         let shared = SharedPlan::new(plan, counted(&parsed.statement.kind));
         if !is_own {
             self.write_prepared_key(prepared, types);
@@ -651,11 +627,12 @@ fn check_preparable(parsed: &Parsed) -> Result<(), ClientError> {
     }
 }
 
-/// An execution keeps its tables open, and virtual tables hold the rows of one moment.
+/// Whether a plan serves other executions. An execution keeps its tables open; virtual ones hold
+/// rows of the moment.
 pub(crate) fn is_cacheable(plan: &planner::Plan) -> bool {
-    plan.tables
-        .iter()
-        .all(|table| catalog::information_schema::definition_by_id(table.definition.id).is_none())
+    let mut tables = plan.tables.iter().map(|table| table.definition.id);
+    let are_real = tables.all(|id| catalog::information_schema::definition_by_id(id).is_none());
+    are_real && !plan.is_for_values
 }
 
 pub(crate) fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop {

@@ -24,7 +24,6 @@ use crate::statement::dispatch::{Parsed, counted};
 use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings, scale_of};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
-use crate::statement::virtual_store::SessionNames;
 
 /// The widest VARCHAR that is no BLOB, in characters of four bytes. All strings get this type, so
 /// that one plan serves all lengths.
@@ -47,11 +46,26 @@ pub(crate) enum Tried {
     Not,
 }
 
+/// What is there for a text.
+enum Found {
+    /// A plan.
+    Plan(Rc<SharedPlan>),
+    /// None yet, at this version of the schema.
+    Missing(u64),
+    /// It has no canonical form, or a literal that is no parameter.
+    Nothing,
+}
+
 impl Session {
     /// Answers a text if it is one statement with a canonical form that can be planned.
     pub(crate) async fn cached_query(&mut self, text: &[u8]) -> Tried {
         let mut buffers = std::mem::take(&mut self.buffers);
-        let tried = match self.find_plan(&mut buffers, text) {
+        let found = match self.find_plan(&mut buffers, text) {
+            Found::Plan(found) => Some(found),
+            Found::Missing(version) => Box::pin(self.keep_plan(&buffers, version)).await,
+            Found::Nothing => None,
+        };
+        let tried = match found {
             Some(found) => self.run_found(found, &buffers.values).await,
             None => Tried::Not,
         };
@@ -60,15 +74,13 @@ impl Session {
         tried
     }
 
-    /// Returns the plan of a text, and puts the values of its literals into the buffers.
-    fn find_plan(&self, buffers: &mut QueryBuffers, text: &[u8]) -> Option<Rc<SharedPlan>> {
+    /// The plan of a text, and the values of its literals in the buffers.
+    fn find_plan(&self, buffers: &mut QueryBuffers, text: &[u8]) -> Found {
         let active = Rc::clone(self.state.variables.borrow().active());
         let mode = active.mode;
-        if !buffers.canonical.fill(text, mode) {
-            return None;
-        }
-        if !literals(buffers, text, mode, active.strings) {
-            return None;
+        let is_canonical = buffers.canonical.fill(text, mode);
+        if !is_canonical || !literals(buffers, text, mode, active.strings) {
+            return Found::Nothing;
         }
         let worker = &self.state.worker;
         let schema_version = worker.plan_version();
@@ -83,10 +95,10 @@ impl Session {
         let found = worker.plans.borrow_mut().find(key, schema_version);
         if let Some(found) = found.filter(|found| self.state.has_types_of(found.plan())) {
             worker.counters().plan_hits.increment();
-            return Some(found);
+            return Found::Plan(found);
         }
         worker.counters().plan_misses.increment();
-        self.keep_plan(buffers, schema_version)
+        Found::Missing(schema_version)
     }
 
     /// What the plans of statements that arrive now depend on.
@@ -113,8 +125,12 @@ impl Session {
         }
     }
 
-    /// Plans the canonical text and caches the plan, if that is allowed.
-    fn keep_plan(&self, buffers: &QueryBuffers, schema_version: u64) -> Option<Rc<SharedPlan>> {
+    /// Plans the canonical text for the values at hand and keeps the plan, if it may be kept.
+    async fn keep_plan(
+        &mut self,
+        buffers: &QueryBuffers,
+        schema_version: u64,
+    ) -> Option<Rc<SharedPlan>> {
         let canonical = &buffers.canonical;
         let parsed: Parsed = self.parse(canonical.text()).ok()?;
         let kind = &parsed.statement.kind;
@@ -133,14 +149,18 @@ impl Session {
         let types: Vec<ColumnType> = parameters
             .map(|(parameter, value)| type_of(parameter.kind, value, collation))
             .collect();
-        let names = SessionNames::new(&self.state);
-        let limits = self.state.variables.borrow().active().limits;
-        let plan = self.plan_with(&parsed, &types, &names, limits).ok()?;
-        if names.has_asked_variable() || !is_cacheable(&plan) || !plan.warnings.is_empty() {
+        let given = (&buffers.values[..], &types[..]);
+        let planned = self.plan_estimated(&parsed, given).await.ok()?;
+        let plan = planned.plan;
+        let is_for_all = is_cacheable(&plan);
+        let is_usable = is_for_all || plan.is_for_values;
+        if planned.has_asked_variable || !is_usable || !plan.warnings.is_empty() {
             return None;
         }
         let shared = SharedPlan::new(plan, counted(kind));
-        self.share_plan(&buffers.key, &shared, schema_version);
+        if is_for_all {
+            self.share_plan(&buffers.key, &shared, schema_version);
+        }
         Some(shared)
     }
 

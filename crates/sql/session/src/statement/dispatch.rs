@@ -22,6 +22,7 @@ use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::{Either, Next, Session, first_of, free_what_waits};
 use crate::server::StatementKind as Counted;
 use crate::statement::cached_query::Tried;
+use crate::statement::estimates::Estimates;
 use crate::statement::run::{Ran, timed_out};
 use crate::statement::source::{Source, in_utf8, read_anew};
 use crate::statement::virtual_store::SessionNames;
@@ -84,6 +85,13 @@ impl Parsed {
             .get(place(span.start)..place(span.end))
             .unwrap_or_default()
     }
+}
+
+/// A plan, and what keeps it from being shared.
+pub(crate) struct Planned {
+    pub(crate) plan: planner::Plan,
+    /// A system variable's value has gone into it.
+    pub(crate) has_asked_variable: bool,
 }
 
 impl Session {
@@ -289,7 +297,8 @@ impl Session {
             self.check_may_write()?;
         }
         for _ in 0..PLAN_TRY_COUNT_MAX {
-            let plan = self.plan(parsed, parameter_types)?;
+            let given = (parameters, parameter_types);
+            let plan = self.plan_estimated(parsed, given).await?.plan;
             self.check_privileges(&plan)?;
             if self.described.is_some() {
                 self.described = Some(Rc::clone(&plan.columns));
@@ -302,6 +311,42 @@ impl Session {
             }
         }
         Err(ClientError::new(errcode::ER_TABLE_DEF_CHANGED, &[]).into())
+    }
+
+    /// The plan of a statement that is to run with these parameters. Where the store has to read
+    /// pages to tell how many rows they name, waits for it and plans again.
+    pub(crate) async fn plan_estimated(
+        &mut self,
+        parsed: &Parsed,
+        (parameters, types): (&[Value], &[ColumnType]),
+    ) -> Result<Planned, Stop> {
+        let limits = self.state.variables.borrow().active().limits;
+        let zone = self.state.variables.borrow().active().options.zone.clone();
+        let estimates = Estimates::new(parameters, zone);
+        loop {
+            let names = SessionNames::estimating(&self.state, &estimates);
+            let plan = self.plan_with(parsed, types, &names, limits)?;
+            let has_asked_variable = names.has_asked_variable();
+            if !estimates.is_incomplete() {
+                return Ok(Planned {
+                    plan,
+                    has_asked_variable,
+                });
+            }
+            drop(plan);
+            Box::pin(self.answer_all(&estimates)).await?;
+        }
+    }
+
+    /// Waits until the store has answered all questions.
+    async fn answer_all(&mut self, estimates: &Estimates<'_>) -> Result<(), Stop> {
+        let store = Rc::clone(&self.state.worker.store);
+        let deadline = self.statement_deadline();
+        while let Some((place, suspend)) = estimates.take_wait() {
+            self.wait_until(suspend, deadline).await?;
+            estimates.ask_again(&*store, place);
+        }
+        Ok(())
     }
 
     /// The plan of a statement under the current names and settings.

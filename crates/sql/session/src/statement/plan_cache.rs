@@ -116,6 +116,8 @@ pub struct SharedPlan {
     idle: RefCell<Vec<Box<Execution>>>,
     /// What the idle ones keep.
     idle_bytes: Cell<usize>,
+    /// A run has shown that it was made for other values.
+    is_off: Cell<bool>,
 }
 
 impl SharedPlan {
@@ -129,6 +131,7 @@ impl SharedPlan {
             allowed: RefCell::default(),
             idle: RefCell::default(),
             idle_bytes: Cell::default(),
+            is_off: Cell::default(),
         })
     }
 
@@ -147,8 +150,17 @@ impl SharedPlan {
         idle.unwrap_or_else(|| Box::new(Execution::new(Rc::clone(&self.plan))))
     }
 
+    /// True once a run has shown that the plan was made for other values: it is made again.
+    pub fn is_off(&self) -> bool {
+        self.is_off.get()
+    }
+
     /// Gives back an execution that ended without an error.
     pub fn give_back(&self, execution: Box<Execution>) {
+        if execution.is_off() {
+            self.is_off.set(true);
+            return;
+        }
         let mut idle = self.idle.borrow_mut();
         let bytes = self.idle_bytes.get() + execution.memory_bytes();
         if idle.len() < IDLE_COUNT_MAX && bytes <= IDLE_BYTES_MAX {
@@ -267,6 +279,9 @@ impl PlanCache {
         }
         let index = *self.places.get(key)?;
         let entry = &mut self.entries[index];
+        if entry.shared.is_off() {
+            return None;
+        }
         entry.is_used = true;
         Some(Rc::clone(&entry.shared))
     }

@@ -8,15 +8,16 @@ use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, RowSource, VirtualTable};
 use executor::HandlerCall;
 use expression::{StoredFunction, Surroundings as _};
-use planner::{Names, PlanError};
+use planner::{GivenValues, Names, PlanError};
 use store::{
-    LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
+    KeyRange, LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
     TableStatistics, Transaction, TransactionOptions,
 };
 use value::{CollationId, ColumnType, Value};
 
 use crate::connection::state::{State, setting_text, system_variable_type};
 use crate::lock::locked_tables::not_locked;
+use crate::statement::estimates::Estimates;
 
 /// A store that adds virtual tables to the real ones.
 pub struct VirtualStore {
@@ -192,6 +193,14 @@ impl Store for VirtualStore {
         self.store.create_table(definition)
     }
 
+    fn statistics_version(&self) -> u64 {
+        self.store.statistics_version()
+    }
+
+    fn renew_statistics(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        self.store.renew_statistics(id)
+    }
+
     fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
         self.store.drop_table(id)
     }
@@ -237,6 +246,8 @@ pub struct SessionNames<'s> {
     needed: Cell<&'static str>,
     /// The error of the first named table that the account may not know of.
     hidden: RefCell<Option<PlanError>>,
+    /// What the store tells of ranges, where the statement is to run.
+    estimates: Option<&'s Estimates<'s>>,
 }
 
 impl<'s> SessionNames<'s> {
@@ -247,6 +258,15 @@ impl<'s> SessionNames<'s> {
             asked_variable: Cell::new(false),
             needed: Cell::new("SELECT"),
             hidden: RefCell::default(),
+            estimates: None,
+        }
+    }
+
+    /// The same for a statement that is planned to run with the values of `estimates`.
+    pub(crate) fn estimating(state: &'s State, estimates: &'s Estimates<'s>) -> Self {
+        Self {
+            estimates: Some(estimates),
+            ..Self::new(state)
         }
     }
 
@@ -325,6 +345,27 @@ impl Names for SessionNames<'_> {
         name: &str,
     ) -> Result<Option<Rc<StoredFunction>>, PlanError> {
         Ok(self.state.stored_function(database, name)?)
+    }
+
+    fn given_values(&self) -> Option<GivenValues<'_>> {
+        let estimates = self.estimates?;
+        Some(GivenValues {
+            parameters: estimates.values,
+            zone: &estimates.zone,
+        })
+    }
+
+    fn range_rows(
+        &self,
+        definition: &TableDefinition,
+        index: usize,
+        ranges: Vec<KeyRange>,
+    ) -> Option<Vec<u64>> {
+        if information_schema::definition_by_id(definition.id).is_some() {
+            return None;
+        }
+        let store = &*self.state.worker.store;
+        self.estimates?.rows(store, definition, index, ranges)
     }
 
     fn statistics(&self, definition: &TableDefinition) -> TableStatistics {
