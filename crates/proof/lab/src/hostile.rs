@@ -5,13 +5,14 @@
 //! process has to stay below its limits plus 256 MiB, and the other client's 99th percentile below
 //! 100 and 400 ms.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use testkit::hostile::{Attack, Report, attack, percentile};
 use testkit::{Launch, ServerKind};
 
-use crate::bench::contestant::build_release;
+use crate::bench::contestant::program_or_release;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -27,6 +28,9 @@ pub struct Arguments {
     /// MiB that an unfinished packet announces.
     #[arg(long, default_value_t = 15)]
     packet_mib: usize,
+    /// The build of Plateau to attack; without it, `cargo build --release` makes one first.
+    #[arg(long)]
+    program: Option<PathBuf>,
     /// The server's `statement_memory_size`, in MiB.
     #[arg(long, default_value_t = 512)]
     statement_memory_mib: u64,
@@ -58,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             format!("max_connections={}", arguments.clients * 2 + 10),
         ];
         let mut launch = Launch::new(ServerKind::Plateau).with_settings(settings);
-        launch.program = Some(build_release()?);
+        launch.program = Some(program_or_release(arguments.program.as_deref())?);
         let server = launch.start()?;
         let plan = Attack {
             clients: arguments.clients,

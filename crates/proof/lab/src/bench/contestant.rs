@@ -197,7 +197,7 @@ fn launch(setup: &Setup, program: &Path, io: &str) -> Launch {
 }
 
 /// The measured build: the given one, or one of the current source.
-pub(super) fn program_or_release(given: Option<&Path>) -> Result<PathBuf> {
+pub(crate) fn program_or_release(given: Option<&Path>) -> Result<PathBuf> {
     given.map_or_else(build_release, |path| Ok(path.to_path_buf()))
 }
 
