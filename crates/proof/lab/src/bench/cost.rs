@@ -81,18 +81,20 @@ struct Cell {
 /// Measures all cells and prints them; an error if a limit is missed.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let setup = arguments.setup()?;
-    let mut kinds = arguments.servers.clone();
-    for program in &arguments.servers {
-        kinds.push(
-            program
-                .base()
-                .context("--servers names builds of Plateau")?,
-        );
-    }
+    let own = arguments.servers.clone();
+    let bases = own.iter().map(|program| program.base());
+    let bases: Vec<Program> = bases
+        .collect::<Option<_>>()
+        .context("--servers names builds of Plateau")?;
     let mut cells: Vec<Cell> = Vec::new();
     for generation in 1..=arguments.generations {
+        // The build that is started and filled first may have the better memory: they take turns.
+        let kinds = match generation % 2 {
+            0 => [bases.clone(), own.clone()].concat(),
+            _ => [own.clone(), bases.clone()].concat(),
+        };
         let mut contestants = start_all(&kinds, &arguments.clients, &setup)?;
-        // Adjacent ones in turns are those that are compared.
+        // Neighbours in turns are those that are compared. The sort keeps the order within a pair.
         contestants.sort_by_key(|it| (it.clients, it.name.split(' ').next_back()));
         for contestant in &mut contestants {
             contestant.fill(&setup.load)?;
