@@ -4,7 +4,7 @@
 //! width, so the values of a bucket are never more than 1.6% apart. 3,776 buckets cover all of
 //! `u64` in 30 kB.
 
-use std::cell::Cell;
+use sync::atomic::{AtomicU64, Ordering};
 
 /// Buckets in each power of two, as bits. 6 make a bucket at most 1/64 wide, which is 1.6%. 5 would
 /// make it 3.1%, but limits on latency are checked to 3%.
@@ -16,14 +16,19 @@ const SUB_COUNT: usize = 1 << PRECISION_BITS;
 const BUCKET_COUNT: usize = SUB_COUNT * (64 - PRECISION_BITS as usize + 1);
 
 /// Values that one worker records. The unit is the caller's; names of fields say it.
+///
+/// It has one writer, so recording is loads and stores, without a locked instruction, as in a
+/// [`crate::Counter`]. A second writer would lose values and do no other harm. All orderings are
+/// Relaxed: a snapshot of another thread may lack the last values, or have counted one whose sum it
+/// lacks.
 #[derive(Debug)]
 pub struct Histogram {
     /// Occurrences by bucket.
-    buckets: Box<[Cell<u64>]>,
+    buckets: Box<[AtomicU64]>,
     /// Sum of all values, wrapping.
-    sum: Cell<u64>,
+    sum: AtomicU64,
     /// Largest value.
-    max: Cell<u64>,
+    max: AtomicU64,
 }
 
 /// A histogram's contents at one moment: plain data that may cross threads and be merged.
@@ -37,11 +42,11 @@ pub struct HistogramSnapshot {
 impl Histogram {
     /// Without values.
     pub fn new() -> Self {
-        let buckets = (0..BUCKET_COUNT).map(|_| Cell::new(0)).collect();
+        let buckets = (0..BUCKET_COUNT).map(|_| AtomicU64::new(0)).collect();
         Self {
             buckets,
-            sum: Cell::new(0),
-            max: Cell::new(0),
+            sum: AtomicU64::new(0),
+            max: AtomicU64::new(0),
         }
     }
 
@@ -49,17 +54,18 @@ impl Histogram {
     #[inline]
     pub fn record(&self, value: u64) {
         let bucket = &self.buckets[bucket(value)];
-        bucket.set(bucket.get() + 1);
-        self.sum.set(self.sum.get().wrapping_add(value));
-        self.max.set(self.max.get().max(value));
+        update(bucket, |count| count + 1);
+        update(&self.sum, |sum| sum.wrapping_add(value));
+        update(&self.max, |max| max.max(value));
     }
 
     /// What was recorded so far.
     pub fn snapshot(&self) -> HistogramSnapshot {
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         HistogramSnapshot {
-            buckets: self.buckets.iter().map(Cell::get).collect(),
-            sum: self.sum.get(),
-            max: self.max.get(),
+            buckets: self.buckets.iter().map(read).collect(),
+            sum: read(&self.sum),
+            max: read(&self.max),
         }
     }
 }
@@ -120,6 +126,12 @@ impl HistogramSnapshot {
         }
         0
     }
+}
+
+/// Changes a number that has one writer.
+#[inline]
+fn update(number: &AtomicU64, change: impl Fn(u64) -> u64) {
+    number.store(change(number.load(Ordering::Relaxed)), Ordering::Relaxed);
 }
 
 /// The bucket of a value.

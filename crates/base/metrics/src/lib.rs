@@ -1,15 +1,16 @@
 //! What a worker counts about itself. Counting costs an addition, because each number has one
 //! writer.
 //!
-//! Any thread may read a [`Counter`], so it can sum over the workers directly. A [`Histogram`]
-//! belongs to its worker alone, and is not `Sync`. A thread that wants the sum asks each worker by
-//! message for a snapshot and merges the answers. So no number is torn, and no two writers contend
-//! for one.
+//! A [`Counter`] and a [`Histogram`] have one writer and any number of readers, so the sum over the
+//! workers is read where they are, and no two writers contend for a number. A [`Registry`] has all
+//! numbers of a program with their names and what they mean.
 
 #![forbid(unsafe_code)]
 
 mod counter;
 mod histogram;
+mod registry;
 
 pub use counter::Counter;
 pub use histogram::{Histogram, HistogramSnapshot};
+pub use registry::{Metric, MetricKind, Number, Reading, Registry, Unit};

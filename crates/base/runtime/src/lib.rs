@@ -76,7 +76,9 @@ mod start;
 pub mod options;
 
 mod context;
+mod counters;
 mod listener;
+mod metrics;
 mod peer_watch;
 mod stream;
 mod termination;

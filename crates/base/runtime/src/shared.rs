@@ -10,6 +10,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, Inbox, Pushed};
 
 use crate::blocking::Helpers;
+use crate::counters::LoopCounters;
 use crate::task::Header;
 
 /// There is one for the whole runtime.
@@ -52,6 +53,8 @@ pub(crate) struct Mailbox {
     connection_count: AtomicU64,
     /// Foreground tasks that live on this worker; written by it alone.
     foreground_count: AtomicU64,
+    /// Written by this worker alone; others write to the line of the inbox.
+    pub(crate) counters: CachePadded<LoopCounters>,
 }
 
 /// What can come through an inbox.
@@ -62,6 +65,13 @@ pub(crate) enum Message {
     Run(Box<dyn FnOnce() + Send>),
 }
 
+impl Mailbox {
+    /// Connections placed on this worker.
+    pub(crate) fn connection_count(&self) -> u64 {
+        self.connection_count.load(Ordering::Relaxed)
+    }
+}
+
 impl Shared {
     pub(crate) fn new(worker_count: usize, helpers: HelperSets) -> rustix::io::Result<Self> {
         let mailbox = |_| {
@@ -70,6 +80,7 @@ impl Shared {
                 poke: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
                 connection_count: AtomicU64::new(0),
                 foreground_count: AtomicU64::new(0),
+                counters: CachePadded::default(),
             }))
         };
         Ok(Self {

@@ -228,6 +228,11 @@ impl Handle {
         &self.driver
     }
 
+    /// Adds the numbers of all workers' loops.
+    pub fn register_metrics(&self, registry: &mut metrics::Registry) {
+        self.shared.register_metrics(registry);
+    }
+
     /// Connections that are placed on a worker.
     pub fn connection_count(&self, worker_index: usize) -> u64 {
         self.shared.connection_count(worker_index)

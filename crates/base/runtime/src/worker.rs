@@ -305,10 +305,13 @@ impl Worker {
     fn run_tasks(&self) {
         let until = self.now.get() + TURN_TIME_MAX;
         self.run_queue.borrow_mut().begin_turn(self.now.get());
+        let counters = &self.mailbox().counters;
+        counters.turns.increment();
         for poll in 1..=TURN_POLLS_MAX {
             let Some((header, stay)) = self.run_queue.borrow_mut().pop() else {
                 return;
             };
+            counters.polls.increment();
             self.prefetch_ahead();
             self.run_task(header, stay);
             if poll.is_multiple_of(POLLS_A_LOOK) && until <= SystemClock.now() {

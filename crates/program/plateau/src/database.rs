@@ -44,6 +44,8 @@ const RING_BYTES_MAX: u64 = 64 << 20;
 pub(crate) struct Database {
     /// The data directory was created by this start.
     pub(crate) is_new: bool,
+    /// The numbers of the event loops, the engine and what it stands on.
+    pub(crate) metrics: metrics::Registry,
     /// Locks out other processes while it lives.
     _lock: env::File,
 }
@@ -113,8 +115,13 @@ impl Database {
                 .block_on_worker(index, move || start_worker(index, pool, shared, drain))
                 .context("cannot start the engine on a worker")?;
         }
+        let mut metrics = metrics::Registry::new();
+        runtime.handle().register_metrics(&mut metrics);
+        opened.pool.register_metrics(&mut metrics);
+        opened.shared.register_metrics(&mut metrics);
         Ok(Database {
             is_new: opened.is_new,
+            metrics,
             _lock: opened.lock,
         })
     }

@@ -40,12 +40,14 @@ pub(crate) fn start(
     settings: &Settings,
     keys: Keys,
     runtime: &Runtime,
+    metrics: metrics::Registry,
     end: EndTimes,
 ) -> Result<Arc<Server>> {
     let worker_count = runtime.handle().worker_count();
     let started_us = SystemClock.now().nanos() / 1000;
     let server = Server::over(
         crate::heap::heap(),
+        metrics,
         settings.clone(),
         worker_count,
         started_us,

@@ -69,8 +69,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         on_loss,
         engines: Engines::Each,
     };
-    let database = Database::open(&settings, &runtime, opening).map_err(advised)?;
-    let served = serve(settings, Ports { listeners, sockets }, &runtime, &database);
+    let mut database = Database::open(&settings, &runtime, opening).map_err(advised)?;
+    let served = serve(
+        settings,
+        Ports { listeners, sockets },
+        &runtime,
+        &mut database,
+    );
     if served.is_err() {
         // The database is open, so it is closed as at any other shutdown.
         runtime.handle().shutdown(END_TIMES.total());
@@ -94,7 +99,7 @@ fn serve(
     mut settings: Settings,
     ports: Ports,
     runtime: &Runtime,
-    database: &Database,
+    database: &mut Database,
 ) -> Result<Arc<Server>> {
     let keys = Keys::open(&settings, &configuration::data(&settings))?;
     // Sockets are in the data directory, which is locked only now.
@@ -104,7 +109,8 @@ fn serve(
     }
     let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();
     configuration::tell_machine(&mut settings, &bound);
-    let server = serve::start(&settings, keys, runtime, END_TIMES)?;
+    let metrics = std::mem::take(&mut database.metrics);
+    let server = serve::start(&settings, keys, runtime, metrics, END_TIMES)?;
     for listener in listeners {
         runtime.serve(listener, serve::serve).map_err(explain)?;
     }

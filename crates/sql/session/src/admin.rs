@@ -16,7 +16,7 @@ use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::{Level, Trouble, Value};
 
 use crate::admin::checksum::ChecksumSink;
-use crate::connection::registry::KillOrder;
+use crate::connection::registry::{IDLE, KillOrder};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::statement::sink::{number_column, text_column};
@@ -98,7 +98,7 @@ impl Session {
             return Err(ClientError::new(code, &[]).into());
         }
         // The client of a running statement waits for its reply, so its session is not waited for.
-        if !is_query && seat.line().command == "Sleep" {
+        if !is_query && seat.line().command == IDLE {
             let hung_up = runtime::timeout(HANG_UP_TIME_MAX, seat.hung_up());
             // If the client accepts nothing, its own session's limit cuts it off.
             let _ = hung_up.await;

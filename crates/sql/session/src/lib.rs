@@ -13,6 +13,7 @@ mod admin;
 pub mod connection;
 mod load;
 pub mod lock;
+pub mod metrics;
 mod prepared;
 mod published;
 pub mod routine;

@@ -3,14 +3,13 @@
 //! Settings and accounts are immutable snapshots that are replaced as a whole; a session reads the
 //! one that it loaded. Each worker has its own counters, which are summed on demand.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use catalog::{Accounts, Routines};
-use executor::{HandlerCall, HandlerCounts};
 use expression::{MemoryPool, ProcessLimit};
-use metrics::Counter;
 use settings::Settings;
 use sync::CachePadded;
 use sync::Mutex;
@@ -20,13 +19,14 @@ use crate::connection::logins::Logins;
 use crate::connection::registry::{KillOrder, Registry};
 use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
+use crate::metrics::{AllCounters, Counters};
 use crate::statement::draft::Heap;
 
 /// One for the whole program.
 #[derive(Debug)]
 pub struct Server {
     /// The connected clients.
-    pub registry: Registry,
+    pub registry: Arc<Registry>,
     /// The clients that are logging in.
     pub logins: Arc<Logins>,
     /// The metadata locks: which tables are in use, and which are being changed.
@@ -44,7 +44,9 @@ pub struct Server {
     /// All stored programs, likewise.
     routines: ArcSwap<Routines>,
     /// One for each worker.
-    counters: Box<[CachePadded<Counters>]>,
+    counters: AllCounters,
+    /// The numbers of the program, those of the sessions among them. Constant.
+    metrics: metrics::Registry,
     /// Memory for what statements keep.
     pub(crate) memory_pool: Arc<MemoryPool>,
     /// Access to the allocator's counters.
@@ -75,90 +77,25 @@ impl std::fmt::Debug for Shutdown {
     }
 }
 
-/// What a worker's sessions have done.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Statements from clients (`Questions`).
-    pub questions: Counter,
-    /// Statements by kind (`Com_select`, ...), in the order of [`StatementKind`].
-    by_kind: [Counter; StatementKind::COUNT],
-    /// Clients that have logged in.
-    pub connections: Counter,
-    /// Connections that were ended before their login because too many were logging in.
-    pub logins_evicted: Counter,
-    /// The protocol's own counters.
-    pub front: Arc<front::Counters>,
-    /// Statements that ended with an error.
-    pub errors: Counter,
-    /// Statements whose plan was in the cache (`Plan_cache_hits`).
-    pub plan_hits: Counter,
-    /// Statements that have a canonical form and had to be planned.
-    pub plan_misses: Counter,
-    /// Plans that were evicted.
-    pub plan_evictions: Counter,
-    /// Calls of tables and transactions (`Handler_%`), in the order of [`HandlerCall`].
-    handler: [Counter; HandlerCall::COUNT],
-}
-
-/// Kinds of statements that are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum StatementKind {
-    /// SELECT.
-    Select,
-    /// INSERT.
-    Insert,
-    /// UPDATE.
-    Update,
-    /// DELETE.
-    Delete,
-    /// BEGIN, START TRANSACTION.
-    Begin,
-    /// COMMIT.
-    Commit,
-    /// ROLLBACK.
-    Rollback,
-    /// Everything else.
-    Other,
-}
-
-impl StatementKind {
-    const COUNT: usize = 8;
-
-    const ALL: [(Self, &'static str); Self::COUNT] = [
-        (Self::Select, "Com_select"),
-        (Self::Insert, "Com_insert"),
-        (Self::Update, "Com_update"),
-        (Self::Delete, "Com_delete"),
-        (Self::Begin, "Com_begin"),
-        (Self::Commit, "Com_commit"),
-        (Self::Rollback, "Com_rollback"),
-        (Self::Other, "Com_other"),
-    ];
-}
-
-impl Counters {
-    /// Counts a statement of a kind.
-    pub fn count_statement(&self, kind: StatementKind) {
-        self.by_kind[kind as usize].increment();
-    }
-
-    /// Counts what a part of a statement asked of tables.
-    pub fn count_handler(&self, counts: &HandlerCounts) {
-        for (call, count) in counts.called() {
-            self.handler[call].add(count);
-        }
-    }
-}
-
 impl Server {
     /// A server that has just started.
     pub fn new(settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
-        Self::over(Heap::default(), settings, worker_count, started_us)
+        let metrics = metrics::Registry::new();
+        Self::over(Heap::default(), metrics, settings, worker_count, started_us)
     }
 
-    /// The same with a heap that reports what is allocated.
-    pub fn over(heap: Heap, settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
+    /// The same with a heap that reports what is allocated, and with the numbers of the program's
+    /// other parts.
+    pub fn over(
+        heap: Heap,
+        mut metrics: metrics::Registry,
+        settings: Settings,
+        worker_count: usize,
+        started_us: u64,
+    ) -> Arc<Self> {
+        let counters: AllCounters = (0..worker_count).map(|_| CachePadded::default()).collect();
+        let sessions = Arc::new(Registry::default());
+        crate::metrics::register(&mut metrics, &counters, &sessions);
         let memory_bytes = settings.unsigned("statement_memory_size");
         let memory_pool = match settings.unsigned("server_memory_limit") {
             0 => MemoryPool::new(memory_bytes),
@@ -174,7 +111,7 @@ impl Server {
         Arc::new(Self {
             memory_pool: Arc::new(memory_pool),
             heap,
-            registry: Registry::default(),
+            registry: sessions,
             logins: Arc::default(),
             metadata: MetadataLocks::new(worker_count),
             settings: ArcSwap::from_pointee(settings),
@@ -183,7 +120,8 @@ impl Server {
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),
             routines: ArcSwap::from_pointee(Routines::default()),
-            counters: (0..worker_count).map(|_| CachePadded::default()).collect(),
+            counters,
+            metrics,
             started_us,
             shutdown: OnceLock::new(),
         })
@@ -289,43 +227,11 @@ impl Server {
         self.started_us
     }
 
-    /// Sums for `SHOW STATUS`, by name.
-    pub fn status(&self, now_us: u64) -> BTreeMap<&'static str, u64> {
-        let sum = |pick: &dyn Fn(&Counters) -> &Counter| -> u64 {
-            self.counters
-                .iter()
-                .map(|counters| pick(counters).value())
-                .sum()
-        };
-        let mut status = BTreeMap::from([
-            ("Questions", sum(&|counters| &counters.questions)),
-            ("Queries", sum(&|counters| &counters.questions)),
-            ("Connections", sum(&|counters| &counters.connections)),
-            ("Aborted_connects", sum(&|it| &it.front.failed_logins)),
-            (
-                "Bytes_received",
-                sum(&|it| &it.front.traffic.received_bytes),
-            ),
-            ("Bytes_sent", sum(&|it| &it.front.traffic.sent_bytes)),
-            ("Logins_evicted", sum(&|it| &it.logins_evicted)),
-            ("Logins_refused", sum(&|it| &it.front.refused_logins)),
-            ("Logins_timed_out", sum(&|it| &it.front.late_logins)),
-            ("Plan_cache_hits", sum(&|counters| &counters.plan_hits)),
-            ("Plan_cache_misses", sum(&|counters| &counters.plan_misses)),
-            (
-                "Plan_cache_evictions",
-                sum(&|counters| &counters.plan_evictions),
-            ),
-            ("Statement_errors", sum(&|counters| &counters.errors)),
-            ("Threads_connected", self.registry.count() as u64),
-            ("Uptime", now_us.saturating_sub(self.started_us) / 1_000_000),
-        ]);
-        for (call, name) in HandlerCall::ALL {
-            status.insert(name, sum(&move |counters| &counters.handler[call as usize]));
-        }
-        for (kind, name) in StatementKind::ALL {
-            status.insert(name, sum(&move |counters| &counters.by_kind[kind as usize]));
-        }
+    /// All numbers for `SHOW STATUS`, by name.
+    pub fn status(&self, now_us: u64) -> BTreeMap<Cow<'static, str>, u64> {
+        let mut status: BTreeMap<_, _> = self.metrics.numbers().into_iter().collect();
+        let uptime_s = now_us.saturating_sub(self.started_us) / 1_000_000;
+        status.insert("Uptime".into(), uptime_s);
         status
     }
 }
@@ -333,6 +239,7 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::StatementKind;
 
     #[test]
     fn counters_of_all_workers_are_summed() {

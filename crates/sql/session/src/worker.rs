@@ -9,9 +9,10 @@ use env::Clock;
 use store::Store;
 
 use crate::lock::metadata::MetadataWorker;
+use crate::metrics::Counters;
 use crate::prepared::text::PreparedTexts;
 use crate::routine::{CompiledRoutines, HeldPlans};
-use crate::server::{Counters, Server};
+use crate::server::Server;
 use crate::statement::plan_cache::PlanCache;
 use crate::variables::system::LoginVariables;
 

@@ -26,8 +26,10 @@
 
 mod change;
 mod clean;
+mod counters;
 mod frames;
 mod load;
+mod metrics;
 mod news;
 pub mod ops;
 mod optimistic;

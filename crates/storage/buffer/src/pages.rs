@@ -11,12 +11,13 @@ use std::task::{Context, Poll};
 use env::{Disk, DiskError, DiskErrorKind};
 use format::{Lsn, PageId, SpaceId};
 use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
-use sync::Notify;
 use sync::atomic::Ordering;
+use sync::{CachePadded, Notify};
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
 use crate::change::ChangeBuffers;
 use crate::clean::evict::{Search, Taken};
+use crate::counters::PageCounters;
 use crate::frames::{Frame, FrameNo};
 use crate::load::{Claim, Joining, Load, Reading};
 use crate::optimistic::Optimistic;
@@ -48,6 +49,8 @@ pub struct Pages {
     pub(crate) pool: Arc<Pool>,
     pub(crate) worker: usize,
     pub(crate) disk: Rc<dyn Disk>,
+    /// This worker's.
+    counters: Arc<CachePadded<PageCounters>>,
     pub(crate) log: RefCell<WalWriter>,
     /// Latches held by this worker (B1).
     pub(crate) held: Rc<Cell<u32>>,
@@ -70,8 +73,11 @@ pub struct Pages {
 impl Pages {
     pub(crate) fn new(pool: Arc<Pool>, worker: usize, disk: Rc<dyn Disk>) -> Self {
         let log = RefCell::new(pool.wal.writer(worker));
+        let counters = pool.counters.get(worker);
+        let counters = Arc::clone(counters.expect("each worker has its counters"));
         Self {
             pool,
+            counters,
             worker,
             disk,
             log,
@@ -216,6 +222,7 @@ impl Pages {
 
     /// The frame that held the page a moment ago. Starts to bring the page in if none did.
     fn find(&self, id: PageId) -> Outcome<FrameNo> {
+        self.counters.requests.increment();
         if let Some(found) = self.with_space(id.space, |space| space.table.frame_of(id.page))? {
             return Ok(found);
         }
@@ -361,6 +368,7 @@ impl Pages {
 
     /// Waits for the cleaner.
     fn no_frame(&self) -> Suspend {
+        self.counters.frame_waits.increment();
         let pool = Arc::clone(&self.pool);
         let mut is_queued = false;
         let wait = std::future::poll_fn(move |context: &mut Context<'_>| {

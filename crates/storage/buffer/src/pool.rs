@@ -16,6 +16,7 @@ use wal::Wal;
 
 use crate::clean::dirty::DirtyLists;
 use crate::clean::evict::Share;
+use crate::counters::PageCounters;
 use crate::frames::{Frame, FrameNo, Frames, Periods};
 use crate::load::Load;
 use crate::news::News;
@@ -78,6 +79,8 @@ pub struct Pool {
     pub(crate) doublewrite: Doublewrite,
     /// Reports for the server's log.
     pub(crate) news: News,
+    /// What each worker does with pages.
+    pub(crate) counters: Box<[Arc<CachePadded<PageCounters>>]>,
     /// Pages read from files so far.
     pub(crate) pages_read: AtomicU64,
     /// Pages written to files so far.
@@ -113,6 +116,7 @@ impl Pool {
             cold_hand: AtomicU32::new(0),
             doublewrite,
             news: News::default(),
+            counters: (0..worker_count).map(|_| Arc::default()).collect(),
             pages_read: AtomicU64::new(0),
             pages_written: AtomicU64::new(0),
         }))

@@ -19,7 +19,9 @@
 
 mod background;
 mod check;
+mod counters;
 mod engine;
+mod metrics;
 mod recovery;
 mod row;
 mod schema;

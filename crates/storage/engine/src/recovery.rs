@@ -23,7 +23,7 @@ use lock::LockTable;
 use stdx::CircleCheck;
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
 use sync::atomic::AtomicU64;
-use sync::{Mutex, Notify};
+use sync::{CachePadded, Mutex, Notify};
 use tracing::warn;
 use txn::{TransactionSystem, TransactionWorker};
 
@@ -155,6 +155,8 @@ impl Engine {
             statistics_due: StatisticsDue::default(),
             txn_ceiling: Mutex::new(first.get()),
             segment_count: segments,
+            first_txn: first,
+            counters: (0..workers).map(|_| CachePadded::default()).collect(),
         });
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&losers).await?;
@@ -503,6 +505,7 @@ impl Worker {
             )?;
             let lsn = change.commit();
             self.shared.txns.finish_undone(id, lsn);
+            self.note_end_written(id);
             return Ok(());
         }
     }

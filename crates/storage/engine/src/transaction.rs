@@ -280,10 +280,13 @@ impl EngineTransaction {
                     Some((counter, page)) => counter.commit(change, page),
                     None => change.commit(),
                 };
-                return Ok(worker.shared.txns.commit(id, commit));
+                let lsn = worker.shared.txns.commit(id, commit);
+                worker.note_end_written(id);
+                return Ok(lsn);
             }
             let lsn = change.commit();
             worker.shared.txns.finish_undone(id, lsn);
+            worker.note_end_written(id);
             return Ok(lsn);
         }
     }

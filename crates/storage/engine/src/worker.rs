@@ -18,10 +18,11 @@ use format::{
 use lock::LockTable;
 use store::{Durability, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{Mutex, Notify};
+use sync::{CachePadded, Mutex, Notify};
 use txn::{TransactionSystem, TransactionWorker};
 use wal::LogLevel;
 
+use crate::counters::EngineCounters;
 use crate::schema::dictionary::Dictionary;
 use crate::schema::left_space::LeftSpaces;
 use crate::schema::schema_turn::SchemaTurns;
@@ -93,6 +94,10 @@ pub struct Shared {
     pub(crate) txn_ceiling: Mutex<u64>,
     /// Undo segments, those of former workers included. Constant.
     pub(crate) segment_count: u32,
+    /// The first transaction of this life of the server. Constant.
+    pub(crate) first_txn: TxnId,
+    /// What each worker counts.
+    pub(crate) counters: Box<[CachePadded<EngineCounters>]>,
 }
 
 impl Shared {
@@ -159,6 +164,20 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
+    /// What this worker counts.
+    pub(crate) fn counters(&self) -> &EngineCounters {
+        let counters = self.shared.counters.get(usize::from(self.options.index));
+        counters.expect("each worker has its counters")
+    }
+
+    /// Counts the end of a transaction that purge will come to. Those of former lives are not
+    /// counted when it does.
+    pub(crate) fn note_end_written(&self, id: TxnId) {
+        if self.shared.first_txn <= id {
+            self.counters().ends_written.increment();
+        }
+    }
+
     /// The present dictionary snapshot. Writes nothing shared while it is the one that this worker
     /// has seen last.
     #[expect(

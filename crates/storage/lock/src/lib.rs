@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod deadlock;
+mod metrics;
 mod mode;
 mod name;
 mod owner;

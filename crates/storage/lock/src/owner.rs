@@ -31,6 +31,8 @@ pub struct OwnerLocks {
     held_bytes: u64,
     /// The last request that returned `Wait`.
     pending: Option<Pending>,
+    /// How long the last wait took that is over; fetched by [`OwnerLocks::take_waited`].
+    waited: Option<Duration>,
 }
 
 /// A request that waits, or whose verdict has not been fetched.
@@ -74,6 +76,7 @@ impl OwnerLocks {
             held: Vec::new(),
             held_bytes: 0,
             pending: None,
+            waited: None,
         }
     }
 
@@ -149,6 +152,7 @@ impl OwnerLocks {
             return Ok(Some(Acquired::Held));
         }
         if !is_same {
+            self.note_waited(&pending, now_ns);
             return self.settle(&pending.waiter).map(|()| None);
         }
         if pending.waiter.verdict().is_none() && !is_over(&pending, patience, now_ns) {
@@ -158,11 +162,23 @@ impl OwnerLocks {
             self.pending = Some(pending);
             return Ok(Some(Acquired::Wait(future)));
         }
+        self.note_waited(&pending, now_ns);
         match self.verdict_of(&pending.waiter) {
             Verdict::Granted => Ok(Some(Acquired::Granted)),
             Verdict::Deadlock => Err(LockError::Deadlock),
             Verdict::Cancelled => Err(LockError::Timeout),
         }
+    }
+
+    /// How long a wait took that has ended since this was asked last. One that the owner gave up by
+    /// [`OwnerLocks::cancel_wait`] is not among them.
+    pub fn take_waited(&mut self) -> Option<Duration> {
+        self.waited.take()
+    }
+
+    fn note_waited(&mut self, pending: &Pending, now_ns: u64) {
+        let waited_ns = now_ns.saturating_sub(pending.since_ns);
+        self.waited = Some(Duration::from_nanos(waited_ns));
     }
 
     /// Ends a wait, whatever its state, and notes the lock if it was granted.

@@ -51,8 +51,6 @@ pub struct LockTable {
     bytes: AtomicU64,
     /// The limit of `bytes` for requests. Constant.
     bytes_max: u64,
-    /// Counts for `SHOW STATUS`.
-    statistics: Mutex<LockStatistics>,
 }
 
 /// What the table keeps by transaction.
@@ -63,6 +61,9 @@ struct OwnerShard {
     converted: SeededMap<TxnId, SeededMap<LockName, u32>>,
     /// The one request that an owner waits for.
     waits: SeededMap<TxnId, Arc<Waiter>>,
+    /// What has happened to these owners. Counted here because a wait comes here anyway: one count
+    /// for the whole table would be written by all workers.
+    statistics: LockStatistics,
 }
 
 /// A request for a lock.
@@ -110,11 +111,13 @@ pub enum Converted {
     Full,
 }
 
-/// Counts since the start.
+/// Counts since the start, and the present waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LockStatistics {
     /// Requests that had to wait.
     pub wait_count: u64,
+    /// Requests that wait at the moment.
+    pub waiting_count: u64,
     /// Cycles that were broken.
     pub deadlock_count: u64,
     /// Waits that their owners cancelled.
@@ -139,7 +142,6 @@ impl LockTable {
             wait_sequence: Mutex::new(0),
             bytes: AtomicU64::new(0),
             bytes_max,
-            statistics: Mutex::new(LockStatistics::default()),
         }
     }
 
@@ -380,10 +382,11 @@ impl LockTable {
             queue.enqueue(Arc::clone(&waiter));
             waiter
         };
-        self.owner_shard(request.owner)
-            .waits
-            .insert(request.owner, Arc::clone(&waiter));
-        self.statistics.lock().wait_count += 1;
+        {
+            let mut shard = self.owner_shard(request.owner);
+            shard.waits.insert(request.owner, Arc::clone(&waiter));
+            shard.statistics.wait_count += 1;
+        }
         self.break_cycles(&waiter);
         // The cycle may have opened before the verdict, and then even the victim may have been
         // granted its lock: the verdict decides.
@@ -397,7 +400,7 @@ impl LockTable {
     /// Breaks every cycle through a wait. The victims find their verdicts.
     fn break_cycles(&self, waiter: &Arc<Waiter>) {
         let searched = deadlock::break_cycles(self, waiter);
-        let mut statistics = self.statistics.lock();
+        let statistics = &mut self.owner_shard(waiter.owner).statistics;
         statistics.search_step_count += searched.step_count;
         statistics.deadlock_count += searched.broken_count;
     }
@@ -426,7 +429,7 @@ impl LockTable {
     /// Cancels a wait. Returns its verdict, which is another one if the call came too late.
     pub(crate) fn cancel(&self, waiter: &Arc<Waiter>) -> Verdict {
         if self.dismiss(waiter, Verdict::Cancelled) {
-            self.statistics.lock().cancel_count += 1;
+            self.owner_shard(waiter.owner).statistics.cancel_count += 1;
         }
         waiter
             .verdict()
@@ -498,9 +501,19 @@ impl LockTable {
             .is_some_and(|queue| queue.is_held(owner, kind))
     }
 
-    /// Counts since the start.
+    /// Counts since the start, and the present waits.
     pub fn statistics(&self) -> LockStatistics {
-        *self.statistics.lock()
+        let mut sum = LockStatistics::default();
+        for shard in &self.owners {
+            let shard = shard.lock();
+            let counted = shard.statistics;
+            sum.wait_count += counted.wait_count;
+            sum.waiting_count += stdx::to_u64(shard.waits.len());
+            sum.deadlock_count += counted.deadlock_count;
+            sum.cancel_count += counted.cancel_count;
+            sum.search_step_count += counted.search_step_count;
+        }
+        sum
     }
 
     /// True if one more lock may be made for an owner that holds `held_bytes`. Several concurrent

@@ -36,6 +36,7 @@
 
 #![forbid(unsafe_code)]
 
+mod metrics;
 mod snapshot;
 mod system;
 mod worker;

@@ -255,7 +255,13 @@ impl FlushJob {
         outcome?;
         self.wal.flush_state().lock().advance(&write, durability);
         self.wal.publish_written(write.end, write.blocks);
+        let counters = self.wal.flush_counters();
+        counters.writes.increment();
+        counters
+            .written_bytes
+            .add(write.blocks * stdx::to_u64(LOG_BLOCK_BYTES));
         if durability == WriteDurability::Sync {
+            counters.syncs.increment();
             self.wal.publish_durable(write.end);
         }
         Ok(())
@@ -269,6 +275,7 @@ impl FlushJob {
         };
         for (_, file) in &files {
             disk.sync(file).await?;
+            self.wal.flush_counters().syncs.increment();
         }
         self.wal.flush_state().lock().durable_block = blocks;
         self.wal.publish_durable(end);

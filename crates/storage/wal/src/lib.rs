@@ -30,10 +30,12 @@
 
 mod blocks;
 mod control;
+mod counters;
 mod damage;
 mod error;
 mod flush;
 mod log;
+mod metrics;
 mod room;
 mod scan;
 mod segments;

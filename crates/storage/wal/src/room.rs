@@ -45,7 +45,7 @@ pub(crate) struct RoomWaiters {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    /// The id of the next waiter.
+    /// The id of the next waiter, and so the number of all waiters so far.
     next_id: u64,
     /// By id.
     wakers: BTreeMap<u64, Waker>,
@@ -66,6 +66,11 @@ impl RoomWaiters {
         waiting.next_id = waiting.next_id.max(id + 1);
         waiting.wakers.insert(id, waker.clone());
         id
+    }
+
+    /// How often somebody had to wait.
+    pub(crate) fn wait_count(&self) -> u64 {
+        self.waiting.lock().next_id
     }
 
     fn remove(&self, id: u64) {

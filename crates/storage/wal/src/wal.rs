@@ -13,6 +13,7 @@ use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
 use crate::control::{self, Control};
+use crate::counters::FlushCounters;
 use crate::flush::{BlockStart, FlushJob, FlushState};
 use crate::room::{NoRoom, Purpose, RoomWaiters, WaitRoom};
 use crate::scan::{LogEnd, LogScan};
@@ -53,6 +54,8 @@ pub struct Wal {
     /// The error of that attempt.
     segment_error: Mutex<Option<DiskError>>,
     flush: Mutex<FlushState>,
+    /// Written by the leader.
+    flush_counters: FlushCounters,
     control: Mutex<Control>,
     /// This life of the server. Constant.
     epoch: u32,
@@ -189,6 +192,7 @@ impl Wal {
             lacks_segments: AtomicBool::new(false),
             segment_error: Mutex::default(),
             flush: Mutex::new(found.flush),
+            flush_counters: FlushCounters::default(),
             control: Mutex::new(found.control),
             is_preparing: AtomicBool::new(false),
             durable_waiters: WaitQueues::new(options.worker_count),
@@ -338,6 +342,10 @@ impl Wal {
 
     pub(crate) fn flush_state(&self) -> &Mutex<FlushState> {
         &self.flush
+    }
+
+    pub(crate) fn flush_counters(&self) -> &FlushCounters {
+        &self.flush_counters
     }
 
     pub(crate) fn queues(&self, level: LogLevel) -> &WaitQueues {

@@ -5,4 +5,5 @@
 mod concurrent_changes;
 mod deadlocks;
 mod kills;
+mod status;
 mod waits;

@@ -49,6 +49,9 @@ pub struct ProcessLine {
     pub statement: String,
 }
 
+/// The command of a session that waits for one.
+pub const IDLE: &str = "Sleep";
+
 /// A session's entry.
 #[derive(Debug)]
 pub struct Seat {
@@ -267,6 +270,13 @@ impl Registry {
         self.seats.lock().len()
     }
 
+    /// How many sessions are not idle.
+    pub fn running_count(&self) -> usize {
+        let seats = self.all();
+        let is_running = |seat: &&Arc<Seat>| seat.line.lock().command != IDLE;
+        seats.iter().filter(is_running).count()
+    }
+
     /// All sessions, by id.
     pub fn all(&self) -> Vec<Arc<Seat>> {
         self.seats.lock().values().cloned().collect()
@@ -304,6 +314,7 @@ mod tests {
         let ids: Vec<_> = registry.all().iter().map(|seat| seat.id()).collect();
         assert_eq!(ids, [a, b]);
         assert_eq!(registry.find(b).unwrap().line().command, "Query");
+        assert_eq!((registry.count(), registry.running_count()), (2, 1));
         registry.leave(&seat);
         assert!(registry.find(b).is_none());
         assert_eq!(registry.count(), 1);

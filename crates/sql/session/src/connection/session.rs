@@ -29,7 +29,7 @@ use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges,
 
 use crate::account::accounts::Door;
 use crate::connection::hot;
-use crate::connection::registry::{KillOrder, ProcessLine};
+use crate::connection::registry::{IDLE, KillOrder, ProcessLine};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::state::{Acting, State};
 use crate::connection::tracker::Tracker;
@@ -202,7 +202,7 @@ fn process_line(worker: &Worker, client: &Client, id: u64, port: Option<u16>) ->
         user: client.info().user.clone(),
         host: port.map_or(host.clone(), |port| format!("{host}:{port}")),
         database: None,
-        command: "Sleep",
+        command: IDLE,
         since_us: worker.steady_us(),
         state: "",
         statement: String::new(),
@@ -439,7 +439,7 @@ impl Session {
     fn end_command(&self) {
         let since_us = self.state.worker.steady_us();
         self.state.seat.update(|line| {
-            line.command = "Sleep";
+            line.command = IDLE;
             line.since_us = since_us;
             if LISTED_TEXT_BYTES_KEPT < line.statement.capacity() {
                 line.statement = String::new();

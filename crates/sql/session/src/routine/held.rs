@@ -98,7 +98,7 @@ impl HeldPlans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::StatementKind;
+    use crate::metrics::StatementKind;
 
     fn plan(key: &[u8]) -> HeldPlan {
         let statement = syntax::parse::parse(b"SELECT 1", syntax::Mode::default()).unwrap();

@@ -20,7 +20,7 @@ use value::{ColumnType, Value};
 use crate::connection::registry::{KillOrder, Seat};
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::{Either, Next, Session, first_of, free_what_waits};
-use crate::server::StatementKind as Counted;
+use crate::metrics::StatementKind as Counted;
 use crate::statement::cached_query::Tried;
 use crate::statement::estimates::Estimates;
 use crate::statement::run::{Ran, timed_out};

@@ -30,7 +30,7 @@ use planner::{Plan, StatementLimits, StringRules};
 use syntax::canonical::Canonical;
 use value::{CollationId, ColumnType, DateTime, Value};
 
-use crate::server::StatementKind;
+use crate::metrics::StatementKind;
 use crate::statement::clock_hand::ClockHand;
 
 /// Plans that a worker keeps: more than a large application has statements, and with the longest

@@ -78,11 +78,12 @@ impl RowSource for SessionRows {
                 let mut counted = worker.server.status(worker.steady_us());
                 if self.definition.name.table == "SESSION_STATUS" {
                     let own = self.state.handler_counts();
-                    counted.extend(HandlerCall::ALL.map(|(call, name)| (name, own.of(call))));
+                    let own = HandlerCall::ALL.map(|(call, name)| (name.into(), own.of(call)));
+                    counted.extend(own);
                 }
                 let mut status: Vec<_> = counted
                     .iter()
-                    .map(|(name, value)| ((*name).to_owned(), value.to_string()))
+                    .map(|(name, value)| (name.clone().into_owned(), value.to_string()))
                     .collect();
                 // Clients only check whether it is empty; the TLS library chooses the cipher suite.
                 let cipher = if self.state.has_tls.get() { "TLS" } else { "" };

@@ -112,6 +112,11 @@ impl Share {
         (0..workers).map(share).collect()
     }
 
+    /// Frames without a page.
+    pub(crate) fn free_count(&self) -> u64 {
+        stdx::to_u64(self.free.lock().len())
+    }
+
     /// The next frame under the hand, and what a pass does to it if it is hot.
     fn advance(&self) -> (FrameNo, HotPages) {
         // Relaxed: two workers on one share may look at the same frame; the latch decides.

@@ -209,6 +209,7 @@ impl Worker {
                             self.return_to_skipped(segment, place, horizon).await?;
                         }
                         self.purge_record(pointer, &record).await?;
+                        self.note_purged(&record);
                     }
                     Visibility::None if self.is_skipped(place, &record) => {
                         place.skipped.insert(record.txn);
@@ -225,6 +226,15 @@ impl Worker {
             Look::Nothing => return Ok(Step::Idle),
         }
         Ok(Step::Done)
+    }
+
+    /// Counts a record that purge is through with.
+    fn note_purged(&self, record: &UndoRecord<'_>) {
+        let counters = self.counters();
+        counters.records_purged.increment();
+        if record.kind.is_end() && self.shared.first_txn <= record.txn {
+            counters.ends_purged.increment();
+        }
     }
 
     /// Whether purge skips a record of an open transaction.

@@ -1,0 +1,41 @@
+//! What the event loops show of themselves.
+
+use std::sync::Arc;
+
+use metrics::{Metric, Registry, Unit};
+
+use crate::shared::{Mailbox, Shared};
+
+const TURNS: Metric = Metric::counter(
+    "Worker_turns",
+    Unit::Count,
+    "Turns of all workers' loops: each asks the kernel once.",
+);
+const POLLS: Metric = Metric::counter(
+    "Worker_polls",
+    Unit::Count,
+    "Times that a worker has run a task until it waited or gave way.",
+);
+const CONNECTIONS: Metric = Metric::gauge(
+    "Worker_connections",
+    Unit::Count,
+    "Connections on all workers, also those that are logging in.",
+);
+
+impl Shared {
+    /// Adds the numbers of all workers' loops.
+    pub(crate) fn register_metrics(self: &Arc<Self>, registry: &mut Registry) {
+        registry.add_each(
+            self,
+            &[
+                (TURNS, |shared| shared.sum(|it| it.counters.turns.value())),
+                (POLLS, |shared| shared.sum(|it| it.counters.polls.value())),
+                (CONNECTIONS, |shared| shared.sum(Mailbox::connection_count)),
+            ],
+        );
+    }
+
+    fn sum(&self, read: impl Fn(&Mailbox) -> u64) -> u64 {
+        self.mailboxes.iter().map(|it| read(it)).sum()
+    }
+}

@@ -1,0 +1,193 @@
+//! What sessions count, and show of themselves (`SHOW STATUS`).
+
+use std::sync::Arc;
+
+use executor::{HandlerCall, HandlerCounts};
+use metrics::{Counter, Metric, Registry, Unit};
+use sync::CachePadded;
+
+use crate::connection::registry::Registry as Sessions;
+
+/// What a worker's sessions have done.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Statements from clients (`Questions`).
+    pub questions: Counter,
+    /// Statements by kind (`Com_select`, ...), in the order of [`StatementKind`].
+    by_kind: [Counter; StatementKind::COUNT],
+    /// Clients that have logged in.
+    pub connections: Counter,
+    /// Connections that were ended before their login because too many were logging in.
+    pub logins_evicted: Counter,
+    /// The protocol's own counters.
+    pub front: Arc<front::Counters>,
+    /// Statements that ended with an error.
+    pub errors: Counter,
+    /// Statements whose plan was in the cache (`Plan_cache_hits`).
+    pub plan_hits: Counter,
+    /// Statements that have a canonical form and had to be planned.
+    pub plan_misses: Counter,
+    /// Plans that were evicted.
+    pub plan_evictions: Counter,
+    /// Calls of tables and transactions (`Handler_%`), in the order of [`HandlerCall`].
+    handler: [Counter; HandlerCall::COUNT],
+}
+
+/// Kinds of statements that are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum StatementKind {
+    /// SELECT.
+    Select,
+    /// INSERT.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// BEGIN, START TRANSACTION.
+    Begin,
+    /// COMMIT.
+    Commit,
+    /// ROLLBACK.
+    Rollback,
+    /// Everything else.
+    Other,
+}
+
+impl StatementKind {
+    const COUNT: usize = 8;
+
+    pub(crate) const ALL: [(Self, &'static str); Self::COUNT] = [
+        (Self::Select, "Com_select"),
+        (Self::Insert, "Com_insert"),
+        (Self::Update, "Com_update"),
+        (Self::Delete, "Com_delete"),
+        (Self::Begin, "Com_begin"),
+        (Self::Commit, "Com_commit"),
+        (Self::Rollback, "Com_rollback"),
+        (Self::Other, "Com_other"),
+    ];
+}
+
+impl Counters {
+    /// Statements of a kind.
+    pub(crate) fn statements(&self, kind: StatementKind) -> &Counter {
+        &self.by_kind[kind as usize]
+    }
+
+    /// Calls of a kind of tables and transactions.
+    pub(crate) fn handler(&self, call: HandlerCall) -> &Counter {
+        &self.handler[call as usize]
+    }
+
+    /// Counts a statement of a kind.
+    pub fn count_statement(&self, kind: StatementKind) {
+        self.by_kind[kind as usize].increment();
+    }
+
+    /// Counts what a part of a statement asked of tables.
+    pub fn count_handler(&self, counts: &HandlerCounts) {
+        for (call, count) in counts.called() {
+            self.handler[call].add(count);
+        }
+    }
+}
+
+/// The counters of all workers.
+pub(crate) type AllCounters = Arc<[CachePadded<Counters>]>;
+
+const fn count(name: &'static str, help: &'static str) -> Metric {
+    Metric::counter(name, Unit::Count, help)
+}
+
+const QUESTIONS: Metric = count("Questions", "Statements from clients.");
+const QUERIES: Metric = count("Queries", "Statements from clients, as `Questions`.");
+const CONNECTIONS: Metric = count("Connections", "Connections that were let in.");
+const FAILED_LOGINS: Metric = count("Aborted_connects", "Logins that failed.");
+const LOGINS_EVICTED: Metric = count(
+    "Logins_evicted",
+    "Logins that were ended because too many were under way.",
+);
+const LOGINS_REFUSED: Metric = count("Logins_refused", "Logins that were refused.");
+const LOGINS_LATE: Metric = count(
+    "Logins_timed_out",
+    "Logins that took longer than `connect_timeout`.",
+);
+const RECEIVED: Metric = Metric::counter(
+    "Bytes_received",
+    Unit::Bytes,
+    "Bytes received from clients.",
+);
+const SENT: Metric = Metric::counter("Bytes_sent", Unit::Bytes, "Bytes sent to clients.");
+const PLAN_HITS: Metric = count("Plan_cache_hits", "Statements whose plan was found.");
+const PLAN_MISSES: Metric = count(
+    "Plan_cache_misses",
+    "Statements that had to be planned though plans of their form can be kept.",
+);
+const PLAN_EVICTIONS: Metric = count(
+    "Plan_cache_evictions",
+    "Plans that had to go to make room for others.",
+);
+const ERRORS: Metric = count("Statement_errors", "Statements that ended with an error.");
+const THREADS_CONNECTED: Metric = Metric::gauge(
+    "Threads_connected",
+    Unit::Count,
+    "Sessions that are logged in.",
+);
+const THREADS_RUNNING: Metric = Metric::gauge(
+    "Threads_running",
+    Unit::Count,
+    "Sessions that run a statement or wait in one.",
+);
+
+/// Of each entry of [`StatementKind::ALL`].
+const STATEMENT_HELP: &str = "Statements of this kind.";
+/// Of each entry of [`HandlerCall::ALL`].
+const HANDLER_HELP: &str = "Calls of this kind of tables and transactions.";
+
+/// A counter, and where each worker has its part.
+type Sum = (Metric, fn(&Counters) -> &Counter);
+
+/// Adds the numbers of all sessions.
+pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, sessions: &Arc<Sessions>) {
+    let sums: [Sum; 13] = [
+        (QUESTIONS, |it| &it.questions),
+        (QUERIES, |it| &it.questions),
+        (CONNECTIONS, |it| &it.connections),
+        (FAILED_LOGINS, |it| &it.front.failed_logins),
+        (LOGINS_EVICTED, |it| &it.logins_evicted),
+        (LOGINS_REFUSED, |it| &it.front.refused_logins),
+        (LOGINS_LATE, |it| &it.front.late_logins),
+        (RECEIVED, |it| &it.front.traffic.received_bytes),
+        (SENT, |it| &it.front.traffic.sent_bytes),
+        (PLAN_HITS, |it| &it.plan_hits),
+        (PLAN_MISSES, |it| &it.plan_misses),
+        (PLAN_EVICTIONS, |it| &it.plan_evictions),
+        (ERRORS, |it| &it.errors),
+    ];
+    for (metric, pick) in sums {
+        registry.add(metric, sum_of(counters, pick));
+    }
+    for (call, name) in HandlerCall::ALL {
+        let sum = sum_of(counters, move |it| it.handler(call));
+        registry.add(count(name, HANDLER_HELP), sum);
+    }
+    for (kind, name) in StatementKind::ALL {
+        let sum = sum_of(counters, move |it| it.statements(kind));
+        registry.add(count(name, STATEMENT_HELP), sum);
+    }
+    let all = Arc::clone(sessions);
+    registry.add(THREADS_CONNECTED, move || stdx::to_u64(all.count()));
+    let all = Arc::clone(sessions);
+    registry.add(THREADS_RUNNING, move || stdx::to_u64(all.running_count()));
+}
+
+/// Reads a counter as the sum over the workers.
+fn sum_of<P>(counters: &AllCounters, pick: P) -> impl Fn() -> u64 + Send + Sync + use<P>
+where
+    P: Fn(&Counters) -> &Counter + Send + Sync,
+{
+    let counters = Arc::clone(counters);
+    move || counters.iter().map(|it| pick(it).value()).sum()
+}
