@@ -10,7 +10,7 @@ use crate::Tree;
 use crate::descend::{Miss, Target};
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
-use crate::split::{Wanted, apply, has_room, narrow};
+use crate::split::{Wanted, apply, has_room, narrow, slot_count};
 
 /// A key's place in a latched leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,7 @@ impl Tree {
             Err(Miss::Changed) => self.locate(pages, key, 0)?.0,
             Err(Miss::Halt(halt)) => return Err(halt),
         };
+        assert_eq!(id.space, self.space, "a tree's pages are in one tablespace");
         let leaf = change.latch(id)?;
         let Some(view) = self.leaf_of(change.bytes(leaf), key) else {
             if id == self.root_id() {
@@ -67,6 +68,10 @@ impl Tree {
         };
         let position = view.search(key);
         let position = position.ok_or_else(|| damaged(id, "a cell leaves the page"))?;
+        assert!(
+            Some(position.slot) <= view.slot_count(),
+            "a spot is in its leaf"
+        );
         Ok(Some(Spot {
             leaf,
             slot: position.slot,
@@ -168,7 +173,10 @@ impl Tree {
                 self.make_room(pages, wanted)?;
                 continue;
             }
+            let before = slot_count(&change, spot.leaf);
             put(&mut change, spot, key, (&old, &new))?;
+            let after = slot_count(&change, spot.leaf);
+            assert_eq!(after, before + usize::from(!spot.is_match));
             change.commit();
             return Ok(true);
         }

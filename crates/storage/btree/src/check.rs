@@ -100,6 +100,7 @@ impl Check {
         };
         let expected = self.stack.pop().expect("it was there a moment ago");
         let mut faults = Vec::new();
+        assert_eq!(page.id(), id);
         match self
             .tree
             .check_page(id, page.bytes(), &expected, &mut faults)

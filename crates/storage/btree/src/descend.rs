@@ -192,6 +192,10 @@ impl Tree {
     /// Returns the ids of the page of `level` that covers `key` and of its parent. The page is not
     /// latched any more, so the caller checks both again under their latches.
     pub(crate) fn locate(&self, pages: &Pages, key: &[u8], level: u8) -> Outcome<(PageId, PageId)> {
+        assert!(
+            usize::from(level) < LEVEL_COUNT_MAX,
+            "a split goes up a few levels"
+        );
         for _ in 0..RESTART_COUNT_MAX {
             let found = self.locate_optimistic(pages, key, level);
             match found {

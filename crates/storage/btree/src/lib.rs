@@ -59,6 +59,7 @@ pub struct Tree {
 /// The longest key of a tree with pages of this size. Two fences and an entry with the largest
 /// payload fit into a leaf, and three separators into an inner page.
 pub fn key_bytes_max(page_bytes: usize) -> usize {
+    assert!(page_bytes.is_power_of_two());
     page_bytes / 5 - 76
 }
 
@@ -73,6 +74,7 @@ pub(crate) fn take_steps(
     step_count_max: usize,
     mut step: impl FnMut() -> Outcome<bool>,
 ) -> Outcome<()> {
+    assert!(0 < step_count_max, "each call comes further");
     for _ in 0..step_count_max {
         if !step()? {
             return Ok(());
@@ -92,6 +94,7 @@ impl Tree {
                 continue;
             };
             let (root, page) = taken.page(0);
+            assert!(root != PageNo(0), "page 0 is the header");
             taken.take(&mut change)?;
             let shape = TreePageShape {
                 level: 0,

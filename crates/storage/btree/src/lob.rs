@@ -37,6 +37,8 @@ pub fn fill(change: &mut Change<'_>, page: Latched, next: PageNo, chunk: &[u8]) 
         chunk.len() <= chunk_bytes(change.page_bytes()),
         "a chunk fits into a page"
     );
+    assert!(!chunk.is_empty(), "a part of a value has bytes");
+    assert!(next != change.id(page).page, "a chain is no circle");
     let length = u32::try_from(chunk.len()).expect("a page is shorter than 4 GiB");
     let mut body = Vec::with_capacity(8 + chunk.len());
     body.extend_from_slice(&next.0.to_le_bytes());
@@ -92,6 +94,10 @@ impl LobCursor {
         let (next, length) = step.ok_or_else(|| damaged(id, "no part of a large value"))?;
         self.next = next;
         self.rest -= length;
+        assert!(
+            (next == 0) == (self.rest == 0),
+            "the last part ends the value"
+        );
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use crate::descend::{LeafRead, Target};
 use crate::error::damaged;
 use crate::pages::{Change, Latched, Pages};
 use crate::space::Release;
-use crate::split::{apply, is_longer_than_page, narrow, put_image};
+use crate::split::{apply, is_longer_than_page, narrow, put_image, slot_count};
 use crate::take_steps;
 
 /// Pages of a tree that are given back before other tasks run: some 100 us.
@@ -69,7 +69,11 @@ impl Tree {
         let Some(joined) = self.join(change.bytes(left), change.bytes(right), level) else {
             return Ok(false);
         };
+        if left == right {
+            return Err(damaged(change.id(left), "a page is its own neighbour"));
+        }
         let release = Release::make(&mut change, right)?;
+        let counts = [left, right, parent].map(|page| slot_count(&change, page));
         absorb(&mut change, left, &joined)?;
         apply(
             &mut change,
@@ -78,6 +82,10 @@ impl Tree {
                 slot: narrow(pair.right_slot),
             },
         )?;
+        let [left_count, right_count, parent_count] = counts;
+        let joined_count = slot_count(&change, left);
+        assert_eq!(joined_count, left_count + right_count, "no entry is lost");
+        assert_eq!(slot_count(&change, parent), parent_count - 1);
         release.give_back(&mut change)?;
         change.commit();
         Ok(true)
@@ -85,6 +93,10 @@ impl Tree {
 
     /// The child at `key` and a neighbour, as the parent lists them.
     fn pair(&self, parent: &[u8], key: &[u8], (node, level): (PageId, u8)) -> Option<Pair> {
+        assert_eq!(
+            node.space, self.space,
+            "a tree's pages are in one tablespace"
+        );
         let view = TreePage::new(parent)?;
         let is_parent =
             view.index_id()? == self.index.0 && view.level()? == level + 1 && view.covers(key)?;
@@ -116,7 +128,12 @@ impl Tree {
         joined.upper = right_view.append_upper(&mut upper)?.then_some(upper);
         slotted::append_cells(right_view, 0..right_view.slot_count()?, &mut joined.cells)?;
         joined.image = left.to_vec();
-        slotted::absorb(&mut joined.image, joined.upper.as_deref(), &joined.cells).ok()?;
+        slotted::absorb(
+            joined.image.as_mut_slice(),
+            joined.upper.as_deref(),
+            &joined.cells,
+        )
+        .ok()?;
         Some(joined)
     }
 
@@ -136,7 +153,9 @@ impl Tree {
         if level == 0 {
             change.set_type(root, PageType::BtreeLeaf);
         }
+        let count = slot_count(&change, child);
         self.refill_root(&mut change, root, level, &cells)?;
+        assert_eq!(slot_count(&change, root), count, "no entry is lost");
         release.give_back(&mut change)?;
         change.commit();
         Ok(true)
@@ -149,6 +168,7 @@ impl Tree {
         level: u8,
         cells: &[u8],
     ) -> Outcome<()> {
+        assert_eq!(change.id(root), self.root_id());
         let shape = TreePageShape {
             level,
             index_id: self.index.0,

@@ -131,6 +131,7 @@ impl Tree {
         limit: usize,
         run: &mut Run,
     ) -> Outcome<()> {
+        assert!(0 < limit, "a scan of nothing would come back for ever");
         run.clear();
         let key = from.key.as_slice();
         match from.from {

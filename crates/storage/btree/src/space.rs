@@ -32,6 +32,9 @@ const FIRST_PAGES: u32 = 8;
 /// Pages that a space grows by at most: 1 MiB of 16 KiB pages.
 const GROWTH_PAGES_MAX: u32 = 64;
 
+/// A map, or who leads to a page, says so of the header or of a map.
+const OWN_PAGE: &str = "a page that the tablespace keeps for itself is given away";
+
 /// Pages that one map covers.
 fn pages_per_map(page_bytes: usize) -> u32 {
     u32::try_from((page_bytes - PAGE_HEADER_BYTES) * 8).expect("a page has at most 32 KiB")
@@ -78,6 +81,7 @@ impl Reservation {
         space: SpaceId,
         types: &[PageType],
     ) -> Outcome<Option<Self>> {
+        assert!(!types.is_empty(), "somebody wants a page");
         let header_id = PageId::new(space, PageNo(0));
         let header = change.latch(header_id)?;
         let facts = Facts::read(change.bytes(header))
@@ -93,10 +97,18 @@ impl Reservation {
             let Some(found) = finder.find(change)? else {
                 return Ok(None);
             };
+            let (no, map, _) = found;
+            if no == header_id.page || no == change.id(map).page {
+                return Err(damaged(change.id(map), OWN_PAGE));
+            }
             free.push(found);
         }
         let mut taken = Vec::new();
         for (&(no, map, bit), &page_type) in free.iter().zip(types) {
+            assert!(
+                no.0 < facts.high,
+                "a page is given out within the file (I2)"
+            );
             let page = change.create(PageId::new(space, no), page_type)?;
             taken.push((no, page, map, bit));
         }
@@ -116,6 +128,11 @@ impl Reservation {
     pub fn take(&self, change: &mut Change<'_>) -> Outcome<()> {
         let mut hint = 0;
         for &(no, _, map, bit) in &self.taken {
+            assert!(hint <= no.0, "pages are given out upwards");
+            assert!(
+                clear_bit(change.bytes(map), bit, bit + 1).is_some(),
+                "it was free (I1)"
+            );
             apply(
                 change,
                 map,
@@ -223,6 +240,7 @@ pub fn grow(pages: &Pages, space: SpaceId) -> Outcome<()> {
     let step = (facts.high / 4).clamp(4, GROWTH_PAGES_MAX);
     let stretch_end = (facts.high / per_map + 1) * per_map;
     let high = (facts.high + step).min(stretch_end);
+    assert!(facts.high < high, "a file that grows has more pages");
     pages.grow(space, high)?;
     if facts.high % per_map == 0 {
         let map = change.create(
@@ -258,6 +276,9 @@ impl Release {
         let facts = Facts::read(change.bytes(header))
             .ok_or_else(|| damaged(header_id, "no space header"))?;
         let bit = id.page.0 % per_map;
+        if page == header || page == map {
+            return Err(damaged(id, OWN_PAGE));
+        }
         let lowers_hint = id.page.0 < facts.hint;
         Ok(Self {
             header,
@@ -333,6 +354,8 @@ pub fn used_in_stretch(
     space: SpaceId,
     (first, high): (PageNo, u32),
 ) -> Outcome<Vec<PageNo>> {
+    let stretch = pages_per_map(pages.page_bytes());
+    assert!(first.0.is_multiple_of(stretch), "a stretch begins there");
     let map = map_page(first, pages.page_bytes());
     let map = pages.shared(PageId::new(space, map))?;
     let end = stretch_end(first, high, pages.page_bytes());

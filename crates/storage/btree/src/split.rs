@@ -40,6 +40,10 @@ impl Tree {
     fn make_room_at(&self, pages: &Pages, wanted: Wanted<'_>, level: u8) -> Outcome<()> {
         loop {
             let (node, parent) = self.locate(pages, wanted.key, level)?;
+            assert_eq!(
+                node.space, self.space,
+                "a tree's pages are in one tablespace"
+            );
             let mut change = pages.change()?;
             let done = if node == self.root_id() {
                 self.split_root(&mut change, wanted, level)?
@@ -116,6 +120,7 @@ impl Tree {
             return Ok(Step::SpaceIsFull);
         };
         let (right_no, right) = reservation.page(0);
+        let count = slot_count(change, node);
         reservation.take(change)?;
         self.fill_right(change, (node, right), &plan, level)?;
         let from = narrow(plan.from);
@@ -135,6 +140,7 @@ impl Tree {
             payload: &child,
         };
         apply(change, parent, &separator)?;
+        assert_halves(change, (node, right), &plan, count);
         Ok(Step::Applied)
     }
 
@@ -179,8 +185,8 @@ impl Tree {
     ) -> Outcome<()> {
         if is_longer_than_page(cells, change.page_bytes()) {
             let mut image = change.bytes(page).to_vec();
-            let filled =
-                slotted::init(&mut image, shape).and_then(|()| slotted::extend(&mut image, cells));
+            let filled = slotted::init(image.as_mut_slice(), shape)
+                .and_then(|()| slotted::extend(image.as_mut_slice(), cells));
             filled.map_err(|error: ChangeError| change_failed(change.id(page), error))?;
             return put_image(change, page, &image);
         }
@@ -220,8 +226,10 @@ impl Tree {
             lower: &[],
             upper: Some(separator),
         };
+        let count = slot_count(change, root);
         self.fill(change, left, shape, &cells)?;
         self.fill_right(change, (root, right), &plan, level)?;
+        assert_halves(change, (left, right), &plan, count);
         let mut children = Vec::new();
         push_cell(&mut children, &[], &left_no.0.to_le_bytes());
         push_cell(&mut children, separator, &right_no.0.to_le_bytes());
@@ -233,8 +241,33 @@ impl Tree {
         };
         change.set_type(root, PageType::BtreeInner);
         self.fill(change, root, shape, &children)?;
+        assert_eq!(slot_count(change, root), 2, "a split root has two children");
         Ok(Step::Applied)
     }
+}
+
+/// No entry is lost or doubled by a split, and its fence is where the halves meet.
+fn assert_halves(
+    change: &Change<'_>,
+    (left, right): (Latched, Latched),
+    plan: &Plan,
+    count: usize,
+) {
+    assert_eq!(slot_count(change, left), plan.from);
+    assert_eq!(slot_count(change, right), count - plan.from);
+    let fences = || {
+        let (left, right) = (
+            TreePage::new(change.bytes(left))?,
+            TreePage::new(change.bytes(right))?,
+        );
+        let (mut upper, mut lower) = (Vec::new(), Vec::new());
+        left.append_upper(&mut upper)?;
+        right.append_lower(&mut lower)?;
+        Some((upper, lower))
+    };
+    let (upper, lower) = fences().expect("both halves were made just now");
+    assert_eq!(upper, plan.separator, "the left half ends at the fence");
+    assert_eq!(lower, plan.separator, "the right half begins at the fence");
 }
 
 /// The outcome of one attempt.
@@ -267,6 +300,12 @@ fn plan(id: PageId, page: &[u8], wanted: Wanted<'_>) -> Outcome<Option<Plan>> {
     let made = made.ok_or_else(|| damaged(id, "a cell leaves the page"))?;
     if made.as_ref().is_some_and(|plan| plan.separator.is_empty()) {
         return Err(damaged(id, "a page with one entry is full"));
+    }
+    if let Some(plan) = &made {
+        assert!(
+            Some(plan.from) <= view.slot_count(),
+            "a page is cut within itself"
+        );
     }
     Ok(made)
 }
@@ -415,6 +454,13 @@ pub(crate) fn has_room(page: &[u8], key_bytes: usize, payload_bytes: usize) -> b
         .unwrap_or(false)
 }
 
+/// Entries of a page that this change has made or read as a tree page.
+pub(crate) fn slot_count(change: &Change<'_>, page: Latched) -> usize {
+    let view = TreePage::new(change.bytes(page));
+    view.and_then(TreePage::slot_count)
+        .expect("it was a tree page under this latch")
+}
+
 pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> Outcome<()> {
     let id = change.id(page);
     change
@@ -429,6 +475,7 @@ pub(crate) fn is_longer_than_page(cells: &[u8], page_bytes: usize) -> bool {
 
 /// Replaces a page by `image`, except its header.
 pub(crate) fn put_image(change: &mut Change<'_>, page: Latched, image: &[u8]) -> Outcome<()> {
+    assert_eq!(image.len(), change.page_bytes());
     let (_, body) = image.split_at(PAGE_HEADER_BYTES);
     apply(change, page, &PageOp::BodyFill { bytes: body })
 }
@@ -442,6 +489,7 @@ fn page_type(level: u8) -> PageType {
 }
 
 fn push_cell(cells: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
+    assert_eq!(payload.len(), 4, "an inner cell leads to a page");
     cells.extend_from_slice(&narrow(key.len()).to_le_bytes());
     cells.extend_from_slice(&narrow(payload.len()).to_le_bytes());
     cells.extend_from_slice(key);

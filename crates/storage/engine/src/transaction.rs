@@ -150,6 +150,11 @@ impl EngineTransaction {
 
     /// Notes an undo record that a committed mini-transaction has written.
     pub(crate) fn note_undo(&mut self, pointer: UndoPointer) {
+        assert!(self.id.is_some(), "who changes something has an id (I1)");
+        assert!(
+            !pointer.is_null() && pointer != self.last_undo,
+            "each record is noted once"
+        );
         self.last_undo = pointer;
         self.undo_count += 1;
         self.has_log = true;
@@ -214,6 +219,10 @@ impl EngineTransaction {
                 }
             }
             let begun_at = *txn.pending.begun_at.get_or_insert(txn.undo_count);
+            assert!(
+                begun_at <= txn.undo_count,
+                "an operation undoes its own changes alone"
+            );
             let outcome = operation(txn);
             match &outcome {
                 Err(Halt::Suspend(_)) => return outcome,
@@ -255,6 +264,16 @@ impl EngineTransaction {
     }
 
     fn append_end(&mut self, id: TxnId, kind: UndoKind) -> Outcome<Lsn> {
+        assert!(self.has_log, "an end is written behind changes");
+        assert!(self.commit_lsn.is_none(), "a transaction ends once");
+        assert_eq!(
+            self.undo_count == 0,
+            self.last_undo.is_null(),
+            "undo is counted (I1)"
+        );
+        if kind == UndoKind::RolledBack {
+            assert_eq!(self.undo_count, 0, "all is undone before the end");
+        }
         let worker = Rc::clone(&self.worker);
         let mut record = Vec::new();
         UndoRecord::end(kind, id, self.last_undo).encode(&mut record);
@@ -313,6 +332,7 @@ impl EngineTransaction {
 
     /// Releases the locks of an ended transaction; gives way if there are many.
     fn release_locks(&mut self) -> Outcome<()> {
+        assert!(self.id.is_none(), "locks are released behind the end (I2)");
         if let Some(locks) = &mut self.locks
             && locks.release_some(LOCKS_PER_TURN)
         {
@@ -328,6 +348,7 @@ impl EngineTransaction {
             self.release();
             return Ok(None);
         };
+        assert!(self.has_log || self.undo_count == 0, "undo is in the log");
         // Without undo in the log no end is needed there.
         let lsn = if self.has_log {
             Some(self.write_end(id, kind)?)
@@ -426,6 +447,7 @@ impl Drop for EngineTransaction {
         if let Some(id) = self.id {
             let locks = self.locks.take();
             let (last_undo, has_log) = (self.last_undo, self.has_log);
+            assert!(has_log || last_undo.is_null(), "undo is in the log");
             let orphan = Orphan {
                 id,
                 last_undo,

@@ -98,7 +98,9 @@ pub(crate) fn find_cycle(
         Some(other) => Some(vec![Arc::clone(start), other]),
         None => walk(table, start, step_count),
     };
-    members.map(|members| Cycle { members })
+    let members = members?;
+    assert!(2 <= members.len(), "nobody waits for itself");
+    Some(Cycle { members })
 }
 
 /// Visits every owner for whom `start` waits, directly or not, until one waits for `start`.
@@ -128,6 +130,7 @@ fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<
         else {
             continue;
         };
+        assert_eq!(waiter.owner, blocker, "the map of waits is by owner");
         let is_closed = waiter.stands_behind(start);
         let unexplored = unexplored_ways(table, &waiter, &mut explored);
         path.push(Branch { waiter, unexplored });

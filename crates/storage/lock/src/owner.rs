@@ -99,6 +99,7 @@ impl OwnerLocks {
         if let Some(answer) = self.answer_pending(name, kind, patience, now_ns)? {
             return Ok(answer);
         }
+        assert!(self.pending.is_none(), "a wait was answered or goes on");
         let may_wait = !patience.is_zero();
         let request = Request {
             owner: self.owner,
@@ -146,6 +147,7 @@ impl OwnerLocks {
         let Some(pending) = self.pending.take() else {
             return Ok(None);
         };
+        assert_eq!(pending.waiter.owner, self.owner);
         let is_same = pending.waiter.name == *name && pending.waiter.kind == kind;
         if !is_same && self.table.is_held(self.owner, name, kind) {
             self.pending = Some(pending);
@@ -218,7 +220,9 @@ impl OwnerLocks {
     pub fn release_one(&mut self, name: &LockName) {
         if let Some(position) = self.held.iter().rposition(|held| held == name) {
             self.held.swap_remove(position);
-            self.held_bytes -= self.table.discharge(std::iter::once(name));
+            let freed = self.table.discharge(std::iter::once(name));
+            assert!(freed <= self.held_bytes, "each held lock was counted");
+            self.held_bytes -= freed;
             if !self.held.contains(name) {
                 self.table.release(self.owner, std::iter::once(name));
             }
@@ -242,7 +246,9 @@ impl OwnerLocks {
         let rest = self.held.len().saturating_sub(count);
         let (_, released) = self.held.split_at(rest);
         self.table.release(self.owner, released.iter());
-        self.held_bytes -= self.table.discharge(released.iter());
+        let freed = self.table.discharge(released.iter());
+        assert!(freed <= self.held_bytes, "each held lock was counted");
+        self.held_bytes -= freed;
         self.held.truncate(rest);
         if rest == 0 {
             assert_eq!(self.held_bytes, 0, "who holds nothing has no memory");

@@ -32,6 +32,7 @@ pub(crate) struct Grant {
 impl Queue {
     /// True if no lock is granted and no request waits.
     pub(crate) fn is_empty(&self) -> bool {
+        assert!(self.intention_count <= self.waiting.len());
         self.granted.is_empty() && self.waiting.is_empty()
     }
 
@@ -64,6 +65,14 @@ impl Queue {
     pub(crate) fn enqueue(&mut self, waiter: Arc<Waiter>) {
         let last = self.waiting.back().map_or(0, |last| last.sequence);
         assert!(last < waiter.sequence, "waiters stand in their order");
+        assert!(
+            waiter.verdict().is_none(),
+            "a wait that is over joins no queue"
+        );
+        assert!(
+            self.must_wait(waiter.owner, waiter.kind),
+            "nobody waits for nothing (I2)"
+        );
         self.intention_count += usize::from(!waiter.kind.covers_record());
         self.waiting.push_back(waiter);
     }
@@ -83,7 +92,12 @@ impl Queue {
             .waiting
             .remove(position)
             .expect("somebody stands there");
-        self.intention_count -= usize::from(!waiter.kind.covers_record());
+        let intention = usize::from(!waiter.kind.covers_record());
+        assert!(
+            intention <= self.intention_count,
+            "each intention was counted"
+        );
+        self.intention_count -= intention;
         waiter
     }
 
@@ -148,10 +162,11 @@ impl Queue {
             return None;
         }
         let ahead = self.waiting.iter().take(self.position(waiter)?);
-        ahead
+        let found = ahead
             .filter(|other| waiter.kind.conflicts_with(other.kind))
-            .find(|other| own.iter().any(|&held| other.kind.conflicts_with(held)))
-            .cloned()
+            .find(|other| own.iter().any(|&held| other.kind.conflicts_with(held)));
+        assert!(found.is_none_or(|other| waiter.stands_behind(other)));
+        found.cloned()
     }
 
     /// Removes a waiter and gives it `verdict`, if it still waits. Grants what it blocked.
@@ -161,6 +176,10 @@ impl Queue {
         verdict: Verdict,
         wakers: &mut Vec<Waker>,
     ) -> bool {
+        assert!(
+            verdict != Verdict::Granted,
+            "a wait that is dismissed gets nothing"
+        );
         let Some(position) = self.position(waiter) else {
             return false;
         };
@@ -186,6 +205,7 @@ impl Queue {
         let grant = Grant { owner, kind };
         if let Some(position) = self.granted.iter().position(|other| *other == grant) {
             self.granted.remove(position);
+            assert!(!self.granted.contains(&grant), "a lock is granted once");
             self.grant_waiters(wakers);
         }
     }

@@ -164,7 +164,8 @@ impl LockTable {
                 return Converted::Full;
             }
             let names = shard.converted.entry(holder).or_default();
-            names.insert(name.clone(), 1);
+            let before = names.insert(name.clone(), 1);
+            assert!(before.is_none(), "a lock is counted once");
             self.charge(name);
         }
         drop(shard);
@@ -251,12 +252,14 @@ impl LockTable {
     /// An insert has put `new_key` before `successor`. Each owner that has locked the gap before
     /// the successor has both halves locked from now on. Call it with the leaf latched exclusively.
     pub fn split_gap(&self, new_key: &LockName, successor: &LockName) {
+        assert!(new_key != successor, "a gap is split between its ends");
         self.inherit_gap(successor, new_key, LockKind::covers_gap);
     }
 
     /// `removed` is removed. Each owner that has locked it, or the gap before it, has the joined
     /// gap before `successor` locked from now on. Call it with the leaf latched exclusively.
     pub fn join_gap(&self, removed: &LockName, successor: &LockName) {
+        assert!(removed != successor, "a gap is joined with the next one");
         self.inherit_gap(removed, successor, |_| true);
     }
 
@@ -322,6 +325,7 @@ impl LockTable {
             let converted = &mut self.owner_shard(owner).converted;
             if let Some(names) = converted.get_mut(&owner) {
                 if let Some(count) = names.get_mut(name) {
+                    assert!(0 < *count, "a lock that was counted is given back");
                     *count -= 1;
                     if *count == 0 {
                         names.remove(name);
@@ -384,7 +388,11 @@ impl LockTable {
         };
         {
             let mut shard = self.owner_shard(request.owner);
-            shard.waits.insert(request.owner, Arc::clone(&waiter));
+            let waited = shard.waits.insert(request.owner, Arc::clone(&waiter));
+            assert!(
+                waited.is_none_or(|before| before.verdict().is_some()),
+                "an owner waits for one lock at a time"
+            );
             shard.statistics.wait_count += 1;
         }
         self.break_cycles(&waiter);
@@ -519,7 +527,9 @@ impl LockTable {
     /// True if one more lock may be made for an owner that holds `held_bytes`. Several concurrent
     /// requests may each take the last room.
     fn has_room(&self, name: &LockName, held_bytes: u64) -> bool {
-        let left = self.bytes_max.saturating_sub(self.bytes());
+        let all = self.bytes();
+        assert!(held_bytes <= all, "what an owner holds is a part of all");
+        let left = self.bytes_max.saturating_sub(all);
         let cost = cost(name);
         cost <= left && held_bytes.saturating_add(cost) <= left.saturating_mul(HELD_PER_LEFT_MAX)
     }

@@ -165,6 +165,7 @@ impl TransactionSystem {
     /// number, the end position of its commit record, which `reserve` takes. The call does not
     /// suspend.
     pub fn commit(&self, id: TxnId, reserve: impl FnOnce() -> Lsn) -> Lsn {
+        assert!(self.settled() <= id, "an open transaction is not settled");
         let mut position = None;
         let mut reserve = Some(reserve);
         let mut take = || {
@@ -195,6 +196,7 @@ impl TransactionSystem {
 
     /// Ends a transaction that has changed nothing.
     pub fn finish_rollback(&self, id: TxnId) {
+        assert!(self.settled() <= id, "an open transaction is not settled");
         if !self.ring.roll_back(id.get()) {
             let before = self.stragglers.lock().insert(id.get(), Fate::RolledBack);
             assert_eq!(
@@ -393,6 +395,7 @@ impl TransactionSystem {
             }
             settled = end;
         }
+        assert!(settled <= next, "nobody is settled before it began");
         // Release: a reader of it need not look at the words below.
         self.settled.store(settled, Ordering::Release);
         self.stragglers
@@ -457,6 +460,8 @@ impl TransactionSystem {
                 target <= worker.converted_below.load(Ordering::Acquire)
             };
             if self.workers.iter().all(is_converted) {
+                let last = maintenance.parts.back();
+                assert!(last.is_none_or(|last| last.end < target && last.position <= now));
                 maintenance.parts.push_back(UnsettledPart {
                     end: target,
                     position: now,
@@ -467,6 +472,10 @@ impl TransactionSystem {
         }
         if low + part <= settled {
             let new_low = settled - (settled - low) % part;
+            assert!(
+                low < new_low && new_low <= settled,
+                "whole parts of what is settled"
+            );
             self.recycle_target.store(new_low, Ordering::Release);
             self.ring.recycle(new_low);
             return;
@@ -486,7 +495,8 @@ impl TransactionSystem {
             let mut stragglers = self.stragglers.lock();
             match self.ring.move_out(moving.start) {
                 MovedOut::Moved => {
-                    stragglers.insert(moving.start, Fate::Active);
+                    let before = stragglers.insert(moving.start, Fate::Active);
+                    assert!(before.is_none(), "a transaction is moved out once");
                 }
                 MovedOut::Ended => {}
                 MovedOut::Busy => return,
@@ -508,6 +518,7 @@ impl TransactionSystem {
 
     /// Notes that a worker's snapshots do not need words below `target` any more.
     pub(crate) fn acknowledge_conversion(&self, worker_index: usize, target: u64) {
+        assert!(target <= self.recycle_target.load(Ordering::Relaxed));
         // Release: the exceptions were noted before.
         self.workers[worker_index]
             .converted_below

@@ -141,7 +141,14 @@ impl TransactionWorker {
         for entry in open.values().take_while(|entry| entry.lsn < newest) {
             let is_its = |&&(number, end): &&(u64, Lsn)| number < entry.high && entry.lsn < end;
             let numbers = hidden.iter().filter(is_its).map(|&(number, _)| number);
-            entry.exceptions.borrow_mut().extend(numbers);
+            let mut exceptions = entry.exceptions.borrow_mut();
+            let known = exceptions.last().copied();
+            exceptions.extend(numbers);
+            // They are searched by halves.
+            assert!(
+                known.is_none_or(|known| known < part.start),
+                "parts come in order"
+            );
         }
     }
 

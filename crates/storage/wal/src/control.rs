@@ -102,6 +102,10 @@ pub(crate) async fn write(
     file: &File,
     record: &CheckpointRecord,
 ) -> Result<(), WalError> {
+    assert!(
+        record.block_no <= record.durable_block,
+        "recovery begins with durable log"
+    );
     let mut block = IoBuffer::zeroed(CONTROL_BLOCK_BYTES);
     block.copy_from_slice(&record.encode());
     let (_, outcome) = disk

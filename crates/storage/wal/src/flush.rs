@@ -67,6 +67,7 @@ impl FlushState {
     /// Puts what is ready into new blocks: as much as one write may have and the segment holds.
     fn prepare(&mut self, bytes_max: usize, prepared_end: u64) -> Option<Write> {
         let ready = Lsn(self.reader.ready());
+        assert!(self.written <= ready, "what is written was ready");
         let length = ready.since(self.written);
         let segment = self.place.segment_of(self.next_block);
         let blocks_left = self.place.blocks - self.next_block % self.place.blocks;
@@ -99,6 +100,11 @@ impl FlushState {
     }
 
     fn fill_block(&mut self, block: &mut [u8], block_no: u64, (start, used): (Lsn, u64)) {
+        assert!(start <= self.next_mtr, "each mini-transaction is met once");
+        assert!(
+            self.durable_block <= block_no,
+            "durable blocks are not written again"
+        );
         let length = stdx::to_usize(used);
         let range = LOG_BLOCK_HEADER_BYTES..LOG_BLOCK_HEADER_BYTES + length;
         let payload = block.get_mut(range).expect("a block holds its payload");
@@ -149,6 +155,8 @@ impl FlushState {
 
     /// Notes that a write has been done.
     fn advance(&mut self, write: &Write, durability: WriteDurability) {
+        assert!(self.written < write.end, "a write has log in it");
+        assert_eq!(self.place.segment_of(self.next_block), write.segment);
         let last = self.block_starts.back();
         let due = last.map_or(0, |last| last.block + stdx::to_u64(BLOCK_START_DISTANCE));
         let first = due.saturating_sub(self.next_block);
@@ -277,7 +285,11 @@ impl FlushJob {
             disk.sync(file).await?;
             self.wal.flush_counters().syncs.increment();
         }
-        self.wal.flush_state().lock().durable_block = blocks;
+        {
+            let mut state = self.wal.flush_state().lock();
+            assert!(state.durable_block <= blocks && blocks <= state.next_block);
+            state.durable_block = blocks;
+        }
         self.wal.publish_durable(end);
         Ok(())
     }

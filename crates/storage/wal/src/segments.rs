@@ -122,6 +122,7 @@ impl SegmentPlace {
         from: u64,
         to: u64,
     ) -> Result<Option<File>, DiskError> {
+        assert!(from < to, "a segment is used again for later log");
         let (old, new) = (self.path(from), self.path(to));
         let rename = move |disk: &dyn Disk| disk.rename(&old, &new);
         match disk.later(Box::new(rename)).await {
@@ -195,6 +196,11 @@ impl Segments {
         while let Some((number, _)) = self.open.front()
             && *number < segment
         {
+            let last = self.obsolete.back();
+            assert!(
+                last.is_none_or(|last| last < number),
+                "segments become obsolete in order"
+            );
             self.obsolete.push_back(*number);
             self.open.pop_front();
         }

@@ -50,6 +50,11 @@ impl Queue {
             .take_while(|waiter| lsn < waiter.lsn)
             .count();
         let at = self.waiters.len() - later;
+        let before = at.checked_sub(1).and_then(|at| self.waiters.get(at));
+        assert!(
+            before.is_none_or(|before| before.lsn <= lsn),
+            "they stand in order"
+        );
         self.waiters.insert(at, Waiter { lsn, id, waker });
         id
     }

@@ -8,7 +8,9 @@ use env::{Disk, DiskError, DiskErrorKind};
 use format::Lsn;
 use format::control::CheckpointRecord;
 use format::lives::LifeEnds;
-use format::log::{LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, LOG_COUNT_MAX, seal_mtr};
+use format::log::{
+    LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, LOG_COUNT_MAX, MTR_HEADER_BYTES, seal_mtr,
+};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
@@ -337,7 +339,8 @@ impl Wal {
     }
 
     pub(crate) fn release_lead(&self) {
-        self.has_leader.store(false, Ordering::SeqCst);
+        let had_leader = self.has_leader.swap(false, Ordering::SeqCst);
+        assert!(had_leader, "the role is given back by the one who has it");
     }
 
     pub(crate) fn flush_state(&self) -> &Mutex<FlushState> {
@@ -368,6 +371,10 @@ impl Wal {
     }
 
     pub(crate) fn publish_durable(&self, end: Lsn) {
+        assert!(
+            end.0 <= self.written.load(Ordering::SeqCst),
+            "durable log is written"
+        );
         let before = self.durable.swap(end.0, Ordering::SeqCst);
         assert!(before <= end.0);
         self.durable_waiters.wake(end);
@@ -523,7 +530,8 @@ impl Wal {
             let mut state = self.flush.lock();
             state.segments.push(segment, file);
             let end = (segment + 1) * place.blocks;
-            self.prepared_end.store(end, Ordering::SeqCst);
+            let before = self.prepared_end.swap(end, Ordering::SeqCst);
+            assert!(before < end, "segments are prepared in order");
         }
         Ok(())
     }
@@ -601,6 +609,8 @@ impl Wal {
         {
             let mut state = self.flush.lock();
             state.forget_before(first.block);
+            let oldest = state.block_starts.front();
+            assert_eq!(oldest.map(|oldest| oldest.block), Some(first.block));
             if !state.segments.obsolete.is_empty() {
                 self.lacks_segments.store(false, Ordering::SeqCst);
             }
@@ -637,10 +647,13 @@ impl FlushState {
         let index = after
             .checked_sub(1)
             .expect("the first entry is the last checkpoint's");
-        self.block_starts
-            .get(index)
-            .copied()
-            .expect("an index below the partition point")
+        let found = self.block_starts.get(index).copied();
+        let found = found.expect("an index below the partition point");
+        assert!(
+            found.start <= lsn,
+            "recovery meets the checkpoint behind the block's start"
+        );
+        found
     }
 
     fn forget_before(&mut self, block: u64) {
@@ -763,6 +776,10 @@ impl WalWriter {
     /// # Panics
     /// Without a permit, or if it is longer than the options allow.
     pub fn commit(&mut self, mtr: &mut [u8]) -> Commit<'_> {
+        assert!(
+            MTR_HEADER_BYTES < mtr.len(),
+            "a mini-transaction does something"
+        );
         let reservation = self.ring.reserve(mtr.len());
         let start = Lsn(reservation.start());
         seal_mtr(mtr, start);

@@ -11,7 +11,7 @@ use btree::space::{self, Reservation};
 use btree::{Change, Spot, Wanted, damaged};
 use format::page_op::{PageOp, RowOp};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
-use format::slotted::common_prefix;
+use format::slotted::{TreePage, common_prefix};
 use format::undo::{Remains, UNDO_RECORDS_START, UndoKind, UndoRecord};
 use format::{PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer};
 use store::{Halt, Outcome, StoreError, Suspend};
@@ -61,6 +61,11 @@ pub(crate) struct Pending {
 impl Pending {
     /// Begins the steps of the second half of an operation.
     pub(crate) fn reset_steps(&mut self) {
+        assert!(self.begun_at.is_some(), "an operation is under way");
+        assert!(
+            self.undo_to.is_none(),
+            "what is being undone has no next half"
+        );
         *self = Self {
             begun_at: self.begun_at,
             ..Self::default()
@@ -213,6 +218,7 @@ impl EngineTransaction {
         let mut old = Vec::new();
         payload(change, spot, &mut old)?;
         let leaf = change.id(spot.leaf);
+        assert_eq!(leaf.space, place.tree.space);
         let (header, old_body) =
             RowHeader::split(&old).ok_or_else(|| damaged(leaf, "a row without a header"))?;
         let name = RowName {
@@ -318,6 +324,11 @@ impl EngineTransaction {
         record: &UndoRecord<'_>,
         (body, inserted): (NewBody<'_>, &[u8]),
     ) -> Outcome<Attempt> {
+        assert_eq!(
+            record.previous, self.last_undo,
+            "undo goes back without a gap"
+        );
+        assert_eq!(Some(record.txn), self.id, "a row has the id of its writer");
         let undo = encode(change, record)?;
         let Some(UndoPlace { page, pointer }) = self.worker.undo.place(change, undo.len())? else {
             return Ok(Attempt::UndoRoom);
@@ -339,6 +350,11 @@ impl EngineTransaction {
         change
             .apply_pair(spot.leaf, page, &op)
             .map_err(|error| -> Halt { damaged(leaf, &error.to_string()) })?;
+        assert_eq!(
+            newest(change, spot),
+            Some(header),
+            "the row leads to its undo (E1)"
+        );
         Ok(Attempt::Done(pointer))
     }
 
@@ -372,12 +388,20 @@ impl EngineTransaction {
             }
             .into());
         };
+        assert!(
+            !row.is_empty(),
+            "a row that does not fit into a leaf has bytes"
+        );
         let id = self.ensure_writer()?;
         let chunk = lob::chunk_bytes(self.worker.pages.page_bytes());
         let mut spill = self.pending.spill.unwrap_or(Spill {
             next: PageNo(0),
             rest: row.len(),
         });
+        assert!(
+            spill.rest <= row.len(),
+            "a repeated call writes the same row"
+        );
         while 0 < spill.rest {
             let start = (spill.rest - 1) / chunk * chunk;
             let part = &row[start..spill.rest];
@@ -388,6 +412,7 @@ impl EngineTransaction {
                 return Err(Suspend::turn().into());
             }
         }
+        assert_ne!(spill.next, PageNo(0), "the value has a first page");
         let reference = LobReference {
             first_page: spill.next.0,
             length,
@@ -441,6 +466,14 @@ impl EngineTransaction {
             return Ok(no);
         }
     }
+}
+
+/// The header of the row at a spot.
+fn newest(change: &Change<'_>, spot: Spot) -> Option<RowHeader> {
+    let page = change.bytes(spot.leaf);
+    let extent = TreePage::new(page)?.payload(spot.slot)?;
+    let version = page.get(extent.offset..extent.offset + extent.length)?;
+    RowHeader::split(version).map(|(header, _)| header)
 }
 
 /// The bytes of an undo record, which must fit into a page. Each does, because keys and rows are

@@ -208,6 +208,7 @@ impl Worker {
                         if place.skipped.contains(&record.txn) {
                             self.return_to_skipped(segment, place, horizon).await?;
                         }
+                        assert!(!place.skipped.contains(&record.txn));
                         self.purge_record(pointer, &record).await?;
                         self.note_purged(&record);
                     }
@@ -252,6 +253,7 @@ impl Worker {
         }
         self.until_done(|| self.settle_page(segment, no, &place.skipped))
             .await?;
+        assert!(place.kept.last() != Some(&no), "a page is kept once");
         place.kept.push(no);
         Ok(())
     }
@@ -302,6 +304,11 @@ impl Worker {
         let present = (place.no, place.at);
         place.has_skipped = self.purge_ended(segment, present, &ended, &left).await?;
         (place.kept, place.skipped) = (kept, left);
+        let has_page = !place.kept.is_empty() || place.has_skipped;
+        assert!(
+            place.skipped.is_empty() || has_page,
+            "whoever is skipped has a page that is kept"
+        );
         Ok(())
     }
 
@@ -342,6 +349,10 @@ impl Worker {
         (no, at): (PageNo, usize),
         bytes: &mut Vec<u8>,
     ) -> Outcome<Look> {
+        assert!(
+            undo::UNDO_RECORDS_START <= at,
+            "records stand behind the page's head"
+        );
         let id = PageId::new(space_of(segment), no);
         let page = self.pages.shared(id)?;
         let end = undo::used(page.bytes()).ok_or_else(|| damaged(id, "no undo page"))?;
@@ -538,7 +549,8 @@ struct Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.worker.purge.borrow_mut().is_running = false;
+        let was_running = std::mem::take(&mut self.worker.purge.borrow_mut().is_running);
+        assert!(was_running, "a purge ends once");
     }
 }
 

@@ -17,7 +17,7 @@ use store::{Outcome, StoreError};
 use tracing::info;
 
 use crate::schema::table_shape::TableShape;
-use crate::undo::undo_log::put;
+use crate::undo::undo_log::{TABLE_SPACES_START, put};
 use crate::worker::Worker;
 
 /// In the header of a table's space, after the AUTO_INCREMENT counter.
@@ -26,6 +26,10 @@ const BUILDING_AT: usize = space::OWNER_AT + 8;
 impl Worker {
     /// Notes that trees of a space are being made or dropped, or that this is over.
     pub(crate) fn mark_building(&self, space: SpaceId, is_building: bool) -> Outcome<()> {
+        assert!(
+            TABLE_SPACES_START <= space.0,
+            "a table's tablespace has the mark"
+        );
         let mut change = self.pages.change()?;
         let header = change.latch(PageId::new(space, PageNo(0)))?;
         put(&mut change, header, BUILDING_AT, &[u8::from(is_building)])?;

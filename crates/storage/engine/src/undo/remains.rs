@@ -63,6 +63,11 @@ impl EngineTransaction {
         }
         let id = self.ensure_writer()?;
         let worker = Rc::clone(&self.worker);
+        let noted = self.pending.remains_noted;
+        assert!(
+            noted <= list.apart.len(),
+            "a repeated call has the same list"
+        );
         while let Some(remains) = list.apart.get(self.pending.remains_noted) {
             let mut change = worker.pages.change()?;
             let record = UndoRecord {

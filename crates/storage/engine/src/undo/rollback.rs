@@ -47,6 +47,7 @@ impl Worker {
         pointer: UndoPointer,
         progress: &mut UndoProgress,
     ) -> Outcome<UndoPointer> {
+        assert!(!pointer.is_null(), "there is something to be undone");
         let _undoing = self.pages.undoing();
         self.await_room(self.undo_record(pointer, progress))
     }
@@ -110,6 +111,7 @@ impl Worker {
     }
 
     fn undo_insert(&self, record: &UndoRecord<'_>, progress: &mut UndoProgress) -> Outcome<()> {
+        assert_eq!(record.kind, UndoKind::Insert);
         let pointer = progress.pointer;
         if progress.is_removed {
             return Ok(());
@@ -149,6 +151,7 @@ impl Worker {
     }
 
     fn undo_change(&self, record: &UndoRecord<'_>, progress: &mut UndoProgress) -> Outcome<()> {
+        assert!(matches!(record.kind, UndoKind::Update | UndoKind::Delete));
         let pointer = progress.pointer;
         let Some(table) = self.undo_table(record.table) else {
             return self.settle_only(pointer);
@@ -192,6 +195,8 @@ impl Worker {
                     change: splice,
                 };
                 apply(&mut change, spot.leaf, &op)?;
+                payload(&change, spot, &mut newer)?;
+                assert_eq!(newer, older, "the row is what it was");
             }
             settle(&mut change, undo, pointer)?;
             change.commit();
@@ -329,6 +334,7 @@ impl Worker {
         if !is_there {
             return self.settle_only(pointer);
         }
+        assert_eq!(record.kind, UndoKind::PageTaken);
         let mut change = self.pages.change()?;
         let page = change.latch(PageId::new(SpaceId(space), PageNo(first_page)))?;
         let release = Release::make(&mut change, page)?;

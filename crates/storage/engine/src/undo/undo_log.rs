@@ -123,6 +123,10 @@ impl UndoLog {
                 continue;
             };
             let (no, page) = taken.page(0);
+            assert!(
+                no != DIRECTORY && no != self.last.get(),
+                "the chain is no circle"
+            );
             taken.take(&mut change)?;
             let number = no.0.to_le_bytes();
             apply(
@@ -193,7 +197,8 @@ pub(crate) fn drop_page(
 
 /// Copies the record at `pointer` to `out`.
 pub(crate) fn read_record(pages: &Pages, pointer: UndoPointer, out: &mut Vec<u8>) -> Outcome<()> {
-    let id = PageId::new(space_of(pointer.segment()), pointer.page());
+    assert!(!pointer.is_null(), "the first record has none before it");
+    let id = page_of(pointer);
     let offset = usize::from(pointer.offset());
     {
         let page = pages.optimistic(id)?;
@@ -208,6 +213,11 @@ pub(crate) fn read_record(pages: &Pages, pointer: UndoPointer, out: &mut Vec<u8>
 
 /// Marks the record at `pointer` as settled. The caller has latched its page in `change`.
 pub(crate) fn settle(change: &mut Change<'_>, page: Latched, pointer: UndoPointer) -> Outcome<()> {
+    assert_eq!(
+        change.id(page),
+        page_of(pointer),
+        "the record's page is latched"
+    );
     let at = usize::from(pointer.offset()) + undo::UNDO_KIND_AT;
     let kind = change.bytes(page).u8_at(at).unwrap_or(0);
     put(change, page, at, &[kind | undo::SETTLED])
