@@ -1,6 +1,7 @@
 //! The rules of the source that a tool can check. A rule is a function from the tree to findings,
 //! with its own test of bad input and expected message.
 
+mod assertions;
 mod commits;
 mod crates;
 mod folders;
@@ -46,6 +47,7 @@ const RULES: &[(&str, Rule)] = &[
     ("folder size", folders::folder_size),
     ("cycles", folders::cycles),
     ("places of machines", source::machine_paths),
+    ("assertions", assertions::floors),
     ("generated pages", pages::in_step),
 ];
 
