@@ -63,6 +63,7 @@
 //! stream.shut_down_sending()            // half-close
 //! stream.peer_address() -> Option<SocketAddr>          // None: a unix socket
 //! stream.set_nodelay(bool) -> io::Result<()>           // on by default
+//! stream.detach().await -> io::Result<DetachedStream>  // Send; for another worker to attach
 //! ```
 //!
 //! `ReceivedBytes` is lent by the worker's buffer ring and goes back when dropped, so an idle
@@ -112,6 +113,6 @@ pub use received::ReceivedBytes;
 pub use run_queue::Standing;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
 pub use strand::WayGiven;
-pub use stream::{SendMode, Stream};
+pub use stream::{DetachedStream, SendMode, Stream};
 pub use task::JoinHandle;
 pub use termination::{Termination, Terminations};

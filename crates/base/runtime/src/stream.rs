@@ -93,6 +93,22 @@ impl Stream {
         Ok(stream)
     }
 
+    /// Takes the stream out of its worker, for another to [attach](DetachedStream::attach). Waits
+    /// until what was posted is sent. A future that is dropped before its end closes the stream.
+    pub async fn detach(mut self) -> io::Result<DetachedStream> {
+        self.check_idle()?;
+        poll_fn(|context| self.poll_posted(context)).await?;
+        let (driver, key) = (Rc::clone(&self.driver), self.key);
+        let received = poll_fn(|context| driver.poll_release(key, context.waker())).await?;
+        let descriptor = Rc::clone(&self.descriptor);
+        drop(self);
+        let descriptor = Rc::try_unwrap(descriptor).expect("the driver has let go of it");
+        Ok(DetachedStream {
+            descriptor,
+            received,
+        })
+    }
+
     /// Waits for bytes; empty if the peer has ended. May be dropped at any time without loss.
     pub async fn receive(&mut self) -> io::Result<ReceivedBytes> {
         poll_fn(|context| self.poll_receive(context)).await
@@ -274,5 +290,31 @@ impl Drop for Stream {
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream").field("key", &self.key).finish()
+    }
+}
+
+/// A connected socket that is no worker's; closed when dropped. [`Stream::detach`] makes it.
+pub struct DetachedStream {
+    descriptor: OwnedFd,
+    /// What the kernel had handed out and nobody had asked for.
+    received: Vec<u8>,
+}
+
+impl DetachedStream {
+    /// Makes it a stream of this worker. Returns the bytes with it that came before those which the
+    /// stream will receive; there are mostly none.
+    pub fn attach(self) -> io::Result<(Stream, Vec<u8>)> {
+        // A ring has made it blocking; each driver takes a non-blocking one.
+        rustix::io::ioctl_fionbio(&self.descriptor, true)?;
+        Ok((Stream::new(self.descriptor)?, self.received))
+    }
+}
+
+impl fmt::Debug for DetachedStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DetachedStream")
+            .field("descriptor", &self.descriptor)
+            .field("received_bytes", &self.received.len())
+            .finish()
     }
 }

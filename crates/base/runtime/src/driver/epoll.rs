@@ -197,6 +197,11 @@ impl Driver for EpollDriver {
         );
     }
 
+    fn poll_release(&self, _key: SocketKey, _waker: &Waker) -> Poll<io::Result<Vec<u8>>> {
+        // It makes its calls at once: nothing is under way, and nothing was fetched ahead.
+        Poll::Ready(Ok(Vec::new()))
+    }
+
     fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>> {
         self.with_socket(key, |socket| {
             if !socket.is_readable {

@@ -68,6 +68,10 @@ pub(crate) trait Driver {
     /// Removes a socket. The descriptor closes once no operation of it is under way.
     fn close(&self, key: SocketKey);
 
+    /// Ready once the kernel does nothing for a socket: with the bytes that came and were not asked
+    /// for, or the error that ended it. Nothing is being sent. All that may follow is `close`.
+    fn poll_release(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<Vec<u8>>>;
+
     /// Bytes from the peer; empty if the peer has ended.
     fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>>;
 

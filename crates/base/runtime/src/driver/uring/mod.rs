@@ -34,6 +34,7 @@ use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue, types};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags};
+use smallvec::SmallVec;
 use stdx::Slab;
 
 pub(crate) use buffers::RingBytes;
@@ -288,12 +289,26 @@ impl Driver for UringDriver {
         let armed = socket.armed_kinds();
         drop(sockets);
         drop((received, accepted));
-        // One by one: the kernel finds an operation by its user data in a table. By the descriptor
-        // it would look at the operations of all sockets.
-        for kind in armed {
-            let target = types::CancelBuilder::user_data(token(kind, key.0));
-            let cancel = opcode::AsyncCancel2::new(target).build();
-            self.push(&cancel.user_data(token(Kind::Cancel, key.0)));
+        self.cancel(key, armed);
+    }
+
+    fn poll_release(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<Vec<u8>>> {
+        let armed = self.with_socket(key, |socket| {
+            if socket.is_idle() {
+                return Err(socket.take_received());
+            }
+            // Whatever ends last wakes the caller.
+            socket.receiver = Some(waker.clone());
+            socket.sender = Some(waker.clone());
+            socket.watcher = Some(waker.clone());
+            Ok(socket.armed_kinds())
+        });
+        match armed {
+            Ok(armed) => {
+                self.cancel(key, armed);
+                Poll::Pending
+            }
+            Err(received) => Poll::Ready(received.map_err(io::Error::from)),
         }
     }
 
@@ -450,6 +465,16 @@ impl Driver for UringDriver {
 }
 
 impl UringDriver {
+    /// Cancels operations of a socket one by one. The kernel finds an operation by its user data in
+    /// a table. By the descriptor it would look at the operations of all sockets.
+    fn cancel(&self, key: SocketKey, kinds: SmallVec<[Kind; 4]>) {
+        for kind in kinds {
+            let target = types::CancelBuilder::user_data(token(kind, key.0));
+            let cancel = opcode::AsyncCancel2::new(target).build();
+            self.push(&cancel.user_data(token(Kind::Cancel, key.0)));
+        }
+    }
+
     fn wait_for(&self, (is_there, entry): (bool, Option<squeue::Entry>)) -> Poll<()> {
         if let Some(entry) = entry {
             self.push(&entry);

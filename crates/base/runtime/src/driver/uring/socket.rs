@@ -277,6 +277,18 @@ impl Socket {
         Some(spent.buffers)
     }
 
+    /// The bytes that came and were not asked for, or the error behind them.
+    pub(super) fn take_received(&mut self) -> Result<Vec<u8>, Errno> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.received.pop_front() {
+            all.extend_from_slice(&bytes);
+        }
+        match self.end {
+            Some(Err(error)) => Err(error),
+            Some(Ok(())) | None => Ok(all),
+        }
+    }
+
     fn complete_accept(&mut self, result: i32, outcome: Result<usize, Errno>) {
         match outcome {
             Ok(_) => {
