@@ -30,7 +30,7 @@ use errcode::{
     ClientError, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_UNCOMPRESS_ERROR,
     ER_OUT_OF_RESOURCES,
 };
-use link::{ChannelError, Disconnect, Limit, Link, PacketBytes, give_way};
+use link::{ChannelError, Disconnect, InnerIds, Limit, Link, PacketBytes, give_way};
 use runtime::{PeerWatch, Standing, Stream};
 use wire::{
     Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
@@ -129,6 +129,11 @@ impl Client {
         })
     }
 
+    /// The link under the client, for packets that are passed on ([`link::Exchange`]).
+    pub fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
     /// Who is logged in.
     pub fn info(&self) -> &ClientInfo {
         &self.info
@@ -145,11 +150,12 @@ impl Client {
         ok.encode(self.out(), capabilities, OkKind::Ok);
         self.flush().await?;
         if capabilities.contains(Capabilities::COMPRESS) {
-            self.link.start_compression(CompressionMethod::Zlib);
+            self.link
+                .start_compression(CompressionMethod::Zlib, InnerIds::Checked);
         } else if capabilities.contains(Capabilities::ZSTD_COMPRESSION) {
             let level = self.info.zstd_level;
             self.link
-                .start_compression(CompressionMethod::Zstd { level });
+                .start_compression(CompressionMethod::Zstd { level }, InnerIds::Checked);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use auth::Random;
 use env::Clock as _;
 use env::linux::SystemClock;
-use link::{Limit, Link};
+use link::{Limit, Link, TlsEnd};
 
 use crate::accounts::AccountSource;
 use crate::failure::LoginFailure;
@@ -35,7 +35,7 @@ pub(crate) async fn drive(
                 machine.packet(&packet, accounts, link.out())
             }
             LoginStep::StartTls(config) => {
-                link.start_tls(config, &mut limit).await?;
+                link.start_tls(TlsEnd::Server(config), &mut limit).await?;
                 LoginStep::Read
             }
             LoginStep::Work(work) => {

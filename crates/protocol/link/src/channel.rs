@@ -27,9 +27,10 @@ use wire::{
     Located, PacketWriter,
 };
 
+use crate::frame_walk::{FrameWalk, InnerIds, Stop, Verdict};
 use crate::packet_memory::{PacketShare, UNCOUNTED_BYTES};
 use crate::resources::Resources;
-use crate::tls::Tls;
+use crate::tls::{Tls, TlsEnd};
 
 /// Why a connection cannot go on.
 #[derive(Debug, Error)]
@@ -81,14 +82,17 @@ impl Drop for PacketBytes {
     }
 }
 
+/// What is passed on is posted at the latest when so much of it waits to be sent.
+pub const HIGH_WATER_BYTES: usize = 64 << 10;
+
 /// What is encrypted before others may go on: some 100 us of work, and whole records.
 const ENCRYPTED_BYTES_MAX: usize = 128 << 10;
 
 /// A compressed packet's header: two lengths and a sequence id.
 const COMPRESSED_HEADER_BYTES: usize = 7;
 
-/// Where a compressed packet's header has its sequence id.
-const COMPRESSED_SEQUENCE_AT: usize = 3;
+/// Where a packet's header has its sequence id, compressed or not.
+const SEQUENCE_AT: usize = 3;
 
 /// The length that a frame's header announces, behind it; 0 while that is not there.
 fn announced_bytes(input: &[u8]) -> usize {
@@ -109,6 +113,10 @@ struct Input {
 impl Input {
     fn rest(&self) -> &[u8] {
         self.bytes.get(self.used..).unwrap_or_default()
+    }
+
+    fn rest_mut(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.used..).unwrap_or_default()
     }
 
     fn consume(&mut self, count: usize) {
@@ -147,6 +155,7 @@ impl Input {
 #[derive(Debug)]
 struct Compression {
     method: CompressionMethod,
+    inner_ids: InnerIds,
     /// Id of the next compressed packet of the client. It is followed, not checked: clients differ
     /// in when they start anew, and TCP keeps the order.
     in_sequence: u8,
@@ -158,9 +167,18 @@ struct Compression {
     staged: Vec<u8>,
 }
 
+/// A channel on its way from one worker to another: it holds no buffer of either.
+#[derive(Debug)]
+pub(crate) struct DetachedChannel {
+    tls: Option<Box<Tls>>,
+    compression: Option<Box<Compression>>,
+    deframer: Deframer,
+    share: PacketShare,
+}
+
 /// Packets of one connection.
 #[derive(Debug)]
-pub(crate) struct Channel {
+pub struct Channel {
     pub(crate) resources: Rc<Resources>,
     tls: Option<Box<Tls>>,
     compression: Option<Box<Compression>>,
@@ -175,7 +193,8 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub(crate) fn new(resources: Rc<Resources>, packet_bytes_max: usize) -> Channel {
+    /// Packets of at most `packet_bytes_max` bytes, without TLS and compression.
+    pub fn new(resources: Rc<Resources>, packet_bytes_max: usize) -> Channel {
         Channel {
             share: resources.packet_memory().share(),
             resources,
@@ -188,9 +207,47 @@ impl Channel {
         }
     }
 
+    /// Takes the channel out of its worker. It has to be empty.
+    pub(crate) fn detach(mut self) -> DetachedChannel {
+        assert!(self.is_empty(), "nothing is left behind");
+        self.rest();
+        DetachedChannel {
+            tls: self.tls,
+            compression: self.compression,
+            deframer: self.deframer,
+            share: self.share,
+        }
+    }
+
+    /// Makes it a channel of another worker.
+    pub(crate) fn attach(detached: DetachedChannel, resources: Rc<Resources>) -> Channel {
+        Channel {
+            resources,
+            tls: detached.tls,
+            compression: detached.compression,
+            plain: Input::default(),
+            deframer: detached.deframer,
+            out: PacketWriter::new(),
+            reply_bytes: 0,
+            share: detached.share,
+        }
+    }
+
+    /// Whether neither a byte to be sent nor one to be understood waits here.
+    pub(crate) fn is_empty(&self) -> bool {
+        let compression = self.compression.as_ref();
+        let is_compression_empty =
+            compression.is_none_or(|it| it.compressed.bytes.is_empty() && it.staged.is_empty());
+        self.plain.bytes.is_empty()
+            && is_compression_empty
+            && self.deframer.joined_bytes() == 0
+            && self.out.pending_bytes() == 0
+            && !self.is_handshaking()
+    }
+
     /// Where replies are written.
     #[inline]
-    pub(crate) fn out(&mut self) -> &mut PacketWriter {
+    pub fn out(&mut self) -> &mut PacketWriter {
         if !self.out.has_buffer() {
             self.out.reuse(self.resources.take_buffer());
         }
@@ -237,11 +294,8 @@ impl Channel {
     }
 
     /// Puts TLS under the packets; what has been received and not taken belongs to it.
-    pub(crate) fn start_tls(
-        &mut self,
-        config: std::sync::Arc<rustls::ServerConfig>,
-    ) -> Result<(), ChannelError> {
-        let mut tls = Box::new(Tls::new(config)?);
+    pub fn start_tls(&mut self, end: TlsEnd) -> Result<(), ChannelError> {
+        let mut tls = Box::new(Tls::new(end)?);
         let received = self.plain.rest().to_vec();
         self.plain.consume(received.len());
         let fed = tls.receive(&received, self.plain.appendable(&self.resources));
@@ -250,9 +304,10 @@ impl Channel {
     }
 
     /// Compresses from now on, in both directions.
-    pub(crate) fn start_compression(&mut self, method: CompressionMethod) {
+    pub fn start_compression(&mut self, method: CompressionMethod, inner_ids: InnerIds) {
         self.compression = Some(Box::new(Compression {
             method,
+            inner_ids,
             in_sequence: 0,
             out_sequence: 0,
             compressed: std::mem::take(&mut self.plain),
@@ -261,12 +316,12 @@ impl Channel {
     }
 
     /// Starts the sequence ids anew: the next packet is a command.
-    pub(crate) fn expect_command(&mut self) {
+    pub fn expect_command(&mut self) {
         self.deframer.set_sequence(0);
     }
 
     /// The client's next packet goes on with the ids of what was written.
-    pub(crate) fn follow_sequence(&mut self) {
+    pub fn follow_sequence(&mut self) {
         self.deframer.set_sequence(self.out.sequence());
     }
 
@@ -311,7 +366,7 @@ impl Channel {
     }
 
     /// Takes received bytes.
-    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
         let input = match &mut self.compression {
             Some(compression) => &mut compression.compressed,
             None => &mut self.plain,
@@ -333,8 +388,9 @@ impl Channel {
     }
 
     /// Takes the next packet, if it is whole.
-    pub(crate) fn next_packet(&mut self) -> Result<Option<PacketBytes>, ChannelError> {
+    pub fn next_packet(&mut self) -> Result<Option<PacketBytes>, ChannelError> {
         loop {
+            self.follow_inner_id();
             match self.deframer.locate(self.plain.rest())? {
                 Located::InPlace { start, end } => {
                     self.begin_reply()?;
@@ -364,8 +420,33 @@ impl Channel {
         }
     }
 
+    /// Expects the id that the packet at the front has, if ids are followed.
+    fn follow_inner_id(&mut self) {
+        if self.inner_ids() == InnerIds::Followed
+            && self.deframer.joined_bytes() == 0
+            && let Some(id) = self.plain.rest().get(SEQUENCE_AT)
+        {
+            self.deframer.set_sequence(*id);
+        }
+    }
+
+    fn inner_ids(&self) -> InnerIds {
+        let compression = self.compression.as_ref();
+        compression.map_or(InnerIds::Checked, |compression| compression.inner_ids)
+    }
+
+    /// What is written next is a command: its ids start at 0.
+    pub fn begin_command(&mut self) -> Result<(), ChannelError> {
+        self.stage(self.out.pending_bytes())?;
+        self.out.set_sequence(0);
+        if let Some(compression) = &mut self.compression {
+            compression.out_sequence = 0;
+        }
+        Ok(())
+    }
+
     /// A reply goes on with the sequence ids of the packet that it answers.
-    fn begin_reply(&mut self) -> Result<(), ChannelError> {
+    pub(crate) fn begin_reply(&mut self) -> Result<(), ChannelError> {
         self.stage(self.out.pending_bytes())?;
         self.end_reply();
         self.out.set_sequence(self.deframer.sequence());
@@ -409,6 +490,91 @@ impl Channel {
         outcome
     }
 
+    /// First byte of the command at the front, if that much of it has come; 0 if it is empty.
+    pub(crate) fn peek_command(&mut self) -> Result<Option<u8>, ChannelError> {
+        loop {
+            if self.has_command() {
+                let rest = self.plain.rest();
+                let is_empty = announced_bytes(rest) == 0;
+                let first = rest.get(HEADER_BYTES).filter(|_| !is_empty);
+                return Ok(Some(first.copied().unwrap_or(0)));
+            }
+            if !self.decompress_piece()? {
+                return Ok(None);
+            }
+            give_way()?;
+        }
+    }
+
+    /// Whether the beginning of a command is at the front.
+    pub(crate) fn has_command(&self) -> bool {
+        let rest = self.plain.rest();
+        HEADER_BYTES < rest.len() || HEADER_BYTES == rest.len() && announced_bytes(rest) == 0
+    }
+
+    /// Passes received bytes on to `to` as far as `walk` and `judge` let them, until `to` holds
+    /// enough to be sent.
+    pub(crate) fn pass_on<E: From<FrameError> + From<ChannelError>>(
+        &mut self,
+        to: &mut Channel,
+        walk: &mut FrameWalk,
+        mut judge: impl FnMut(usize, &[u8]) -> Result<Verdict, E>,
+    ) -> Result<Stop, E> {
+        walk.inner_ids = self.inner_ids();
+        loop {
+            let (count, stop) = walk.pass(self.plain.rest_mut(), &mut judge)?;
+            self.hand_over(count, to);
+            if stop != Stop::Starved {
+                return Ok(stop);
+            }
+            if HIGH_WATER_BYTES <= to.pending_bytes() {
+                return Ok(Stop::Full);
+            }
+            if !self.decompress_piece()? {
+                return Ok(Stop::Starved);
+            }
+            give_way()?;
+        }
+    }
+
+    /// Moves the first `count` plain bytes behind what `to` is to send: their whole buffer if that
+    /// can be, else as a copy.
+    fn hand_over(&mut self, count: usize, to: &mut Channel) {
+        if count == 0 {
+            return;
+        }
+        let rest = self.plain.rest();
+        let behind = rest.len() - count;
+        if self.plain.used != 0 || count < behind || to.out.pending_bytes() != 0 {
+            let passed = rest.get(..count).unwrap_or_default();
+            to.out().append_frames(passed);
+            self.plain.consume(count);
+            return;
+        }
+        let mut others = Vec::new();
+        if behind != 0 {
+            others = self.resources.take_buffer();
+            others.extend_from_slice(rest.get(count..).unwrap_or_default());
+        }
+        let mut buffer = std::mem::replace(&mut self.plain.bytes, others);
+        buffer.truncate(count);
+        self.resources.give_buffer(to.out.replace_frames(buffer));
+    }
+
+    /// Payload of the packet at the front, as far as it is there.
+    pub(crate) fn front_payload(&self) -> &[u8] {
+        let rest = self.plain.rest();
+        let end = HEADER_BYTES + announced_bytes(rest);
+        rest.get(HEADER_BYTES..end.min(rest.len()))
+            .unwrap_or_default()
+    }
+
+    /// Drops the packet at the front, which is there as a whole.
+    pub(crate) fn skip_front_packet(&mut self) {
+        let count = HEADER_BYTES + announced_bytes(self.plain.rest());
+        self.plain.consume(count);
+    }
+
     /// Hands out the packet at `start..end` of the plain bytes: with their buffer if little else
     /// is in it, else as a copy, whichever moves fewer bytes.
     fn take_in_place(&mut self, start: usize, end: usize) -> PacketBytes {
@@ -449,7 +615,7 @@ impl Channel {
             return Ok(false);
         };
         let rest = compression.compressed.rest();
-        let Some(sequence) = rest.get(COMPRESSED_SEQUENCE_AT) else {
+        let Some(sequence) = rest.get(SEQUENCE_AT) else {
             return Ok(false);
         };
         compression.in_sequence = *sequence;
@@ -470,7 +636,7 @@ impl Channel {
 
     /// The bytes to send for what was written so far; empty if there is nothing. Give the buffer
     /// to the pool when it is sent.
-    pub(crate) fn seal(&mut self) -> Result<Vec<u8>, ChannelError> {
+    pub fn seal(&mut self) -> Result<Vec<u8>, ChannelError> {
         self.seal_front(self.out.pending_bytes())
     }
 
@@ -542,7 +708,7 @@ impl Channel {
     }
 
     /// What TLS wants to be sent by itself: handshake records and alerts.
-    pub(crate) fn take_tls_records(&mut self) -> Vec<u8> {
+    pub fn take_tls_records(&mut self) -> Vec<u8> {
         self.tls
             .as_mut()
             .map(|tls| tls.take_outgoing())

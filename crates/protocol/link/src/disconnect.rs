@@ -31,6 +31,9 @@ pub enum Disconnect {
     /// What came is not the protocol; a client has received the error if it could be sent.
     #[error("what the peer sent is not the protocol")]
     Protocol(#[source] ChannelError),
+    /// A command on it was not brought to its end, so what comes next could be its reply's rest.
+    #[error("a command on it was not brought to its end")]
+    Engaged,
     /// The socket failed.
     #[error("the socket failed")]
     Io(#[from] io::Error),

@@ -16,11 +16,19 @@ mod resources;
 
 mod link;
 
+mod forward;
+mod frame_walk;
+mod reply;
+
 mod channel;
 mod tls;
 
-pub use channel::{ChannelError, PacketBytes};
+pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES, PacketBytes};
 pub use disconnect::Disconnect;
-pub use link::{Limit, Link, give_way};
+pub use forward::{Agreed, Exchange, ForwardError, Passed, Turn};
+pub use frame_walk::InnerIds;
+pub use link::{DetachedLink, Limit, Link, give_way};
 pub use packet_memory::{PacketMemory, UNCOUNTED_BYTES};
+pub use reply::{Part, Reply};
 pub use resources::{Resources, Traffic};
+pub use tls::TlsEnd;

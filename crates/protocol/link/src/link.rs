@@ -7,20 +7,21 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use env::linux::SystemClock;
 use env::{Clock as _, Instant};
-use runtime::{Alarm, ReceivedBytes, SendMode, Standing, Stream};
+use runtime::{Alarm, DetachedStream, ReceivedBytes, SendMode, Standing, Stream};
 use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, PacketWriter};
 
 pub use crate::channel::give_way;
-use crate::channel::{Channel, ChannelError, PacketBytes};
+use crate::channel::{Channel, ChannelError, DetachedChannel, PacketBytes};
 use crate::disconnect::Disconnect;
+use crate::frame_walk::InnerIds;
 use crate::packet_memory::UNCOUNTED_BYTES;
 use crate::resources::Resources;
+use crate::tls::TlsEnd;
 
 /// Most that is read and dropped of a packet that is too large, so that its sender gets to read
 /// why. MySQL's protocol knows no larger `max_allowed_packet`.
@@ -31,7 +32,9 @@ pub struct Link {
     stream: Stream,
     /// Ends waits that take too long; kept from one to the next.
     alarm: Alarm,
-    channel: Channel,
+    pub(crate) channel: Channel,
+    /// An exchange goes on; one that was dropped leaves this set for good.
+    pub(crate) is_engaged: bool,
     /// Most time for the rest of a packet.
     read_timeout: Duration,
     /// Most time for a peer to make room for more of what is sent.
@@ -44,6 +47,43 @@ impl fmt::Debug for Link {
             .field("stream", &self.stream)
             .finish_non_exhaustive()
     }
+}
+
+/// A link on its way from one worker to another; closed when dropped.
+#[derive(Debug)]
+pub struct DetachedLink {
+    stream: DetachedStream,
+    channel: DetachedChannel,
+    read_timeout: Duration,
+    write_timeout: Duration,
+}
+
+impl DetachedLink {
+    /// Makes it a link of this worker. What came meanwhile is received by it.
+    pub fn attach(self, resources: &Rc<Resources>) -> Result<Link, Disconnect> {
+        let (stream, received) = self.stream.attach()?;
+        let mut channel = Channel::attach(self.channel, Rc::clone(resources));
+        if !received.is_empty() {
+            channel.receive(&received)?;
+        }
+        Ok(Link {
+            stream,
+            alarm: Alarm::default(),
+            channel,
+            is_engaged: false,
+            read_timeout: self.read_timeout,
+            write_timeout: self.write_timeout,
+        })
+    }
+}
+
+/// What is to become of a packet that is being received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PacketUse {
+    /// It is taken as a whole, so there has to be memory for it.
+    Take,
+    /// It is passed on as it comes.
+    PassOn,
 }
 
 /// Until when something is waited for.
@@ -80,6 +120,7 @@ impl Link {
             stream,
             alarm: Alarm::default(),
             channel: Channel::new(Rc::clone(resources), packet_bytes_max),
+            is_engaged: false,
             read_timeout: timeout,
             write_timeout: timeout,
         }
@@ -88,6 +129,25 @@ impl Link {
     /// The stream, to ask about the peer.
     pub fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// Whether nothing is under way: no byte to be sent or understood, and no exchange.
+    pub fn is_at_rest(&self) -> bool {
+        !self.is_engaged && self.channel.is_empty()
+    }
+
+    /// Takes the link out of its worker, for another to [attach](DetachedLink::attach). One that is
+    /// not at rest is closed.
+    pub async fn detach(self) -> Result<DetachedLink, Disconnect> {
+        if !self.is_at_rest() {
+            return Err(Disconnect::Engaged);
+        }
+        Ok(DetachedLink {
+            channel: self.channel.detach(),
+            read_timeout: self.read_timeout,
+            write_timeout: self.write_timeout,
+            stream: self.stream.detach().await?,
+        })
     }
 
     /// How long the rest of a packet may take to come.
@@ -149,9 +209,14 @@ impl Link {
         self.channel.begin_error_reply(frames);
     }
 
+    /// What is written next is a command.
+    pub fn begin_command(&mut self) -> Result<(), ChannelError> {
+        self.channel.begin_command()
+    }
+
     /// Compresses from now on, in both directions.
-    pub fn start_compression(&mut self, method: CompressionMethod) {
-        self.channel.start_compression(method);
+    pub fn start_compression(&mut self, method: CompressionMethod, inner_ids: InnerIds) {
+        self.channel.start_compression(method, inner_ids);
     }
 
     /// Takes the next packet, if it is whole, of what was received.
@@ -169,14 +234,14 @@ impl Link {
         }
     }
 
-    /// As [`Link::receive_packet`], but once the packet has begun, each further piece of it
-    /// has the read timeout of its own.
+    /// As [`Link::receive_packet`], where [`Link::next_packet`] has found none; but once the packet
+    /// has begun, each further piece of it has the read timeout of its own.
     pub async fn receive_command(
         &mut self,
         limit: Limit,
         standing: Standing,
     ) -> Result<PacketBytes, Disconnect> {
-        self.receive_standing(limit, standing).await?;
+        self.receive_for(limit, standing, PacketUse::Take).await?;
         loop {
             if let Some(packet) = self.channel.next_packet()? {
                 return Ok(packet);
@@ -188,21 +253,46 @@ impl Link {
 
     /// Takes bytes; [`Disconnect::Idle`] if none come until `limit`.
     pub async fn receive(&mut self, limit: Limit) -> Result<(), Disconnect> {
-        self.receive_standing(limit, Standing::Busy).await
+        self.receive_for(limit, Standing::Busy, PacketUse::Take)
+            .await
     }
 
-    async fn receive_standing(
+    /// Sends what was written and waits for a command, at most `wait_timeout`; `standing` says what
+    /// the caller holds meanwhile. Returns its first byte, and leaves it where it is.
+    pub async fn peek_command(
+        &mut self,
+        wait_timeout: Duration,
+        standing: Standing,
+    ) -> Result<u8, Disconnect> {
+        self.channel.expect_command();
+        if let Some(byte) = self.channel.peek_command()? {
+            return Ok(byte);
+        }
+        self.post().await?;
+        let limit = Limit::after(wait_timeout);
+        loop {
+            self.receive_for(limit, standing, PacketUse::PassOn).await?;
+            if let Some(byte) = self.channel.peek_command()? {
+                return Ok(byte);
+            }
+        }
+    }
+
+    pub(crate) async fn receive_for(
         &mut self,
         limit: Limit,
         standing: Standing,
+        packet_use: PacketUse,
     ) -> Result<(), Disconnect> {
         self.channel.rest();
         if self.channel.has_peer_ended() {
             return Err(Disconnect::PeerClosed);
         }
-        let needed = self.channel.needed_bytes();
-        if UNCOUNTED_BYTES < needed {
-            Box::pin(self.hold(needed)).await?;
+        if packet_use == PacketUse::Take {
+            let needed = self.channel.needed_bytes();
+            if UNCOUNTED_BYTES < needed {
+                Box::pin(self.hold(needed)).await?;
+            }
         }
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;
@@ -310,12 +400,8 @@ impl Link {
 
     /// Puts TLS under the packets and shakes hands until `limit`, which stands still while
     /// something is sent. A failure's alert is sent to the peer.
-    pub async fn start_tls(
-        &mut self,
-        config: Arc<rustls::ServerConfig>,
-        limit: &mut Limit,
-    ) -> Result<(), Disconnect> {
-        let mut outcome = self.channel.start_tls(config).map_err(Disconnect::from);
+    pub async fn start_tls(&mut self, end: TlsEnd, limit: &mut Limit) -> Result<(), Disconnect> {
+        let mut outcome = self.channel.start_tls(end).map_err(Disconnect::from);
         loop {
             let records = self.channel.take_tls_records();
             let began = SystemClock.now();

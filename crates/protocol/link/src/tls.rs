@@ -1,4 +1,4 @@
-//! [`Tls`]: the server's end of a TLS connection, bytes in and bytes out.
+//! [`Tls`]: an end of a TLS connection, bytes in and bytes out.
 //!
 //! Built on rustls' unbuffered interface: records are decrypted where they lie and copied once,
 //! into the buffer that packets are read from; records to be sent are written straight into the
@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
-use rustls::ServerConfig;
-use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::client::UnbufferedClientConnection;
+use rustls::pki_types::ServerName;
+use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
     UnbufferedStatus, WriteTraffic,
 };
+use rustls::{ClientConfig, ServerConfig};
 
 /// The most that one record grows by when it is encrypted, with room to spare.
 const RECORD_OVERHEAD_BYTES: usize = 64;
@@ -19,9 +21,18 @@ const RECORD_OVERHEAD_BYTES: usize = 64;
 /// Plain bytes of a full record.
 const RECORD_BYTES: usize = 1 << 14;
 
-/// The server's end of a TLS connection.
+/// Which end of TLS a link is, and what it shows or asks for.
+#[derive(Debug, Clone)]
+pub enum TlsEnd {
+    /// The end that shows a certificate.
+    Server(Arc<ServerConfig>),
+    /// The end that begins, and checks the certificate for this name as the configuration says.
+    Client(Arc<ClientConfig>, ServerName<'static>),
+}
+
+/// An end of a TLS connection.
 pub(crate) struct Tls {
-    connection: UnbufferedServerConnection,
+    connection: Connection,
     /// Received records that are not whole.
     incoming: Vec<u8>,
     /// Records that wait to be sent.
@@ -31,12 +42,38 @@ pub(crate) struct Tls {
     has_peer_ended: bool,
 }
 
+enum Connection {
+    Server(UnbufferedServerConnection),
+    Client(UnbufferedClientConnection),
+}
+
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tls")
             .field("is_handshaking", &self.is_handshaking)
             .finish_non_exhaustive()
     }
+}
+
+/// What one call of rustls came to.
+struct Step {
+    /// Received bytes that are done with.
+    discard: usize,
+    progress: Progress,
+}
+
+/// What is to be done next.
+enum Progress {
+    /// To call again.
+    Again,
+    /// Nothing: the handshake is over, and what was to be sent has been written.
+    Written,
+    /// Nothing until more is received.
+    Blocked,
+    /// To call again: the peer sends no more data, but what it waits for can still be sent.
+    PeerEnded,
+    /// To call again for the alert, once.
+    Failed(rustls::Error),
 }
 
 /// What shall be sent once the handshake is over.
@@ -48,8 +85,13 @@ enum ToSend<'a> {
 }
 
 impl Tls {
-    pub(crate) fn new(config: Arc<ServerConfig>) -> Result<Tls, rustls::Error> {
-        let connection = UnbufferedServerConnection::new(config)?;
+    pub(crate) fn new(end: TlsEnd) -> Result<Tls, rustls::Error> {
+        let connection = match end {
+            TlsEnd::Server(config) => Connection::Server(UnbufferedServerConnection::new(config)?),
+            TlsEnd::Client(config, name) => {
+                Connection::Client(UnbufferedClientConnection::new(config, name)?)
+            }
+        };
         Ok(Tls {
             connection,
             incoming: Vec::new(),
@@ -108,33 +150,35 @@ impl Tls {
         let mut outcome = Ok(());
         loop {
             let incoming = self.incoming.get_mut(used..).unwrap_or_default();
-            let UnbufferedStatus {
-                mut discard, state, ..
-            } = self.connection.process_tls_records(incoming);
-            let mut is_done = false;
-            match state {
-                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
-                    while let Some(record) = traffic.next_record() {
-                        let record = record?;
-                        discard += record.discard;
-                        plain.extend_from_slice(record.payload);
-                    }
+            let outgoing = &mut self.outgoing;
+            let step = match &mut self.connection {
+                Connection::Server(connection) => {
+                    let status = connection.process_tls_records(incoming);
+                    advance(status, plain, to_send, outgoing)?
                 }
-                Ok(ConnectionState::EncodeTlsData(data)) => encode(data, &mut self.outgoing)?,
-                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
-                Ok(ConnectionState::WriteTraffic(traffic)) => {
+                Connection::Client(connection) => {
+                    let status = connection.process_tls_records(incoming);
+                    advance(status, plain, to_send, outgoing)?
+                }
+            };
+            used += step.discard;
+            let is_done = match step.progress {
+                Progress::Again => false,
+                Progress::Written => {
                     self.is_handshaking = false;
-                    write(traffic, to_send, &mut self.outgoing)?;
-                    is_done = true;
+                    true
                 }
-                // No more of the peer's data follows; what it waits for can still be sent.
-                Ok(ConnectionState::PeerClosed) => self.has_peer_ended = true,
-                Ok(_) => is_done = true,
-                // The second round fetches the alert.
-                Err(error) if outcome.is_ok() => outcome = Err(error),
-                Err(_) => is_done = true,
-            }
-            used += discard;
+                Progress::Blocked => true,
+                Progress::PeerEnded => {
+                    self.has_peer_ended = true;
+                    false
+                }
+                Progress::Failed(error) if outcome.is_ok() => {
+                    outcome = Err(error);
+                    false
+                }
+                Progress::Failed(_) => true,
+            };
             if is_done {
                 self.incoming.drain(..used.min(self.incoming.len()));
                 if self.incoming.is_empty() || self.has_peer_ended {
@@ -146,9 +190,47 @@ impl Tls {
     }
 }
 
+/// Does what one state of rustls asks for.
+fn advance<Data>(
+    status: UnbufferedStatus<'_, '_, Data>,
+    plain: &mut Vec<u8>,
+    to_send: ToSend<'_>,
+    outgoing: &mut Vec<u8>,
+) -> Result<Step, rustls::Error> {
+    let UnbufferedStatus {
+        mut discard, state, ..
+    } = status;
+    let progress = match state {
+        Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+            while let Some(record) = traffic.next_record() {
+                let record = record?;
+                discard += record.discard;
+                plain.extend_from_slice(record.payload);
+            }
+            Progress::Again
+        }
+        Ok(ConnectionState::EncodeTlsData(data)) => {
+            encode(data, outgoing)?;
+            Progress::Again
+        }
+        Ok(ConnectionState::TransmitTlsData(data)) => {
+            data.done();
+            Progress::Again
+        }
+        Ok(ConnectionState::WriteTraffic(traffic)) => {
+            write(traffic, to_send, outgoing)?;
+            Progress::Written
+        }
+        Ok(ConnectionState::PeerClosed) => Progress::PeerEnded,
+        Ok(_) => Progress::Blocked,
+        Err(error) => Progress::Failed(error),
+    };
+    Ok(Step { discard, progress })
+}
+
 /// Appends a handshake record or an alert.
-fn encode(
-    mut data: EncodeTlsData<'_, ServerConnectionData>,
+fn encode<Data>(
+    mut data: EncodeTlsData<'_, Data>,
     outgoing: &mut Vec<u8>,
 ) -> Result<(), rustls::Error> {
     let written = append(outgoing, 0, |space| match data.encode(space) {
@@ -160,8 +242,8 @@ fn encode(
 }
 
 /// Appends the records of what shall be sent.
-fn write(
-    mut traffic: WriteTraffic<'_, ServerConnectionData>,
+fn write<Data>(
+    mut traffic: WriteTraffic<'_, Data>,
     to_send: ToSend<'_>,
     outgoing: &mut Vec<u8>,
 ) -> Result<(), rustls::Error> {
@@ -208,7 +290,7 @@ fn append(
 #[cfg(test)]
 mod tests {
     use rustls::pki_types::PrivateKeyDer;
-    use rustls::{ClientConfig, ClientConnection, RootCertStore};
+    use rustls::{ClientConnection, RootCertStore};
 
     use super::*;
 
@@ -232,7 +314,7 @@ mod tests {
             .with_no_client_auth();
         let name = "localhost".try_into().unwrap();
         let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
-        let mut server = Tls::new(Arc::new(server_config)).unwrap();
+        let mut server = Tls::new(TlsEnd::Server(Arc::new(server_config))).unwrap();
         while client.is_handshaking() || server.is_handshaking() {
             let sent = records(&mut client);
             server.receive(&sent, &mut Vec::new()).unwrap();

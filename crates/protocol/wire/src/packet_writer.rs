@@ -81,6 +81,19 @@ impl PacketWriter {
         }
     }
 
+    /// Appends frames, or parts of frames, that another has written. What is written next has to
+    /// wait until their last packet is whole (I1).
+    pub fn append_frames(&mut self, frames: &[u8]) {
+        self.bytes.extend_from_slice(frames);
+    }
+
+    /// As [`PacketWriter::append_frames`] where nothing waits: takes their buffer in place of its
+    /// own, which it returns.
+    pub fn replace_frames(&mut self, frames: Vec<u8>) -> Vec<u8> {
+        assert!(self.bytes.is_empty(), "no packet that waits is lost");
+        std::mem::replace(&mut self.bytes, frames)
+    }
+
     /// Drops the first `count` waiting bytes, which must be whole packets, or all if there are
     /// fewer. The bytes after them move to the front.
     pub fn forget_front(&mut self, count: usize) {

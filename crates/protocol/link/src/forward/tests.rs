@@ -1,0 +1,217 @@
+//! Replies of every shape between sides that agreed on different things: what comes out is what the
+//! server would have sent to the client itself.
+
+use std::sync::Arc;
+
+use wire::{
+    ColumnDefinition, ColumnType, CommandByte, PacketWriter, PrepareOk, ResultHead, TextRow,
+    end_columns, end_rows,
+};
+
+use super::*;
+use crate::packet_memory::PacketMemory;
+use crate::resources::Resources;
+
+const OLD: Capabilities = Capabilities::PROTOCOL_41;
+const NEW: Capabilities = Capabilities(OLD.0 | Capabilities::DEPRECATE_EOF.0);
+const TRACKING: Capabilities = Capabilities(NEW.0 | Capabilities::SESSION_TRACK.0);
+
+/// A change of the session: its kind and its data behind a length.
+const CHANGES: &[u8] = b"\x01\x02\x01s";
+
+fn channel() -> Channel {
+    let resources = Resources::new(PacketMemory::new(1 << 30), Arc::default());
+    Channel::new(resources, 1 << 30)
+}
+
+/// What the client receives of a server's `stream`, received in pieces of `piece_bytes`.
+fn forwarded(command: u8, agreed: Agreed, stream: &[u8], piece_bytes: usize) -> Vec<u8> {
+    let (mut from, mut to) = (channel(), channel());
+    let mut exchange = Exchange::new(command, agreed, 1);
+    let mut sent = Vec::new();
+    for piece in stream.chunks(piece_bytes) {
+        assert!(!exchange.is_over(), "the reply ends with its last byte");
+        from.receive(piece).unwrap();
+        while exchange.pass(&mut from, &mut to).unwrap() == Passed::Full {
+            sent.extend(to.seal().unwrap());
+        }
+    }
+    assert!(exchange.is_over());
+    sent.extend(to.seal().unwrap());
+    sent
+}
+
+fn reply() -> PacketWriter {
+    let mut out = PacketWriter::new();
+    out.set_sequence(1);
+    out
+}
+
+fn ok(status: StatusFlags) -> OkPacket<'static> {
+    OkPacket {
+        status,
+        warnings: 3,
+        session_changes: CHANGES,
+        ..OkPacket::default()
+    }
+}
+
+fn result_set(out: &mut PacketWriter, capabilities: Capabilities, status: StatusFlags) {
+    ResultHead::encode(out, capabilities, 2);
+    for name in [b"a", b"b"] {
+        ColumnDefinition::new(name, ColumnType::String).encode(out, capabilities);
+    }
+    end_columns(out, capabilities, StatusFlags::AUTOCOMMIT, 0);
+    for length in [0, 1, 300] {
+        let mut row = TextRow::begin(out);
+        row.null();
+        row.bytes(&vec![b'x'; length]);
+        row.finish();
+    }
+    end_rows(out, capabilities, &ok(status));
+}
+
+/// Two result sets and an OK.
+fn many_results(capabilities: Capabilities) -> Vec<u8> {
+    let more = StatusFlags(StatusFlags::MORE_RESULTS.0 | StatusFlags::AUTOCOMMIT.0);
+    let mut out = reply();
+    result_set(&mut out, capabilities, more);
+    result_set(&mut out, capabilities, more);
+    ok(StatusFlags::AUTOCOMMIT).encode(&mut out, capabilities, OkKind::Ok);
+    out.take()
+}
+
+fn prepared(capabilities: Capabilities) -> Vec<u8> {
+    let mut out = reply();
+    let answer = PrepareOk {
+        statement_id: 7,
+        column_count: 2,
+        parameter_count: 1,
+        warnings: 0,
+    };
+    answer.encode(&mut out);
+    for count in [1, 2] {
+        for _ in 0..count {
+            ColumnDefinition::new(b"?", ColumnType::String).encode(&mut out, capabilities);
+        }
+        end_columns(&mut out, capabilities, StatusFlags::AUTOCOMMIT, 0);
+    }
+    out.take()
+}
+
+fn cursor(capabilities: Capabilities) -> Vec<u8> {
+    let mut out = reply();
+    ResultHead::encode(&mut out, capabilities, 1);
+    ColumnDefinition::new(b"a", ColumnType::String).encode(&mut out, capabilities);
+    let status = StatusFlags(StatusFlags::CURSOR_EXISTS.0 | StatusFlags::AUTOCOMMIT.0);
+    end_rows(&mut out, capabilities, &ok(status));
+    out.take()
+}
+
+fn failure_among_rows(capabilities: Capabilities) -> Vec<u8> {
+    let mut out = reply();
+    ResultHead::encode(&mut out, capabilities, 1);
+    ColumnDefinition::new(b"a", ColumnType::String).encode(&mut out, capabilities);
+    end_columns(&mut out, capabilities, StatusFlags::AUTOCOMMIT, 0);
+    out.packet(b"\xFF\x25\x05#70100killed");
+    out.take()
+}
+
+#[test]
+fn each_client_gets_what_it_can_read() {
+    type Make = fn(Capabilities) -> Vec<u8>;
+    let replies: [(u8, Make); 4] = [
+        (CommandByte::QUERY, many_results),
+        (CommandByte::STMT_PREPARE, prepared),
+        (CommandByte::STMT_EXECUTE, cursor),
+        (CommandByte::QUERY, failure_among_rows),
+    ];
+    for (command, make) in replies {
+        for (server, client) in [
+            (OLD, OLD),
+            (NEW, NEW),
+            (OLD, NEW),
+            (NEW, OLD),
+            (TRACKING, NEW),
+            (TRACKING, OLD),
+            (TRACKING, TRACKING),
+        ] {
+            let agreed = Agreed { client, server };
+            let stream = make(server);
+            // A server that does not end rows by OK tells nothing of changes there.
+            let expected = make(client);
+            for piece_bytes in [1, 3, 10, 64, stream.len()] {
+                let found = forwarded(command, agreed, &stream, piece_bytes);
+                assert_eq!(found, expected, "{command} {agreed:?} {piece_bytes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_packet_of_many_frames_goes_through_in_pieces() {
+    let mut out = reply();
+    ResultHead::encode(&mut out, NEW, 1);
+    ColumnDefinition::new(b"a", ColumnType::String).encode(&mut out, NEW);
+    let mut row = TextRow::begin(&mut out);
+    row.bytes(&vec![b'x'; 40 << 20]);
+    row.finish();
+    end_rows(&mut out, NEW, &ok(StatusFlags::AUTOCOMMIT));
+    let stream = out.take();
+    for client in [NEW, OLD] {
+        let server = NEW;
+        let agreed = Agreed { client, server };
+        let found = forwarded(CommandByte::QUERY, agreed, &stream, 100_000);
+        // For the older client there is an EOF packet more, and a shorter end.
+        let ok_bytes = 7 + usize::from(client == OLD) * 5 + 5;
+        assert!(found.len().abs_diff(stream.len()) <= ok_bytes);
+        if client == NEW {
+            assert!(found == stream);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_reply_is_told() {
+    let agreed = Agreed {
+        client: NEW,
+        server: NEW,
+    };
+    for (stream, is_reply_fault) in [
+        (&b"\x01\0\0\x01\0"[..], true),
+        (b"\x07\0\0\x02\0\0\0\x02\0\0\0", false),
+    ] {
+        let (mut from, mut to) = (channel(), channel());
+        let mut exchange = Exchange::new(CommandByte::QUERY, agreed, 1);
+        from.receive(stream).unwrap();
+        let error = exchange.pass(&mut from, &mut to).unwrap_err();
+        assert_eq!(matches!(error, ForwardError::Reply(_)), is_reply_fault);
+        assert_eq!(matches!(error, ForwardError::Server(_)), !is_reply_fault);
+    }
+}
+
+#[test]
+fn the_length_of_what_is_encoded_again_is_bounded() {
+    for (info_bytes, is_taken) in [
+        (REENCODED_BYTES_MAX - 100, true),
+        (REENCODED_BYTES_MAX + 1, false),
+    ] {
+        let info = vec![b'i'; info_bytes];
+        let long = OkPacket {
+            info: &info,
+            ..ok(StatusFlags::AUTOCOMMIT)
+        };
+        let mut out = reply();
+        long.encode(&mut out, TRACKING, OkKind::Ok);
+        let (mut from, mut to) = (channel(), channel());
+        let agreed = Agreed {
+            client: NEW,
+            server: TRACKING,
+        };
+        let mut exchange = Exchange::new(CommandByte::QUERY, agreed, 1);
+        from.receive(out.as_bytes()).unwrap();
+        let outcome = exchange.pass(&mut from, &mut to);
+        assert_eq!(outcome.is_ok(), is_taken);
+        assert!(is_taken || matches!(outcome, Err(ForwardError::TooLong { .. })));
+    }
+}
