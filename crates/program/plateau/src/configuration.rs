@@ -191,9 +191,6 @@ pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Op
         tls: keys.tls,
         rsa_key: Some(keys.rsa),
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
-        packet_memory: front::PacketMemory::new(usize::try_from(
-            settings.unsigned("packet_memory_size"),
-        )?),
         // Without MariaDB's old prefix 5.5.5-, like the greeting of MariaDB 11. MariaDB's clients
         // look for its name, and Connector/J takes the prefix for a server that frames logins
         // differently.

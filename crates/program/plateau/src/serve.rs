@@ -55,15 +55,21 @@ pub(crate) fn start(
     let handle = runtime.handle().clone();
     server.on_shutdown(move || handle.shutdown(end.total()));
     let front = configuration::front_options(settings, keys)?;
+    let packet_memory_bytes = usize::try_from(settings.unsigned("packet_memory_size"))?;
+    let packet_memory = front::PacketMemory::new(packet_memory_bytes);
     let loading = Arc::clone(&server);
     runtime
         .block_on_worker(0, move || load_accounts(loading))
         .context("cannot read the accounts")?;
     for index in 0..worker_count {
         let (server, front) = (Arc::clone(&server), front.clone());
+        let packet_memory = packet_memory.clone();
         runtime.block_on_worker(index, move || async move {
             let store: Rc<dyn Store> = Rc::new(Engine::clone(&engine()));
-            let front = front::Shared::new(front, Arc::clone(&server.counters(index).front));
+            let counters = Arc::clone(&server.counters(index).front);
+            let traffic = Arc::clone(&counters.traffic);
+            let resources = front::Resources::new(packet_memory, traffic);
+            let front = front::Shared::new(front, resources, counters);
             let worker = Worker::new(server, store, front, Rc::new(SystemClock), index);
             runtime::set_local(worker);
         });

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use auth::{
-    ClientExchange, KeyPolicy, Method, NONCE_BYTES, Nonce, Random, RsaKey, ServerExchange,
-    ServerStep, StoredSecret, Transport,
+    ClientExchange, ClientSecret, KeyPolicy, Method, NONCE_BYTES, Nonce, Random, RsaKey,
+    ServerExchange, ServerStep, StoredSecret, Transport,
 };
 
 use crate::choices::Choices;
@@ -72,7 +72,8 @@ fn client(method: Method, transport: Transport, kind: u8, mut choices: Choices<'
         KeyPolicy::Never
     };
     let challenge = choices.short();
-    let mut exchange = ClientExchange::new(method, b"secret", challenge, transport, policy);
+    let secret = ClientSecret::password(b"secret");
+    let mut exchange = ClientExchange::new(method, &secret, challenge, transport, policy);
     let _ = exchange.first_response();
     with_random(|random| {
         for _ in 0..STEPS_MAX {

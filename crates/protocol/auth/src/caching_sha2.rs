@@ -93,36 +93,33 @@ impl Stored {
     }
 }
 
-/// The cached form of a password.
-pub(crate) fn cached(password: &[u8]) -> [u8; DIGEST_BYTES] {
-    sha256(&[&sha256(&[password])])
+/// What a client needs of its password as long as the server's cache knows it.
+pub(crate) fn digest(password: &[u8]) -> [u8; DIGEST_BYTES] {
+    sha256(&[password])
 }
 
-/// A client's answer to `scramble`; empty if it has no password.
-pub(crate) fn respond(password: &[u8], scramble: &[u8]) -> Vec<u8> {
-    if password.is_empty() {
-        return Vec::new();
-    }
-    let mut response = sha256(&[password]);
-    let mask = sha256(&[&sha256(&[&response]), scramble]);
-    response
-        .iter_mut()
-        .zip(mask)
-        .for_each(|(byte, mask)| *byte ^= mask);
+/// What a cache holds of a password.
+pub(crate) fn cached(digest: &[u8; DIGEST_BYTES]) -> [u8; DIGEST_BYTES] {
+    sha256(&[digest])
+}
+
+/// What a client answers to `scramble`.
+pub(crate) fn respond(digest: [u8; DIGEST_BYTES], scramble: &[u8]) -> Vec<u8> {
+    let masking = sha256(&[&cached(&digest), scramble]);
+    let mut response = digest;
+    mask(&mut response, &masking);
     response.to_vec()
 }
 
-/// Whether `response` to `scramble` proves the password of `cached`.
-pub(crate) fn verify_fast(response: &[u8], scramble: &[u8], cached: &[u8; DIGEST_BYTES]) -> bool {
-    let Ok(mut stage_1) = <[u8; DIGEST_BYTES]>::try_from(response) else {
-        return false;
-    };
-    let mask = sha256(&[cached, scramble]);
-    stage_1
-        .iter_mut()
-        .zip(mask)
-        .for_each(|(byte, mask)| *byte ^= mask);
-    are_equal(&sha256(&[&stage_1]), cached)
+/// SHA256(password), if `response` to `scramble` proves the password behind `known`.
+pub(crate) fn recover(
+    response: &[u8],
+    scramble: &[u8],
+    known: &[u8; DIGEST_BYTES],
+) -> Option<[u8; DIGEST_BYTES]> {
+    let mut digest = <[u8; DIGEST_BYTES]>::try_from(response).ok()?;
+    mask(&mut digest, &sha256(&[known, scramble]));
+    are_equal(&cached(&digest), known).then_some(digest)
 }
 
 /// Masks or unmasks a password that is sent under RSA.
@@ -171,10 +168,13 @@ mod tests {
     #[test]
     fn cache_knows_the_password_by_its_proof() {
         let scramble = [9; 20];
-        let response = respond(b"foobar", &scramble);
-        assert!(verify_fast(&response, &scramble, &cached(b"foobar")));
-        assert!(!verify_fast(&response, &scramble, &cached(b"foobaz")));
-        assert!(!verify_fast(&response, &[8; 20], &cached(b"foobar")));
-        assert!(!verify_fast(&response[1..], &scramble, &cached(b"foobar")));
+        let secret = digest(b"foobar");
+        let response = respond(secret, &scramble);
+        let known = cached(&secret);
+        assert_eq!(recover(&response, &scramble, &known), Some(secret));
+        let other = cached(&digest(b"foobaz"));
+        assert_eq!(recover(&response, &scramble, &other), None);
+        assert_eq!(recover(&response, &[8; 20], &known), None);
+        assert_eq!(recover(&response[1..], &scramble, &known), None);
     }
 }

@@ -2,29 +2,13 @@
 
 use std::fmt;
 
-use thiserror::Error;
-
 use crate::caching_sha2;
-use crate::ed25519;
+use crate::client_auth_error::ClientAuthError;
+use crate::client_secret::ClientSecret;
 use crate::method::{Method, Transport};
-use crate::native_password;
-use crate::nonce::SCRAMBLE_BYTES;
+use crate::nonce::{NONCE_BYTES, SCRAMBLE_BYTES};
 use crate::random::Random;
 use crate::rsa_key;
-
-/// The server sent something that the method does not expect, or that would reveal the password.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum UnexpectedData {
-    /// No such step.
-    #[error("the server sent what the authentication method does not foresee")]
-    Step,
-    /// The password would be encrypted with an unverified key.
-    #[error("the server wants a password without TLS and its key is not to be asked for")]
-    KeyNotAllowed,
-    /// The server's key is no valid key, or too small for the password.
-    #[error("the server's public key cannot be used")]
-    BadKey,
-}
 
 /// Whether a server's RSA key may be requested over a connection without TLS, where an attacker in
 /// the middle could replace it by another key.
@@ -48,7 +32,7 @@ pub enum ClientStep {
 /// The client's side of an authentication.
 pub struct ClientExchange {
     method: Method,
-    password: Vec<u8>,
+    secret: ClientSecret,
     /// The server's challenge without its final zero.
     nonce: Vec<u8>,
     transport: Transport,
@@ -58,7 +42,7 @@ pub struct ClientExchange {
 }
 
 impl fmt::Debug for ClientExchange {
-    /// Never shows the password.
+    /// Never shows the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientExchange")
             .field("method", &self.method)
@@ -70,20 +54,19 @@ impl ClientExchange {
     /// An exchange that answers `challenge`, which came with the greeting or an auth switch.
     pub fn new(
         method: Method,
-        password: &[u8],
+        secret: &ClientSecret,
         challenge: &[u8],
         transport: Transport,
         key_policy: KeyPolicy,
     ) -> ClientExchange {
         let nonce = match method {
-            Method::Ed25519 => challenge,
-            Method::NativePassword | Method::CachingSha2 => {
-                challenge.get(..SCRAMBLE_BYTES).unwrap_or(challenge)
-            }
+            Method::Ed25519 => challenge.get(..NONCE_BYTES),
+            Method::NativePassword | Method::CachingSha2 => challenge.get(..SCRAMBLE_BYTES),
         };
+        let nonce = nonce.unwrap_or(challenge);
         ClientExchange {
             method,
-            password: password.to_vec(),
+            secret: secret.clone(),
             nonce: nonce.to_vec(),
             transport,
             key_policy,
@@ -91,13 +74,9 @@ impl ClientExchange {
         }
     }
 
-    /// The first response, which is part of the login or answers an auth switch.
-    pub fn first_response(&self) -> Vec<u8> {
-        match self.method {
-            Method::NativePassword => native_password::respond(&self.password, &self.nonce),
-            Method::CachingSha2 => caching_sha2::respond(&self.password, &self.nonce),
-            Method::Ed25519 => ed25519::respond(&self.password, &self.nonce),
-        }
+    /// The first response, which goes into the login or answers an auth switch.
+    pub fn first_response(&self) -> Result<Vec<u8>, ClientAuthError> {
+        self.secret.respond(self.method, &self.nonce)
     }
 
     /// Handles data that the server sent.
@@ -105,23 +84,24 @@ impl ClientExchange {
         &mut self,
         data: &[u8],
         random: &mut Random<'_>,
-    ) -> Result<ClientStep, UnexpectedData> {
+    ) -> Result<ClientStep, ClientAuthError> {
         match (self.method, data, self.awaits_key) {
             (Method::CachingSha2, [caching_sha2::FAST_SUCCESS], false) => Ok(ClientStep::Wait),
             (Method::CachingSha2, [caching_sha2::FULL_EXCHANGE], false) => self.send_password(),
             (Method::CachingSha2, pem, true) => self.encrypt_password(pem, random),
-            (_, _, _) => Err(UnexpectedData::Step),
+            (_, _, _) => Err(ClientAuthError::Step),
         }
     }
 
-    fn send_password(&mut self) -> Result<ClientStep, UnexpectedData> {
+    fn send_password(&mut self) -> Result<ClientStep, ClientAuthError> {
+        self.password_with_zero()?;
         match (self.transport, self.key_policy) {
-            (Transport::Secure, _) => Ok(ClientStep::Send(self.password_with_zero())),
+            (Transport::Secure, _) => self.password_with_zero().map(ClientStep::Send),
             (Transport::Plain, KeyPolicy::Ask) => {
                 self.awaits_key = true;
                 Ok(ClientStep::Send(vec![caching_sha2::REQUEST_KEY]))
             }
-            (Transport::Plain, KeyPolicy::Never) => Err(UnexpectedData::KeyNotAllowed),
+            (Transport::Plain, KeyPolicy::Never) => Err(ClientAuthError::KeyNotAllowed),
         }
     }
 
@@ -129,21 +109,22 @@ impl ClientExchange {
         &mut self,
         pem: &[u8],
         random: &mut Random<'_>,
-    ) -> Result<ClientStep, UnexpectedData> {
+    ) -> Result<ClientStep, ClientAuthError> {
         self.awaits_key = false;
-        let pem = std::str::from_utf8(pem).map_err(|_| UnexpectedData::BadKey)?;
-        let mut text = self.password_with_zero();
+        let pem = std::str::from_utf8(pem).map_err(|_| ClientAuthError::BadKey)?;
+        let mut text = self.password_with_zero()?;
         caching_sha2::mask(&mut text, &self.nonce);
         let encrypted = rsa_key::encrypt(pem, &text, random);
         encrypted
             .map(ClientStep::Send)
-            .map_err(|_| UnexpectedData::BadKey)
+            .map_err(|_| ClientAuthError::BadKey)
     }
 
-    fn password_with_zero(&self) -> Vec<u8> {
-        let mut text = self.password.clone();
-        text.push(0);
-        text
+    fn password_with_zero(&self) -> Result<Vec<u8>, ClientAuthError> {
+        match &self.secret {
+            ClientSecret::Password(password) => Ok([password, &[0][..]].concat()),
+            ClientSecret::Sha1(_) | ClientSecret::Sha256(_) => Err(ClientAuthError::PasswordNeeded),
+        }
     }
 }
 
@@ -169,10 +150,11 @@ mod tests {
         let mut server = ServerExchange::new(secret.clone(), nonce, transport, cached, key);
         let challenge = server.challenge();
         let method = server.method();
+        let password = ClientSecret::password(password);
         let mut client =
-            ClientExchange::new(method, password, &challenge, transport, KeyPolicy::Ask);
+            ClientExchange::new(method, &password, &challenge, transport, KeyPolicy::Ask);
         let mut first_bytes = Vec::new();
-        let mut step = server.receive(&client.first_response());
+        let mut step = server.receive(&client.first_response().unwrap());
         loop {
             step = match step {
                 ServerStep::SendMoreData(data) => {
@@ -183,7 +165,17 @@ mod tests {
                     }
                 }
                 ServerStep::Work(work) => server.worked(work.run(&mut random)),
-                ServerStep::Granted { farewell, to_cache } => {
+                ServerStep::Granted {
+                    farewell,
+                    to_cache,
+                    secret: found,
+                } => {
+                    assert_eq!(
+                        found.is_some(),
+                        method != Method::Ed25519 || secret.is_empty()
+                    );
+                    let answer = found.map(|found| found.respond(method, &client.nonce));
+                    assert!(answer.is_none_or(|answer| answer == client.first_response()));
                     first_bytes.extend_from_slice(farewell);
                     if !farewell.is_empty() {
                         let step = client.more_data(farewell, &mut random);
@@ -253,19 +245,34 @@ mod tests {
         let mut random = Random(&mut source);
         let mut client = ClientExchange::new(
             Method::CachingSha2,
-            b"secret",
+            &ClientSecret::password(b"secret"),
             &[7; 21],
             Transport::Plain,
             KeyPolicy::Never,
         );
         assert_eq!(
             client.more_data(&[4], &mut random),
-            Err(UnexpectedData::KeyNotAllowed)
+            Err(ClientAuthError::KeyNotAllowed)
         );
         assert_eq!(
             client.more_data(b"x", &mut random),
-            Err(UnexpectedData::Step)
+            Err(ClientAuthError::Step)
         );
+    }
+
+    #[test]
+    fn a_hash_cannot_stand_in_for_a_password_that_is_asked_for() {
+        let mut source = test_random();
+        let mut random = Random(&mut source);
+        let digest = ClientSecret::Sha256(caching_sha2::digest(b"secret"));
+        for transport in [Transport::Plain, Transport::Secure] {
+            let method = Method::CachingSha2;
+            let policy = KeyPolicy::Ask;
+            let mut client = ClientExchange::new(method, &digest, &[7; 21], transport, policy);
+            assert!(client.first_response().is_ok());
+            let full = client.more_data(&[caching_sha2::FULL_EXCHANGE], &mut random);
+            assert_eq!(full, Err(ClientAuthError::PasswordNeeded));
+        }
     }
 
     #[test]

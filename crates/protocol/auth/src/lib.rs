@@ -34,10 +34,14 @@ mod sha256_crypt;
 mod base64;
 mod ed25519;
 
+mod client_auth_error;
 mod client_exchange;
+mod client_secret;
 mod server_exchange;
 
-pub use client_exchange::{ClientExchange, ClientStep, KeyPolicy, UnexpectedData};
+pub use client_auth_error::ClientAuthError;
+pub use client_exchange::{ClientExchange, ClientStep, KeyPolicy};
+pub use client_secret::ClientSecret;
 pub use method::{Method, Transport};
 pub use nonce::{NONCE_BYTES, Nonce, SCRAMBLE_BYTES};
 pub use random::Random;

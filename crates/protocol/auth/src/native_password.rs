@@ -16,23 +16,26 @@ pub(crate) fn stored(password: &[u8]) -> [u8; DIGEST_BYTES] {
     sha1(&[&sha1(&[password])])
 }
 
-/// A client's answer to `scramble`; empty if it has no password.
-pub(crate) fn respond(password: &[u8], scramble: &[u8]) -> Vec<u8> {
-    if password.is_empty() {
-        return Vec::new();
-    }
-    let stage_1 = sha1(&[password]);
-    let mask = sha1(&[scramble, &sha1(&[&stage_1])]);
-    xor(stage_1, mask).to_vec()
+/// What a client needs of its password.
+pub(crate) fn digest(password: &[u8]) -> [u8; DIGEST_BYTES] {
+    sha1(&[password])
 }
 
-/// Whether `response` to `scramble` proves the password of `stored`.
-pub(crate) fn verify(response: &[u8], scramble: &[u8], stored: &[u8; DIGEST_BYTES]) -> bool {
-    let Ok(response) = <[u8; DIGEST_BYTES]>::try_from(response) else {
-        return false;
-    };
-    let mask = sha1(&[scramble, stored]);
-    are_equal(&sha1(&[&xor(response, mask)]), stored)
+/// What a client answers to `scramble`.
+pub(crate) fn respond(digest: [u8; DIGEST_BYTES], scramble: &[u8]) -> Vec<u8> {
+    let mask = sha1(&[scramble, &sha1(&[&digest])]);
+    xor(digest, mask).to_vec()
+}
+
+/// SHA1(password), if `response` to `scramble` proves the password behind `stored`.
+pub(crate) fn recover(
+    response: &[u8],
+    scramble: &[u8],
+    stored: &[u8; DIGEST_BYTES],
+) -> Option<[u8; DIGEST_BYTES]> {
+    let response = <[u8; DIGEST_BYTES]>::try_from(response).ok()?;
+    let digest = xor(response, sha1(&[scramble, stored]));
+    are_equal(&sha1(&[&digest]), stored).then_some(digest)
 }
 
 fn sha1(parts: &[&[u8]]) -> [u8; DIGEST_BYTES] {
@@ -54,12 +57,15 @@ mod tests {
     fn right_password_passes_and_others_do_not() {
         let scramble = [7; 20];
         let stored = stored(b"secret");
-        let response = respond(b"secret", &scramble);
-        assert!(verify(&response, &scramble, &stored));
-        assert!(!verify(&response, &[8; 20], &stored));
-        assert!(!verify(&respond(b"Secret", &scramble), &scramble, &stored));
-        assert!(!verify(&response[..19], &scramble, &stored));
-        assert!(!verify(b"", &scramble, &stored));
-        assert!(respond(b"", &scramble).is_empty());
+        let response = respond(digest(b"secret"), &scramble);
+        assert_eq!(
+            recover(&response, &scramble, &stored),
+            Some(digest(b"secret"))
+        );
+        assert_eq!(recover(&response, &[8; 20], &stored), None);
+        let other = respond(digest(b"Secret"), &scramble);
+        assert_eq!(recover(&other, &scramble, &stored), None);
+        assert_eq!(recover(&response[..19], &scramble, &stored), None);
+        assert_eq!(recover(b"", &scramble, &stored), None);
     }
 }

@@ -17,6 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::caching_sha2;
+use crate::client_secret::ClientSecret;
 use crate::ed25519;
 use crate::method::{Method, Transport};
 use crate::native_password;
@@ -39,6 +40,9 @@ pub enum ServerStep {
         farewell: &'static [u8],
         /// Keep this for the account, and pass it to [`ServerExchange::new`] next time.
         to_cache: Option<[u8; 32]>,
+        /// By which one can log in elsewhere as the same user; `None` if the exchange does not
+        /// tell (`ed25519`).
+        secret: Option<ClientSecret>,
     },
     /// The client has not proved its identity.
     Denied,
@@ -131,20 +135,27 @@ impl ServerExchange {
         let scramble = self.nonce.scramble();
         match self.secret.kind() {
             Kind::Empty if is_empty || self.method() == Method::Ed25519 => self.empty(data),
-            Kind::Native(stored) if native_password::verify(data, &scramble, stored) => {
-                self.grant(&[], None)
+            Kind::Native(stored) => match native_password::recover(data, &scramble, stored) {
+                Some(digest) => self.grant(&[], None, Some(ClientSecret::Sha1(digest))),
+                None => self.deny(),
+            },
+            Kind::Ed25519(key) if ed25519::verify(data, &self.nonce, key) => {
+                self.grant(&[], None, None)
             }
-            Kind::Ed25519(key) if ed25519::verify(data, &self.nonce, key) => self.grant(&[], None),
-            Kind::Sha2(_) if !is_empty => {
-                let fits = |cached| caching_sha2::verify_fast(data, &scramble, cached);
-                if self.cached.as_ref().is_some_and(fits) {
-                    return self.grant(&[caching_sha2::FAST_SUCCESS], None);
-                }
-                self.state = State::Password;
-                ServerStep::SendMoreData(vec![caching_sha2::FULL_EXCHANGE])
-            }
-            Kind::Empty | Kind::Native(_) | Kind::Ed25519(_) | Kind::Sha2(_) => self.deny(),
+            Kind::Sha2(_) if !is_empty => self.sha2_response(data),
+            Kind::Empty | Kind::Ed25519(_) | Kind::Sha2(_) => self.deny(),
         }
+    }
+
+    fn sha2_response(&mut self, data: &[u8]) -> ServerStep {
+        let scramble = self.nonce.scramble();
+        let recover = |known| caching_sha2::recover(data, &scramble, known);
+        if let Some(digest) = self.cached.as_ref().and_then(recover) {
+            let secret = Some(ClientSecret::Sha256(digest));
+            return self.grant(&[caching_sha2::FAST_SUCCESS], None, secret);
+        }
+        self.state = State::Password;
+        ServerStep::SendMoreData(vec![caching_sha2::FULL_EXCHANGE])
     }
 
     /// An account without password. Clients of `ed25519` sign with the empty password.
@@ -152,7 +163,7 @@ impl ServerExchange {
         let is_signed = || ed25519::verify(data, &self.nonce, &ed25519::public_key(b""));
         let is_granted = data.is_empty() || self.method() != Method::Ed25519 || is_signed();
         if is_granted {
-            self.grant(&[], None)
+            self.grant(&[], None, Some(ClientSecret::password(b"")))
         } else {
             self.deny()
         }
@@ -180,15 +191,27 @@ impl ServerExchange {
 
     /// Takes the result of [`Work::run`].
     pub fn worked(&mut self, worked: Worked) -> ServerStep {
-        match (self.state, worked.to_cache) {
-            (State::Working, Some(cached)) => self.grant(&[], Some(cached)),
+        match (self.state, worked.digest) {
+            (State::Working, Some(digest)) => {
+                let to_cache = Some(caching_sha2::cached(&digest));
+                self.grant(&[], to_cache, Some(ClientSecret::Sha256(digest)))
+            }
             (_, _) => self.deny(),
         }
     }
 
-    fn grant(&mut self, farewell: &'static [u8], to_cache: Option<[u8; 32]>) -> ServerStep {
+    fn grant(
+        &mut self,
+        farewell: &'static [u8],
+        to_cache: Option<[u8; 32]>,
+        secret: Option<ClientSecret>,
+    ) -> ServerStep {
         self.state = State::Over;
-        ServerStep::Granted { farewell, to_cache }
+        ServerStep::Granted {
+            farewell,
+            to_cache,
+            secret,
+        }
     }
 
     fn deny(&mut self) -> ServerStep {
@@ -208,11 +231,20 @@ enum Password {
     Encrypted(Vec<u8>, Arc<RsaKey>, Nonce),
 }
 
-/// The result of a [`Work`].
-#[derive(Debug, Clone, Copy)]
+/// What a [`Work`] found.
+#[derive(Clone, Copy)]
 pub struct Worked {
-    /// What to cache, if the password is right.
-    to_cache: Option<[u8; 32]>,
+    /// SHA256(password), if the password is the right one.
+    digest: Option<[u8; 32]>,
+}
+
+impl fmt::Debug for Worked {
+    /// Never shows the digest.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worked")
+            .field("is_right", &self.digest.is_some())
+            .finish()
+    }
 }
 
 impl fmt::Debug for Work {
@@ -235,7 +267,7 @@ impl Work {
         };
         let right = password.filter(|password| self.stored.verify(password));
         Worked {
-            to_cache: right.map(|password| caching_sha2::cached(&password)),
+            digest: right.map(|password| caching_sha2::digest(&password)),
         }
     }
 }

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use front::{
-    Account, AccountSource, Client, Credential, Disconnect, Options, Peer, Shared, system_random,
+    Account, AccountSource, Client, Credential, Disconnect, Options, PacketMemory, Peer, Resources,
+    Shared, system_random,
 };
 use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
 use wire::{
@@ -117,7 +118,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let options = Options::new("10.11.0-MariaDB-null", system_random());
     let runtime = Runtime::start(runtime_options, move || {
-        let shared = Shared::new(options.clone(), Arc::default());
+        let resources = Resources::new(PacketMemory::new(256 << 20), Arc::default());
+        let shared = Shared::new(options.clone(), resources, Arc::default());
         runtime::set_local(Rc::new(Worker {
             shared,
             queries: Cell::new(0),

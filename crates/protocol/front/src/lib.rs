@@ -27,9 +27,11 @@ pub use accounts::{Account, AccountSource, Credential, Peer};
 pub use certificate::{CertificateError, CertificatePair};
 pub use client::{Client, FLUSH_BYTES};
 pub use failure::LoginFailure;
-pub use link::{ChannelError, Disconnect, PacketBytes, PacketMemory, UNCOUNTED_BYTES};
+pub use link::{
+    ChannelError, Disconnect, PacketBytes, PacketMemory, Resources, Traffic, UNCOUNTED_BYTES,
+};
 pub use login::ClientInfo;
 pub use runtime::{PeerState, PeerWatch};
 pub use shared::{
-    Counters, LoginRules, Options, ProvenPasswords, RandomSource, Shared, system_random,
+    Counters, LoginRules, Options, ProvenPasswords, RandomSource, SecretUse, Shared, system_random,
 };

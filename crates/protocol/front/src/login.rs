@@ -14,7 +14,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use auth::{Method, Nonce, Random, ServerExchange, ServerStep, StoredSecret, Transport, Worked};
+use auth::{
+    ClientSecret, Method, Nonce, Random, ServerExchange, ServerStep, StoredSecret, Transport,
+    Worked,
+};
 use errcode::{
     ClientError, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_HANDSHAKE_ERROR, ER_NOT_SUPPORTED_AUTH_MODE,
     ErrorCode, Sqlstate,
@@ -26,7 +29,7 @@ use wire::{
 
 use crate::accounts::{Account, AccountSource, Credential, Peer};
 use crate::failure::LoginFailure;
-use crate::shared::Shared;
+use crate::shared::{SecretUse, Shared};
 
 /// The method that greetings propose, and that accounts that do not exist are played with.
 const DEFAULT_METHOD: Method = Method::NativePassword;
@@ -62,6 +65,9 @@ pub struct ClientInfo {
     pub has_tls: bool,
     /// Level for zstd, if that was agreed.
     pub zstd_level: u8,
+    /// By which one can log in elsewhere as the same user. `None`: it is not to be kept, or the
+    /// client has not shown it (`ed25519`).
+    pub secret: Option<Box<ClientSecret>>,
 }
 
 impl ClientInfo {
@@ -112,7 +118,7 @@ impl LoginMachine {
         let nonce = Nonce::from_random(shared.random());
         let options = shared.options();
         let compression = Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION;
-        let mut offered = Capabilities::SERVER;
+        let mut offered = options.capabilities;
         for (is_offered, capability) in [
             (options.tls.is_some(), Capabilities::SSL),
             (options.offers_compression, compression),
@@ -162,6 +168,7 @@ impl LoginMachine {
             database: command.database.map(text),
             collation,
             attributes,
+            secret: None,
             ..info.clone()
         };
         let proof = Proof {
@@ -259,6 +266,7 @@ impl LoginMachine {
             attributes: login.attributes.encoded().into(),
             has_tls: self.has_tls,
             zstd_level: login.zstd_level,
+            secret: None,
         };
         let proof = Proof {
             plugin: login.auth_plugin,
@@ -390,7 +398,14 @@ impl Authentication {
             }
             ServerStep::Work(work) => LoginStep::Work(work),
             ServerStep::Denied => self.denied(out),
-            ServerStep::Granted { farewell, to_cache } => {
+            ServerStep::Granted {
+                farewell,
+                to_cache,
+                secret,
+            } => {
+                if self.shared.options().secret_use == SecretUse::Keep {
+                    self.claim.secret = secret.map(Box::new);
+                }
                 if let Some(digest) = to_cache {
                     self.shared
                         .remember_proven(std::mem::take(&mut self.proven_key), digest);

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::RsaKey;
-use link::{PacketMemory, Resources, Traffic};
+use link::{Resources, Traffic};
 use metrics::Counter;
 use sync::Mutex;
+use wire::Capabilities;
 
 use crate::failure::LoginFailure;
 
@@ -22,6 +23,11 @@ pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 pub struct Options {
     /// Version text of the greeting.
     pub server_version: String,
+    /// What the greeting offers whatever the other options say; TLS, compression and local files
+    /// are added by those.
+    pub capabilities: Capabilities,
+    /// Whether a login yields what is needed to log in elsewhere as the same user.
+    pub secret_use: SecretUse,
     /// Collation of the greeting, lower byte.
     pub collation: u8,
     /// TLS, if clients shall be able to ask for it.
@@ -34,13 +40,20 @@ pub struct Options {
     pub rules: LoginRules,
     /// Largest packet of a client that is logged in.
     pub max_allowed_packet: usize,
-    /// Memory for the packets of all clones, and so of all workers.
-    pub packet_memory: PacketMemory,
     /// Random bytes for challenges.
     pub random: RandomSource,
     /// Passwords that were proven before. One for all clones, and so for all workers: whether a
     /// client must show its password again does not depend on where its connection lands.
     pub proven: ProvenPasswords,
+}
+
+/// What becomes of the secret that a login has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretUse {
+    /// Nothing.
+    Forget,
+    /// [`ClientInfo::secret`](crate::ClientInfo) has it, never as a password in clear.
+    Keep,
 }
 
 /// What a login goes by, which may change while the server runs.
@@ -95,13 +108,14 @@ impl Options {
     pub fn new(server_version: impl Into<String>, random: RandomSource) -> Options {
         Options {
             server_version: server_version.into(),
+            capabilities: Capabilities::SERVER,
+            secret_use: SecretUse::Forget,
             collation: 45,
             tls: None,
             rsa_key: None,
             offers_compression: true,
             rules: LoginRules::default(),
             max_allowed_packet: 16 << 20,
-            packet_memory: PacketMemory::new(256 << 20),
             random,
             proven: ProvenPasswords::default(),
         }
@@ -137,7 +151,7 @@ impl std::fmt::Debug for Shared {
 /// What happened on a worker's connections, since its start. The worker writes, anybody reads.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Bytes received and sent.
+    /// Bytes received and sent, of whoever makes the worker's [`Resources`].
     pub traffic: Arc<Traffic>,
     /// Logins that failed, for whatever reason (`Aborted_connects`).
     pub failed_logins: Counter,
@@ -162,12 +176,11 @@ impl Counters {
 }
 
 impl Shared {
-    /// What the connections of a worker share.
-    pub fn new(options: Options, counters: Arc<Counters>) -> Rc<Shared> {
-        let traffic = Arc::clone(&counters.traffic);
+    /// What the connections of a worker share; `resources` may be shared with its other links.
+    pub fn new(options: Options, resources: Rc<Resources>, counters: Arc<Counters>) -> Rc<Shared> {
         Rc::new(Shared {
             rules: Cell::new(options.rules),
-            resources: Resources::new(options.packet_memory.clone(), traffic),
+            resources,
             options,
             counters,
         })
@@ -226,16 +239,23 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use link::PacketMemory;
+
     use super::*;
 
+    fn shared_of(options: Options) -> Rc<Shared> {
+        let resources = Resources::new(PacketMemory::new(1 << 20), Arc::default());
+        Shared::new(options, resources, Arc::default())
+    }
+
     fn shared() -> Rc<Shared> {
-        Shared::new(Options::new("test", system_random()), Arc::default())
+        shared_of(Options::new("test", system_random()))
     }
 
     #[test]
     fn workers_remember_proven_passwords_together() {
         let options = Options::new("test", system_random());
-        let worker = || Shared::new(options.clone(), Arc::default());
+        let worker = || shared_of(options.clone());
         let (one, other) = (worker(), worker());
         one.remember_proven(b"key".to_vec(), [7; 32]);
         assert_eq!(other.proven(b"key"), Some([7; 32]));

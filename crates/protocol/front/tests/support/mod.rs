@@ -10,14 +10,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use auth::{
-    ClientExchange, ClientStep, KeyPolicy, Method, Random, RsaKey, StoredSecret, Transport,
+    ClientExchange, ClientSecret, ClientStep, KeyPolicy, Method, Random, RsaKey, StoredSecret,
+    Transport,
 };
 use env::Clock as _;
 use env::linux::SystemClock;
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_MALFORMED_PACKET, ER_UNKNOWN_COM_ERROR};
 use front::{
     Account, AccountSource, CertificatePair, Client, Credential, Disconnect, LoginRules, Options,
-    Peer, Shared, system_random,
+    PacketMemory, Peer, Resources, Shared, system_random,
 };
 use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
 use sync::{ParcelSender, parcel};
@@ -133,7 +134,8 @@ impl TestServer {
             helper_count: 1,
         };
         let start_worker = move || {
-            runtime::set_local(Shared::new(options.clone(), Arc::default()));
+            let resources = Resources::new(PacketMemory::new(256 << 20), Arc::default());
+            runtime::set_local(Shared::new(options.clone(), resources, Arc::default()));
             runtime::set_local(Rc::new(Late(late)));
             runtime::set_local(Rc::new(Held::default()));
         };
@@ -422,7 +424,7 @@ impl TestClient {
             Transport::Plain
         };
         let mut exchange = self.exchange(Method::NativePassword, login.password, transport);
-        let response = exchange.first_response();
+        let response = exchange.first_response().expect("a password");
         let mut out = PacketWriter::new();
         out.set_sequence(self.sequence);
         Login {
@@ -449,13 +451,8 @@ impl TestClient {
 
     fn exchange(&self, method: Method, password: &str, transport: Transport) -> ClientExchange {
         let challenge = &self.challenge;
-        ClientExchange::new(
-            method,
-            password.as_bytes(),
-            challenge,
-            transport,
-            KeyPolicy::Ask,
-        )
+        let secret = ClientSecret::password(password.as_bytes());
+        ClientExchange::new(method, &secret, challenge, transport, KeyPolicy::Ask)
     }
 
     fn finish_exchange(
@@ -477,7 +474,7 @@ impl TestClient {
                     let method = Method::from_client_plugin(switch.plugin).expect("a plugin");
                     self.challenge = switch.data.to_vec();
                     *exchange = self.exchange(method, password, transport);
-                    self.write(&exchange.first_response());
+                    self.write(&exchange.first_response().expect("a password"));
                 }
                 _ => {
                     let data = AuthMoreData::decode(&packet).expect("more data").data;
@@ -493,7 +490,7 @@ impl TestClient {
     /// Logs in anew on the same connection.
     pub(crate) fn change_user(&mut self, user: &str, password: &str) -> Result<(), ClientError> {
         let mut exchange = self.exchange(Method::NativePassword, password, Transport::Plain);
-        let response = exchange.first_response();
+        let response = exchange.first_response().expect("a password");
         let mut out = PacketWriter::new();
         ChangeUser {
             user: user.as_bytes(),
