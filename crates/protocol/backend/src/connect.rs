@@ -1,0 +1,117 @@
+//! Connects and logs in.
+
+use std::rc::Rc;
+
+use auth::Random;
+use link::{InnerIds, Limit, Link, Resources, TlsEnd};
+use runtime::{Address, Stream};
+
+use crate::error::ConnectError;
+use crate::login::{Login, LoginMachine, LoginStep, Protection, ServerInfo};
+use crate::server::Server;
+use crate::target::{Target, TlsMode};
+
+/// Largest packet of a login: challenges, keys and error texts are far smaller.
+const LOGIN_PACKET_BYTES_MAX: usize = 64 << 10;
+
+impl Server {
+    /// Connects to a server and logs in.
+    pub async fn connect(
+        target: &Target,
+        login: &Login,
+        resources: &Rc<Resources>,
+        random: &mut Random<'_>,
+    ) -> Result<Server, ConnectError> {
+        // Boxed: the state of a login is large, and is not to be carried along afterwards.
+        Box::pin(connect(target, login, resources, random)).await
+    }
+
+    /// Logs in as another user on the same connection, whose session becomes as new. After an error
+    /// the connection can only be closed.
+    pub async fn change_user(
+        &mut self,
+        login: &Login,
+        limit: Limit,
+        random: &mut Random<'_>,
+    ) -> Result<(), ConnectError> {
+        if !self.is_at_rest() {
+            return Err(ConnectError::Link(link::Disconnect::Engaged));
+        }
+        let protection = match (self.info.has_tls, self.link.stream().peer_address()) {
+            (true, _) => Protection::Tls,
+            (false, None) => Protection::UnixSocket,
+            (false, Some(_)) => Protection::Plain,
+        };
+        self.link.begin_command().map_err(link::Disconnect::from)?;
+        // Until the server has let the user in, the reply to the command is not over.
+        self.reply = link::Reply::new(wire::CommandByte::CHANGE_USER, self.info.capabilities);
+        let mut machine =
+            LoginMachine::change_user(login, protection, &self.info, self.link.out())?;
+        let drive = drive(&mut self.link, &mut machine, &TlsMode::Off, limit, random);
+        let info = Box::pin(drive).await?;
+        self.set_status(info.status);
+        self.info = info;
+        self.reply = link::Reply::new(wire::CommandByte::QUIT, self.info.capabilities);
+        Ok(())
+    }
+}
+
+async fn connect(
+    target: &Target,
+    login: &Login,
+    resources: &Rc<Resources>,
+    random: &mut Random<'_>,
+) -> Result<Server, ConnectError> {
+    let limit = Limit::precisely_after(target.connect_timeout);
+    let connecting = runtime::timeout(target.connect_timeout, Stream::connect(&target.address));
+    let stream = connecting
+        .await
+        .map_err(|_| ConnectError::Timeout)?
+        .map_err(ConnectError::Unreachable)?;
+    let protection = match (&target.tls, &target.address) {
+        (TlsMode::Required(_), _) => Protection::Tls,
+        (TlsMode::Off, Address::Unix(_)) => Protection::UnixSocket,
+        (TlsMode::Off, Address::Tcp(_)) => Protection::Plain,
+    };
+    let mut link = Link::new(stream, resources, LOGIN_PACKET_BYTES_MAX, target.io_timeout);
+    let mut machine = LoginMachine::new(login, protection);
+    let info = drive(&mut link, &mut machine, &target.tls, limit, random).await?;
+    let packet_bytes_max = usize::try_from(login.packet_bytes_max).unwrap_or(usize::MAX);
+    link.set_packet_bytes_max(packet_bytes_max);
+    if let Some(method) = info.compression {
+        link.start_compression(method, InnerIds::Followed);
+    }
+    let status = info.status;
+    Ok(Server::new(link, info, status))
+}
+
+/// Carries out the steps of a login until the client is in.
+async fn drive(
+    link: &mut Link,
+    machine: &mut LoginMachine<'_>,
+    tls: &TlsMode,
+    mut limit: Limit,
+    random: &mut Random<'_>,
+) -> Result<Box<ServerInfo>, ConnectError> {
+    let mut step = LoginStep::Read;
+    loop {
+        step = match step {
+            LoginStep::Read => {
+                link.follow_sequence();
+                link.flush().await?;
+                let packet = link.receive_packet(limit).await?;
+                machine.packet(&packet, link.out(), random)?
+            }
+            LoginStep::StartTls => {
+                link.flush().await?;
+                let TlsMode::Required(client) = tls else {
+                    return Err(ConnectError::NoTls);
+                };
+                let end = TlsEnd::Client(client.config.clone(), client.name.clone());
+                link.start_tls(end, &mut limit).await?;
+                machine.tls_started(link.out())?
+            }
+            LoginStep::Established(info) => return Ok(info),
+        };
+    }
+}
