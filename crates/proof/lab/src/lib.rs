@@ -14,6 +14,7 @@ mod corpus;
 pub mod differential;
 mod drawn;
 pub mod drive;
+pub mod forward;
 mod generator;
 pub mod hostile;
 mod load;

@@ -50,6 +50,11 @@ enum Command {
     Draw(lab::bench::picture::Arguments),
     /// Runs the load of the bench against a server that runs already.
     Drive(lab::drive::Arguments),
+    /// Compares the processor time of forwarding packets with that of copying bytes.
+    Forward(lab::forward::Arguments),
+    /// Runs one of the proxies that `forward` compares.
+    #[command(hide = true)]
+    Proxy(lab::forward::proxy::Arguments),
     /// Runs the smoke suites of real clients.
     Smoke(lab::smoke::Arguments),
     /// Runs the protocol suites of others: mysql_client_test, go-sql-driver, mysqlclient.
@@ -92,6 +97,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Cost(arguments) => optimized(|| lab::bench::cost::run(&arguments)),
         Command::Draw(arguments) => lab::bench::picture::run(&arguments),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
+        Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
+        Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
