@@ -14,8 +14,10 @@
 mod choices;
 
 mod auth_exchange;
+mod backend_replies;
 mod configuration;
 mod dictionary;
+mod link_channels;
 mod log;
 mod page;
 mod recovery;
@@ -34,6 +36,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wire_commands", wire_commands::run),
     ("wire_replies", wire_replies::run),
     ("auth", auth_exchange::run),
+    ("link", link_channels::run),
+    ("backend", backend_replies::run),
     ("syntax", syntax_stages::run),
     ("value", value_bytes::run),
     ("page", page::run),
