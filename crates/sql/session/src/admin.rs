@@ -20,6 +20,7 @@ use crate::connection::registry::{IDLE, KillOrder};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::statement::sink::{number_column, text_column};
+use crate::statement::statement_run::StatementRun;
 use crate::variables::set::Checks;
 
 /// How long KILL waits at most for an idle session to hang up: its client may accept no data.
@@ -46,14 +47,18 @@ const FLUSHED: [&str; 14] = [
 
 impl Session {
     /// Answers statements that administer the server.
-    pub(crate) async fn admin_statement(&mut self, statement: &Admin) -> Result<Reply, Stop> {
+    pub(crate) async fn admin_statement(
+        &mut self,
+        statement: &Admin,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         match statement {
             Admin::Kill { .. } => unreachable!("its id is evaluated before"),
             Admin::Flush {
                 what, with_lock, ..
             } => self.flush(what, *with_lock).await,
-            Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick).await,
-            Admin::Table { verb, tables, .. } => self.look_after(*verb, tables).await,
+            Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick, run).await,
+            Admin::Table { verb, tables, .. } => self.look_after(*verb, tables, run).await,
             Admin::Shutdown => self.shut_down(),
         }
     }
@@ -128,7 +133,12 @@ impl Session {
         Ok(Reply::Ok(Done::default()))
     }
 
-    async fn look_after(&mut self, verb: TableVerb, tables: &[ObjectName]) -> Result<Reply, Stop> {
+    async fn look_after(
+        &mut self,
+        verb: TableVerb,
+        tables: &[ObjectName],
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         // As before definitions. A transaction that only reads does not block once it has ended.
         self.commit().await?;
         let rewrites = matches!(verb, TableVerb::Optimize | TableVerb::Repair);
@@ -181,7 +191,7 @@ impl Session {
                 }
             }
         }
-        self.write_rows(&look_after_columns(), rows)
+        self.write_rows(&look_after_columns(), rows, run)
     }
 
     /// Error 1142 without the privileges: any on the table for CHECK, as with MariaDB, and SELECT
@@ -247,7 +257,12 @@ impl Session {
     /// CHECKSUM TABLE: a CRC-32 of each row, in the order of the primary key, added up. The number
     /// is Plateau's own; MariaDB's depends on its row format. QUICK asks for a sum stored with the
     /// table; there is none.
-    async fn checksum(&mut self, tables: &[ObjectName], is_quick: bool) -> Result<Reply, Stop> {
+    async fn checksum(
+        &mut self,
+        tables: &[ObjectName],
+        is_quick: bool,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let mut rows = Vec::new();
         for name in tables {
             let definition = match self.table_named(name) {
@@ -274,7 +289,7 @@ impl Session {
             let table = Value::bytes(definition.name.to_string().into_bytes());
             rows.push(vec![table, sum]);
         }
-        self.write_rows(&checksum_columns(), rows)
+        self.write_rows(&checksum_columns(), rows, run)
     }
 
     fn shut_down(&mut self) -> Result<Reply, Stop> {

@@ -15,7 +15,6 @@ use errcode::{
     ER_WRONG_FIELD_TERMINATORS,
 };
 use executor::{Effect, Execution, Summary};
-use expression::Surroundings;
 use front::PacketBytes;
 use planner::{Plan, StringRules};
 use store::UndoMark;
@@ -31,10 +30,12 @@ use crate::statement::dispatch::{Parsed, TURN_STATEMENT_COUNT};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::{Failed, Ran};
 use crate::statement::sink::{ResultState, Rows};
+use crate::statement::statement_run::StatementRun;
 
 /// A file being loaded.
 struct Loading<'s> {
     load: &'s LoadData,
+    run: StatementRun,
     strings: StringRules,
     plan: Rc<Plan>,
     execution: Execution,
@@ -76,12 +77,14 @@ impl Session {
             BadFormat::FixedWidth => ClientError::not_supported(&"LOAD DATA of fixed-width rows"),
         })?;
         self.check_may_write()?;
-        self.hold_tables(&plan).await?;
+        let run = StatementRun::new(&self.state, RowProtocol::Text);
+        self.hold_tables(&plan, &run).await?;
         self.state.clear_diagnostics();
         let mark = self.begin_steps();
         let deadline = self.statement_deadline();
         let mut loading = Loading {
             load,
+            run,
             strings,
             execution: Execution::new(Rc::clone(&plan)),
             plan,
@@ -252,7 +255,13 @@ impl Session {
         let mut rows = Rows::Client(&mut result);
         let since = (loading.mark, loading.deadline);
         let summary = self
-            .steps(&mut loading.execution, &values, &mut rows, &plan, since)
+            .steps(
+                &mut loading.execution,
+                &values,
+                &mut rows,
+                &loading.run,
+                since,
+            )
             .await?;
         loading.rows += 1;
         let total = &mut loading.total;

@@ -22,6 +22,7 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::statement::dispatch::Parsed;
 use crate::statement::sink::{PacketSink, ResultState, number_column, text_column};
+use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::table_facts;
 
 /// The default of a column as SHOW COLUMNS shows it: a text without its quotes, except for the
@@ -132,15 +133,16 @@ impl Session {
         &mut self,
         show: &Show,
         parsed: &Parsed,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         if let Some(asked) = self.asked(&show.kind, show.filter.as_ref())? {
             let text = asked.text(show.filter.as_ref(), parsed);
             let select = self.parse_as(text.as_bytes(), parsed.text.strings)?;
-            return self.planned(&select, &[], &[]).await;
+            return self.planned(&select, (&[], &[]), run).await;
         }
         match &show.kind {
-            ShowKind::CreateRoutine(kind, name) => self.show_create_routine(*kind, name),
-            ShowKind::CreateTable(name) => self.show_create_table(name),
+            ShowKind::CreateRoutine(kind, name) => self.show_create_routine(*kind, name, run),
+            ShowKind::CreateTable(name) => self.show_create_table(name, run),
             ShowKind::CreateView(name) => {
                 let TableName { database, table } = &self.table_named(name)?.name;
                 let facts: [&dyn Display; 3] = [database, table, &"VIEW"];
@@ -149,32 +151,33 @@ impl Session {
             ShowKind::CreateDatabase {
                 name,
                 if_not_exists,
-            } => self.show_create_database(&name.text, *if_not_exists),
-            ShowKind::Warnings(limit) => self.show_warnings(limit.as_ref(), Level::Note),
-            ShowKind::Errors(limit) => self.show_warnings(limit.as_ref(), Level::Error),
+            } => self.show_create_database(&name.text, *if_not_exists, run),
+            ShowKind::Warnings(limit) => self.show_warnings(limit.as_ref(), Level::Note, run),
+            ShowKind::Errors(limit) => self.show_warnings(limit.as_ref(), Level::Error, run),
             ShowKind::CountWarnings => {
                 let count = self.state.diagnostics.borrow().warnings().count();
-                self.write_number("@@session.warning_count", count)
+                self.write_number("@@session.warning_count", count, run)
             }
             ShowKind::CountErrors => {
                 let count = self.state.error_count();
-                self.write_number("@@session.error_count", count)
+                self.write_number("@@session.error_count", count, run)
             }
-            ShowKind::Grants(user) => self.show_grants(user.as_ref()),
-            ShowKind::CreateUser(user) => self.show_create_user(user.as_ref()),
-            ShowKind::MasterStatus => {
-                self.write_empty(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"])
-            }
+            ShowKind::Grants(user) => self.show_grants(user.as_ref(), run),
+            ShowKind::CreateUser(user) => self.show_create_user(user.as_ref(), run),
+            ShowKind::MasterStatus => self.write_empty(
+                &["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"],
+                run,
+            ),
             ShowKind::BinaryLogs => Err(ClientError::with_message(
                 errcode::ErrorCode(1381),
                 "You are not using binary logging",
             )
             .into()),
-            ShowKind::ReplicaStatus => self.write_empty(&["Slave_IO_State", "Master_Host"]),
+            ShowKind::ReplicaStatus => self.write_empty(&["Slave_IO_State", "Master_Host"], run),
             ShowKind::OpenTables(_) => {
-                self.write_empty(&["Database", "Table", "In_use", "Name_locked"])
+                self.write_empty(&["Database", "Table", "In_use", "Name_locked"], run)
             }
-            ShowKind::Profiles => self.write_empty(&["Query_ID", "Duration", "Query"]),
+            ShowKind::Profiles => self.write_empty(&["Query_ID", "Duration", "Query"], run),
             ShowKind::Refused(refused) => Err(ClientError::not_supported(&refused.name).into()),
             ShowKind::Engine { .. } => {
                 Err(ClientError::not_supported(&"SHOW ENGINE .. STATUS").into())
@@ -382,7 +385,11 @@ impl Session {
         self.table_named(name)
     }
 
-    fn show_create_table(&mut self, name: &ObjectName) -> Result<Reply, Stop> {
+    fn show_create_table(
+        &mut self,
+        name: &ObjectName,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let TableName { database, table } = &self.full_name(name)?;
         let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
         let privileges = self.state.rights().on_table(database, table);
@@ -396,10 +403,16 @@ impl Session {
         self.write_rows(
             &columns,
             vec![vec![text_value(&definition.name.table), text_value(&text)]],
+            run,
         )
     }
 
-    fn show_create_database(&mut self, name: &str, is_quiet: bool) -> Result<Reply, Stop> {
+    fn show_create_database(
+        &mut self,
+        name: &str,
+        is_quiet: bool,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         self.check_database_used(name)?;
         let names = self.state.worker.names();
         let Some(database) = names.database(name) else {
@@ -420,10 +433,19 @@ impl Session {
             text_column("Database", 64),
             text_column("Create Database", 1024),
         ];
-        self.write_rows(&columns, vec![vec![text_value(name), text_value(&text)]])
+        self.write_rows(
+            &columns,
+            vec![vec![text_value(name), text_value(&text)]],
+            run,
+        )
     }
 
-    fn show_warnings(&mut self, limit: Option<&ast::Limit>, least: Level) -> Result<Reply, Stop> {
+    fn show_warnings(
+        &mut self,
+        limit: Option<&ast::Limit>,
+        least: Level,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let diagnostics = std::rc::Rc::clone(&self.state.diagnostics.borrow());
         let (offset, count) = limit_of(limit)?;
         let rows = {
@@ -449,7 +471,7 @@ impl Session {
             number_column("Code"),
             text_column("Message", 512),
         ];
-        Ok(match self.write_rows(&columns, rows)? {
+        Ok(match self.write_rows(&columns, rows, run)? {
             Reply::Rows(done) => Reply::Rows(Done {
                 tells_warnings: true,
                 ..done
@@ -458,7 +480,11 @@ impl Session {
         })
     }
 
-    fn show_grants(&mut self, user: Option<&ast::UserName>) -> Result<Reply, Stop> {
+    fn show_grants(
+        &mut self,
+        user: Option<&ast::UserName>,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let account = match user {
             None | Some(ast::UserName::Current) => self.state.account(),
             Some(user) => {
@@ -477,7 +503,7 @@ impl Session {
             .iter()
             .map(|grant| vec![text_value(grant)])
             .collect();
-        self.write_rows(&[text_column(&name, 1024)], rows)
+        self.write_rows(&[text_column(&name, 1024)], rows, run)
     }
 
     /// EXPLAIN and DESCRIBE.
@@ -485,6 +511,7 @@ impl Session {
         &mut self,
         explain: &Explain,
         parsed: &Parsed,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         match explain {
             Explain::Table { table, column } => {
@@ -494,13 +521,13 @@ impl Session {
                     table: table.clone(),
                 };
                 let show = Show { kind, filter };
-                self.show_statement(&show, parsed).await
+                self.show_statement(&show, parsed, run).await
             }
             Explain::Statement {
                 analyze: false,
                 json: false,
                 ..
-            } => self.planned(parsed, &[], &[]).await,
+            } => self.planned(parsed, (&[], &[]), run).await,
             Explain::Statement { analyze: true, .. } => {
                 Err(ClientError::not_supported(&"ANALYZE statement").into())
             }
@@ -547,14 +574,15 @@ impl Session {
         &mut self,
         columns: &[OutputColumn],
         rows: Vec<Vec<Value>>,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         use executor::RowSink;
-        if self.described.is_some() {
-            self.described = Some(columns.into());
+        if run.described.is_some() {
+            run.described = Some(columns.into());
             return Ok(Reply::Nothing);
         }
         let charset = self.state.variables.borrow().active().results_charset;
-        let mut result = ResultState::new(self.protocol, charset, self.status());
+        let mut result = ResultState::new(run.protocol, charset, self.status());
         let mut sink = PacketSink {
             client: &mut self.client,
             result: &mut result,
@@ -573,14 +601,19 @@ impl Session {
         }))
     }
 
-    fn write_empty(&mut self, names: &[&str]) -> Result<Reply, Stop> {
+    fn write_empty(&mut self, names: &[&str], run: &mut StatementRun) -> Result<Reply, Stop> {
         let columns: Vec<_> = names.iter().map(|name| text_column(name, 64)).collect();
-        self.write_rows(&columns, Vec::new())
+        self.write_rows(&columns, Vec::new(), run)
     }
 
-    fn write_number(&mut self, name: &str, number: u64) -> Result<Reply, Stop> {
+    fn write_number(
+        &mut self,
+        name: &str,
+        number: u64,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let number = Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
-        self.write_rows(&[number_column(name)], vec![vec![number]])
+        self.write_rows(&[number_column(name)], vec![vec![number]], run)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod row_encoder;
 pub(crate) mod run;
 pub mod sink;
 pub(crate) mod source;
+pub(crate) mod statement_run;
 pub mod transaction;
 mod transaction_statement;
 pub mod virtual_store;

@@ -24,6 +24,7 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::statement::dispatch::Parsed;
 use crate::statement::sink::text_column;
+use crate::statement::statement_run::StatementRun;
 
 /// The plugin of an account that names none.
 const DEFAULT_PLUGIN: &str = "mysql_native_password";
@@ -454,7 +455,11 @@ impl Session {
     }
 
     /// SHOW CREATE USER.
-    pub(crate) fn show_create_user(&mut self, user: Option<&UserName>) -> Result<Reply, Stop> {
+    pub(crate) fn show_create_user(
+        &mut self,
+        user: Option<&UserName>,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let name = self.account_name_of(user.unwrap_or(&UserName::Current));
         self.check_may_see_account(&name)?;
         let Some(account) = self.existing_account(&name) else {
@@ -481,7 +486,11 @@ impl Session {
             &format!("CREATE USER for {}@{}", name.user, name.host),
             1024,
         );
-        self.write_rows(&[column], vec![vec![value::Value::bytes(text.as_bytes())]])
+        self.write_rows(
+            &[column],
+            vec![vec![value::Value::bytes(text.as_bytes())]],
+            run,
+        )
     }
 
     /// A session can grant only what it holds with the grant option.

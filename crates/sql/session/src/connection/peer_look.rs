@@ -117,7 +117,7 @@ impl Session {
         plan: &Plan,
         deadline: Option<u64>,
     ) -> Result<(), Stop> {
-        let has_rows = !plan.columns.is_empty() && self.cursor.is_none();
+        let has_rows = !plan.columns.is_empty();
         let has_begun = has_rows && rows.begin(&plan.columns, &mut self.client);
         if !has_begun {
             self.state.seat.give_order(KillOrder::Connection);

@@ -34,11 +34,9 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::state::{Acting, State};
 use crate::connection::tracker::Tracker;
 use crate::lock::locked_tables::LockedTables;
-use crate::prepared::cursor::CursorRows;
 use crate::prepared::statement::PreparedStatements;
 use crate::routine::Programs;
 use crate::statement::cached_query::QueryBuffers;
-use crate::statement::row_encoder::RowProtocol;
 use crate::statement::sink::error_text;
 use crate::statement::transaction::TransactionState;
 use crate::variables::system::NewValue;
@@ -60,14 +58,6 @@ pub struct Session {
     pub(crate) locked: LockedTables,
     /// Its prepared statements.
     pub(crate) prepared: PreparedStatements,
-    /// How rows of the running statement are written.
-    pub(crate) protocol: RowProtocol,
-    /// Set while only the columns of a statement's rows are wanted.
-    pub(crate) described: Option<Rc<[planner::OutputColumn]>>,
-    /// Set while the running statement's rows are kept for a cursor.
-    pub(crate) cursor: Option<CursorRows>,
-    /// The last failed statement had begun to send rows.
-    pub(crate) has_partial_rows: bool,
     /// The stored programs that are running.
     pub(crate) programs: Programs,
     /// Changes that have to be sent to the client.
@@ -240,10 +230,6 @@ impl Session {
             transaction: TransactionState::default(),
             locked,
             prepared: PreparedStatements::default(),
-            protocol: RowProtocol::Text,
-            described: None,
-            cursor: None,
-            has_partial_rows: false,
             programs: Programs::default(),
             tracker: Tracker::default(),
             buffers: QueryBuffers::default(),

@@ -15,19 +15,15 @@ use errcode::{
     ER_VARIABLE_IS_READONLY, ER_WRONG_TYPE_FOR_VAR, ER_WRONG_VALUE_FOR_VAR,
 };
 use executor::{HandlerCall, HandlerCounts};
-use expression::{
-    Diagnostics, Memory, MemoryPool, SessionFunction, Share, StatementOptions, Surroundings,
-};
+use expression::{Diagnostics, Memory, MemoryPool, Share, StatementOptions};
 use function::{RandomState, SessionFacts};
 use planner::Plan;
-use store::TableId;
 use value::temporal::Zone;
 use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
 
 use crate::connection::peer_look::PeerLook;
 use crate::connection::registry::{KillOrder, Seat};
 use crate::statement::draft::Draft;
-use crate::statement::wait::Waits;
 use crate::variables::system::{self, Extra, VariableError, Variables};
 use crate::variables::user_variables::{self, UserVariables};
 use crate::worker::Worker;
@@ -58,16 +54,12 @@ pub struct State {
     pub diagnostics: RefCell<Rc<Diagnostics>>,
     /// The list is an earlier statement's: the latest statement only reads it.
     pub has_old_warnings: Cell<bool>,
-    /// Whether a part of a statement is running; written by [`Part`] alone.
-    part: Cell<PartOf>,
     /// `ROW_COUNT()`.
     pub row_count: Cell<i64>,
     /// `FOUND_ROWS()`.
     pub found_rows: Cell<u64>,
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
-    /// The waits of the running statement.
-    pub(crate) waits: RefCell<Waits>,
     /// What its statements have asked of tables since FLUSH STATUS (`Handler_%`).
     handler: Cell<HandlerCounts>,
     /// What the session keeps between statements: variables, savepoints, prepared statements and
@@ -110,39 +102,6 @@ pub(crate) struct FunctionNow {
 impl FunctionNow {
     pub(crate) fn at(us: i64) -> Self {
         Self { us, wall: None }
-    }
-}
-
-/// Whether a part of a statement is running, and of which.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct PartOf {
-    /// It is: the warnings of the statement are kept.
-    is_part: bool,
-    /// The table that CREATE TABLE .. SELECT fills: locked exclusively, so that no other session
-    /// sees it.
-    filled: Option<TableId>,
-}
-
-/// A part of a statement runs until this is dropped, however the part ends.
-#[derive(Debug)]
-pub(crate) struct Part {
-    state: Rc<State>,
-    around: PartOf,
-}
-
-impl Part {
-    /// Begins a part. `filled` is the table that CREATE TABLE .. SELECT fills.
-    pub(crate) fn begin(state: &Rc<State>, filled: Option<TableId>) -> Self {
-        let is_part = true;
-        let around = state.part.replace(PartOf { is_part, filled });
-        let state = Rc::clone(state);
-        Self { state, around }
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.state.part.set(self.around);
     }
 }
 
@@ -195,11 +154,9 @@ impl State {
             database: RefCell::new(None),
             diagnostics: RefCell::default(),
             has_old_warnings: Cell::new(false),
-            part: Cell::default(),
             row_count: Cell::new(0),
             found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
-            waits: RefCell::default(),
             handler: Cell::default(),
             memory: Rc::default(),
             draft: RefCell::default(),
@@ -227,7 +184,7 @@ impl State {
     }
 
     /// Builds a tree or a plan, and counts its memory among what the session keeps, also during the
-    /// build ([`Surroundings::give_way`]).
+    /// build ([`expression::Surroundings::give_way`]).
     ///
     /// # Errors
     /// Those of `make`, and those of [`State::keep`].
@@ -443,16 +400,6 @@ impl State {
         }
     }
 
-    /// True while a part of a statement runs ([`Part`]).
-    pub(crate) fn is_part(&self) -> bool {
-        self.part.get().is_part
-    }
-
-    /// True of the table that CREATE TABLE .. SELECT is filling.
-    pub(crate) fn is_filled(&self, table: TableId) -> bool {
-        self.part.get().filled == Some(table)
-    }
-
     /// Forgets the last statement's warnings.
     pub fn clear_diagnostics(&self) {
         self.has_old_warnings.set(false);
@@ -613,12 +560,18 @@ pub fn setting_value(name: &str, value: &settings::Value) -> Value {
     }
 }
 
-impl Surroundings for State {
-    fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value {
+/// The session's part of [`expression::Surroundings`].
+impl State {
+    /// `@name`, in lower case, as a value of that type.
+    pub(crate) fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value {
         self.user_variables.borrow().value(name, as_type)
     }
 
-    fn set_user_variable(
+    /// `@name := value`.
+    ///
+    /// # Errors
+    /// Those of [`State::keep`].
+    pub(crate) fn set_user_variable(
         &self,
         name: &str,
         value: Value,
@@ -633,7 +586,8 @@ impl Surroundings for State {
         Ok(())
     }
 
-    fn system_variable(
+    /// `@@name`.
+    pub(crate) fn system_variable(
         &self,
         scope: Option<expression::VariableScope>,
         name: &str,
@@ -668,7 +622,8 @@ impl Surroundings for State {
             .unwrap_or_default())
     }
 
-    fn facts(&self) -> RefMut<'_, SessionFacts> {
+    /// What information functions tell.
+    pub(crate) fn facts(&self) -> RefMut<'_, SessionFacts> {
         let mut facts = self.facts.borrow_mut();
         facts.connection_id = self.seat.id();
         facts.row_count = self.row_count.get();
@@ -680,38 +635,28 @@ impl Surroundings for State {
         facts
     }
 
-    fn random(&self) -> u64 {
+    /// Random bits.
+    pub(crate) fn random(&self) -> u64 {
         let mut bytes = [0; 8];
         (self.worker.front.options().random)(&mut bytes);
         u64::from_le_bytes(bytes)
     }
 
-    fn call(
-        &self,
-        function: SessionFunction,
-        arguments: &[Value],
-    ) -> Result<Value, expression::Failure> {
-        self.session_function(function, arguments)
-    }
-
-    fn clock_us(&self) -> i64 {
-        let owed_us = i64::try_from(self.owed_sleep_us()).unwrap_or(i64::MAX);
-        self.worker.wall_us().saturating_add(owed_us)
-    }
-
-    fn is_killed(&self) -> bool {
+    /// True once the statement was killed.
+    pub(crate) fn is_killed(&self) -> bool {
         self.seat.order() != KillOrder::None
     }
 
-    fn memory_pool(&self) -> Arc<MemoryPool> {
+    /// Where the memory of large statements comes from.
+    pub(crate) fn memory_pool(&self) -> Arc<MemoryPool> {
         Arc::clone(&self.worker.server.memory_pool)
     }
 
-    fn is_slice_over(&self) -> bool {
-        runtime::is_slice_over()
-    }
-
-    fn give_way(&self) -> Result<(), expression::Failure> {
+    /// Lets others run, if the statement has had its time ([`expression::Surroundings::give_way`]).
+    ///
+    /// # Errors
+    /// 1317, 1969 or 1053 if the statement is to end.
+    pub(crate) fn give_way(&self) -> Result<(), expression::Failure> {
         let stopped = |code| Err(Box::new(ClientError::new(code, &[])));
         self.count_draft()?;
         let given = runtime::give_way();

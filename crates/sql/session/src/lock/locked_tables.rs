@@ -19,6 +19,7 @@ use syntax::ast::ObjectName;
 
 use crate::connection::session::Session;
 use crate::lock::metadata::StrongHold;
+use crate::statement::statement_run::StatementRun;
 
 /// A table that LOCK TABLES has taken.
 #[derive(Debug)]
@@ -123,11 +124,11 @@ pub(crate) fn not_locked(table: &str) -> ClientError {
 
 impl Session {
     /// Error 1100 or 1099 if LOCK TABLES forbids the plan.
-    pub(crate) fn check_locked(&self, plan: &Plan) -> Result<(), ClientError> {
+    pub(crate) fn check_locked(&self, plan: &Plan, run: &StatementRun) -> Result<(), ClientError> {
         if !self.locked.are_on() {
             return Ok(());
         }
-        let others = |table: &&planner::TableUse| !self.state.is_filled(table.definition.id);
+        let others = |table: &&planner::TableUse| !run.is_filling(table.definition.id);
         for table in plan.tables.iter().filter(others) {
             self.locked.check_use(&table.definition)?;
         }

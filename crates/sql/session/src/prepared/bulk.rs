@@ -27,6 +27,7 @@ use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, TURN_STATEMENT_COUN
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::{Failed, Ran, check_parameters};
 use crate::statement::sink::{ResultState, Rows};
+use crate::statement::statement_run::StatementRun;
 
 /// Plans of one command that are kept, by the places of DEFAULT and IGNORE.
 const PLAN_COUNT_MAX: usize = 16;
@@ -132,6 +133,7 @@ impl Session {
     ) -> Result<(), Failed> {
         let strings = self.strings();
         let is_insert = matches!(parsed.statement.kind, StatementKind::Insert(_));
+        let run = &StatementRun::new(&self.state, RowProtocol::Binary);
         let mut mark = self.begin_steps();
         let deadline = self.statement_deadline();
         let mut plans = Plans {
@@ -166,7 +168,7 @@ impl Session {
                 };
                 let plan = Rc::clone(execution.plan());
                 check_parameters(&plan, &row.values).map_err(|error| failed(error.into()))?;
-                self.hold_tables(&plan).await.map_err(failed)?;
+                self.hold_tables(&plan, run).await.map_err(failed)?;
                 if is_insert {
                     execution.set_earlier_rows(row_count);
                 }
@@ -175,7 +177,7 @@ impl Session {
                 let mut unsent = Rows::Client(&mut result);
                 let since = (mark, deadline);
                 let ran = self
-                    .steps(&mut execution, &row.values, &mut unsent, &plan, since)
+                    .steps(&mut execution, &row.values, &mut unsent, run, since)
                     .await;
                 try_count += 1;
                 match ran {

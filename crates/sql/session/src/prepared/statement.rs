@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
-use expression::{Share, Surroundings as _};
+use expression::Share;
 use foldhash::fast::FixedState;
 use planner::{OutputColumn, StringRules};
 use syntax::ast::{self, StatementKind};
@@ -33,6 +33,7 @@ use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
 use crate::statement::sink::{made_up_column, write_columns};
 use crate::statement::source::in_utf8;
+use crate::statement::statement_run::StatementRun;
 
 /// A session's prepared statements.
 #[derive(Debug, Default)]
@@ -215,9 +216,10 @@ impl Session {
                 Ok(if is_taken { Rc::from([]) } else { plan.columns })
             }
             StatementKind::Show(_) | StatementKind::Explain(_) => {
-                self.described = Some(Rc::from([]));
-                let outcome = Box::pin(self.statement(parsed)).await;
-                let columns = self.described.take().unwrap_or_else(|| Rc::from([]));
+                let mut run = StatementRun::new(&self.state, RowProtocol::Binary);
+                run.described = Some(Rc::from([]));
+                let outcome = Box::pin(self.statement(parsed, &mut run)).await;
+                let columns = run.described.unwrap_or_else(|| Rc::from([]));
                 outcome.map(|_| columns)
             }
             StatementKind::Admin(ast::Admin::Table { .. }) => Ok(look_after_columns().into()),
@@ -260,11 +262,12 @@ impl Session {
         prepared.cursor = None;
         HotPlace::Prepared.note(&*prepared);
         HotPlace::ParameterTypes.note(&prepared.types[..]);
-        self.protocol = RowProtocol::Binary;
+        let mut run = StatementRun::new(&self.state, RowProtocol::Binary);
         let around = self.enter_database(prepared.database.as_ref());
-        let reply = self.execute_prepared(&mut prepared, execute).await;
+        let reply = self
+            .execute_prepared(&mut prepared, execute, &mut run)
+            .await;
         self.leave_database(around);
-        self.protocol = RowProtocol::Text;
         prepared.long_data.clear();
         self.prepared.put_back(id, prepared);
         reply
@@ -289,16 +292,18 @@ impl Session {
         &mut self,
         prepared: &mut Prepared,
         execute: &Execute<'_>,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let (values, types) = self.parameters(prepared, execute)?;
         let parsed = Rc::clone(&prepared.parsed);
         if let StatementKind::Call(call) = &parsed.statement.kind {
-            let outputs = Box::pin(self.prepared_call(call, &parsed, (values, types))).await?;
-            self.write_outputs(&outputs)?;
+            let called = self.prepared_call(call, &parsed, (values, types), run);
+            let outputs = Box::pin(called).await?;
+            self.write_outputs(&outputs, run)?;
             return Ok(self.program_reply());
         }
         if !parsed.is_planned() {
-            return Box::pin(self.plain_with(&parsed, &values, &types)).await;
+            return Box::pin(self.plain_with(&parsed, (&values, &types), run)).await;
         }
         let wants_cursor = execute.cursor == CursorKind::ReadOnly;
         let kind = counted(&parsed.statement.kind);
@@ -323,10 +328,9 @@ impl Session {
             self.check_shared_privileges(shared)?;
             let has_rows = !shared.plan().columns.is_empty();
             let is_taken = !shared.plan().into_variables.is_empty();
-            self.cursor =
+            let mut cursor =
                 (wants_cursor && has_rows && !is_taken).then(|| CursorRows::of(&self.state));
-            let ran = self.run_shared(shared, &values, RowProtocol::Binary).await;
-            let cursor = self.cursor.take();
+            let ran = self.run_shared(shared, &values, run, cursor.as_mut()).await;
             match ran? {
                 Ran::Reply(reply) => {
                     let reply = match &cursor {
@@ -447,6 +451,7 @@ impl Session {
         &mut self,
         statement: &ast::Prepared,
         parsed: &Parsed,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         match statement {
             ast::Prepared::Prepare { name, from } => {
@@ -474,12 +479,14 @@ impl Session {
                     return Err(unknown_statement(&name.text, "EXECUTE"));
                 };
                 let (of, database) = (Rc::clone(&named.parsed), named.database.clone());
-                self.execute_using((&of, database), using, parsed).await
+                self.execute_using((&of, database), using, parsed, run)
+                    .await
             }
             ast::Prepared::ExecuteImmediate { from, using } => {
                 let of = Rc::new(self.parse_value(from, parsed).await?);
                 let database = self.state.database.borrow().clone();
-                self.execute_using((&of, database), using, parsed).await
+                self.execute_using((&of, database), using, parsed, run)
+                    .await
             }
             ast::Prepared::Deallocate(name) => {
                 match self.prepared.by_name.remove(&name.text.to_lowercase()) {
@@ -514,6 +521,7 @@ impl Session {
         (of, database): (&Rc<Parsed>, Option<Rc<str>>),
         using: &[ast::UsingValue],
         around: &Parsed,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let wanted = usize::try_from(of.statement.parameter_count).unwrap_or(usize::MAX);
         if using.len() != wanted {
@@ -547,7 +555,7 @@ impl Session {
             Rc::new(marked(of, &marks)?)
         };
         let elsewhere = self.enter_database(database.as_ref());
-        let reply = self.execute_with(&of, using, (values, types)).await;
+        let reply = self.execute_with(&of, using, (values, types), run).await;
         self.leave_database(elsewhere);
         reply
     }
@@ -558,11 +566,13 @@ impl Session {
         of: &Rc<Parsed>,
         using: &[ast::UsingValue],
         (values, types): (Vec<Value>, Vec<ColumnType>),
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         match &of.statement.kind {
-            _ if of.is_planned() => self.planned(of, &values, &types).await,
+            _ if of.is_planned() => self.planned(of, (&values, &types), run).await,
             StatementKind::Call(call) => {
-                let outputs = Box::pin(self.prepared_call(call, of, (values, types))).await?;
+                let called = self.prepared_call(call, of, (values, types), run);
+                let outputs = Box::pin(called).await?;
                 for output in outputs {
                     if let Some(ast::UsingValue::Value(target)) = using.get(output.number)
                         && let ast::ExprKind::UserVariable(name) = &target.kind
@@ -575,7 +585,7 @@ impl Session {
                 Ok(self.program_reply())
             }
             StatementKind::Prepared(_) => Err(ClientError::new(ER_UNSUPPORTED_PS, &[]).into()),
-            _ => Box::pin(self.plain_with(of, &values, &types)).await,
+            _ => Box::pin(self.plain_with(of, (&values, &types), run)).await,
         }
     }
 
@@ -585,26 +595,27 @@ impl Session {
         call: &ast::Call,
         parsed: &Parsed,
         values: (Vec<Value>, Vec<ColumnType>),
+        run: &mut StatementRun,
     ) -> Result<Vec<Output>, Stop> {
         let kind = counted(&parsed.statement.kind);
         self.state.worker.counters().count_statement(kind);
         self.state.clear_diagnostics();
-        self.call_with(call, parsed, values).await
+        self.call_with(call, parsed, values, run).await
     }
 
     /// Executes a statement that has no plan, with the values of its parameters.
     async fn plain_with(
         &mut self,
         parsed: &Parsed,
-        values: &[Value],
-        types: &[ColumnType],
+        (values, types): (&[Value], &[ColumnType]),
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         if values.is_empty() {
-            return self.statement(parsed).await;
+            return self.statement(parsed, run).await;
         }
         let text = splice(&parsed.text, self.mode(), (values, types));
         let spliced = self.parse_as(&text, parsed.text.strings)?;
-        self.statement(&spliced).await
+        self.statement(&spliced, run).await
     }
 }
 

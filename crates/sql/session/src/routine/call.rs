@@ -25,6 +25,7 @@ use crate::connection::state::{Acting, State};
 use crate::statement::dispatch::{Parsed, syntax_error};
 use crate::statement::sink::made_up_column;
 use crate::statement::source::Source;
+use crate::statement::statement_run::StatementRun;
 use crate::variables::system::{NewValue, Variables};
 
 /// Variables that a routine's definition fixes while it runs.
@@ -69,14 +70,15 @@ impl Session {
         &mut self,
         call: &ast::Call,
         parsed: &Parsed,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let call = call_of(call, &parsed.text);
-        self.call(&call).await?;
+        self.call(&call, run).await?;
         Ok(self.program_reply())
     }
 
     /// Runs a procedure.
-    pub(crate) async fn call(&mut self, call: &Call) -> Result<(), Stop> {
+    pub(crate) async fn call(&mut self, call: &Call, run: &mut StatementRun) -> Result<(), Stop> {
         let routine = self.called_routine(&call.name)?;
         let compiled = self.compiled(&routine)?;
         self.check_call(call, &routine, &compiled)?;
@@ -89,7 +91,7 @@ impl Session {
             self.set_parameter(&mut frame, place, value, &from)?;
         }
         let around = self.enter_routine(&routine)?;
-        let outcome = self.run_unlimited(frame).await;
+        let outcome = self.run_unlimited(frame, run).await;
         self.leave_routine(around);
         let frame = outcome?;
         for (place, argument) in call.arguments.iter().enumerate() {
@@ -103,14 +105,18 @@ impl Session {
     }
 
     /// Runs a program without `sql_select_limit`, and restores the limit afterwards.
-    pub(crate) async fn run_unlimited(&mut self, frame: Frame) -> Result<Frame, Stop> {
+    pub(crate) async fn run_unlimited(
+        &mut self,
+        frame: Frame,
+        run: &mut StatementRun,
+    ) -> Result<Frame, Stop> {
         let before = self.state.variables.borrow().clone();
         let select_rows = before.active().limits.select_rows;
         if select_rows.is_some() {
             let unlimited = NewValue::Number(u64::MAX.into());
             self.set_own_variable(SELECT_LIMIT, &unlimited)?;
         }
-        let outcome = self.run_frame(frame).await;
+        let outcome = self.run_frame(frame, run).await;
         let mut variables = self.state.variables.borrow_mut();
         if variables.active().limits.select_rows != select_rows {
             variables.restore(&before, [SELECT_LIMIT].into_iter());
@@ -125,6 +131,7 @@ impl Session {
         call: &ast::Call,
         parsed: &Parsed,
         (values, types): (Vec<Value>, Vec<ColumnType>),
+        run: &mut StatementRun,
     ) -> Result<Vec<Output>, Stop> {
         let call = call_with_parameters(call, &parsed.text, values.len());
         let mut outputs = self.outputs_of(&call)?;
@@ -147,7 +154,7 @@ impl Session {
             has_results: false,
         };
         let frame = Frame::with_values(Rc::new(program), (values, types), &self.state)?;
-        let frame = self.run_frame(frame).await?;
+        let frame = self.run_frame(frame, run).await?;
         for output in &mut outputs {
             output.value = frame.values[output.number].clone();
         }
@@ -177,7 +184,11 @@ impl Session {
     }
 
     /// Sends the values of the OUT parameters of a prepared CALL as a row of its own.
-    pub(crate) fn write_outputs(&mut self, outputs: &[Output]) -> Result<(), Stop> {
+    pub(crate) fn write_outputs(
+        &mut self,
+        outputs: &[Output],
+        run: &mut StatementRun,
+    ) -> Result<(), Stop> {
         let takes_them = self
             .client
             .capabilities()
@@ -191,7 +202,7 @@ impl Session {
             .collect();
         let row = outputs.iter().map(|output| output.value.clone()).collect();
         self.programs.is_telling_outputs = true;
-        let written = self.write_rows(&columns, vec![row]);
+        let written = self.write_rows(&columns, vec![row], run);
         let ended = written.and_then(|reply| Ok(self.write_reply(Ok(reply), true)?));
         self.programs.is_telling_outputs = false;
         ended.map(|_| ())

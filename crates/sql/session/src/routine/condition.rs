@@ -12,6 +12,7 @@ use super::frame::{Frame, HeldHandler, RunningHandler};
 use crate::connection::registry::KillOrder;
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
+use crate::statement::statement_run::StatementRun;
 
 /// A condition that was raised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +108,7 @@ impl Session {
         &mut self,
         error: Box<ClientError>,
         resume: usize,
+        run: &mut StatementRun,
     ) -> Result<usize, Stop> {
         // A session that has killed itself gets the error.
         if error.code == errcode::ER_CONNECTION_KILLED {
@@ -131,7 +133,7 @@ impl Session {
         };
         let next = frame.begin_handler(place, condition.clone(), resume);
         // The client gets no more than the rows that it has received.
-        if std::mem::take(&mut self.has_partial_rows) {
+        if std::mem::take(&mut run.has_partial_rows) {
             self.end_partial_rows();
         }
         self.state.row_count.set(-1);

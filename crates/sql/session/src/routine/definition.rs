@@ -23,6 +23,7 @@ use crate::connection::session::Session;
 use crate::schema::define::checked_name;
 use crate::statement::dispatch::Parsed;
 use crate::statement::sink::text_column;
+use crate::statement::statement_run::StatementRun;
 
 impl Session {
     /// Answers CREATE PROCEDURE and CREATE FUNCTION.
@@ -183,6 +184,7 @@ impl Session {
         &mut self,
         kind: RoutineKind,
         name: &ObjectName,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let (_, key) = self.routine_key(kind, name)?;
         let routines = self.state.worker.server.routines();
@@ -221,7 +223,7 @@ impl Session {
             text_column("collation_connection", 64),
             text_column("Database Collation", 64),
         ];
-        self.write_rows(&columns, vec![row])
+        self.write_rows(&columns, vec![row], run)
     }
 
     /// A session that may read the table of routines sees all bodies.

@@ -22,7 +22,10 @@ use crate::prepared::splice::splice_at;
 use crate::prepared::statement::is_cacheable;
 use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, counted};
 use crate::statement::plan_cache::{PlanCache, SharedPlan};
+use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
+use crate::statement::sink::Rows;
+use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::SessionNames;
 
 /// Whether a doubtful value is an error in strict mode: it is if it is assigned to a variable.
@@ -140,7 +143,12 @@ impl Session {
             let mut first = FirstValue::default();
             let mut execution = shared.take();
             let is_strict = strictness == Strictness::OfMode && self.has_strict_mode();
-            let ran = self.run_into(&mut execution, &values, &mut first, is_strict);
+            let run = StatementRun::new(&self.state, RowProtocol::Text);
+            let rows = Rows::Own {
+                sink: &mut first,
+                is_strict,
+            };
+            let ran = self.run_into(&mut execution, &values, rows, &run);
             if ran.await?.is_none() {
                 continue;
             }
@@ -170,11 +178,11 @@ impl Session {
         shared: &SharedPlan,
         values: &[Value],
     ) -> Result<Option<CursorRows>, Stop> {
-        self.cursor = Some(CursorRows::of(&self.state));
-        let ran = self.run_shared(shared, values, self.protocol).await;
-        let rows = self.cursor.take();
-        match ran? {
-            Ran::Reply(_) => Ok(rows),
+        let mut rows = CursorRows::of(&self.state);
+        let mut run = StatementRun::new(&self.state, RowProtocol::Text);
+        let ran = self.run_shared(shared, values, &mut run, Some(&mut rows));
+        match ran.await? {
+            Ran::Reply(_) => Ok(Some(rows)),
             Ran::Stale => Ok(None),
         }
     }
@@ -194,16 +202,20 @@ impl Session {
     }
 
     /// Runs a statement of a program.
-    pub(crate) async fn fragment_statement(&mut self, fragment: &Fragment) -> Result<Reply, Stop> {
+    pub(crate) async fn fragment_statement(
+        &mut self,
+        fragment: &Fragment,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let parsed = &fragment.parsed;
         self.check_in_function(&parsed.statement.kind)?;
-        self.has_partial_rows = false;
+        run.has_partial_rows = false;
         if !parsed.is_planned() {
             if fragment.locals.is_empty() {
-                return self.statement(parsed).await;
+                return self.statement(parsed, run).await;
             }
             let spliced = self.spliced(fragment)?;
-            return self.statement(&spliced).await;
+            return self.statement(&spliced, run).await;
         }
         self.state
             .worker
@@ -213,7 +225,8 @@ impl Session {
         let limits = self.state.variables.borrow().active().limits;
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let aside = self.set_diagnostics_aside();
-            let ran = self.run_fragment(fragment, (&values, &types), limits).await;
+            let with = (&values[..], &types[..], limits);
+            let ran = self.run_fragment(fragment, with, run).await;
             // A statement without tables keeps the list of warnings, unless it has some of its own.
             if ran.as_ref().is_ok_and(|(_, has_tables)| !has_tables) {
                 self.keep_diagnostics(aside);
@@ -229,12 +242,12 @@ impl Session {
     async fn run_fragment(
         &mut self,
         fragment: &Fragment,
-        (values, types): (&[Value], &[ColumnType]),
-        limits: StatementLimits,
+        (values, types, limits): (&[Value], &[ColumnType], StatementLimits),
+        run: &mut StatementRun,
     ) -> Result<(Ran, bool), Stop> {
         let shared = self.fragment_plan(fragment, types, limits)?;
         self.check_shared_privileges(&shared)?;
-        let ran = self.run_shared(&shared, values, self.protocol).await?;
+        let ran = self.run_shared(&shared, values, run, None).await?;
         Ok((ran, !shared.plan().tables.is_empty()))
     }
 
@@ -277,8 +290,9 @@ impl Session {
         }
         let options = state.statement_options();
         let diagnostics = Rc::clone(&state.diagnostics.borrow());
+        let run = StatementRun::new(&state, RowProtocol::Text);
         let statement = Statement {
-            session: &*state,
+            session: &run,
             options: &options,
             diagnostics: &diagnostics,
             is_strict: options.sql_mode.has(SqlMode::STRICT),

@@ -36,16 +36,12 @@ use super::{Programs, routine_error};
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::connection::state::{FunctionNow, State};
-use crate::prepared::cursor::CursorRows;
-use crate::statement::wait::Waits;
+use crate::statement::statement_run::{Part, StatementRun};
 
 /// The state of the calling statement, set aside while a function runs.
 struct SetAside {
     /// The time of the enclosing function, if it differs.
     now: Option<Option<FunctionNow>>,
-    cursor: Option<CursorRows>,
-    has_partial_rows: bool,
-    waits: Waits,
     diagnostics: Rc<Diagnostics>,
     row_count: i64,
     found_rows: u64,
@@ -103,11 +99,11 @@ impl Session {
         &mut self,
         call: &FunctionCall,
         execution: &mut Execution,
-        plan: &Plan,
+        part: Part,
         since: (i64, Option<u64>),
     ) -> Result<(), Stop> {
-        let aside = self.begin_function(plan, since);
-        let outcome = self.run_function(call).await;
+        let aside = self.begin_function(execution.plan(), since);
+        let outcome = self.run_function(call, part).await;
         self.end_function(aside);
         let value = outcome?;
         if self.transaction.opened().is_none() {
@@ -145,9 +141,6 @@ impl Session {
             has_kept_warnings,
             affected_rows,
             used_table_count,
-            cursor: self.cursor.take(),
-            has_partial_rows: self.has_partial_rows,
-            waits: state.waits.take(),
             row_count: state.row_count.get(),
             found_rows: state.found_rows.get(),
             insert_id: state.last_insert_id(),
@@ -167,9 +160,6 @@ impl Session {
         if let Some(now) = aside.now {
             state.function_now.replace(now);
         }
-        self.cursor = aside.cursor;
-        self.has_partial_rows = aside.has_partial_rows;
-        *state.waits.borrow_mut() = aside.waits;
         state.row_count.set(aside.row_count);
         state.found_rows.set(aside.found_rows);
         state.set_last_insert_id(aside.insert_id);
@@ -181,7 +171,7 @@ impl Session {
         self.programs.spare = own;
     }
 
-    async fn run_function(&mut self, call: &FunctionCall) -> Result<Value, Stop> {
+    async fn run_function(&mut self, call: &FunctionCall, part: Part) -> Result<Value, Stop> {
         let (key, routine) = self.called_function(&call.function)?;
         let compiled = self.state.compiled_routine(&key, &routine)?;
         let is_it = function_of(&routine, &compiled).is_some_and(|it| it == *call.function);
@@ -200,7 +190,8 @@ impl Session {
             self.set_parameter(&mut frame, place, value.clone(), &call.types[place])?;
         }
         let around = self.enter_routine(&routine)?;
-        let outcome = self.run_frame(frame).await;
+        let mut run = StatementRun::part(&self.state, part);
+        let outcome = self.run_frame(frame, &mut run).await;
         self.leave_routine(around);
         let frame = outcome?;
         if !frame.has_returned {

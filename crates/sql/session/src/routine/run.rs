@@ -12,7 +12,7 @@ use errcode::{
     ClientError, ER_SP_CASE_NOT_FOUND, ER_SP_CURSOR_ALREADY_OPEN, ER_SP_CURSOR_NOT_OPEN,
     ER_SP_FETCH_NO_DATA, ER_SP_WRONG_NO_OF_FETCH_ARGS,
 };
-use expression::{Diagnostics, Surroundings};
+use expression::Diagnostics;
 use syntax::ast::{self, IntoTarget, VariableScope};
 use value::CollationId;
 use wire::StatusFlags;
@@ -24,6 +24,7 @@ use super::program::Instruction;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::statement::dispatch::{Parsed, TURN_STATEMENT_COUNT};
+use crate::statement::statement_run::StatementRun;
 use crate::variables::set::new_value_of;
 use crate::variables::system::NewValue;
 
@@ -33,6 +34,7 @@ impl Session {
         &mut self,
         program: &ast::Program,
         parsed: &Parsed,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let collation = {
             let variables = self.state.variables.borrow();
@@ -44,7 +46,7 @@ impl Session {
             .check_depth()
             .map_err(|error| Stop::from(*error))?;
         let frame = Frame::new(Rc::new(compiled));
-        self.run_unlimited(frame).await?;
+        self.run_unlimited(frame, run).await?;
         Ok(self.program_reply())
     }
 
@@ -60,7 +62,11 @@ impl Session {
     }
 
     /// Runs a program to its end. Returns it with the final values of its variables.
-    pub(crate) async fn run_frame(&mut self, frame: Frame) -> Result<Frame, Stop> {
+    pub(crate) async fn run_frame(
+        &mut self,
+        frame: Frame,
+        run: &mut StatementRun,
+    ) -> Result<Frame, Stop> {
         let is_outermost = self.programs.frames.is_empty() && !self.programs.is_in_function();
         if is_outermost {
             self.programs.affected_rows = 0;
@@ -68,7 +74,7 @@ impl Session {
             self.programs.deadline = Some(self.statement_deadline());
         }
         self.programs.frames.push(frame);
-        let outcome = self.run_instructions().await;
+        let outcome = self.run_instructions(run).await;
         let frame = self.programs.frames.pop().expect("pushed above");
         if is_outermost {
             self.programs.deadline = None;
@@ -76,7 +82,7 @@ impl Session {
         outcome.map(|()| frame)
     }
 
-    async fn run_instructions(&mut self) -> Result<(), Stop> {
+    async fn run_instructions(&mut self, run: &mut StatementRun) -> Result<(), Stop> {
         let program = Rc::clone(&self.frame().program);
         let (mut at, mut count) = (0, 0_u32);
         while let Some(instruction) = program.code.get(at) {
@@ -85,14 +91,14 @@ impl Session {
                 let deadline = self.programs.deadline.flatten();
                 self.give_way(deadline).await?;
             }
-            at = match self.instruction(instruction, at).await {
+            at = match self.instruction(instruction, at, run).await {
                 Ok(next) => next,
                 Err(Stop::Error(error)) => {
                     let resume = match instruction {
                         Instruction::JumpUnless { resume, .. } => *resume,
                         _ => at + 1,
                     };
-                    match self.handle_error(error, resume) {
+                    match self.handle_error(error, resume, run) {
                         Ok(next) => next,
                         Err(stop) => {
                             let place = self.frame().trace(at);
@@ -108,7 +114,12 @@ impl Session {
     }
 
     /// Runs an instruction. Returns the index of the next.
-    async fn instruction(&mut self, instruction: &Instruction, at: usize) -> Result<usize, Stop> {
+    async fn instruction(
+        &mut self,
+        instruction: &Instruction,
+        at: usize,
+        run: &mut StatementRun,
+    ) -> Result<usize, Stop> {
         match instruction {
             Instruction::Jump(target) => return Ok(*target),
             Instruction::EndHandler => return Ok(self.end_handler()),
@@ -143,7 +154,7 @@ impl Session {
             }
             Instruction::Statement(_) | Instruction::Call(_) => {
                 self.programs.has_kept_warnings = false;
-                self.statement_instruction(instruction).await?;
+                self.statement_instruction(instruction, run).await?;
                 return Ok(self.after_warnings(at + 1));
             }
             _ => {
@@ -191,11 +202,17 @@ impl Session {
     }
 
     /// A statement or a call.
-    async fn statement_instruction(&mut self, instruction: &Instruction) -> Result<(), Stop> {
+    async fn statement_instruction(
+        &mut self,
+        instruction: &Instruction,
+        run: &mut StatementRun,
+    ) -> Result<(), Stop> {
         let reply = match instruction {
-            Instruction::Statement(fragment) => Box::pin(self.fragment_statement(fragment)).await?,
+            Instruction::Statement(fragment) => {
+                Box::pin(self.fragment_statement(fragment, run)).await?
+            }
             Instruction::Call(call) => {
-                Box::pin(self.call(call)).await?;
+                Box::pin(self.call(call, run)).await?;
                 return Ok(());
             }
             other => unreachable!("no statement: {other:?}"),

@@ -11,7 +11,6 @@ use errcode::{
     ER_SIGNAL_EXCEPTION, ER_SIGNAL_NOT_FOUND, ER_SIGNAL_WARN, ER_WRONG_VALUE_FOR_VAR, ErrorCode,
     Sqlstate,
 };
-use expression::Surroundings;
 use syntax::ast::{
     ConditionItem, ConditionValue, GetDiagnostics, IntoTarget, SignalItem, StatementItem,
 };

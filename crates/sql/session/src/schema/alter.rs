@@ -11,12 +11,12 @@ use value::{Level, TypeKind, Value};
 
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
-use crate::connection::state::Part;
 use crate::schema::altered::Altered;
 use crate::schema::definition::{
     add_index, no_such_table, own_indexes, table_collation, table_exists,
 };
 use crate::statement::dispatch::Parsed;
+use crate::statement::statement_run::Part;
 use crate::variables::system::NewValue;
 use syntax::print::quoted_name;
 
@@ -260,9 +260,7 @@ impl Session {
                 self.keep_zeros()?;
             }
             let insert = self.parse(text.as_bytes())?;
-            let part = Part::begin(&self.state, None);
-            self.run_own(&insert).await?;
-            drop(part);
+            self.run_own(&insert, Part::Of).await?;
             self.commit().await
         }
         .await;

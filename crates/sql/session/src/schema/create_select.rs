@@ -18,13 +18,13 @@ use value::{CollationId, ColumnType, TypeKind};
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::connection::state::Part;
 use crate::lock::metadata::StrongHold;
 use crate::schema::alter::with_name;
 use crate::schema::define::checked_name;
 use crate::schema::definition::table_exists;
 use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
 use crate::statement::run::Ran;
+use crate::statement::statement_run::{Part, StatementRun};
 
 /// A table that CREATE OR REPLACE is about to replace, locked against others.
 pub(crate) type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
@@ -49,9 +49,7 @@ impl Session {
             hold = self.change_table(id).await?;
             let text = filling_text(&made, create, selected, parsed);
             let insert = self.parse_as(text.as_bytes(), parsed.text.strings)?;
-            let part = Part::begin(&self.state, Some(id));
             let reply = self.fill_table(&insert, id).await?;
-            drop(part);
             // Without autocommit too: the table stays, and so do its rows.
             self.commit().await.map(|()| reply)
         }
@@ -162,8 +160,8 @@ impl Session {
             // A session that may create the table may fill it, whatever its temporary name.
             plan.rights.retain(|right| right.definition.id != into);
             self.check_privileges(&plan)?;
-            let protocol = self.protocol;
-            match self.run_plan(plan, &[], protocol).await? {
+            let mut run = StatementRun::part(&self.state, Part::Filling(into));
+            match self.run_plan(plan, &[], &mut run).await? {
                 Ran::Reply(reply) => return Ok(reply),
                 Ran::Stale => {}
             }

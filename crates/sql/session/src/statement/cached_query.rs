@@ -24,6 +24,7 @@ use crate::statement::dispatch::{Parsed, counted};
 use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings, scale_of};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
+use crate::statement::statement_run::StatementRun;
 
 /// The widest VARCHAR that is no BLOB, in characters of four bytes. All strings get this type, so
 /// that one plan serves all lengths.
@@ -170,7 +171,8 @@ impl Session {
         }
         self.state.worker.counters().count_statement(found.kind);
         self.state.clear_diagnostics();
-        let ran = self.run_shared(&found, values, RowProtocol::Text).await;
+        let mut run = StatementRun::new(&self.state, RowProtocol::Text);
+        let ran = self.run_shared(&found, values, &mut run, None).await;
         Tried::Answered(match ran {
             Ok(Ran::Reply(reply)) => Ok(reply),
             // The schema changed between finding and running: plan again.

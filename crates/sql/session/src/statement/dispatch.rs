@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
-use expression::{Share, Surroundings as _};
+use expression::Share;
 use front::Disconnect;
 use planner::{StatementLimits, StringRules};
 use syntax::ast::{Admin, Explain, LockWait, Statement, StatementKind};
@@ -23,8 +23,10 @@ use crate::connection::session::{Either, Next, Session, first_of, free_what_wait
 use crate::metrics::StatementKind as Counted;
 use crate::statement::cached_query::Tried;
 use crate::statement::estimates::Estimates;
+use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::{Ran, timed_out};
 use crate::statement::source::{Source, in_utf8, read_anew};
+use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::SessionNames;
 
 /// How often a statement is planned because a table changed under it, before it fails.
@@ -125,7 +127,10 @@ impl Session {
                 Ok(parsed) if parsed.statement.parameter_count != 0 => {
                     self.refused(stray_parameter(&parsed.text, self.mode()))
                 }
-                Ok(parsed) => self.statement(&parsed).await,
+                Ok(parsed) => {
+                    let mut run = StatementRun::new(&self.state, RowProtocol::Text);
+                    self.statement(&parsed, &mut run).await
+                }
                 Err(error) => self.refused(error),
             };
             let is_over = reply.is_err() || !has_more;
@@ -201,7 +206,8 @@ impl Session {
     /// Runs a statement that the server composed, and writes its rows.
     pub(crate) async fn run_text(&mut self, text: &str) -> Result<Reply, Stop> {
         let parsed = self.parse(text.as_bytes())?;
-        self.statement(&parsed).await
+        let mut run = StatementRun::new(&self.state, RowProtocol::Text);
+        self.statement(&parsed, &mut run).await
     }
 
     /// The only statement of a text that arrives now.
@@ -256,7 +262,11 @@ impl Session {
     }
 
     /// Answers a statement.
-    pub(crate) async fn statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+    pub(crate) async fn statement(
+        &mut self,
+        parsed: &Parsed,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         let kind = &parsed.statement.kind;
         self.state
             .definition_wait_s
@@ -268,7 +278,7 @@ impl Session {
         self.state.worker.counters().count_statement(counted(kind));
         if keeps_diagnostics(kind) {
             self.state.has_old_warnings.set(true);
-            return Box::pin(self.plain_statement(parsed)).await;
+            return Box::pin(self.plain_statement(parsed, run)).await;
         }
         if reads_variables_alone(kind) {
             self.state.has_old_warnings.set(true);
@@ -280,9 +290,9 @@ impl Session {
         if let StatementKind::Transaction(statement) = kind {
             self.transaction_statement(statement).await
         } else if parsed.is_planned() {
-            Box::pin(self.planned(parsed, &[], &[])).await
+            Box::pin(self.planned(parsed, (&[], &[]), run)).await
         } else {
-            Box::pin(self.plain_statement(parsed)).await
+            Box::pin(self.plain_statement(parsed, run)).await
         }
     }
 
@@ -290,22 +300,21 @@ impl Session {
     pub(crate) async fn planned(
         &mut self,
         parsed: &Parsed,
-        parameters: &[Value],
-        parameter_types: &[ColumnType],
+        (parameters, parameter_types): (&[Value], &[ColumnType]),
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
-        if is_write(&parsed.statement.kind) && self.described.is_none() {
+        if is_write(&parsed.statement.kind) && run.described.is_none() {
             self.check_may_write()?;
         }
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let given = (parameters, parameter_types);
             let plan = self.plan_estimated(parsed, given).await?.plan;
             self.check_privileges(&plan)?;
-            if self.described.is_some() {
-                self.described = Some(Rc::clone(&plan.columns));
+            if run.described.is_some() {
+                run.described = Some(Rc::clone(&plan.columns));
                 return Ok(Reply::Nothing);
             }
-            let protocol = self.protocol;
-            match self.run_plan(plan, parameters, protocol).await? {
+            match self.run_plan(plan, parameters, run).await? {
                 Ran::Reply(reply) => return Ok(reply),
                 Ran::Stale => {}
             }
@@ -396,28 +405,34 @@ impl Session {
     }
 
     /// Statements that are not plans.
-    async fn plain_statement(&mut self, parsed: &Parsed) -> Result<Reply, Stop> {
+    async fn plain_statement(
+        &mut self,
+        parsed: &Parsed,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
         match &parsed.statement.kind {
             StatementKind::Transaction(statement) => self.transaction_statement(statement).await,
             StatementKind::Set(items) => self.set_statement(items, parsed).await,
             StatementKind::Empty => Ok(Reply::Ok(crate::connection::reply::Done::default())),
             StatementKind::Use(name) => self.use_statement(&name.text),
-            StatementKind::Show(show) => self.show_statement(show, parsed).await,
-            StatementKind::Explain(explain) => self.explain_statement(explain, parsed).await,
-            StatementKind::Prepared(statement) => self.prepared_statement(statement, parsed).await,
+            StatementKind::Show(show) => self.show_statement(show, parsed, run).await,
+            StatementKind::Explain(explain) => self.explain_statement(explain, parsed, run).await,
+            StatementKind::Prepared(statement) => {
+                self.prepared_statement(statement, parsed, run).await
+            }
             StatementKind::Account(statement) => self.account_statement(statement, parsed).await,
             StatementKind::Admin(Admin::Kill { query, id }) => {
                 let id = self.constant(id, parsed).await?;
                 self.kill_statement(&id, *query).await
             }
-            StatementKind::Admin(statement) => self.admin_statement(statement).await,
+            StatementKind::Admin(statement) => self.admin_statement(statement, run).await,
             StatementKind::Refused(refused) => {
                 Err(ClientError::not_supported(&refused.name).into())
             }
             StatementKind::LoadData(load) => self.load_statement(load, parsed).await,
-            StatementKind::Call(call) => Box::pin(self.call_statement(call, parsed)).await,
+            StatementKind::Call(call) => Box::pin(self.call_statement(call, parsed, run)).await,
             StatementKind::Program(program) => {
-                Box::pin(self.program_statement(program, parsed)).await
+                Box::pin(self.program_statement(program, parsed, run)).await
             }
             StatementKind::CreateRoutine(create) => self.create_routine(create, parsed).await,
             StatementKind::AlterRoutine(alter) => self.alter_routine(alter).await,
@@ -427,7 +442,7 @@ impl Session {
                 statement,
             } => {
                 let inner = Parsed::new((**statement).clone(), parsed.text.clone());
-                Box::pin(self.set_for_statement(variables, &inner, parsed)).await
+                Box::pin(self.set_for_statement(variables, (&inner, parsed), run)).await
             }
             _ => self.definition_statement(parsed).await,
         }

@@ -14,8 +14,8 @@ use errcode::{
     ClientError, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA,
     ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
-use executor::{Effect, Execution, Halt, HandlerCall, KeptRows, Progress, RowSink, Summary, World};
-use expression::{Diagnostics, Statement, Surroundings};
+use executor::{Effect, Execution, Halt, HandlerCall, KeptRows, Progress, Summary, World};
+use expression::{Diagnostics, Statement};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
 use store::{Durability, Suspend, TableId, Transaction, WaitReason};
@@ -32,6 +32,7 @@ use crate::statement::dispatch::Parsed;
 use crate::statement::plan_cache::SharedPlan;
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::sink::{ResultState, Rows};
+use crate::statement::statement_run::{Part, StatementRun};
 use crate::statement::transaction::{End, end_step, wait_for_end};
 use crate::statement::virtual_store::VirtualStore;
 
@@ -49,19 +50,20 @@ impl Session {
         &mut self,
         plan: Plan,
         parameters: &[Value],
-        protocol: RowProtocol,
+        run: &mut StatementRun,
     ) -> Result<Ran, Stop> {
         let shared = SharedPlan::new(plan, StatementKind::Other);
-        self.run_shared(&shared, parameters, protocol).await
+        self.run_shared(&shared, parameters, run, None).await
     }
 
-    /// Runs a plan to its end and writes its rows. The execution goes back to its plan before the
-    /// commit, which may take long. So the next session runs it while it is warm.
+    /// Runs a plan to its end and writes its rows, or keeps them in `kept`. The execution goes back
+    /// to its plan before the commit, which may take long. So the next session runs it while it is warm.
     pub(crate) async fn run_shared(
         &mut self,
         shared: &SharedPlan,
         parameters: &[Value],
-        protocol: RowProtocol,
+        run: &mut StatementRun,
+        kept: Option<&mut CursorRows>,
     ) -> Result<Ran, Stop> {
         let plan = Rc::clone(shared.plan());
         check_parameters(&plan, parameters)?;
@@ -69,33 +71,31 @@ impl Session {
             self.check_may_write()?;
         }
         self.programs.check_written(&plan)?;
-        self.hold_tables(&plan).await?;
+        self.hold_tables(&plan, run).await?;
         // A statement without tables is no transaction, and does not consume what is set for the
         // next one.
         let uses_tables = !plan.tables.is_empty() || !plan.functions.is_empty();
         let idle =
             (!uses_tables && self.transaction.opened().is_none()).then_some(self.transaction.next);
         let charset = self.state.variables.borrow().active().results_charset;
-        let mut result = ResultState::new(protocol, charset, self.status());
+        let mut result = ResultState::new(run.protocol, charset, self.status());
         let is_taken = !plan.into_variables.is_empty();
         if is_taken {
             check_into(&plan)?;
-            self.cursor = Some(CursorRows::of_one_row(&self.state));
         }
+        let mut taken = is_taken.then(|| CursorRows::of_one_row(&self.state));
         let mut execution = shared.take();
+        let mut rows = match taken.as_mut().or(kept) {
+            Some(rows) => Rows::Kept(rows),
+            None => Rows::Client(&mut result),
+        };
         let outcome = self
-            .step_to_end(
-                &mut execution,
-                parameters,
-                &mut Rows::Client(&mut result),
-                &plan,
-            )
+            .step_to_end(&mut execution, parameters, &mut rows, run)
             .await;
         if outcome.is_ok() {
             shared.give_back(execution);
         }
-        let taken = if is_taken { self.cursor.take() } else { None };
-        self.has_partial_rows = outcome.is_err() && result.has_begun();
+        run.has_partial_rows = outcome.is_err() && result.has_begun();
         let has_rows = !plan.columns.is_empty() && !is_taken;
         self.transaction.seen.results |= has_rows;
         if !plan.tables.is_empty() {
@@ -145,27 +145,25 @@ impl Session {
         }))
     }
 
-    /// Runs a reading plan of the session's own; its rows go to `sink`. Tables (functions may use
-    /// some, too) are held, read and locked in the session's transaction, or in one that ends with
-    /// the run. Returns `None` if the plan is stale; nothing was done then.
+    /// Runs a reading plan of the session's own. Tables (functions may use some, too) are held, read
+    /// and locked in the session's transaction, or in one that ends with the run. Returns `None` if the plan is stale; nothing was done then.
     pub(crate) async fn run_into(
         &mut self,
         execution: &mut Execution,
         parameters: &[Value],
-        sink: &mut dyn RowSink,
-        is_strict: bool,
+        mut rows: Rows<'_>,
+        run: &StatementRun,
     ) -> Result<Option<Summary>, Stop> {
         let plan = Rc::clone(execution.plan());
         assert!(!plan.is_write(), "what the session asks itself only reads");
-        let mut rows = Rows::Own { sink, is_strict };
         if plan.tables.is_empty() && plan.functions.is_empty() {
-            let ran = self.run_without_tables(execution, parameters, &mut rows, &plan);
+            let ran = self.run_without_tables(execution, parameters, &mut rows, run);
             return ran.await.map(Some);
         }
-        self.hold_tables(&plan).await?;
+        self.hold_tables(&plan, run).await?;
         let since = (self.begin_steps(), self.statement_deadline());
         let outcome = self
-            .steps(execution, parameters, &mut rows, &plan, since)
+            .steps(execution, parameters, &mut rows, run, since)
             .await;
         self.transaction.seen.reads = true;
         self.end_run(outcome).await
@@ -177,11 +175,11 @@ impl Session {
         execution: &mut Execution,
         parameters: &[Value],
         rows: &mut Rows<'_>,
-        plan: &Plan,
+        run: &StatementRun,
     ) -> Result<Summary, Stop> {
         let was_open = self.transaction.opened().is_some();
         let since = (self.opened_transaction().mark(), self.statement_deadline());
-        let outcome = self.steps(execution, parameters, rows, plan, since).await;
+        let outcome = self.steps(execution, parameters, rows, run, since).await;
         if !was_open {
             self.transaction.forget_unused();
         }
@@ -190,14 +188,13 @@ impl Session {
 
     /// Runs a changing statement of the server's own on tables that this session has locked
     /// exclusively. Writes nothing to the client and commits nothing.
-    pub(crate) async fn run_own(&mut self, parsed: &Parsed) -> Result<(), Stop> {
+    pub(crate) async fn run_own(&mut self, parsed: &Parsed, part: Part) -> Result<(), Stop> {
+        let run = &StatementRun::part(&self.state, part);
         let plan = Rc::new(self.plan_own(parsed)?);
         let mut execution = Execution::new(Rc::clone(&plan));
         let mut result = ResultState::new(RowProtocol::Text, None, StatusFlags::default());
         let mut rows = Rows::Client(&mut result);
-        let outcome = self
-            .step_to_end(&mut execution, &[], &mut rows, &plan)
-            .await;
+        let outcome = self.step_to_end(&mut execution, &[], &mut rows, run).await;
         outcome.map(|_| ()).map_err(|failed| failed.stop)
     }
 
@@ -211,7 +208,8 @@ impl Session {
             sink: &mut kept,
             is_strict: false,
         };
-        let steps = self.step_to_end(&mut execution, &[], &mut rows, &plan);
+        let run = StatementRun::new(&self.state, RowProtocol::Text);
+        let steps = self.step_to_end(&mut execution, &[], &mut rows, &run);
         if let Err(failed) = steps.await {
             self.abandon_transaction().await;
             return Err(failed.stop);
@@ -222,21 +220,25 @@ impl Session {
 
     /// Locks the definitions of the plan's tables until the end of the transaction. If that fails
     /// and no transaction is open, all are released: nothing else would release them.
-    pub(crate) async fn hold_tables(&mut self, plan: &Plan) -> Result<(), Stop> {
-        let held = self.hold_each(plan).await;
+    pub(crate) async fn hold_tables(
+        &mut self,
+        plan: &Plan,
+        run: &StatementRun,
+    ) -> Result<(), Stop> {
+        let held = self.hold_each(plan, run).await;
         if held.is_err() && !self.transaction.is_open() {
             self.transaction.end();
         }
         held
     }
 
-    async fn hold_each(&mut self, plan: &Plan) -> Result<(), Stop> {
+    async fn hold_each(&mut self, plan: &Plan, run: &StatementRun) -> Result<(), Stop> {
         if self.locked.are_on() {
-            return Ok(self.check_locked(plan)?);
+            return Ok(self.check_locked(plan, run)?);
         }
         for table in &plan.tables {
             let id = table.definition.id;
-            if self.state.is_filled(id) {
+            if run.is_filling(id) {
                 continue;
             }
             if !self.transaction.holds(id) {
@@ -262,14 +264,14 @@ impl Session {
         execution: &mut Execution,
         parameters: &[Value],
         rows: &mut Rows<'_>,
-        plan: &Plan,
+        run: &StatementRun,
     ) -> impl Future<Output = Result<Summary, Failed>> {
-        if !self.state.has_old_warnings.get() && !self.state.is_part() {
+        if !self.state.has_old_warnings.get() && run.part == Part::Whole {
             self.state.clear_diagnostics();
         }
         let mark = self.begin_steps();
         let deadline = self.statement_deadline();
-        self.steps(execution, parameters, rows, plan, (mark, deadline))
+        self.steps(execution, parameters, rows, run, (mark, deadline))
     }
 
     /// Begins a statement in the transaction, and first the transaction if there is none. Returns
@@ -300,21 +302,21 @@ impl Session {
         execution: &mut Execution,
         parameters: &[Value],
         rows: &mut Rows<'_>,
-        plan: &Plan,
+        run: &StatementRun,
         (mark, deadline): (store::UndoMark, Option<u64>),
     ) -> Result<Summary, Failed> {
-        let state = Rc::clone(&self.state);
-        let options = state.statement_options();
-        let diagnostics = Rc::clone(&state.diagnostics.borrow());
+        let plan = &Rc::clone(execution.plan());
+        let options = run.state.statement_options();
+        let diagnostics = Rc::clone(&run.state.diagnostics.borrow());
         let is_strict = rows.is_strict(plan, options.sql_mode);
         let statement = Statement {
-            session: &*state,
+            session: run,
             options: &options,
             diagnostics: &diagnostics,
             is_strict,
         };
-        let store = VirtualStore::new(Rc::clone(&state));
-        state.clear_waits();
+        let store = VirtualStore::new(Rc::clone(&run.state));
+        run.clear_waits();
         let refused = RefusedWarnings::of(&diagnostics, is_strict && has_strict_warnings(plan));
         execution.start(parameters);
         loop {
@@ -325,25 +327,21 @@ impl Session {
                     txn: &mut **open,
                     statement: &statement,
                 };
-                rows.step(
-                    execution,
-                    &mut world,
-                    &mut self.client,
-                    self.cursor.as_mut(),
-                )
+                rows.step(execution, &mut world, &mut self.client)
             };
-            state.count_handler(&execution.take_handler_counts());
+            run.state.count_handler(&execution.take_handler_counts());
             let failed = |stop| Failed {
                 stop,
                 effect: Effect::Statement,
                 mark,
             };
             // Boxed: few statements need the room.
-            if state.has_sleep() && !matches!(stepped, Err(Halt::Error(_))) {
-                Box::pin(self.sleep_off(deadline)).await.map_err(failed)?;
+            if run.has_sleep() && !matches!(stepped, Err(Halt::Error(_))) {
+                let slept = Box::pin(self.sleep_off(run, deadline)).await;
+                slept.map_err(failed)?;
             }
-            if state.wants_lock() && matches!(stepped, Err(Halt::Error(_))) {
-                Box::pin(self.wait_for_lock(rows.has_sent_any(), deadline))
+            if run.wants_lock() && matches!(stepped, Err(Halt::Error(_))) {
+                Box::pin(self.wait_for_lock(run, rows, deadline))
                     .await
                     .map_err(failed)?;
                 Box::pin(self.roll_back_to(mark)).await.map_err(failed)?;
@@ -362,7 +360,7 @@ impl Session {
                 }
                 Err(Halt::Call(call)) => {
                     let since = (options.now_us, deadline);
-                    Box::pin(self.answer_call(&call, execution, plan, since)).await
+                    Box::pin(self.answer_call(&call, execution, run.part, since)).await
                 }
                 Err(Halt::Error(failure)) => {
                     return Err(refused.failed(*failure, mark));

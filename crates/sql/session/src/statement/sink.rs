@@ -60,8 +60,10 @@ impl ResultState {
 
 /// Where the rows of a run go.
 pub(crate) enum Rows<'r> {
-    /// To the client, or to what keeps them for it (`Session::cursor`).
+    /// To the client.
     Client(&'r mut ResultState),
+    /// To what keeps them: a cursor, or the variables of INTO.
+    Kept(&'r mut CursorRows),
     /// To a sink of the session's own.
     Own {
         sink: &'r mut dyn RowSink,
@@ -75,7 +77,9 @@ impl Rows<'_> {
     pub(crate) fn is_strict(&self, plan: &Plan, mode: SqlMode) -> bool {
         match self {
             Self::Own { is_strict, .. } => *is_strict,
-            Self::Client(_) => plan.is_write() && !plan.is_ignore() && mode.has(SqlMode::STRICT),
+            Self::Client(_) | Self::Kept(_) => {
+                plan.is_write() && !plan.is_ignore() && mode.has(SqlMode::STRICT)
+            }
         }
     }
 
@@ -85,14 +89,11 @@ impl Rows<'_> {
         execution: &mut Execution,
         world: &mut World<'_>,
         client: &mut Client,
-        cursor: Option<&mut CursorRows>,
     ) -> Outcome<Progress> {
-        match (self, cursor) {
-            (Self::Own { sink, .. }, _) => execution.step(world, *sink),
-            (Self::Client(_), Some(cursor)) => execution.step(world, cursor),
-            (Self::Client(result), None) => {
-                execution.step(world, &mut PacketSink { client, result })
-            }
+        match self {
+            Self::Own { sink, .. } => execution.step(world, *sink),
+            Self::Kept(rows) => execution.step(world, *rows),
+            Self::Client(result) => execution.step(world, &mut PacketSink { client, result }),
         }
     }
 
@@ -104,7 +105,7 @@ impl Rows<'_> {
                 PacketSink { client, result }.begin(columns);
                 true
             }
-            Self::Own { .. } => false,
+            Self::Kept(_) | Self::Own { .. } => false,
         }
     }
 
@@ -112,7 +113,14 @@ impl Rows<'_> {
     pub(crate) fn has_sent_any(&self) -> bool {
         match self {
             Self::Client(result) => result.row_count != 0,
-            Self::Own { .. } => false,
+            Self::Kept(_) | Self::Own { .. } => false,
+        }
+    }
+
+    /// Forgets the rows that are kept: the statement begins again.
+    pub(crate) fn forget(&mut self) {
+        if let Self::Kept(rows) = self {
+            rows.clear();
         }
     }
 }

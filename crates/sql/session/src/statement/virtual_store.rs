@@ -7,7 +7,7 @@ use std::sync::Arc;
 use catalog::information_schema::{self, Facts, Process, TableFacts};
 use catalog::{Privilege, RowSource, VirtualTable};
 use executor::HandlerCall;
-use expression::{StoredFunction, Surroundings as _};
+use expression::StoredFunction;
 use planner::{GivenValues, Names, PlanError};
 use store::{
     KeyRange, LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
@@ -330,7 +330,6 @@ impl Names for SessionNames<'_> {
         scope: Option<expression::VariableScope>,
         name: &str,
     ) -> Result<ColumnType, PlanError> {
-        use expression::Surroundings;
         self.asked_variable.set(true);
         let value = self.state.system_variable(scope, name)?;
         Ok(system_variable_type(name, &value))

@@ -23,6 +23,8 @@ use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::connection::state::State;
 use crate::statement::run::timed_out;
+use crate::statement::sink::Rows;
+use crate::statement::statement_run::StatementRun;
 
 /// The longest name of a lock, in bytes.
 const NAME_BYTES_MAX: usize = 192;
@@ -42,7 +44,7 @@ pub(crate) struct Waits {
     taken: Vec<String>,
 }
 
-impl State {
+impl StatementRun {
     /// True if the statement still has to sleep.
     pub(crate) fn has_sleep(&self) -> bool {
         self.owed_sleep_us() != 0
@@ -58,7 +60,7 @@ impl State {
         self.waits.borrow().wanted.is_some()
     }
 
-    /// A statement begins.
+    /// Its steps begin.
     pub(crate) fn clear_waits(&self) {
         *self.waits.borrow_mut() = Waits::default();
     }
@@ -69,8 +71,8 @@ impl State {
         function: SessionFunction,
         arguments: &[Value],
     ) -> Result<Value, Failure> {
-        let locks = &self.worker.server.named_locks;
-        let own = self.seat.id();
+        let locks = &self.state.worker.server.named_locks;
+        let own = self.state.seat.id();
         match function {
             SessionFunction::Sleep => {
                 let micros = self.micros(arguments.first()).unwrap_or(0);
@@ -80,7 +82,7 @@ impl State {
             }
             SessionFunction::ReleaseAllLocks => {
                 let released = locks.release_all(own);
-                self.set_named_lock_count(0)?;
+                self.state.set_named_lock_count(0)?;
                 return Ok(Value::Int(i64::try_from(released).unwrap_or(i64::MAX)));
             }
             _ => {}
@@ -93,8 +95,9 @@ impl State {
             SessionFunction::GetLock => return self.get_lock(name, arguments.get(1)),
             SessionFunction::ReleaseLock => match locks.release(&name, own) {
                 Some(is_released) => {
-                    let count = self.named_lock_count();
-                    self.set_named_lock_count(count.saturating_sub(is_released.into()))?;
+                    let count = self.state.named_lock_count();
+                    self.state
+                        .set_named_lock_count(count.saturating_sub(is_released.into()))?;
                     truth(is_released)
                 }
                 None => Value::Null,
@@ -109,13 +112,16 @@ impl State {
             let given = timeout.map(shown).unwrap_or_default();
             let code = ER_WRONG_VALUE_FOR_TYPE;
             let error = ClientError::new(code, &[&"timeout", &given, &"get_lock"]);
-            self.diagnostics.borrow().push(Level::Warning, error);
+            self.state.diagnostics.borrow().push(Level::Warning, error);
             return Ok(Value::Null);
         };
         let mut waits = self.waits.borrow_mut();
-        let (locks, own) = (&self.worker.server.named_locks, self.seat.id());
+        let (locks, own) = (&self.state.worker.server.named_locks, self.state.seat.id());
         if locks.try_lock(&name, own) {
-            if let Err(refused) = self.set_named_lock_count(self.named_lock_count() + 1) {
+            if let Err(refused) = self
+                .state
+                .set_named_lock_count(self.state.named_lock_count() + 1)
+            {
                 locks.release(&name, own);
                 return Err(Box::new(refused));
             }
@@ -131,7 +137,7 @@ impl State {
 
     /// Seconds as microseconds; `None` for NULL and negative numbers.
     fn micros(&self, seconds: Option<&Value>) -> Option<u64> {
-        let diagnostics = self.diagnostics.borrow();
+        let diagnostics = self.state.diagnostics.borrow();
         let seconds = seconds?.as_ref().to_f64(&mut diagnostics.warnings())?;
         let span = Duration::try_from_secs_f64(seconds).ok();
         match span {
@@ -140,7 +146,9 @@ impl State {
             None => Some(u64::MAX),
         }
     }
+}
 
+impl State {
     /// Releases the named locks of a session that ends or is reset.
     pub(crate) fn release_named_locks(&self) {
         if self.named_lock_count() != 0 {
@@ -182,8 +190,12 @@ fn lock_name(value: Option<&Value>) -> Result<Option<String>, Failure> {
 
 impl Session {
     /// Sleeps for what the statement has requested since the last call.
-    pub(crate) async fn sleep_off(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
-        let micros = std::mem::take(&mut self.state.waits.borrow_mut().sleep_us);
+    pub(crate) async fn sleep_off(
+        &mut self,
+        run: &StatementRun,
+        deadline: Option<u64>,
+    ) -> Result<(), Stop> {
+        let micros = std::mem::take(&mut run.waits.borrow_mut().sleep_us);
         if micros == 0 {
             return Ok(());
         }
@@ -198,24 +210,23 @@ impl Session {
     /// Then the statement has to begin again.
     pub(crate) async fn wait_for_lock(
         &mut self,
-        has_sent_rows: bool,
+        run: &StatementRun,
+        rows: &mut Rows<'_>,
         deadline: Option<u64>,
     ) -> Result<(), Stop> {
-        let Some((name, timeout_us)) = self.state.waits.borrow_mut().wanted.take() else {
+        let Some((name, timeout_us)) = run.waits.borrow_mut().wanted.take() else {
             return Ok(());
         };
-        if has_sent_rows {
+        if rows.has_sent_any() {
             return Err(ClientError::not_supported(&"GET_LOCK that waits after rows").into());
         }
         // Before anything is released or checked, so that what is found still holds when the wait
         // begins.
         self.post_replies().await?;
-        if let Some(cursor) = &mut self.cursor {
-            cursor.clear();
-        }
+        rows.forget();
         let server = Arc::clone(&self.state.worker.server);
         let own = self.state.seat.id();
-        let taken = std::mem::take(&mut self.state.waits.borrow_mut().taken);
+        let taken = std::mem::take(&mut run.waits.borrow_mut().taken);
         let count = self.state.named_lock_count();
         let left = count.saturating_sub(stdx::to_u64(taken.len()));
         self.state.set_named_lock_count(left)?;
@@ -226,11 +237,11 @@ impl Session {
             return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
         }
         let now_us = self.state.worker.steady_us();
-        let until_us = match &self.state.waits.borrow().until {
+        let until_us = match &run.waits.borrow().until {
             Some((of, until_us)) if *of == name => *until_us,
             _ => now_us.saturating_add(timeout_us),
         };
-        self.state.waits.borrow_mut().until = Some((name.clone(), until_us));
+        run.waits.borrow_mut().until = Some((name.clone(), until_us));
         let (limit_us, is_cut) = self.limited(until_us.saturating_sub(now_us), deadline);
         let freed = server.named_locks.freed(&name, own);
         let limited = runtime::timeout(Duration::from_micros(limit_us), freed);
@@ -238,7 +249,7 @@ impl Session {
             if is_cut {
                 return Err(timed_out());
             }
-            self.state.waits.borrow_mut().given_up.push(name);
+            run.waits.borrow_mut().given_up.push(name);
         }
         Ok(())
     }

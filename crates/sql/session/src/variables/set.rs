@@ -3,7 +3,7 @@
 use catalog::Account;
 use errcode::{ClientError, ER_TRUNCATED_WRONG_VALUE, ER_UNKNOWN_CHARACTER_SET};
 use executor::{Execution, KeptRows, RowSink};
-use expression::{Share, Surroundings};
+use expression::Share;
 use planner::Plan;
 use settings::Settings;
 use std::rc::Rc;
@@ -16,6 +16,9 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::connection::state::variable_error;
 use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
+use crate::statement::row_encoder::RowProtocol;
+use crate::statement::sink::Rows;
+use crate::statement::statement_run::StatementRun;
 use crate::variables::system::{self, NewValue, VariableError};
 
 /// What SET NAMES sets.
@@ -92,8 +95,8 @@ impl Session {
     pub(crate) async fn set_for_statement(
         &mut self,
         items: &[SetItem],
-        inner: &Parsed,
-        parsed: &Parsed,
+        (inner, parsed): (&Parsed, &Parsed),
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let mut names = Vec::with_capacity(items.len());
         for item in items {
@@ -119,7 +122,7 @@ impl Session {
         if outcome.is_ok() {
             // `max_statement_time` may have been set.
             self.begin_statement_time();
-            outcome = self.statement(inner).await;
+            outcome = self.statement(inner, run).await;
         }
         let names = names.iter().map(|(name, _)| name.as_str());
         self.state.variables.borrow_mut().restore(&before, names);
@@ -418,8 +421,13 @@ impl Session {
             }
             crate::statement::run::check_parameters(&plan, &[])?;
             let mut sink = sink_for(&plan);
+            let run = StatementRun::new(&self.state, RowProtocol::Text);
+            let rows = Rows::Own {
+                sink: &mut sink,
+                is_strict: false,
+            };
             let mut execution = Execution::new(Rc::clone(&plan));
-            let ran = self.run_into(&mut execution, &[], &mut sink, false);
+            let ran = self.run_into(&mut execution, &[], rows, &run);
             if ran.await?.is_some() {
                 return Ok((plan, sink));
             }
