@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use catalog::{Privilege, PrivilegeSet};
+use clients::{IDLE, KillOrder};
 use errcode::{
     ClientError, ER_CONNECTION_KILLED, ER_KILL_DENIED_ERROR, ER_NO_SUCH_TABLE, ER_NO_SUCH_THREAD,
     ER_QUERY_INTERRUPTED,
@@ -16,7 +17,6 @@ use syntax::ast::{Admin, ObjectName, TableVerb};
 use value::{Level, Trouble, Value};
 
 use crate::admin::checksum::ChecksumSink;
-use crate::connection::registry::{IDLE, KillOrder};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::statement::sink::{number_column, text_column};
@@ -79,22 +79,22 @@ impl Session {
 
     /// Ends another session, or its statement, or this session.
     pub(crate) async fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
-        let registry = &self.state.worker.server.registry;
-        let Some(seat) = registry.find(id) else {
+        let registry = &self.state.worker.server.clients.registry();
+        let Some(handle) = registry.find(id) else {
             return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
         };
         let rights = self.state.rights();
         let ends_any = [Privilege::ConnectionAdmin, Privilege::Super];
         let may_end_any = ends_any.iter().any(|it| rights.global().has(*it));
-        if !may_end_any && seat.line().user != rights.account().name.user {
+        if !may_end_any && handle.line().user != rights.account().name.user {
             return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&id]).into());
         }
-        seat.give_order(if is_query {
+        handle.give_order(if is_query {
             KillOrder::Query
         } else {
             KillOrder::Connection
         });
-        if id == self.state.seat.id() {
+        if id == self.state.handle.id() {
             let code = if is_query {
                 ER_QUERY_INTERRUPTED
             } else {
@@ -103,8 +103,8 @@ impl Session {
             return Err(ClientError::new(code, &[]).into());
         }
         // The client of a running statement waits for its reply, so its session is not waited for.
-        if !is_query && seat.line().command == IDLE {
-            let hung_up = runtime::timeout(HANG_UP_TIME_MAX, seat.hung_up());
+        if !is_query && handle.line().command == IDLE {
+            let hung_up = runtime::timeout(HANG_UP_TIME_MAX, handle.hung_up());
             // If the client accepts nothing, its own session's limit cuts it off.
             let _ = hung_up.await;
         }

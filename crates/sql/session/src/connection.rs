@@ -1,12 +1,10 @@
 //! A client's connection: its session from login to end, and what belongs to it.
 //!
-//! [`session`] is the session itself, [`state`] what it remembers between statements. [`registry`]
-//! lists all connections of the server.
+//! [`session`] is the session itself, [`state`] what it remembers between statements. The list of
+//! all sessions is in [`clients`].
 
 pub(crate) mod hot;
-pub mod logins;
 pub(crate) mod peer_look;
-pub mod registry;
 pub(crate) mod reply;
 pub mod session;
 pub mod state;

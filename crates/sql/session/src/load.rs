@@ -9,6 +9,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use clients::KillOrder;
+use clients::wait::{Either, first_of};
 use errcode::{
     ClientError, ER_LOAD_INFILE_CAPABILITY_DISABLED, ER_NET_PACKET_TOO_LARGE,
     ER_UNKNOWN_CHARACTER_SET, ER_WARN_TOO_FEW_RECORDS, ER_WARN_TOO_MANY_RECORDS,
@@ -22,9 +24,8 @@ use syntax::ast::{IntoTarget, LoadData};
 use value::{Charset, ColumnType, Level, TypeKind, Value};
 use wire::{Capabilities, StatusFlags};
 
-use crate::connection::registry::KillOrder;
 use crate::connection::reply::{Done, Reply, Stop};
-use crate::connection::session::{Either, Session, first_of};
+use crate::connection::session::Session;
 use crate::load::field_reader::{BadFormat, Field, FieldReader, Read, RowLimits};
 use crate::statement::dispatch::{Parsed, TURN_STATEMENT_COUNT};
 use crate::statement::row_encoder::RowProtocol;
@@ -169,18 +170,18 @@ impl Session {
         outcome: &mut Result<(), Failed>,
         mark: UndoMark,
     ) -> Result<Option<PacketBytes>, Failed> {
-        let seat = Arc::clone(&self.state.seat);
+        let handle = Arc::clone(&self.state.handle);
         let read = {
             let mut piece = pin!(self.client.read_local_infile());
-            let killed = pin!(seat.ordered(KillOrder::Query));
+            let killed = pin!(handle.ordered(KillOrder::Query));
             match first_of(killed, piece.as_mut()).await {
                 Either::Left(()) => {
-                    first_of(pin!(seat.ordered(KillOrder::Connection)), piece).await
+                    first_of(pin!(handle.ordered(KillOrder::Connection)), piece).await
                 }
                 read @ Either::Right(_) => read,
             }
         };
-        if seat.order() != KillOrder::None && outcome.is_ok() {
+        if handle.order() != KillOrder::None && outcome.is_ok() {
             *outcome = Err(failed(self.interrupted(), mark));
         }
         match read {

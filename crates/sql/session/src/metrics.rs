@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use executor::{HandlerCall, HandlerCounts};
+use clients::Clients;
 use metrics::{Counter, Metric, Registry, Unit};
 use sync::CachePadded;
 
-use crate::connection::registry::Registry as Sessions;
 
 /// What a worker's sessions have done.
 #[derive(Debug, Default)]
@@ -150,7 +150,7 @@ const HANDLER_HELP: &str = "Calls of this kind of tables and transactions.";
 type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Adds the numbers of all sessions.
-pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, sessions: &Arc<Sessions>) {
+pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients: &Arc<Clients>) {
     let sums: [Sum; 13] = [
         (QUESTIONS, |it| &it.questions),
         (QUERIES, |it| &it.questions),
@@ -177,10 +177,10 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, sessions
         let sum = sum_of(counters, move |it| it.statements(kind));
         registry.add(count(name, STATEMENT_HELP), sum);
     }
-    let all = Arc::clone(sessions);
-    registry.add(THREADS_CONNECTED, move || stdx::to_u64(all.count()));
-    let all = Arc::clone(sessions);
-    registry.add(THREADS_RUNNING, move || stdx::to_u64(all.running_count()));
+    let all = Arc::clone(clients);
+    registry.add(THREADS_CONNECTED, move || stdx::to_u64(all.registry().count()));
+    let all = Arc::clone(clients);
+    registry.add(THREADS_RUNNING, move || stdx::to_u64(all.registry().running_count()));
 }
 
 /// Reads a counter as the sum over the workers.

@@ -9,14 +9,13 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use catalog::{Accounts, Routines};
+use clients::Clients;
 use expression::{MemoryPool, ProcessLimit};
 use settings::Settings;
 use sync::CachePadded;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
 
-use crate::connection::logins::Logins;
-use crate::connection::registry::{KillOrder, Registry};
 use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
 use crate::metrics::{AllCounters, Counters};
@@ -25,10 +24,8 @@ use crate::statement::draft::Heap;
 /// One for the whole program.
 #[derive(Debug)]
 pub struct Server {
-    /// The connected clients.
-    pub registry: Arc<Registry>,
-    /// The clients that are logging in.
-    pub logins: Arc<Logins>,
+    /// The clients: connected, and logging in.
+    pub clients: Arc<Clients>,
     /// The metadata locks: which tables are in use, and which are being changed.
     pub metadata: MetadataLocks,
     /// Of GET_LOCK.
@@ -94,8 +91,8 @@ impl Server {
         started_us: u64,
     ) -> Arc<Self> {
         let counters: AllCounters = (0..worker_count).map(|_| CachePadded::default()).collect();
-        let sessions = Arc::new(Registry::default());
-        crate::metrics::register(&mut metrics, &counters, &sessions);
+        let clients = Arc::new(Clients::default());
+        crate::metrics::register(&mut metrics, &counters, &clients);
         let memory_bytes = settings.unsigned("statement_memory_size");
         let memory_pool = match settings.unsigned("server_memory_limit") {
             0 => MemoryPool::new(memory_bytes),
@@ -111,8 +108,7 @@ impl Server {
         Arc::new(Self {
             memory_pool: Arc::new(memory_pool),
             heap,
-            registry: sessions,
-            logins: Arc::default(),
+            clients,
             metadata: MetadataLocks::new(worker_count),
             settings: ArcSwap::from_pointee(settings),
             named_locks: NamedLocks::default(),
@@ -205,16 +201,13 @@ impl Server {
     /// The program is shutting down: sessions finish their current command and accept no other, and
     /// logins are cut off.
     pub fn dismiss_sessions(&self) {
-        self.registry.end();
-        self.logins.end();
+        self.clients.dismiss();
     }
 
     /// The shutdown's grace period is over: sessions are killed in the middle of their commands,
     /// and their transactions are rolled back. Any thread.
     pub fn kill_sessions(&self) {
-        for seat in self.registry.all() {
-            seat.give_order(KillOrder::Connection);
-        }
+        self.clients.kill_all();
     }
 
     /// A worker's counters.

@@ -13,7 +13,7 @@ use crate::connection::state::State;
 pub(crate) enum HotPlace {
     Session,
     State,
-    Seat,
+    Handle,
     LocksTables,
     Diagnostics,
     Prepared,
@@ -32,7 +32,7 @@ pub(crate) fn note_session(session: &Session) {
     let state: &State = &session.state;
     HotPlace::Session.note(session);
     HotPlace::State.note(state);
-    HotPlace::Seat.note(&*state.seat);
+    HotPlace::Handle.note(&*state.handle);
     HotPlace::LocksTables.note(&*state.locks_tables);
     note_diagnostics(state);
 }

@@ -19,11 +19,11 @@
 
 use std::cell::{Cell, OnceCell};
 
+use clients::KillOrder;
 use front::{PeerState, PeerWatch};
 use planner::Plan;
 use store::Suspend;
 
-use crate::connection::registry::KillOrder;
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::connection::state::State;
@@ -87,7 +87,7 @@ impl State {
             (PeerState::There, _) | (PeerState::Ended, Doubt::Told) => {}
             (PeerState::Ended, Doubt::None) => look.doubt.set(Doubt::Asked),
             (PeerState::Ended, Doubt::Asked) | (PeerState::Gone, _) => {
-                self.seat.give_order(KillOrder::Connection);
+                self.handle.give_order(KillOrder::Connection);
             }
         }
     }
@@ -120,7 +120,7 @@ impl Session {
         let has_rows = !plan.columns.is_empty();
         let has_begun = has_rows && rows.begin(&plan.columns, &mut self.client);
         if !has_begun {
-            self.state.seat.give_order(KillOrder::Connection);
+            self.state.handle.give_order(KillOrder::Connection);
             return Err(self.interrupted());
         }
         if !self.client.has_unsent() {

@@ -8,28 +8,27 @@
 //! waits it watches three things: the wait itself, an order to be killed, and the client's
 //! disconnect. While it waits for a command it also watches for the server's shutdown.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use catalog::ComesFrom;
 use catalog::information_schema::INFORMATION_SCHEMA;
+use clients::wait::{Either, first_of, free_what_waits};
+use clients::{Entrance, IDLE, KillOrder, SessionHandle, log_failed_login, login_rules};
 use errcode::{
-    ClientError, ER_BAD_DB_ERROR, ER_CON_COUNT_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET,
-    ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR,
+    ClientError, ER_BAD_DB_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN,
+    ER_UNKNOWN_COM_ERROR,
 };
-use front::{Client, Disconnect, LoginFailure, LoginRules, PacketBytes};
+use front::{Client, Disconnect, PacketBytes};
 use runtime::{Standing, Stream};
-use settings::Settings;
 use syntax::ast::VariableScope;
 use value::{CollationId, Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
 use crate::account::accounts::Door;
 use crate::connection::hot;
-use crate::connection::registry::{IDLE, KillOrder, ProcessLine};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::state::{Acting, State};
 use crate::connection::tracker::Tracker;
@@ -81,77 +80,37 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
     let Some(session) = Box::pin(enter(worker, stream)).await else {
         return;
     };
-    let seat = Arc::clone(&session.state.seat);
+    let handle = Arc::clone(&session.state.handle);
     let server = Arc::clone(&session.state.worker.server);
     session.run().await;
-    server.registry.leave(&seat);
+    server.clients.registry().leave(&handle);
 }
 
 /// Logs a client in and opens its session. Returns `None` if it may not enter.
-///
-/// One session beyond the limit is for an administrator, who is known only after the login. Clients
-/// that log in at the same time are counted again after their login.
 async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     let server = Arc::clone(&worker.server);
     let settings = server.settings();
     worker.front.set_rules(login_rules(&settings));
-    let limit = stdx::to_usize(settings.unsigned("max_connections"));
-    let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
-    if server.registry.is_ending() {
-        let is_ending = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
-        Client::refuse(stream, &worker.front, &is_ending).await;
-        return None;
-    }
-    if limit < server.registry.count() {
-        Client::refuse(stream, &worker.front, &is_full).await;
-        return None;
-    }
-    let id = server.registry.next_id();
     let door = Door::new(&server);
-    let port = stream.peer_address().map(|address| address.port());
-    let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
-    let client = {
-        let (place, evicted) = server.logins.enter(id, limit);
-        if evicted.is_some() {
-            worker.counters().logins_evicted.increment();
-        }
-        let accept = pin!(Client::accept(stream, &worker.front, &door, wire_id));
-        match first_of(accept, pin!(place.evicted())).await {
-            Either::Left(Ok(client)) => client,
-            Either::Left(Err(failure)) => {
-                tell_failure(id, &failure);
-                return None;
-            }
-            // Evicted as the oldest of too many, or by the shutdown: it gets no packet.
-            Either::Right(()) => return None,
-        }
+    let limit = stdx::to_usize(settings.unsigned("max_connections"));
+    let entrance = Entrance {
+        front: &worker.front,
+        limit,
+        evictions: &worker.counters().logins_evicted,
     };
-    let limit = limit + usize::from(is_administrator(&door, &client));
-    let line = process_line(&worker, &client, id, port);
-    let Some(seat) = server.registry.enter(line, limit) else {
-        client.dismiss(&is_full).await;
-        return None;
-    };
+    let logged_in = server.clients.log_in(stream, &door, entrance).await?;
+    let limit = limit + usize::from(is_administrator(&door, &logged_in.client));
+    let admitted = server.clients.admit(logged_in, limit, worker.steady_us());
+    let (client, handle) = admitted.await?;
     worker.counters().connections.increment();
-    match Session::open(worker, client, Arc::clone(&seat), &door) {
+    match Session::open(worker, client, Arc::clone(&handle), &door) {
         Ok(session) => Some(session),
         Err(refused) => {
             let (client, error) = *refused;
             dismiss(client, &error).await;
-            server.registry.leave(&seat);
+            server.clients.registry().leave(&handle);
             None
         }
-    }
-}
-
-/// The rules for logins that the global variables set now.
-fn login_rules(settings: &Settings) -> LoginRules {
-    let seconds = |name| Duration::from_secs(settings.unsigned(name));
-    LoginRules {
-        requires_secure_transport: settings.is_on("require_secure_transport"),
-        offers_local_infile: settings.is_on("local_infile"),
-        connect_timeout: seconds("connect_timeout"),
-        write_timeout: seconds("net_write_timeout"),
     }
 }
 
@@ -181,31 +140,13 @@ fn acting_as(account: Arc<catalog::Account>, client: &Client) -> Acting {
     Acting::new(account, ComesFrom::Client(origin))
 }
 
-fn tell_failure(connection_id: u64, failure: &LoginFailure) {
-    tracing::info!(connection_id, reason = %failure, "login failed");
-}
-
-fn process_line(worker: &Worker, client: &Client, id: u64, port: Option<u16>) -> ProcessLine {
-    let host = client.info().peer.host();
-    ProcessLine {
-        id,
-        user: client.info().user.clone(),
-        host: port.map_or(host.clone(), |port| format!("{host}:{port}")),
-        database: None,
-        command: IDLE,
-        since_us: worker.steady_us(),
-        state: "",
-        statement: String::new(),
-    }
-}
-
 impl Session {
     /// Opens the session of an authenticated client. Returns the client and the error if it may not
     /// stay.
     fn open(
         worker: Rc<Worker>,
         client: Client,
-        seat: Arc<crate::connection::registry::Seat>,
+        handle: Arc<SessionHandle>,
         door: &Door,
     ) -> Result<Box<Self>, Box<(Client, ClientError)>> {
         let info = client.info();
@@ -217,7 +158,7 @@ impl Session {
             return Err(Box::new((client, denied)));
         };
         let acting = acting_as(account, &client);
-        let state = Rc::new(State::new(worker, seat, user_text, acting));
+        let state = Rc::new(State::new(worker, handle, user_text, acting));
         state.has_tls.set(client.info().has_tls);
         state.peer_look.watch(client.watch());
         let locked = LockedTables::new(Rc::clone(&state.locks_tables));
@@ -308,7 +249,7 @@ impl Session {
         let canonical = if is_own { "information_schema" } else { name };
         *self.state.database.borrow_mut() = Some(canonical.into());
         self.state
-            .seat
+            .handle
             .update(|line| line.database = Some(canonical.to_owned()));
         Ok(())
     }
@@ -339,7 +280,7 @@ impl Session {
         }
         let is_cut_off = matches!(end, Some(Disconnect::Killed | Disconnect::WriteTimeout));
         if let Some(disconnect) = end {
-            let connection_id = self.state.seat.id();
+            let connection_id = self.state.handle.id();
             tracing::debug!(connection_id, reason = %disconnect, "connection ended");
         }
         if is_cut_off {
@@ -370,13 +311,13 @@ impl Session {
                 self.client
                     .read_command(Duration::from_secs(timeout_s), standing)
             );
-            let registry = &killed.worker.server.registry;
-            let dismissed = pin!(registry.dismissed(&killed.seat));
+            let registry = &killed.worker.server.clients.registry();
+            let dismissed = pin!(registry.dismissed(&killed.handle));
             first_of(read, dismissed).await
         };
         // A command that arrives after KILL was acknowledged is not answered.
-        let is_killed = self.state.seat.order() == KillOrder::Connection;
-        let is_dismissed = is_killed || self.state.worker.server.registry.is_ending();
+        let is_killed = self.state.handle.order() == KillOrder::Connection;
+        let is_dismissed = is_killed || self.state.worker.server.clients.registry().is_ending();
         let bytes = match bytes {
             Either::Left(bytes) if !is_dismissed => bytes?,
             dismissed => {
@@ -390,11 +331,11 @@ impl Session {
                 }
                 // Its transaction is rolled back later, so that the killer need not wait for that.
                 Box::pin(self.client.hang_up()).await?;
-                self.state.seat.hang_up();
+                self.state.handle.hang_up();
                 return Ok(Next::End);
             }
         };
-        self.state.seat.clear_query_order();
+        self.state.handle.clear_query_order();
         self.begin_statement_time();
         self.begin_command(&bytes);
         let next = self.answer(&bytes).await;
@@ -416,7 +357,7 @@ impl Session {
             _ => "Command",
         };
         worker.counters().questions.increment();
-        self.state.seat.update(|line| {
+        self.state.handle.update(|line| {
             line.command = command;
             line.since_us = since_us;
         });
@@ -424,7 +365,7 @@ impl Session {
 
     fn end_command(&self) {
         let since_us = self.state.worker.steady_us();
-        self.state.seat.update(|line| {
+        self.state.handle.update(|line| {
             line.command = IDLE;
             line.since_us = since_us;
             if LISTED_TEXT_BYTES_KEPT < line.statement.capacity() {
@@ -516,7 +457,7 @@ impl Session {
             Ok(Reply::Nothing) => {}
             Ok(Reply::End) => return Ok(Next::End),
             Err(Stop::Error(error)) => {
-                let is_killed = self.state.seat.order() == KillOrder::Connection;
+                let is_killed = self.state.handle.order() == KillOrder::Connection;
                 // A session that kills itself gets the error; one killed by another sees the end of
                 // the connection.
                 if is_killed && error.code != ER_CONNECTION_KILLED {
@@ -660,7 +601,7 @@ impl Session {
             .set_rules(login_rules(&worker.server.settings()));
         let door = Door::new(&worker.server);
         if let Err(failure) = self.client.change_user(change, &door).await {
-            tell_failure(self.state.seat.id(), &failure);
+            log_failed_login(self.state.handle.id(), &failure);
             return Ok(Next::End);
         }
         let info = self.client.info();
@@ -676,7 +617,7 @@ impl Session {
         let acting = acting_as(account, &self.client);
         self.state.set_account(user_text, acting);
         *self.state.database.borrow_mut() = None;
-        self.state.seat.update(|line| {
+        self.state.handle.update(|line| {
             line.user = user_name;
             line.database = None;
         });
@@ -686,47 +627,4 @@ impl Session {
             .map_err(Stop::from);
         self.write_reply(reply, false)
     }
-}
-
-/// A task of its own frees what a statement has left behind, a part at each of its turns. If the
-/// session freed it between two commands, it would also free what others have left. Its client
-/// would wait for that: as many rounds of all tasks as there are pieces.
-pub(crate) fn free_what_waits() {
-    let Some(mut waiting) = stdx::pile::take_waiting() else {
-        return;
-    };
-    runtime::spawn_background(async move {
-        loop {
-            while waiting.free_some() {
-                runtime::yield_now().await;
-            }
-            match stdx::pile::take_waiting() {
-                Some(more) => waiting = more,
-                None => return,
-            }
-        }
-    });
-}
-
-/// Returns the result of whichever future is ready first; the left one is polled first. The futures
-/// stay where the caller has pinned them: taken by value they would exist twice.
-pub(crate) fn first_of<A, B>(
-    mut left: Pin<&mut impl Future<Output = A>>,
-    mut right: Pin<&mut impl Future<Output = B>>,
-) -> impl Future<Output = Either<A, B>> {
-    std::future::poll_fn(move |context| {
-        if let Poll::Ready(value) = left.as_mut().poll(context) {
-            return Poll::Ready(Either::Left(value));
-        }
-        right.as_mut().poll(context).map(Either::Right)
-    })
-}
-
-/// One of two.
-#[derive(Debug)]
-pub(crate) enum Either<A, B> {
-    /// The first.
-    Left(A),
-    /// The second.
-    Right(B),
 }

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::{Account, AccountName, Accounts, ComesFrom, Rights};
+use clients::{KillOrder, SessionHandle};
 use errcode::{
     ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
     ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, ER_STATEMENT_TIMEOUT, ER_UNKNOWN_SYSTEM_VARIABLE,
@@ -22,7 +23,6 @@ use value::temporal::Zone;
 use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
 
 use crate::connection::peer_look::PeerLook;
-use crate::connection::registry::{KillOrder, Seat};
 use crate::statement::draft::Draft;
 use crate::variables::system::{self, Extra, VariableError, Variables};
 use crate::variables::user_variables::{self, UserVariables};
@@ -37,7 +37,7 @@ pub struct State {
     /// The worker that the session belongs to. Constant.
     pub worker: Rc<Worker>,
     /// Its entry in the process list. Constant.
-    pub seat: Arc<Seat>,
+    pub handle: Arc<SessionHandle>,
     /// `USER()`: the name that the client logged in with. Changed by COM_CHANGE_USER.
     pub user_text: RefCell<String>,
     /// The account it acts as: that of the login, or the definer of a stored program.
@@ -134,7 +134,12 @@ impl Acting {
 
 impl State {
     /// A session's memory after its login.
-    pub fn new(worker: Rc<Worker>, seat: Arc<Seat>, user_text: String, acting: Acting) -> Self {
+    pub fn new(
+        worker: Rc<Worker>,
+        handle: Arc<SessionHandle>,
+        user_text: String,
+        acting: Acting,
+    ) -> Self {
         let settings = worker.server.settings();
         let facts = RefCell::new(SessionFacts {
             version: settings.text("version").to_owned(),
@@ -145,7 +150,7 @@ impl State {
         let variables = Variables::new(settings);
         Self {
             worker,
-            seat,
+            handle,
             user_text: RefCell::new(user_text),
             acting: RefCell::new(acting),
             seen_accounts: RefCell::default(),
@@ -464,7 +469,7 @@ impl State {
             }
             "warning_count" => Value::UInt(self.diagnostics.borrow().warnings().count()),
             "error_count" => Value::UInt(self.error_count()),
-            "pseudo_thread_id" => Value::UInt(self.seat.id()),
+            "pseudo_thread_id" => Value::UInt(self.handle.id()),
             "in_transaction" => Value::UInt(u64::from(self.in_transaction.get())),
             _ => return None,
         })
@@ -625,7 +630,7 @@ impl State {
     /// What information functions tell.
     pub(crate) fn facts(&self) -> RefMut<'_, SessionFacts> {
         let mut facts = self.facts.borrow_mut();
-        facts.connection_id = self.seat.id();
+        facts.connection_id = self.handle.id();
         facts.row_count = self.row_count.get();
         facts.found_rows = self.found_rows.get();
         let database = self.database.borrow();
@@ -644,7 +649,7 @@ impl State {
 
     /// True once the statement was killed.
     pub(crate) fn is_killed(&self) -> bool {
-        self.seat.order() != KillOrder::None
+        self.handle.order() != KillOrder::None
     }
 
     /// Where the memory of large statements comes from.

@@ -1,4 +1,4 @@
-//! The tables of LOCK TABLES, and what a session may do until UNLOCK TABLES.
+//! The tables that LOCK TABLES has locked.
 //!
 //! Meanwhile a statement may name only locked tables, and change only what was locked for WRITE:
 //! its rows, its definition, its name. A dropped table takes its lock with it, and after the last
@@ -7,19 +7,11 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 
-use errcode::{
-    ClientError, ER_LOCK_OR_ACTIVE_TRANSACTION, ER_NO_SUCH_TABLE, ER_TABLE_NOT_LOCKED,
-    ER_TABLE_NOT_LOCKED_FOR_WRITE,
-};
-use planner::Plan;
-use store::{TableDefinition, TableId, TableName};
-use syntax::ast::ObjectName;
+use errcode::{ClientError, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
+use store::{TableDefinition, TableId};
 
-use crate::connection::session::Session;
 use crate::lock::metadata::StrongHold;
-use crate::statement::statement_run::StatementRun;
 
 /// A table that LOCK TABLES has taken.
 #[derive(Debug)]
@@ -120,63 +112,4 @@ impl LockedTables {
 /// Error 1100.
 pub(crate) fn not_locked(table: &str) -> ClientError {
     ClientError::new(ER_TABLE_NOT_LOCKED, &[&table])
-}
-
-impl Session {
-    /// Error 1100 or 1099 if LOCK TABLES forbids the plan.
-    pub(crate) fn check_locked(&self, plan: &Plan, run: &StatementRun) -> Result<(), ClientError> {
-        if !self.locked.are_on() {
-            return Ok(());
-        }
-        let others = |table: &&planner::TableUse| !run.is_filling(table.definition.id);
-        for table in plan.tables.iter().filter(others) {
-            self.locked.check_use(&table.definition)?;
-        }
-        let written = plan.written_tables();
-        let written = written.iter().filter_map(|place| plan.tables.get(*place));
-        for table in written.filter(others) {
-            self.locked.check_change(&table.definition)?;
-        }
-        // An UPDATE locks the rows of all its tables, and changes some.
-        let is_reading = !plan.is_write();
-        for table in plan.tables.iter().filter(others) {
-            if is_reading && table.is_for_update {
-                self.locked.check_change(&table.definition)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Error 1100 or 1099 if LOCK TABLES forbids to create or alter a table of this name.
-    pub(crate) fn check_may_define(&self, name: &TableName) -> Result<(), ClientError> {
-        if !self.locked.are_on() {
-            return Ok(());
-        }
-        match self.existing(name) {
-            Some(table) => self.locked.check_change(&table),
-            None => Err(not_locked(&name.table)),
-        }
-    }
-
-    /// Error 1192 for statements that LOCK TABLES refuses whichever tables they name.
-    pub(crate) fn check_no_locks(&self) -> Result<(), ClientError> {
-        if self.locked.are_on() {
-            return Err(ClientError::new(ER_LOCK_OR_ACTIVE_TRANSACTION, &[]));
-        }
-        Ok(())
-    }
-
-    /// As [`Session::table_named`], but only if LOCK TABLES lets the statement use the table.
-    pub(crate) fn usable_table(
-        &self,
-        name: &ObjectName,
-    ) -> Result<Arc<TableDefinition>, ClientError> {
-        match self.table_named(name) {
-            Ok(table) => self.locked.check_use(&table).map(|()| table),
-            Err(missing) if missing.code == ER_NO_SUCH_TABLE && self.locked.are_on() => {
-                Err(not_locked(&name.name.text))
-            }
-            Err(error) => Err(error),
-        }
-    }
 }

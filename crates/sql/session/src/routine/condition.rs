@@ -3,13 +3,13 @@
 //! The innermost block with an active handler for a condition decides. Within a block a handler for
 //! the error's number comes before one for its SQLSTATE, and that before one for its class.
 
+use clients::KillOrder;
 use errcode::{ClientError, ErrorCode, Sqlstate};
 use syntax::ast::ConditionValue;
 use value::{Level, Trouble};
 
 use super::Programs;
 use super::frame::{Frame, HeldHandler, RunningHandler};
-use crate::connection::registry::KillOrder;
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::statement::statement_run::StatementRun;
@@ -115,7 +115,7 @@ impl Session {
             return Err(error.into());
         }
         // A killed program ends, whatever its handlers say.
-        if self.state.seat.order() != KillOrder::None {
+        if self.state.handle.order() != KillOrder::None {
             return Err(self.interrupted());
         }
         // If a function's transaction is gone, the program cannot continue either.

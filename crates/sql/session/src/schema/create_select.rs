@@ -131,7 +131,11 @@ impl Session {
 
     /// A table's name until it gets its final one.
     fn name_of_made(&self) -> String {
-        format!("{}create-{}", store::COPY_NAME_PREFIX, self.state.seat.id())
+        format!(
+            "{}create-{}",
+            store::COPY_NAME_PREFIX,
+            self.state.handle.id()
+        )
     }
 
     /// Gives a finished table its name; the one that it replaces is dropped. Error 1050 if another

@@ -107,7 +107,7 @@ impl Session {
             return Ok(None);
         }
         let worker = Rc::clone(&self.state.worker);
-        let own = self.state.seat.id();
+        let own = self.state.handle.id();
         let change = worker.metadata.change(&worker.server.metadata, table, own);
         let changed = self.wait_for_definition(table, Strength::Strong, change);
         changed.await.map(Some)
@@ -145,7 +145,7 @@ impl Session {
         if self.state.worker.names().database(name).is_none() {
             return Err(ClientError::new(ER_BAD_DB_ERROR, &[&name]).into());
         }
-        Ok(DatabaseHold::new(hold, locks, self.state.seat.id()))
+        Ok(DatabaseHold::new(hold, locks, self.state.handle.id()))
     }
 
     /// Database and table of a name in a statement; the database exists.
@@ -254,7 +254,7 @@ impl Session {
         let is_current = self.state.database.borrow().as_deref() == Some(name);
         if is_current {
             *self.state.database.borrow_mut() = None;
-            self.state.seat.update(|line| line.database = None);
+            self.state.handle.update(|line| line.database = None);
             self.follow_database(self.server_collation())?;
             self.track_schema();
         }

@@ -5,9 +5,10 @@
 //! which names them.
 
 use std::cell::Cell;
-use std::pin::pin;
 use std::rc::Rc;
 
+use clients::KillOrder;
+use clients::wait::{free_what_waits, unless_killed};
 use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
 use expression::Share;
 use front::Disconnect;
@@ -17,9 +18,8 @@ use syntax::parse::SyntaxErrorKind;
 use syntax::token::Kind;
 use value::{ColumnType, Value};
 
-use crate::connection::registry::{KillOrder, Seat};
 use crate::connection::reply::{Reply, Stop};
-use crate::connection::session::{Either, Next, Session, first_of, free_what_waits};
+use crate::connection::session::{Next, Session};
 use crate::metrics::StatementKind as Counted;
 use crate::statement::cached_query::Tried;
 use crate::statement::estimates::Estimates;
@@ -173,7 +173,7 @@ impl Session {
     /// the wait. Afterwards the statement ends if it was killed or its time is over. Large or many
     /// rows may fill the buffer before each end of a turn.
     pub(crate) async fn send_rows(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
-        unless_killed(&self.state.seat, self.client.flush()).await?;
+        unless_killed(&self.state.handle, self.client.flush()).await?;
         self.check_in_time(deadline)
     }
 
@@ -182,13 +182,13 @@ impl Session {
     /// longer. Its own output is sent when it ends or is large, since its rows may still become an
     /// error.
     pub(crate) async fn post_replies(&mut self) -> Result<(), Stop> {
-        unless_killed(&self.state.seat, self.client.post_replies()).await
+        Ok(unless_killed(&self.state.handle, self.client.post_replies()).await?)
     }
 
     /// Error 1317 once the statement was killed, 1969 once its time is over.
     pub(crate) fn check_in_time(&self, deadline: Option<u64>) -> Result<(), Stop> {
         self.state.look_at_peer();
-        if self.state.seat.order() != KillOrder::None {
+        if self.state.handle.order() != KillOrder::None {
             return Err(self.interrupted());
         }
         match deadline {
@@ -473,22 +473,10 @@ impl Session {
     fn list_text(&self, text: &[u8]) {
         let listed = &text[..text.len().min(LISTED_TEXT_BYTES_MAX)];
         let listed = String::from_utf8_lossy(listed);
-        self.state.seat.update(|line| {
+        self.state.handle.update(|line| {
             line.statement.clear();
             line.statement.push_str(&listed);
         });
-    }
-}
-
-/// Waits for a send, until KILL of the connection ends it.
-async fn unless_killed(
-    seat: &Seat,
-    sending: impl Future<Output = Result<(), Disconnect>>,
-) -> Result<(), Stop> {
-    let killed = pin!(seat.ordered(KillOrder::Connection));
-    match first_of(pin!(sending), killed).await {
-        Either::Left(sent) => Ok(sent?),
-        Either::Right(()) => Err(Disconnect::Killed.into()),
     }
 }
 

@@ -10,6 +10,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clients::KillOrder;
+use clients::wait::{Interruption, interruptible};
 use errcode::{
     ClientError, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA,
     ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
@@ -22,9 +24,8 @@ use store::{Durability, Suspend, TableId, Transaction, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
 
-use crate::connection::registry::KillOrder;
 use crate::connection::reply::{Done, Reply, Stop};
-use crate::connection::session::{Either, Session, first_of};
+use crate::connection::session::Session;
 use crate::lock::metadata::Strength;
 use crate::metrics::StatementKind;
 use crate::prepared::cursor::CursorRows;
@@ -560,7 +561,7 @@ impl Session {
     ) -> Result<T, Stop> {
         let server = Arc::clone(&self.state.worker.server);
         let weak = self.transaction.held_tables().collect();
-        let own = self.state.seat.id();
+        let own = self.state.handle.id();
         let Ok(_noted) = server.metadata.note_wait(own, table, strength, weak) else {
             self.end_transaction(End::Rollback).await?;
             return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
@@ -612,25 +613,20 @@ impl Session {
         text: &'static str,
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
-        let seat = Arc::clone(&self.state.seat);
-        seat.update(|line| line.state = text);
+        let handle = Arc::clone(&self.state.handle);
         let waited = {
-            let killed = pin!(seat.ordered(KillOrder::Query));
-            let gone = pin!(self.client.peer_gone());
-            let interrupted = pin!(first_of(killed, gone));
-            first_of(pin!(wait), interrupted).await
+            let (gone, wait) = (pin!(self.client.peer_gone()), pin!(wait));
+            interruptible(&handle, text, gone, wait).await
         };
-        seat.update(|line| line.state = "");
-        match waited {
-            Either::Left(value) => Ok(value),
-            Either::Right(Either::Left(())) => Err(self.interrupted()),
-            Either::Right(Either::Right(())) => Err(Disconnect::PeerClosed.into()),
-        }
+        waited.map_err(|interruption| match interruption {
+            Interruption::Killed => self.interrupted(),
+            Interruption::PeerGone => Disconnect::PeerClosed.into(),
+        })
     }
 
     /// The error of a killed statement.
     pub(crate) fn interrupted(&self) -> Stop {
-        match self.state.seat.order() {
+        match self.state.handle.order() {
             KillOrder::Connection => Disconnect::Killed.into(),
             KillOrder::Query | KillOrder::None => {
                 ClientError::new(ER_QUERY_INTERRUPTED, &[]).into()

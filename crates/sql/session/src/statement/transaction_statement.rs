@@ -203,7 +203,7 @@ impl Session {
             let mut locked = Vec::new();
             for &(id, may_write) in &wanted {
                 let worker = std::rc::Rc::clone(&self.state.worker);
-                let own = self.state.seat.id();
+                let own = self.state.handle.id();
                 let hold = worker.metadata.change(&worker.server.metadata, id, own);
                 let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
                 locked.push(LockedTable { hold, may_write });

@@ -125,10 +125,11 @@ pub fn processes(state: &State) -> Vec<Process> {
     let now_us = worker.steady_us();
     let lines = worker
         .server
-        .registry
+        .clients
+        .registry()
         .all()
         .into_iter()
-        .map(|seat| seat.line());
+        .map(|handle| handle.line());
     lines
         .filter(|line| sees_all || line.user == *own_user)
         .map(|line| Process {

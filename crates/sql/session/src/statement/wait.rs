@@ -72,7 +72,7 @@ impl StatementRun {
         arguments: &[Value],
     ) -> Result<Value, Failure> {
         let locks = &self.state.worker.server.named_locks;
-        let own = self.state.seat.id();
+        let own = self.state.handle.id();
         match function {
             SessionFunction::Sleep => {
                 let micros = self.micros(arguments.first()).unwrap_or(0);
@@ -116,7 +116,10 @@ impl StatementRun {
             return Ok(Value::Null);
         };
         let mut waits = self.waits.borrow_mut();
-        let (locks, own) = (&self.state.worker.server.named_locks, self.state.seat.id());
+        let (locks, own) = (
+            &self.state.worker.server.named_locks,
+            self.state.handle.id(),
+        );
         if locks.try_lock(&name, own) {
             if let Err(refused) = self
                 .state
@@ -152,7 +155,7 @@ impl State {
     /// Releases the named locks of a session that ends or is reset.
     pub(crate) fn release_named_locks(&self) {
         if self.named_lock_count() != 0 {
-            self.worker.server.named_locks.release_all(self.seat.id());
+            self.worker.server.named_locks.release_all(self.handle.id());
             let less = self.set_named_lock_count(0);
             assert!(less.is_ok(), "less is never too much");
         }
@@ -225,7 +228,7 @@ impl Session {
         self.post_replies().await?;
         rows.forget();
         let server = Arc::clone(&self.state.worker.server);
-        let own = self.state.seat.id();
+        let own = self.state.handle.id();
         let taken = std::mem::take(&mut run.waits.borrow_mut().taken);
         let count = self.state.named_lock_count();
         let left = count.saturating_sub(stdx::to_u64(taken.len()));

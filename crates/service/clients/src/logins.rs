@@ -14,7 +14,7 @@ use sync::Mutex;
 
 /// All connections that are logging in, of all workers.
 #[derive(Debug, Default)]
-pub struct Logins {
+pub(crate) struct Logins {
     /// By id, which grows, so the first is the oldest. The value is the waker of the connection. A
     /// connection evicts another by removing its entry.
     waiting: Mutex<BTreeMap<u64, Option<Waker>>>,
@@ -54,7 +54,7 @@ impl Logins {
     }
 
     /// How many connections are logging in.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.waiting.lock().len()
     }
 }
@@ -84,7 +84,6 @@ impl Drop for LoginPlace {
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future;
     use std::pin::pin;
     use std::task::Context;
 

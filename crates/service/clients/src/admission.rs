@@ -1,0 +1,190 @@
+//! [`Clients`]: from a connection to a session, or to the reason why there is none.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use errcode::{ClientError, ER_CON_COUNT_ERROR, ER_SERVER_SHUTDOWN};
+use front::{AccountSource, Client, LoginFailure, LoginRules};
+use metrics::Counter;
+use runtime::Stream;
+use settings::Settings;
+
+use crate::handle::{KillOrder, ProcessLine, SessionHandle};
+use crate::logins::Logins;
+use crate::registry::Registry;
+use crate::wait::{Either, first_of};
+
+/// All clients of a server: those with a session, and those that are logging in.
+#[derive(Debug, Default)]
+pub struct Clients {
+    registry: Registry,
+    logins: Arc<Logins>,
+}
+
+/// What a login needs of the worker that it runs on.
+#[derive(Debug, Clone, Copy)]
+pub struct Entrance<'w> {
+    /// What the worker's connections share.
+    pub front: &'w Rc<front::Shared>,
+    /// `max_connections`: more sessions than this, and more logins than this, there may not be.
+    pub limit: usize,
+    /// Counts logins that were ended because too many were waiting.
+    pub evictions: &'w Counter,
+}
+
+/// A client that has proved who it is, and has no session yet.
+#[derive(Debug)]
+pub struct LoggedIn {
+    /// Its connection.
+    pub client: Client,
+    /// The connection's id.
+    pub id: u64,
+    /// The port that it comes from, over TCP.
+    port: Option<u16>,
+}
+
+impl Clients {
+    /// The sessions.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// How many connections are logging in.
+    pub fn login_count(&self) -> usize {
+        self.logins.count()
+    }
+
+    /// Lets a client log in. Returns `None` if it may not, or fails to.
+    ///
+    /// One session beyond the limit is for an administrator, who is known only after the login.
+    /// Clients that log in at the same time are counted again by [`Clients::admit`].
+    pub async fn log_in(
+        &self,
+        stream: Stream,
+        accounts: &dyn AccountSource,
+        entrance: Entrance<'_>,
+    ) -> Option<LoggedIn> {
+        if let Some(refusal) = self.refusal(entrance.limit) {
+            Client::refuse(stream, entrance.front, &refusal).await;
+            return None;
+        }
+        let id = self.registry.next_id();
+        let port = stream.peer_address().map(|address| address.port());
+        let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
+        let (place, evicted) = self.logins.enter(id, entrance.limit);
+        if evicted.is_some() {
+            entrance.evictions.increment();
+        }
+        let accept = pin!(Client::accept(stream, entrance.front, accounts, wire_id));
+        match first_of(accept, pin!(place.evicted())).await {
+            Either::Left(Ok(client)) => Some(LoggedIn { client, id, port }),
+            Either::Left(Err(failure)) => {
+                log_failed_login(id, &failure);
+                None
+            }
+            // Evicted as the oldest of too many, or by the shutdown: it gets no packet.
+            Either::Right(()) => None,
+        }
+    }
+
+    /// Why no connection may begin to log in now.
+    fn refusal(&self, limit: usize) -> Option<ClientError> {
+        if self.registry.is_ending() {
+            Some(ClientError::new(ER_SERVER_SHUTDOWN, &[]))
+        } else if limit < self.registry.count() {
+            Some(ClientError::new(ER_CON_COUNT_ERROR, &[]))
+        } else {
+            None
+        }
+    }
+
+    /// Makes a client that has logged in one of at most `limit` sessions, from `since_us` on the
+    /// server's steady clock. If there are as many already, tells the client and returns `None`.
+    pub async fn admit(
+        &self,
+        logged_in: LoggedIn,
+        limit: usize,
+        since_us: u64,
+    ) -> Option<(Client, Arc<SessionHandle>)> {
+        let line = process_line(&logged_in, since_us);
+        let Some(session) = self.registry.enter(line, limit) else {
+            let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
+            logged_in.client.dismiss(&is_full).await;
+            return None;
+        };
+        Some((logged_in.client, session))
+    }
+
+    /// The server shuts down: sessions finish their current command and accept no other, and
+    /// connections that are logging in are closed.
+    pub fn dismiss(&self) {
+        self.registry.end();
+        self.logins.end();
+    }
+
+    /// Orders all sessions to end, in the middle of their commands. Any thread.
+    pub fn kill_all(&self) {
+        for session in self.registry.all() {
+            session.give_order(KillOrder::Connection);
+        }
+    }
+}
+
+/// Notes in the server's log that a login failed.
+pub fn log_failed_login(connection_id: u64, failure: &LoginFailure) {
+    tracing::info!(connection_id, reason = %failure, "login failed");
+}
+
+/// The rules for logins that the global variables set now.
+pub fn login_rules(settings: &Settings) -> LoginRules {
+    let seconds = |name| Duration::from_secs(settings.unsigned(name));
+    LoginRules {
+        requires_secure_transport: settings.is_on("require_secure_transport"),
+        offers_local_infile: settings.is_on("local_infile"),
+        connect_timeout: seconds("connect_timeout"),
+        write_timeout: seconds("net_write_timeout"),
+    }
+}
+
+fn process_line(logged_in: &LoggedIn, since_us: u64) -> ProcessLine {
+    let info = logged_in.client.info();
+    let host = info.peer.host();
+    let host = match logged_in.port {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    };
+    ProcessLine::idle(logged_in.id, info.user.clone(), host, since_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: u64) -> ProcessLine {
+        ProcessLine::idle(id, "root".to_owned(), "localhost".to_owned(), 0)
+    }
+
+    #[test]
+    fn one_session_beyond_the_limit_may_log_in() {
+        let clients = Clients::default();
+        let code = |limit| clients.refusal(limit).map(|error| error.code);
+        clients.registry().enter(line(1), 9).unwrap();
+        assert_eq!(code(2), None);
+        assert_eq!(code(1), None);
+        assert_eq!(code(0), Some(ER_CON_COUNT_ERROR));
+    }
+
+    #[test]
+    fn none_logs_in_once_the_server_shuts_down() {
+        let clients = Clients::default();
+        let session = clients.registry().enter(line(1), 1).unwrap();
+        clients.dismiss();
+        let code = clients.refusal(9).map(|error| error.code);
+        assert_eq!(code, Some(ER_SERVER_SHUTDOWN));
+        assert_eq!(session.order(), KillOrder::None);
+        clients.kill_all();
+        assert_eq!(session.order(), KillOrder::Connection);
+    }
+}
