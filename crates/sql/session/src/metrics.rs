@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use executor::{HandlerCall, HandlerCounts};
 use clients::Clients;
+use executor::{HandlerCall, HandlerCounts};
 use metrics::{Counter, Metric, Registry, Unit};
 use sync::CachePadded;
-
 
 /// What a worker's sessions have done.
 #[derive(Debug, Default)]
@@ -178,9 +177,13 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         registry.add(count(name, STATEMENT_HELP), sum);
     }
     let all = Arc::clone(clients);
-    registry.add(THREADS_CONNECTED, move || stdx::to_u64(all.registry().count()));
+    registry.add(THREADS_CONNECTED, move || {
+        stdx::to_u64(all.registry().count())
+    });
     let all = Arc::clone(clients);
-    registry.add(THREADS_RUNNING, move || stdx::to_u64(all.registry().running_count()));
+    registry.add(THREADS_RUNNING, move || {
+        stdx::to_u64(all.registry().running_count())
+    });
 }
 
 /// Reads a counter as the sum over the workers.

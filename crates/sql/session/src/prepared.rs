@@ -8,6 +8,7 @@ pub(crate) mod cursor;
 pub(crate) mod held_plan;
 pub(crate) mod limit_parameters;
 pub(crate) mod long_data;
+mod parameter;
 pub(crate) mod splice;
 pub(crate) mod statement;
 pub(crate) mod text;

@@ -8,6 +8,7 @@ pub(crate) mod clock_hand;
 pub(crate) mod dispatch;
 pub(crate) mod draft;
 pub(crate) mod estimates;
+pub(crate) mod kept_rows;
 mod lock_check;
 pub mod plan_cache;
 pub mod row_encoder;

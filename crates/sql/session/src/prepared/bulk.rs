@@ -22,7 +22,8 @@ use wire::{BulkExecute, BulkRows, BulkValue, Capabilities, ParameterType, Status
 
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
-use crate::prepared::statement::{Prepared, parameter, unknown_statement};
+use crate::prepared::parameter::parameter;
+use crate::prepared::statement::{Prepared, unknown_statement};
 use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, TURN_STATEMENT_COUNT};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::{Failed, Ran, check_parameters};

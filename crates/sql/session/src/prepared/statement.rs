@@ -10,9 +10,9 @@ use std::rc::Rc;
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use expression::Share;
 use foldhash::fast::FixedState;
-use planner::{OutputColumn, StringRules};
+use planner::OutputColumn;
 use syntax::ast::{self, StatementKind};
-use value::{Charset, CollationId, ColumnType, Date, Decimal, TypeKind, Value};
+use value::{CollationId, ColumnType, TypeKind, Value};
 use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
 
 use crate::admin::{checksum_columns, look_after_columns};
@@ -20,15 +20,16 @@ use crate::connection::hot::HotPlace;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::prepared::bulk::{Mark, marked};
-use crate::prepared::cursor::CursorRows;
 use crate::prepared::held_plan::HeldPlan;
 use crate::prepared::limit_parameters::{limit_parameters, limit_value};
 use crate::prepared::long_data::LongData;
+use crate::prepared::parameter::{in_connection, parameter, type_of};
 use crate::prepared::splice::splice;
 use crate::routine::Output;
 use crate::server::PreparedPlace;
 use crate::statement::dispatch::{Parsed, counted};
-use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings};
+use crate::statement::kept_rows::CursorRows;
+use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings, is_cacheable};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
 use crate::statement::sink::{made_up_column, write_columns};
@@ -638,148 +639,6 @@ fn check_preparable(parsed: &Parsed) -> Result<(), ClientError> {
     }
 }
 
-/// Whether a plan serves other executions. An execution keeps its tables open; virtual ones hold
-/// rows of the moment.
-pub(crate) fn is_cacheable(plan: &planner::Plan) -> bool {
-    let mut tables = plan.tables.iter().map(|table| table.definition.id);
-    let are_real = tables.all(|id| catalog::information_schema::definition_by_id(id).is_none());
-    are_real && !plan.is_for_values
-}
-
 pub(crate) fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop {
     ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&id, &what]).into()
-}
-
-/// A parameter of the protocol as a value with its type.
-pub(crate) fn parameter(
-    value: BinaryValue<'_>,
-    wire_type: ParameterType,
-    strings: StringRules,
-) -> (Value, ColumnType) {
-    let is_blob = matches!(
-        wire_type.column_type,
-        wire::ColumnType::Blob
-            | wire::ColumnType::TinyBlob
-            | wire::ColumnType::MediumBlob
-            | wire::ColumnType::LongBlob
-            | wire::ColumnType::Geometry
-    );
-    let value = match value {
-        BinaryValue::Null => Value::Null,
-        BinaryValue::Int(number) => Value::Int(number),
-        BinaryValue::Unsigned(number) => Value::UInt(number),
-        BinaryValue::Float(number) => Value::Double(f64::from(number)),
-        BinaryValue::Double(number) => Value::Double(number),
-        BinaryValue::Bytes(text) if wire_type.column_type == wire::ColumnType::NewDecimal => {
-            Value::Decimal(Decimal::parse_prefix(text).value)
-        }
-        BinaryValue::Bytes(bytes) if is_blob => Value::bytes(bytes),
-        BinaryValue::Bytes(text) => Value::Bytes(strings.received(text).into_owned()),
-        BinaryValue::DateTime(time) if wire_type.column_type == wire::ColumnType::Date => {
-            Value::Date(date_time(&time).date())
-        }
-        BinaryValue::DateTime(time) => Value::DateTime(date_time(&time)),
-        BinaryValue::Time(time) => {
-            let hour = time
-                .days
-                .saturating_mul(24)
-                .saturating_add(time.hours.into());
-            Value::Time(value::Time::from_parts(
-                time.is_negative,
-                hour,
-                time.minutes,
-                time.seconds,
-                time.microseconds,
-            ))
-        }
-    };
-    let collation = if is_blob {
-        CollationId::BINARY
-    } else {
-        strings.collation
-    };
-    let column_type = type_of(&value, collation);
-    (value, column_type)
-}
-
-/// A value of EXECUTE .. USING and its collation. Text of another character set is converted to the
-/// connection's.
-fn in_connection(value: Value, from: &ColumnType, connection: CollationId) -> (Value, CollationId) {
-    let (is, wanted) = (from.charset(), connection.charset());
-    match value {
-        Value::Bytes(_) if from.is_binary() || wanted == Charset::Binary || is == wanted => {
-            (value, from.collation)
-        }
-        Value::Bytes(text) if from.kind.is_string() => {
-            let mut converted = Vec::with_capacity(text.len());
-            wanted.append_converted(is, &text, &mut converted);
-            (Value::Bytes(converted), connection)
-        }
-        value => (value, connection),
-    }
-}
-
-/// A client may send any numbers; an invalid date or time becomes zero, as in MariaDB.
-fn date_time(time: &wire::DateTime) -> value::DateTime {
-    let is_valid = time.year <= 9999
-        && time.month <= 12
-        && time.day <= 31
-        && time.hour < 24
-        && time.minute < 60
-        && time.second < 60
-        && time.microsecond < 1_000_000;
-    if !is_valid {
-        return value::DateTime::default();
-    }
-    let date = Date::new(time.year, time.month, time.day);
-    let hour = u32::from(time.hour);
-    let of_day = value::Time::from_parts(false, hour, time.minute, time.second, time.microsecond);
-    value::DateTime::new(date, of_day)
-}
-
-/// The fractional digits of a time with this many microseconds, as MariaDB shows a parameter.
-fn digits_of(micros: u32) -> u8 {
-    if micros == 0 { 0 } else { 6 }
-}
-
-/// The type of a value that stands alone. Text gets the widest length, so that longer texts use the
-/// same plan. Numbers and times have the fractional digits that they show.
-fn type_of(value: &Value, collation: CollationId) -> ColumnType {
-    match value {
-        Value::Null => ColumnType::new(TypeKind::Null),
-        Value::Int(_) => ColumnType::new(TypeKind::BigInt),
-        Value::UInt(_) => ColumnType::unsigned(TypeKind::BigInt),
-        Value::Float(_) | Value::Double(_) => ColumnType::new(TypeKind::Double),
-        Value::Decimal(number) => ColumnType::decimal(Decimal::PRECISION_MAX, number.scale()),
-        Value::Bytes(_) => ColumnType::text(TypeKind::LongText, u32::MAX, collation),
-        Value::Date(_) => ColumnType::new(TypeKind::Date),
-        Value::Time(time) => ColumnType::temporal(TypeKind::Time, digits_of(time.microsecond())),
-        Value::DateTime(time) => {
-            ColumnType::temporal(TypeKind::DateTime, digits_of(time.microsecond()))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_date_that_is_none_is_the_zero_date() {
-        let mut time = wire::DateTime {
-            year: 2026,
-            month: 11,
-            day: 21,
-            hour: 23,
-            minute: 59,
-            second: 59,
-            microsecond: 999_999,
-        };
-        assert_ne!(date_time(&time), value::DateTime::default());
-        time.year = 10_000;
-        assert_eq!(date_time(&time), value::DateTime::default());
-        time.year = 2026;
-        time.hour = 24;
-        assert_eq!(date_time(&time), value::DateTime::default());
-    }
 }

@@ -16,7 +16,7 @@ use value::{ColumnType, TypeKind, Value};
 use super::condition::Condition;
 use super::program::Compiled;
 use crate::connection::state::State;
-use crate::prepared::cursor::CursorRows;
+use crate::statement::kept_rows::CursorRows;
 
 /// A program that is running.
 #[derive(Debug)]

@@ -19,9 +19,8 @@ use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
-use crate::prepared::statement::is_cacheable;
 use crate::statement::dispatch::{Parsed, counted};
-use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings, scale_of};
+use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings, is_cacheable, scale_of};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
 use crate::statement::statement_run::StatementRun;

@@ -343,6 +343,14 @@ pub(crate) fn scale_of(value: &Value) -> Option<u8> {
     }
 }
 
+/// Whether a plan serves other executions. An execution keeps its tables open; virtual ones hold
+/// rows of the moment.
+pub(crate) fn is_cacheable(plan: &Plan) -> bool {
+    let mut tables = plan.tables.iter().map(|table| table.definition.id);
+    let are_real = tables.all(|id| catalog::information_schema::definition_by_id(id).is_none());
+    are_real && !plan.is_for_values
+}
+
 #[cfg(test)]
 mod tests {
     use value::{Charset, TypeKind};

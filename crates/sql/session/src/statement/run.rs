@@ -28,8 +28,8 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::lock::metadata::Strength;
 use crate::metrics::StatementKind;
-use crate::prepared::cursor::CursorRows;
 use crate::statement::dispatch::Parsed;
+use crate::statement::kept_rows::CursorRows;
 use crate::statement::plan_cache::SharedPlan;
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::sink::{ResultState, Rows};
@@ -58,7 +58,8 @@ impl Session {
     }
 
     /// Runs a plan to its end and writes its rows, or keeps them in `kept`. The execution goes back
-    /// to its plan before the commit, which may take long. So the next session runs it while it is warm.
+    /// to its plan before the commit, which may take long. So the next session runs it while it is
+    /// warm.
     pub(crate) async fn run_shared(
         &mut self,
         shared: &SharedPlan,
@@ -146,8 +147,9 @@ impl Session {
         }))
     }
 
-    /// Runs a reading plan of the session's own. Tables (functions may use some, too) are held, read
-    /// and locked in the session's transaction, or in one that ends with the run. Returns `None` if the plan is stale; nothing was done then.
+    /// Runs a reading plan of the session's own. Tables (functions may use some, too) are held,
+    /// read and locked in the session's transaction, or in one that ends with the run. Returns
+    /// `None` if the plan is stale; nothing was done then.
     pub(crate) async fn run_into(
         &mut self,
         execution: &mut Execution,

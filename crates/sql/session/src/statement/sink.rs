@@ -9,7 +9,7 @@ use planner::{KeyFlag, OutputColumn, Plan};
 use value::{Charset, CollationId, TypeKind, ValueRef};
 use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 
-use crate::prepared::cursor::CursorRows;
+use crate::statement::kept_rows::CursorRows;
 use crate::statement::row_encoder::{RowEncoder, RowProtocol};
 
 /// The collation number of columns that are no text.
