@@ -7,6 +7,8 @@ use metrics::Counter;
 pub(crate) struct LoopCounters {
     /// Turns of the loop.
     pub(crate) turns: Counter,
+    /// Clients refused because there was no descriptor for them.
+    pub(crate) refused: Counter,
     /// Polls of tasks.
     pub(crate) polls: Counter,
 }

@@ -86,6 +86,7 @@ mod termination;
 
 mod hot_memory;
 mod received;
+mod reserve;
 mod run_queue;
 mod strand;
 mod task;
@@ -110,6 +111,7 @@ pub use listener::{ListenError, Listener};
 pub use options::{Address, Io, Options, WORKER_COUNT_MAX};
 pub use peer_watch::{PeerState, PeerWatch};
 pub use received::ReceivedBytes;
+pub use reserve::{Refusal, Shortage};
 pub use run_queue::Standing;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
 pub use strand::WayGiven;

@@ -167,7 +167,9 @@ impl Drop for Accepting {
 async fn accept_all(socket: OwnedFd, spawner: Arc<Spawner>) {
     let worker = current();
     let driver = worker.driver.clone();
-    let registered = driver.register(Rc::new(socket));
+    worker.shared.reserve.fill();
+    let socket = Rc::new(socket);
+    let registered = driver.register(Rc::clone(&socket));
     let key = registered.expect("a worker's first sockets find room");
     let accepting = Accepting { driver, key };
     let mut stop = std::pin::pin!(crate::context::shutdown());
@@ -187,8 +189,15 @@ async fn accept_all(socket: OwnedFd, spawner: Arc<Spawner>) {
         .await;
         match accepted {
             None => return,
-            Some(Ok(descriptor)) => place(&worker.shared, worker.index, descriptor, &spawner),
-            Some(Err(error)) if is_exhausted(&error) => sleep(EXHAUSTED_PAUSE).await,
+            Some(Ok(descriptor)) => match worker.shared.reserve.admit(descriptor, worker.now()) {
+                Some(client) => place(&worker.shared, worker.index, client, &spawner),
+                None => worker.shared.count_refused(worker.index, 1),
+            },
+            Some(Err(error)) if is_exhausted(&error) => {
+                let refused = worker.shared.reserve.refuse_waiting(&socket, worker.now());
+                worker.shared.count_refused(worker.index, refused);
+                sleep(EXHAUSTED_PAUSE).await;
+            }
             // The client went before it was accepted; the next one may be fine.
             Some(Err(_)) => {}
         }

@@ -16,6 +16,11 @@ const POLLS: Metric = Metric::counter(
     Unit::Count,
     "Times that a worker has run a task until it waited or gave way.",
 );
+const REFUSED: Metric = Metric::counter(
+    "Connection_errors_accept",
+    Unit::Count,
+    "Clients refused because the process had no file descriptor for them.",
+);
 const CONNECTIONS: Metric = Metric::gauge(
     "Worker_connections",
     Unit::Count,
@@ -30,6 +35,9 @@ impl Shared {
             &[
                 (TURNS, |shared| shared.sum(|it| it.counters.turns.value())),
                 (POLLS, |shared| shared.sum(|it| it.counters.polls.value())),
+                (REFUSED, |shared| {
+                    shared.sum(|it| it.counters.refused.value())
+                }),
                 (CONNECTIONS, |shared| shared.sum(Mailbox::connection_count)),
             ],
         );

@@ -11,6 +11,7 @@ use sync::{CachePadded, Inbox, Pushed};
 
 use crate::blocking::Helpers;
 use crate::counters::LoopCounters;
+use crate::reserve::Reserve;
 use crate::task::Header;
 
 /// There is one for the whole runtime.
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     /// Nanoseconds of monotonic time at which tasks are cut; 0 means that the runtime runs on.
     stop_at_nanos: AtomicU64,
     pub(crate) helpers: HelperSets,
+    /// For clients that come when there is no descriptor.
+    pub(crate) reserve: Reserve,
 }
 
 /// Threads for calls that block. There are three sets, so that none holds up another. Hashing many
@@ -89,6 +92,7 @@ impl Shared {
                 .collect::<rustix::io::Result<_>>()?,
             stop_at_nanos: AtomicU64::new(0),
             helpers,
+            reserve: Reserve::default(),
         })
     }
 
@@ -172,6 +176,11 @@ impl Shared {
         let count = &self.mailboxes[worker_index].connection_count;
         let before = count.fetch_sub(1, Ordering::Relaxed);
         assert!(0 < before, "a connection ends once");
+    }
+
+    /// Counts clients that a worker has refused. Called on that worker.
+    pub(crate) fn count_refused(&self, worker_index: usize, count: u64) {
+        self.mailboxes[worker_index].counters.refused.add(count);
     }
 
     /// Connections placed on a worker.

@@ -228,6 +228,12 @@ impl Handle {
         &self.driver
     }
 
+    /// Says what happens to clients that come when the process has no descriptor left. Without it
+    /// they are closed without a reply. To be called once, before clients are served.
+    pub fn set_refusal(&self, refusal: crate::reserve::Refusal) {
+        self.shared.reserve.set_refusal(refusal);
+    }
+
     /// Adds the numbers of all workers' loops.
     pub fn register_metrics(&self, registry: &mut metrics::Registry) {
         self.shared.register_metrics(registry);
@@ -367,7 +373,7 @@ fn raise_descriptor_limit() {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // A container may forbid it. The limit then stays, and accepting pauses when it is reached.
+    // A container may forbid it. The limit then stays, and clients are refused when it is reached.
     let _ = rustix::process::setrlimit(Resource::Nofile, raised);
 }
 

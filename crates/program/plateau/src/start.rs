@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::OnDamage;
-use runtime::{Address, ListenError, Listener, Runtime, Terminations};
+use errcode::{ClientError, ER_CON_COUNT_ERROR};
+use runtime::{Address, ListenError, Listener, Refusal, Runtime, Shortage, Terminations};
 use session::Server;
 use settings::Settings;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -111,6 +112,7 @@ fn serve(
     configuration::tell_machine(&mut settings, &bound);
     let metrics = std::mem::take(&mut database.metrics);
     let server = serve::start(&settings, keys, runtime, metrics, END_TIMES)?;
+    runtime.handle().set_refusal(refusal());
     for listener in listeners {
         runtime.serve(listener, serve::serve).map_err(explain)?;
     }
@@ -118,6 +120,26 @@ fn serve(
     let is_open = session::account::accounts::has_open_root(&server.accounts());
     greet(&bound, &settings, state, is_open, runtime)?;
     Ok(server)
+}
+
+/// What happens to clients that come when there is no file descriptor left.
+fn refusal() -> Refusal {
+    let too_many = ClientError::new(ER_CON_COUNT_ERROR, &[]);
+    Refusal {
+        reply: front::Client::refusal(&too_many),
+        report: Box::new(|shortage| {
+            let Shortage {
+                limit,
+                refused_count,
+            } = shortage;
+            tracing::error!(
+                limit,
+                refused_count,
+                "out of file descriptors: clients are refused (error 1040); raise the limit of \
+                 open files (ulimit -n, LimitNOFILE), or lower max_connections"
+            );
+        }),
+    }
 }
 
 /// The log goes to standard error; the four lines of the start go to standard output.

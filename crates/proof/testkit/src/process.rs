@@ -81,6 +81,12 @@ impl Process {
         self.wait()
     }
 
+    /// File descriptors that the program has open.
+    pub fn descriptor_count(&self) -> Result<u64> {
+        let listed = fs::read_dir(format!("/proc/{}/fd", self.id()))?;
+        Ok(u64::try_from(listed.count())?)
+    }
+
     pub fn signal(&self, signal: Signal) -> Result<()> {
         Ok(kill_process(self.pid()?, signal)?)
     }

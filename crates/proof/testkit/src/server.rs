@@ -37,6 +37,8 @@ pub struct Launch {
     /// Environment variables, in addition to those of the tests and a time zone that is always UTC.
     /// An empty value removes the variable.
     pub environment: Vec<(String, String)>,
+    /// How many file descriptors it may have open, from its start on; none: what the tests may.
+    pub descriptor_limit: Option<u64>,
 }
 
 /// A running server. Killed on drop; its data directory is removed with it.
@@ -64,6 +66,7 @@ impl Launch {
             arguments: Vec::new(),
             program: None,
             environment: Vec::new(),
+            descriptor_limit: None,
         }
     }
 
@@ -99,6 +102,12 @@ impl Launch {
     /// Sets an environment variable, or removes it if `value` is empty.
     pub fn with_variable(mut self, name: &str, value: &str) -> Launch {
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Limits how many file descriptors the server may have open.
+    pub fn with_descriptor_limit(mut self, limit: u64) -> Launch {
+        self.descriptor_limit = Some(limit);
         self
     }
 
@@ -140,6 +149,9 @@ impl Launch {
                 command.env(name, value);
             }
         }
+        if let Some(limit) = self.descriptor_limit {
+            command = limited(&command, limit);
+        }
         let ready = match self.kind {
             ServerKind::MariaDb => "ready for connections",
             ServerKind::Plateau => "listening",
@@ -154,6 +166,25 @@ impl Launch {
         })?;
         Ok(process)
     }
+}
+
+/// The same command with so many file descriptors at most. A shell sets the limit and becomes the
+/// program, so that no descriptor is opened before.
+fn limited(command: &Command, limit: u64) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -n \"$0\" && exec \"$@\""]);
+    shell.arg(limit.to_string()).arg(command.get_program());
+    shell.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        shell.current_dir(directory);
+    }
+    shell
 }
 
 impl Server {

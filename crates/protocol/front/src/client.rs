@@ -87,6 +87,13 @@ impl Client {
         outcome
     }
 
+    /// The bytes of such a refusal, for clients that no connection can be made for.
+    pub fn refusal(error: &ClientError) -> Vec<u8> {
+        let mut out = PacketWriter::new();
+        ErrorPacket::encode_in_place_of_greeting(&mut out, error);
+        out.take()
+    }
+
     /// Tells who connected why it cannot come in (too many connections, shutdown), in place of a
     /// greeting.
     pub async fn refuse(stream: Stream, shared: &Rc<Shared>, error: &ClientError) {

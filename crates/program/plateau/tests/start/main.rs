@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod descriptors;
 mod listeners;
 mod lost_log;
 mod start_errors;
