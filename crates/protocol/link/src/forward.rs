@@ -264,6 +264,8 @@ impl Exchange {
     /// Passes on the file that the server has asked for.
     pub async fn file(&mut self, client: &mut Link, server: &mut Link) -> Result<(), ForwardError> {
         assert!(self.awaits_file, "the server has asked for a file");
+        // The ids of compressed packets go on from those of the request, and of the file.
+        server.channel.begin_reply().map_err(of_server)?;
         let sequence = self.walk.sequence.wrapping_add(self.walk.shift);
         let mut walk = FrameWalk::new(sequence, self.walk.shift.wrapping_neg());
         let mut is_last = false;
@@ -290,6 +292,7 @@ impl Exchange {
                 })?;
         }
         server.post().await.map_err(ForwardError::Server)?;
+        client.channel.begin_reply().map_err(of_client)?;
         self.walk.sequence = walk.sequence.wrapping_add(walk.shift);
         self.awaits_file = false;
         Ok(())

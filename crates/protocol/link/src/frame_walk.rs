@@ -101,19 +101,21 @@ impl FrameWalk {
             };
             let [a, b, c, id] = header;
             let length = usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;
-            if self.inner_ids == InnerIds::Followed && !self.continues {
-                self.follow(*id);
-            }
-            if *id != self.sequence {
-                let (expected, found) = (self.sequence, *id);
-                return Err(FrameError::OutOfOrder { expected, found }.into());
-            }
             if !self.continues {
+                // Before its id is looked at: behind a command that has no answer comes another,
+                // which starts at 0.
                 match judge(length, payload)? {
                     Verdict::Pass => {}
                     Verdict::Stop => return Ok((passed, Stop::BeforePacket)),
                     Verdict::More => return Ok((passed, Stop::Starved)),
                 }
+                if self.inner_ids == InnerIds::Followed {
+                    self.follow(*id);
+                }
+            }
+            if *id != self.sequence {
+                let (expected, found) = (self.sequence, *id);
+                return Err(FrameError::OutOfOrder { expected, found }.into());
             }
             *id = id.wrapping_add(self.shift);
             self.sequence = self.sequence.wrapping_add(1);
@@ -191,6 +193,23 @@ mod tests {
         walk.inner_ids = InnerIds::Followed;
         walk.pass(&mut bytes, judge).unwrap();
         assert_eq!(&bytes, b"\x01\0\0\x03a\x01\0\0\x04b");
+    }
+
+    #[test]
+    fn the_packet_that_is_stopped_before_may_have_any_id() {
+        let mut bytes = *b"\x01\0\0\0a\x01\0\0\0b";
+        let mut judged = 0;
+        let judge = |_: usize, _: &[u8]| {
+            judged += 1;
+            let is_first = judged == 1;
+            Ok::<_, FrameError>(if is_first {
+                Verdict::Pass
+            } else {
+                Verdict::Stop
+            })
+        };
+        let walked = FrameWalk::new(0, 0).pass(&mut bytes, judge);
+        assert_eq!(walked, Ok((5, Stop::BeforePacket)));
     }
 
     #[test]

@@ -1,4 +1,11 @@
 //! A worker to connect from, and an authority that signs a server's certificate.
+#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests fail as the tests do"
+)]
+
+pub(crate) mod replies;
 
 use std::path::Path;
 use std::rc::Rc;
