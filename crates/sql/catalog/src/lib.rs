@@ -12,7 +12,10 @@ pub mod names;
 pub mod privilege;
 pub mod rights;
 pub mod routine;
+pub mod system_tables;
 pub mod virtual_table;
+
+use store::TableId;
 
 pub use account::{Account, AccountName, Accounts, Credential, Grant, Grants, Origin};
 pub use names::NameSpace;
@@ -20,3 +23,9 @@ pub use privilege::{Privilege, PrivilegeSet};
 pub use rights::{ComesFrom, Rights};
 pub use routine::{Routine, RoutineKey, Routines};
 pub use virtual_table::{RowSource, VirtualTable};
+
+/// True for a table whose rows are made when it is read.
+pub fn is_virtual(id: TableId) -> bool {
+    information_schema::definition_by_id(id).is_some()
+        || system_tables::definition_by_id(id).is_some()
+}

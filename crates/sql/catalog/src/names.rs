@@ -6,6 +6,9 @@ use std::sync::Arc;
 use store::{Store, TableDefinition};
 use value::CollationId;
 
+use crate::account_record::SYSTEM_DATABASE;
+use crate::system_tables;
+
 /// All names at one schema version. Immutable; a worker replaces its own when the store's version
 /// has changed.
 #[derive(Debug, Default)]
@@ -48,6 +51,12 @@ impl NameSpace {
                     .tables
                     .insert(definition.name.table.clone(), Arc::clone(definition));
             }
+        }
+        if let Some(database) = databases.get_mut(SYSTEM_DATABASE) {
+            let made = system_tables::definitions().iter();
+            let made = made.map(|it| (it.name.table.clone(), Arc::clone(it)));
+            // The stored table of accounts is not seen: one of these has its name.
+            database.tables.extend(made);
         }
         Self { version, databases }
     }

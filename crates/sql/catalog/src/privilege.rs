@@ -323,6 +323,18 @@ impl PrivilegeSet {
         self.0
     }
 
+    /// The bit of the right to give on in MariaDB's numbers.
+    pub const REFERENCE_GRANT_BIT: usize = 10;
+
+    /// The set as a number with MariaDB's bits: the order of `SHOW GRANTS`, without the bit of the
+    /// right to give on.
+    pub fn reference_bits(self) -> u64 {
+        let bit = |place: usize| place + usize::from(Self::REFERENCE_GRANT_BIT <= place);
+        let places = SHOWN.iter().enumerate();
+        let own = places.filter(|(_, privilege)| self.has(**privilege));
+        own.fold(0, |sum, (place, _)| sum | 1 << bit(place))
+    }
+
     /// The set of a stored number; unknown bits are dropped.
     pub fn from_bits(bits: u64) -> Self {
         Self(bits & Self::ALL_GLOBAL.0)
@@ -444,6 +456,31 @@ mod tests {
         assert_eq!(
             (some & !PrivilegeSet::of(&[Privilege::Select])).text(some),
             "UPDATE"
+        );
+    }
+
+    /// As `mysql.global_priv` of MariaDB 10.11 has them.
+    #[test]
+    fn the_numbers_of_the_reference_are_known() {
+        for (name, bit) in [
+            ("SELECT", 0),
+            ("FILE", 9),
+            ("REFERENCES", 11),
+            ("EXECUTE", 18),
+            ("BINLOG MONITOR", 20),
+            ("DELETE HISTORY", 29),
+            ("FEDERATED ADMIN", 31),
+            ("BINLOG REPLAY", 37),
+            ("SLAVE MONITOR", 38),
+        ] {
+            let privilege = Privilege::from_name(name).unwrap();
+            let bits = PrivilegeSet::of(&[privilege]).reference_bits();
+            assert_eq!(bits, 1 << bit, "{name}");
+        }
+        let all = PrivilegeSet::ALL_GLOBAL.reference_bits();
+        assert_eq!(
+            all,
+            (1 << 39) - 1 - (1 << PrivilegeSet::REFERENCE_GRANT_BIT)
         );
     }
 

@@ -205,7 +205,7 @@ impl Session {
             TableVerb::Check => self.check_table_known("CHECK TABLE", &table),
             TableVerb::Analyze | TableVerb::Optimize | TableVerb::Repair => {
                 let needed = PrivilegeSet::of(&[Privilege::Select, Privilege::Insert]);
-                self.state.check_table(needed, &table)
+                self.state.check_table_granted(needed, &table)
             }
         }
     }

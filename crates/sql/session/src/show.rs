@@ -4,6 +4,8 @@
 //! SHOW's names, so LIKE and WHERE work everywhere. What only the session knows is written
 //! directly.
 
+mod privileges;
+
 use std::fmt::Display;
 
 use catalog::information_schema::{self, show_create_table};
@@ -182,7 +184,7 @@ impl Session {
             ShowKind::Engine { .. } => {
                 Err(ClientError::not_supported(&"SHOW ENGINE .. STATUS").into())
             }
-            ShowKind::Privileges => Err(ClientError::not_supported(&"SHOW PRIVILEGES").into()),
+            ShowKind::Privileges => self.show_privileges(run),
             _ => Err(ClientError::not_supported(&"this SHOW statement").into()),
         }
     }
@@ -354,7 +356,7 @@ impl Session {
         &self,
         name: &ObjectName,
     ) -> Result<std::sync::Arc<store::TableDefinition>, ClientError> {
-        let TableName { database, table } = &self.full_name(name)?;
+        let TableName { database, table } = &self.named_table(name)?;
         if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA)
             && let Some(definition) = information_schema::definition(table)
         {
@@ -377,7 +379,7 @@ impl Session {
         &self,
         name: &ObjectName,
     ) -> Result<std::sync::Arc<store::TableDefinition>, ClientError> {
-        let TableName { database, table } = &self.full_name(name)?;
+        let TableName { database, table } = &self.named_table(name)?;
         let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
         if !is_own && !self.state.rights().describes_table(database, table) {
             return Err(self.state.table_denied("SELECT", database, table));
@@ -385,12 +387,22 @@ impl Session {
         self.table_named(name)
     }
 
+    /// Database and table as a statement names them, there or not.
+    fn named_table(&self, name: &ObjectName) -> Result<TableName, ClientError> {
+        let database = match &name.schema {
+            Some(schema) => schema.text.clone(),
+            None => self.state.current_database()?.to_string(),
+        };
+        let table = name.name.text.clone();
+        Ok(TableName { database, table })
+    }
+
     fn show_create_table(
         &mut self,
         name: &ObjectName,
         run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
-        let TableName { database, table } = &self.full_name(name)?;
+        let TableName { database, table } = &self.named_table(name)?;
         let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
         let privileges = self.state.rights().on_table(database, table);
         if !is_own && (privileges & DEFINITION_SHOWN_TO).is_empty() {

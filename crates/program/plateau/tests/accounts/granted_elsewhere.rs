@@ -44,6 +44,10 @@ const SETUP: &[&str] = &[
     "GRANT SELECT ON mysql.proc TO reader@localhost",
     "CREATE USER viewer@localhost IDENTIFIED BY 'pw'",
     "GRANT SHOW VIEW ON *.* TO viewer@localhost",
+    "CREATE USER auditor@localhost IDENTIFIED BY 'pw'",
+    "GRANT SELECT ON mysql.user TO auditor@localhost",
+    "CREATE USER creator@localhost IDENTIFIED BY 'pw'",
+    "GRANT CREATE USER, INSERT, SUPER ON *.* TO creator@localhost",
 ];
 
 /// Account, statement, and result: rows, `ok`, or the number of an error.
@@ -100,6 +104,25 @@ const CASES: &[(&str, &str, &str)] = &[
     ("reader", "SHOW CREATE PROCEDURE other.p", "p"),
     ("viewer", "SHOW CREATE PROCEDURE other.p", "1305"),
     ("dumper", "CALL other.p()", "1370"),
+    // Accounts as tables are read with SELECT on them, and with nothing else.
+    (
+        "auditor",
+        "SELECT LENGTH(Password) FROM mysql.user WHERE User = 'target'",
+        "41",
+    ),
+    (
+        "dumper",
+        "SELECT Db FROM mysql.db WHERE User = 'w' AND Host = 'localhost'",
+        "shop",
+    ),
+    ("auditor", "SELECT * FROM mysql.db", "1142"),
+    ("auditor", "SELECT * FROM mysql.global_priv", "1142"),
+    ("auditor", "DELETE FROM mysql.user WHERE User = 'w'", "1142"),
+    ("creator", "SELECT User FROM mysql.user", "1142"),
+    ("creator", "SELECT User FROM mysql.global_priv", "1142"),
+    ("viewer", "SELECT User FROM mysql.tables_priv", "1142"),
+    ("w", "SELECT User FROM mysql.procs_priv", "1142"),
+    ("w", "SHOW COLUMNS FROM mysql.user", "1142"),
 ];
 
 #[test]
@@ -279,8 +302,8 @@ fn a_privilege_shows_as_much_of_a_table_as_in_mariadb() {
 
 fn set_up() -> (Server, Client) {
     let launch = Launch::asked_for(env!("CARGO_BIN_EXE_plateau"));
-    let server = launch.start().unwrap();
-    let mut root = server.connect().unwrap();
+    let server = launch.start().expect("the server starts");
+    let mut root = server.connect().expect("root may log in");
     for statement in SETUP {
         assert_eq!(answer(&mut root, statement), "ok", "{statement}");
     }
@@ -298,8 +321,10 @@ fn connect(server: &Server, user: &str) -> Client {
 
 /// `ok`, the rows' first columns, or the number of the error.
 fn answer(client: &mut Client, statement: &str) -> String {
-    client.send_query(statement.as_bytes()).unwrap();
-    let outcomes = client.read_outcomes().unwrap();
+    client
+        .send_query(statement.as_bytes())
+        .expect("the connection lives");
+    let outcomes = client.read_outcomes().expect("the server answers");
     match outcomes.first().expect("a statement has an outcome") {
         Outcome::Done(_) => "ok".to_owned(),
         Outcome::Error(error) => error.number.to_string(),

@@ -6,11 +6,14 @@
 //! No account can drop, rename or alter the table of accounts, that of stored programs, or their
 //! database. A server that starts without these tables creates the first account, root without a
 //! password.
+//!
+//! No account writes rows of accounts, either: they are read as tables, and changed by CREATE USER,
+//! GRANT and their like.
 
-use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
-use catalog::information_schema::INFORMATION_SCHEMA;
+use catalog::account_record::SYSTEM_DATABASE;
+use catalog::information_schema::{self, INFORMATION_SCHEMA};
 use catalog::routine::ROUTINE_TABLE;
-use catalog::{AccountName, Privilege, PrivilegeSet};
+use catalog::{AccountName, Privilege, PrivilegeSet, system_tables};
 use errcode::{
     ClientError, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
     ER_PASSWORD_ANONYMOUS_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
@@ -28,6 +31,10 @@ const ROWS: PrivilegeSet = PrivilegeSet::of(&[
     Privilege::Update,
     Privilege::Delete,
 ]);
+
+/// What no account may do to rows of accounts.
+const CHANGES: PrivilegeSet =
+    PrivilegeSet::of(&[Privilege::Insert, Privilege::Update, Privilege::Delete]);
 
 /// What no account may do to the tables of accounts and of stored programs.
 const DEFINITION: PrivilegeSet = PrivilegeSet::of(&[
@@ -147,12 +154,14 @@ impl Session {
 
     /// Error 1142 or 1143 if the account may not do what the plan does.
     pub(crate) fn check_privileges(&self, plan: &Plan) -> Result<(), ClientError> {
-        if self.state.rights().global().includes(ROWS) {
-            return Ok(());
-        }
+        let has_all = self.state.rights().global().includes(ROWS);
         for right in &plan.rights {
             let definition = &right.definition;
-            if catalog::information_schema::definition_by_id(definition.id).is_none() {
+            if information_schema::definition_by_id(definition.id).is_some() {
+                if !(needed(right) & CHANGES).is_empty() {
+                    return Err(self.state.database_denied(INFORMATION_SCHEMA));
+                }
+            } else if !has_all || catalog::is_virtual(definition.id) {
                 self.state.check_table(needed(right), &definition.name)?;
                 self.check_reads(right)?;
             }
@@ -187,19 +196,32 @@ impl Session {
 }
 
 impl State {
-    /// Error 1142 without one of these privileges on a table; it names those that are missing.
+    /// Error 1142 without one of these privileges on a table; it names those that are missing, and
+    /// those that nobody can use there.
     pub(crate) fn check_table(
         &self,
         wanted: PrivilegeSet,
         table: &TableName,
     ) -> Result<(), ClientError> {
+        self.check_table_without(refused(table), wanted, table)
+    }
+
+    /// The same of what changes nothing, whatever privileges it asks for.
+    pub(crate) fn check_table_granted(
+        &self,
+        wanted: PrivilegeSet,
+        table: &TableName,
+    ) -> Result<(), ClientError> {
+        self.check_table_without(PrivilegeSet::NONE, wanted, table)
+    }
+
+    fn check_table_without(
+        &self,
+        refused: PrivilegeSet,
+        wanted: PrivilegeSet,
+        table: &TableName,
+    ) -> Result<(), ClientError> {
         let privileges = self.rights().on_table(&table.database, &table.table);
-        let is_own = [ACCOUNT_TABLE, ROUTINE_TABLE].contains(&table.table.as_str());
-        let refused = if is_own && table.database == SYSTEM_DATABASE {
-            DEFINITION
-        } else {
-            PrivilegeSet::NONE
-        };
         let missing = wanted & (!privileges | refused);
         if missing.is_empty() {
             return Ok(());
@@ -237,6 +259,17 @@ impl State {
         let user = self.user_text.borrow();
         let host = user.rsplit_once('@').map_or("", |(_, host)| host);
         host.to_owned()
+    }
+}
+
+/// What no account may do to a table of the server's own.
+fn refused(table: &TableName) -> PrivilegeSet {
+    if system_tables::is_system_table(table) {
+        return DEFINITION | CHANGES;
+    }
+    match (&*table.database, &*table.table) {
+        (SYSTEM_DATABASE, ROUTINE_TABLE) => DEFINITION,
+        _ => PrivilegeSet::NONE,
     }
 }
 

@@ -347,7 +347,7 @@ pub(crate) fn scale_of(value: &Value) -> Option<u8> {
 /// rows of the moment.
 pub(crate) fn is_cacheable(plan: &Plan) -> bool {
     let mut tables = plan.tables.iter().map(|table| table.definition.id);
-    let are_real = tables.all(|id| catalog::information_schema::definition_by_id(id).is_none());
+    let are_real = tables.all(|id| !catalog::is_virtual(id));
     are_real && !plan.is_for_values
 }
 

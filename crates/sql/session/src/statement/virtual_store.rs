@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, Process, TableFacts};
-use catalog::{Privilege, RowSource, VirtualTable};
+use catalog::{Privilege, RowSource, VirtualTable, is_virtual, system_tables};
 use executor::HandlerCall;
 use expression::StoredFunction;
 use planner::{GivenValues, Names, PlanError};
@@ -38,6 +38,12 @@ impl VirtualStore {
     pub fn new(state: Rc<State>) -> Self {
         let store = Rc::clone(&state.worker.store);
         Self { state, store }
+    }
+
+    /// The table of that id, if it is made of the accounts.
+    fn system_table(&self, id: TableId) -> Option<VirtualTable> {
+        system_tables::definition_by_id(id)?;
+        system_tables::open(id, self.state.worker.server.accounts())
     }
 }
 
@@ -172,7 +178,10 @@ impl Store for VirtualStore {
                 let table = VirtualTable::new(Arc::clone(definition), Box::new(rows));
                 Ok(Rc::new(table))
             }
-            None => self.store.table(id),
+            None => match self.system_table(id) {
+                Some(table) => Ok(Rc::new(table)),
+                None => self.store.table(id),
+            },
         }
     }
 
@@ -362,7 +371,7 @@ impl Names for SessionNames<'_> {
         index: usize,
         ranges: Vec<KeyRange>,
     ) -> Option<Vec<u64>> {
-        if information_schema::definition_by_id(definition.id).is_some() {
+        if is_virtual(definition.id) {
             return None;
         }
         let store = &*self.state.worker.store;
@@ -370,7 +379,7 @@ impl Names for SessionNames<'_> {
     }
 
     fn statistics(&self, definition: &TableDefinition) -> TableStatistics {
-        if information_schema::definition_by_id(definition.id).is_some() {
+        if is_virtual(definition.id) {
             return TableStatistics::default();
         }
         table_facts(&*self.state.worker.store, definition).statistics
