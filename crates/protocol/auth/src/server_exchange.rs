@@ -111,6 +111,11 @@ impl ServerExchange {
         }
     }
 
+    /// Whether the account has no password.
+    pub fn is_without_password(&self) -> bool {
+        matches!(self.secret.kind(), Kind::Empty)
+    }
+
     /// Whether the client sent a password, for the text of error 1045.
     pub fn has_used_password(&self) -> bool {
         self.has_used_password

@@ -363,7 +363,12 @@ impl Authentication {
         let knows_plugins = self.claim.capabilities.contains(Capabilities::PLUGIN_AUTH);
         let plugin = method.client_plugin().as_bytes();
         // The greeting's challenge is too short for ed25519: that always needs a switch.
-        let is_fitting = proof.plugin == plugin && method != Method::Ed25519;
+        // With COM_CHANGE_USER a client of caching_sha2_password sends nothing and waits for a
+        // challenge. An account without password needs none.
+        let awaits_challenge = method == Method::CachingSha2
+            && proof.data.is_empty()
+            && !self.exchange.is_without_password();
+        let is_fitting = proof.plugin == plugin && method != Method::Ed25519 && !awaits_challenge;
         match (knows_plugins, method) {
             (true, _) if is_fitting => self.packet(proof.data, out),
             (false, Method::NativePassword) => self.packet(proof.data, out),

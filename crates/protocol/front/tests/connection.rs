@@ -124,6 +124,24 @@ fn user_can_be_changed_and_a_failed_change_ends_the_connection() {
 }
 
 #[test]
+fn a_client_that_waits_for_a_challenge_can_change_its_user() {
+    let server = TestServer::start(options());
+    let mut client = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
+    client.change_user_by_challenge("sha2", "foobar").unwrap();
+    assert!(client.ping());
+    // Its password is known to the server by now.
+    client.change_user_by_challenge("sha2", "foobar").unwrap();
+    client.change_user_by_challenge("native", "secret").unwrap();
+    assert!(client.ping());
+    for (user, password) in [("sha2", "wrong"), ("sha2", "")] {
+        let mut client = TestClient::log_in(server.address, &LoginAs::user("native")).unwrap();
+        let error = client.change_user_by_challenge(user, password).unwrap_err();
+        assert_eq!(error.code, ER_ACCESS_DENIED_ERROR);
+        assert_eq!(client.read(), None);
+    }
+}
+
+#[test]
 fn large_packets_go_both_ways() {
     let server = TestServer::start(Options {
         max_allowed_packet: 64 << 20,

@@ -491,18 +491,34 @@ impl TestClient {
     pub(crate) fn change_user(&mut self, user: &str, password: &str) -> Result<(), ClientError> {
         let mut exchange = self.exchange(Method::NativePassword, password, Transport::Plain);
         let response = exchange.first_response().expect("a password");
+        self.send_change_user(user, "mysql_native_password", &response);
+        self.finish_exchange(&mut exchange, password, Transport::Plain)
+    }
+
+    /// The same as a client whose method is `caching_sha2_password` does it: it sends nothing and
+    /// waits for a challenge.
+    pub(crate) fn change_user_by_challenge(
+        &mut self,
+        user: &str,
+        password: &str,
+    ) -> Result<(), ClientError> {
+        let mut exchange = self.exchange(Method::CachingSha2, password, Transport::Plain);
+        self.send_change_user(user, "caching_sha2_password", b"");
+        self.finish_exchange(&mut exchange, password, Transport::Plain)
+    }
+
+    fn send_change_user(&mut self, user: &str, auth_plugin: &str, auth_data: &[u8]) {
         let mut out = PacketWriter::new();
         ChangeUser {
             user: user.as_bytes(),
-            auth_data: &response,
+            auth_data,
             database: None,
             collation: Some(45),
-            auth_plugin: b"mysql_native_password",
+            auth_plugin: auth_plugin.as_bytes(),
             attributes: wire::ConnectAttributes::default(),
         }
         .encode(&mut out, self.capabilities);
         self.send_command(out.as_bytes());
-        self.finish_exchange(&mut exchange, password, Transport::Plain)
     }
 
     /// Sends a command.
