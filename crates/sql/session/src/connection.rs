@@ -3,6 +3,7 @@
 //! [`session`] is the session itself, [`state`] what it remembers between statements. The list of
 //! all sessions is in [`clients`].
 
+pub(crate) mod client_charset;
 pub(crate) mod hot;
 pub(crate) mod peer_look;
 pub(crate) mod reply;

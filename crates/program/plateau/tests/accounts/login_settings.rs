@@ -1,6 +1,6 @@
 //! SET GLOBAL of a login setting applies to the next login.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -103,4 +103,48 @@ fn local_files_are_offered_once_that_is_set() {
         .run("SET GLOBAL local_infile = ON")
         .expect("a global variable");
     assert!(offered(&server).contains(Capabilities::LOCAL_FILES));
+}
+
+/// The number of the error by which a login with this number of a collation is refused.
+fn refusal(server: &Server, collation: u8) -> Option<u16> {
+    let mut stream = silent(server);
+    let mut packet = |stream: &mut TcpStream| {
+        let mut header = [0; 4];
+        stream.read_exact(&mut header).expect("a header");
+        let mut payload = vec![0; usize::from(header[0])];
+        stream.read_exact(&mut payload).expect("a packet");
+        payload
+    };
+    packet(&mut stream);
+    // The protocol of 4.1, a short response and a named method.
+    let capabilities: u32 = 1 << 9 | 1 << 15 | 1 << 19;
+    let mut login = capabilities.to_le_bytes().to_vec();
+    login.extend_from_slice(&(1_u32 << 24).to_le_bytes());
+    login.push(collation);
+    login.extend_from_slice(&[0; 23]);
+    login.extend_from_slice(b"root\0\0mysql_native_password\0");
+    let length = u8::try_from(login.len()).expect("a short packet");
+    stream.write_all(&[length, 0, 0, 1]).expect("it reads");
+    stream.write_all(&login).expect("it reads");
+    match packet(&mut stream).as_slice() {
+        [0xff, low, high, ..] => Some(u16::from_le_bytes([*low, *high])),
+        [0, ..] => None,
+        other => panic!("neither OK nor an error: {other:?}"),
+    }
+}
+
+/// Its texts would be misread: cp1251, koi8r, gbk. MariaDB refuses ucs2, utf16 and utf32, too.
+#[test]
+fn a_login_with_a_character_set_that_is_not_supported_is_refused() {
+    let (server, _client) = start(&[]);
+    for collation in [51, 7, 28, 9] {
+        assert_eq!(refusal(&server, collation), Some(1115), "{collation}");
+    }
+    for collation in [35, 54, 60, 62] {
+        assert_eq!(refusal(&server, collation), Some(1231), "{collation}");
+    }
+    // Of a supported set; and unknown to MariaDB as well, which means the server's own.
+    for collation in [8, 5, 33, 200, 45, 255, 100] {
+        assert_eq!(refusal(&server, collation), None, "{collation}");
+    }
 }

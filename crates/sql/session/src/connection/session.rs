@@ -28,6 +28,7 @@ use value::{CollationId, Level, Trouble};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
 use crate::account::accounts::Door;
+use crate::connection::client_charset::login_collation;
 use crate::connection::hot;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::state::{Acting, State};
@@ -185,7 +186,7 @@ impl Session {
     /// Applies the character set and the database of the login.
     fn take_login_settings(&mut self) -> Result<(), ClientError> {
         let info = self.client.info();
-        let collation = CollationId::from_id(info.collation);
+        let collation = login_collation(info.collation)?;
         let database = info.database.clone();
         if let Some(collation) = collation {
             self.take_login_names(collation)?;
@@ -578,7 +579,7 @@ impl Session {
         self.prepared = PreparedStatements::default();
         self.tracker = Tracker::default();
         self.state.reset();
-        if let Some(collation) = CollationId::from_id(self.client.info().collation) {
+        if let Some(collation) = login_collation(self.client.info().collation)? {
             self.set_names(collation)?;
         }
         let database = self.state.database.borrow().clone();

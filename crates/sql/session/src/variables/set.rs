@@ -12,6 +12,7 @@ use syntax::ast::{self, Expr, ExprKind, SetItem, VariableScope};
 use value::{Charset, CollationId, ColumnType, Level, Trouble, TypeKind, Value};
 
 use crate::account::accounts::{AccountChange, hash_password};
+use crate::connection::client_charset::check_client_charset;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::connection::state::variable_error;
@@ -532,6 +533,7 @@ fn named_collation(
     let Some(charset) = charset else {
         return Ok(CollationId::UTF8MB4_GENERAL_CI);
     };
+    check_client_charset(&charset.text)?;
     let unknown = || ClientError::new(ER_UNKNOWN_CHARACTER_SET, &[&charset.text]);
     let charset = Charset::from_name(&charset.text).ok_or_else(unknown)?;
     let Some(collation) = collation else {
