@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 
+use errcode::{
+    ER_COLLATION_CHARSET_MISMATCH, ER_SP_DOES_NOT_EXIST, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
+};
 use value::collation::{Coercibility, TextRule, mix};
 use value::{
-    Charset, CollationId, ColumnType, Comparison, Date, Trouble, TypeKind, Value, ValueRef,
+    Charset, CollationId, ColumnType, Comparison, Date, SqlCondition, TypeKind, Value, ValueRef,
 };
 
 use crate::context::Context;
@@ -174,17 +177,17 @@ pub(crate) struct Binding<'a> {
 /// # Errors
 /// 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for texts whose
 /// collations do not mix, and the errors of single functions.
-pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, Trouble> {
+pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, SqlCondition> {
     let Some(function) = registry::find(name) else {
-        return Err(Trouble::new(
-            1305,
-            format!("FUNCTION {name} does not exist"),
+        return Err(SqlCondition::new(
+            ER_SP_DOES_NOT_EXIST,
+            &[&"FUNCTION", &name],
         ));
     };
     if args.len() < function.least || args.len() > function.most {
-        return Err(Trouble::new(
-            1582,
-            format!("Incorrect parameter count in the call to native function '{name}'"),
+        return Err(SqlCondition::new(
+            ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
+            &[&name],
         ));
     }
     crate::geometry::refuse(function, name, args)?;
@@ -195,7 +198,7 @@ pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, Trouble> {
 ///
 /// # Errors
 /// As [`bind`].
-pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, Trouble> {
+pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, SqlCondition> {
     if !(target.kind.is_bytes() && target.is_binary()) {
         let operation = match target.kind {
             TypeKind::Decimal | TypeKind::Float | TypeKind::Double => {
@@ -216,20 +219,20 @@ pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, 
 ///
 /// # Errors
 /// 1253 if the collation belongs to another character set.
-pub fn bind_collate(arg: &Arg, collation: CollationId, env: &BindEnv) -> Result<Bound, Trouble> {
+pub fn bind_collate(
+    arg: &Arg,
+    collation: CollationId,
+    env: &BindEnv,
+) -> Result<Bound, SqlCondition> {
     let text = if arg.is_text() {
         arg.column.charset()
     } else {
         env.collation.charset()
     };
     if text != collation.charset() {
-        return Err(Trouble::new(
-            1253,
-            format!(
-                "COLLATION '{}' is not valid for CHARACTER SET '{}'",
-                collation.name(),
-                text.name()
-            ),
+        return Err(SqlCondition::new(
+            ER_COLLATION_CHARSET_MISMATCH,
+            &[&collation.name(), &text.name()],
         ));
     }
     let length = crate::infer::text_chars(arg);
@@ -249,7 +252,7 @@ pub fn bind_collate(arg: &Arg, collation: CollationId, env: &BindEnv) -> Result<
 ///
 /// # Errors
 /// As [`bind`].
-pub fn bind_convert(arg: &Arg, charset: Charset, env: &BindEnv) -> Result<Bound, Trouble> {
+pub fn bind_convert(arg: &Arg, charset: Charset, env: &BindEnv) -> Result<Bound, SqlCondition> {
     let length = crate::infer::text_chars(arg);
     let target = ColumnType::varchar(length, charset.default_collation());
     let args = std::slice::from_ref(arg);
@@ -264,7 +267,7 @@ fn bind_function(
     args: &[Arg],
     env: &BindEnv,
     target: Option<ColumnType>,
-) -> Result<Bound, Trouble> {
+) -> Result<Bound, SqlCondition> {
     let mut binding = Binding {
         name,
         args,
@@ -304,7 +307,7 @@ fn bind_function(
 
 impl Binding<'_> {
     /// The mix of the collations of some arguments.
-    pub(crate) fn mixed(&self, range: std::ops::Range<usize>) -> Result<TextRule, Trouble> {
+    pub(crate) fn mixed(&self, range: std::ops::Range<usize>) -> Result<TextRule, SqlCondition> {
         let rules: Vec<TextRule> = self.args[range].iter().map(|arg| arg.rule).collect();
         mix(&rules, &self.name.to_lowercase())
     }
@@ -314,7 +317,7 @@ impl Binding<'_> {
         &mut self,
         range: std::ops::Range<usize>,
         chars: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SqlCondition> {
         self.rule = self.mixed(range)?;
         self.texts = self.rule.collation;
         self.column = crate::infer::text_type(chars, self.rule.collation);
@@ -334,7 +337,11 @@ impl Bound {
     /// # Errors
     /// Errors of the statement: 1690 (out of range), 1365 (division by zero, if that is an error).
     #[inline]
-    pub fn eval(&self, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Result<Value, Trouble> {
+    pub fn eval(
+        &self,
+        args: &[ValueRef<'_>],
+        context: &mut Context<'_>,
+    ) -> Result<Value, SqlCondition> {
         assert!(
             args.len() == self.args.len(),
             "a call is evaluated as it was bound"
@@ -366,7 +373,7 @@ impl Bound {
         &self,
         args: &[ValueRef<'_>],
         context: &mut Context<'_>,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, SqlCondition> {
         let resolved: Vec<Value> = args
             .iter()
             .zip(&self.args)

@@ -1,11 +1,13 @@
 //! CAST and CONVERT, and conversions between types in expressions.
 
+use errcode::{ER_INVALID_CHARACTER_STRING, ER_WARN_DATA_OUT_OF_RANGE};
 use value::collation::{Coercibility, TextRule};
 use value::convert::truncated;
 use value::decimal::Rounding;
 use value::number::Integer;
 use value::{
-    Charset, CollationId, ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef,
+    Charset, CollationId, ColumnType, Date, DateTime, Decimal, SqlCondition, TypeKind, Value,
+    ValueRef,
 };
 
 use crate::bind::{Binding, Bound, text_in};
@@ -13,7 +15,7 @@ use crate::context::Context;
 use crate::infer::Inferred;
 use crate::number::arithmetic::of_integer;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// The target is already in the binding.
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
@@ -160,10 +162,9 @@ fn to_decimal(value: ValueRef<'_>, to: &ColumnType, context: &mut Context<'_>) -
     if rounded.integer_digits() <= usize::from(precision - to.decimals) {
         return Value::Decimal(rounded);
     }
-    context.warnings.warn(Trouble::new(
-        1264,
-        format!("Out of range value for column '{}' at row 1", ""),
-    ));
+    context
+        .warnings
+        .warn(SqlCondition::new(ER_WARN_DATA_OUT_OF_RANGE, &[&"", &1]));
     let bound = Decimal::greatest(precision, to.decimals);
     Value::Decimal(if number.is_negative() {
         bound.negated()
@@ -217,9 +218,9 @@ fn to_text(
             .map(|b| format!("\\x{b:02X}"))
             .collect();
         let name = charset.name();
-        context.warnings.warn(Trouble::new(
-            1300,
-            format!("Invalid {name} character string: '{shown}'"),
+        context.warnings.warn(SqlCondition::new(
+            ER_INVALID_CHARACTER_STRING,
+            &[&name, &shown],
         ));
         let mut replaced = Vec::with_capacity(kept.len());
         charset.append_converted(Charset::Binary, &kept, &mut replaced);

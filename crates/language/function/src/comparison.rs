@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use value::collation::mix_to_compare;
-use value::{ColumnType, Comparison, Trouble, TypeKind, Value, ValueRef};
+use value::{ColumnType, Comparison, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Arg, Binding, Bound, text_in};
 use crate::context::Context;
 use crate::infer::{Inferred, boolean, certain};
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// The domain in which all arguments are compared.
 pub(crate) fn plan(binding: &mut Binding<'_>, args: &[Arg]) -> Inferred {

@@ -1,7 +1,10 @@
 //! The context of an evaluation: the statement's time, the session, its modes.
 
+use errcode::{
+    ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_WARN_ALLOWED_PACKET_OVERFLOWED,
+};
 use value::temporal::DateRules;
-use value::{DateTime, Trouble, Warnings, Zone};
+use value::{DateTime, SqlCondition, Warnings, Zone};
 
 use crate::number::random::{RandomState, Seeds};
 use crate::text::matcher::Patterns;
@@ -73,7 +76,7 @@ pub struct Context<'a> {
     pub session: &'a mut SessionFacts,
     /// Called with the work, in bytes read. Others may run before it returns; it fails if the
     /// statement has to end.
-    pub meter: &'a dyn Fn(usize) -> Result<(), Trouble>,
+    pub meter: &'a dyn Fn(usize) -> Result<(), SqlCondition>,
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -84,23 +87,28 @@ impl std::fmt::Debug for Context<'_> {
     }
 }
 
+/// Warning 1441 of a moment beyond year 9999.
+pub(crate) fn moment_overflow() -> SqlCondition {
+    SqlCondition::new(ER_DATETIME_FUNCTION_OVERFLOW, &[&"datetime"])
+}
+
 impl Context<'_> {
     /// Reports this many bytes as read. Loops over text call it about every
     /// [`value::collation::BYTES_PER_SPEND`].
-    pub(crate) fn spend(&self, bytes: usize) -> Result<(), Trouble> {
+    pub(crate) fn spend(&self, bytes: usize) -> Result<(), SqlCondition> {
         (self.meter)(bytes)
     }
 
     /// Handles a zero divisor: the result is NULL, or it is an error.
-    pub(crate) fn divided_by_zero(&mut self) -> Result<(), Trouble> {
-        let trouble = Trouble::new(1365, "Division by 0");
+    pub(crate) fn divided_by_zero(&mut self) -> Result<(), SqlCondition> {
+        let condition = SqlCondition::new(ER_DIVISION_BY_ZERO, &[]);
         match self.division_by_zero {
             DivisionByZero::Silent => Ok(()),
             DivisionByZero::Warn => {
-                self.warnings.warn(trouble);
+                self.warnings.warn(condition);
                 Ok(())
             }
-            DivisionByZero::Refuse => Err(trouble),
+            DivisionByZero::Refuse => Err(condition),
         }
     }
 
@@ -111,9 +119,9 @@ impl Context<'_> {
         }
         let limit = self.result_bytes_max;
         let name = name.to_lowercase();
-        self.warnings.warn(Trouble::new(
-            1301,
-            format!("Result of {name}() was larger than max_allowed_packet ({limit}) - truncated"),
+        self.warnings.warn(SqlCondition::new(
+            ER_WARN_ALLOWED_PACKET_OVERFLOWED,
+            &[&name, &limit],
         ));
         false
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use value::{ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef};
+use value::{ColumnType, Date, DateTime, Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound, text_in};
 use crate::cast::{convert, resolve};
@@ -10,7 +10,7 @@ use crate::comparison::plan;
 use crate::context::Context;
 use crate::infer::{Inferred, union_type};
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 pub(crate) fn infer_if(binding: &mut Binding<'_>) -> Inferred {
     binding.nullable = binding.args[1].nullable || binding.args[2].nullable;

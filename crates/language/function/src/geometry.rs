@@ -1,8 +1,13 @@
 //! Functions of geometries, and geometries in other functions: a geometry is bytes in a function of
 //! texts, and is no number, date or time.
 
+use errcode::{
+    ER_ILLEGAL_PARAMETER_DATA_TYPE_FOR_OPERATION, ER_ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+};
 use value::collation::{Coercibility, TextRule};
-use value::{CollationId, ColumnType, GeometryKind, Trouble, TypeKind, Value, ValueRef, geometry};
+use value::{
+    CollationId, ColumnType, GeometryKind, SqlCondition, TypeKind, Value, ValueRef, geometry,
+};
 
 use crate::bind::{Arg, Binding, Bound};
 use crate::context::Context;
@@ -10,7 +15,7 @@ use crate::infer::{Inferred, connection_text, double, of_length};
 use crate::registry::{Function, entry};
 use crate::text::strings::some;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// All functions; aliases come after the function that they stand for.
 #[rustfmt::skip]
@@ -132,7 +137,7 @@ pub(crate) fn refuse(function: &Function, name: &str, args: &[Arg]) -> Inferred 
 ///
 /// # Errors
 /// 4079
-pub fn refuse_geometry(column: &ColumnType, operation: &str) -> Result<(), Trouble> {
+pub fn refuse_geometry(column: &ColumnType, operation: &str) -> Result<(), SqlCondition> {
     match column.kind {
         TypeKind::Geometry => Err(illegal_type(column, operation)),
         _ => Ok(()),
@@ -144,7 +149,7 @@ pub fn refuse_geometry(column: &ColumnType, operation: &str) -> Result<(), Troub
 ///
 /// # Errors
 /// 4078
-pub fn refuse_geometry_with(types: [&ColumnType; 2], operation: &str) -> Result<(), Trouble> {
+pub fn refuse_geometry_with(types: [&ColumnType; 2], operation: &str) -> Result<(), SqlCondition> {
     let [left, right] = types;
     let is_geometry = |column: &ColumnType| column.kind == TypeKind::Geometry;
     let meets = |column: &ColumnType| column.kind.is_string() || column.kind == TypeKind::Null;
@@ -154,20 +159,23 @@ pub fn refuse_geometry_with(types: [&ColumnType; 2], operation: &str) -> Result<
     Err(illegal_pair(left.type_name(), right.type_name(), operation))
 }
 
-fn illegal_pair(left: &str, right: &str, operation: &str) -> Trouble {
-    let text =
-        format!("Illegal parameter data types {left} and {right} for operation '{operation}'");
-    Trouble::new(4078, text)
+fn illegal_pair(left: &str, right: &str, operation: &str) -> SqlCondition {
+    SqlCondition::new(
+        ER_ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+        &[&left, &right, &operation],
+    )
 }
 
-fn illegal(arg: &Arg, operation: &str) -> Trouble {
+fn illegal(arg: &Arg, operation: &str) -> SqlCondition {
     illegal_type(&arg.column, operation)
 }
 
-fn illegal_type(column: &ColumnType, operation: &str) -> Trouble {
+fn illegal_type(column: &ColumnType, operation: &str) -> SqlCondition {
     let name = column.type_name();
-    let text = format!("Illegal parameter data type {name} for operation '{operation}'");
-    Trouble::new(4079, text)
+    SqlCondition::new(
+        ER_ILLEGAL_PARAMETER_DATA_TYPE_FOR_OPERATION,
+        &[&name, &operation],
+    )
 }
 
 /// The first argument is a geometry, or bytes that may be one.

@@ -1,7 +1,7 @@
 //! Result types: type, length and decimals of an expression, as clients see them.
 
 use value::temporal::{parse_datetime, parse_time};
-use value::{CollationId, ColumnType, Decimal, Trouble, TypeKind};
+use value::{CollationId, ColumnType, Decimal, SqlCondition, TypeKind};
 
 use crate::bind::{Arg, Binding};
 
@@ -179,7 +179,7 @@ fn is_temporal_text(text: &[u8]) -> bool {
     parse_datetime(text).is_some() || parse_time(text).is_some()
 }
 
-pub(crate) type Inferred = Result<(), Trouble>;
+pub(crate) type Inferred = Result<(), SqlCondition>;
 
 /// 0, 1 or NULL.
 pub(crate) fn boolean(binding: &mut Binding<'_>) -> Inferred {
@@ -367,7 +367,10 @@ fn union_text(binding: &mut Binding<'_>, indexes: &[usize], known: &[Arg]) -> In
 ///
 /// # Errors
 /// 1267 if the collations of texts do not mix.
-pub fn type_of_union(args: &[Arg], env: &crate::BindEnv) -> Result<(ColumnType, bool), Trouble> {
+pub fn type_of_union(
+    args: &[Arg],
+    env: &crate::BindEnv,
+) -> Result<(ColumnType, bool), SqlCondition> {
     let bound = crate::bind("COALESCE", args, env)?;
     Ok((bound.column, args.iter().any(|arg| arg.nullable)))
 }

@@ -1,13 +1,13 @@
 //! Functions that describe the session.
 
 use value::collation::{Coercibility, TextRule};
-use value::{CollationId, Trouble, TypeKind, Value, ValueRef};
+use value::{CollationId, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, of_length, text_type};
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// Characters of a name.
 const NAME_CHARS: u64 = 64;

@@ -1,6 +1,6 @@
 //! JSON texts.
 
-use value::{Trouble, Value, ValueRef, json};
+use value::{SqlCondition, Value, ValueRef, json};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -17,7 +17,7 @@ pub(crate) fn json_valid(
     bound: &Bound,
     args: &[ValueRef<'_>],
     context: &mut Context<'_>,
-) -> Result<Value, Trouble> {
+) -> Result<Value, SqlCondition> {
     let Some(text) = args[0].to_text(&bound.args[0]) else {
         return Ok(Value::Null);
     };

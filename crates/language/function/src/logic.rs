@@ -1,11 +1,11 @@
 //! Logic with NULL as the third value.
 
-use value::{Trouble, Value, ValueRef};
+use value::{SqlCondition, Value, ValueRef};
 
 use crate::bind::Bound;
 use crate::context::Context;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 fn truth(known: Option<bool>) -> Evaluated {
     Ok(known.map_or(Value::Null, |known| Value::Int(i64::from(known))))

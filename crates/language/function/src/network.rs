@@ -3,14 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sha1::{Digest, Sha1};
-use value::{Trouble, TypeKind, Value, ValueRef};
+use value::{SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, of_length};
 use crate::text::strings::some;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// Characters of the longest address.
 const ADDRESS_CHARS: u64 = 39;

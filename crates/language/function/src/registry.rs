@@ -1,6 +1,6 @@
 //! The table of functions and operators.
 
-use value::{Trouble, Value, ValueRef};
+use value::{SqlCondition, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -10,9 +10,9 @@ use crate::time::{interval, temporal, time_format, time_parse};
 use crate::{cast, comparison, control, geometry, infer, info, json, logic, network};
 
 /// Infers a result's type.
-pub(crate) type Infer = fn(&mut Binding<'_>) -> Result<(), Trouble>;
+pub(crate) type Infer = fn(&mut Binding<'_>) -> Result<(), SqlCondition>;
 /// Computes a value.
-pub(crate) type Eval = fn(&Bound, &[ValueRef<'_>], &mut Context<'_>) -> Result<Value, Trouble>;
+pub(crate) type Eval = fn(&Bound, &[ValueRef<'_>], &mut Context<'_>) -> Result<Value, SqlCondition>;
 
 /// One function or operator.
 pub(crate) struct Function {

@@ -5,14 +5,15 @@
 
 use std::cell::Cell;
 
+use errcode::ER_QUERY_INTERRUPTED;
 use function::{Arg, BindEnv, Context, DivisionByZero, Patterns, Seeds, SessionFacts};
 use value::collation::CollationId;
 use value::temporal::{Date, DateRules, Zone};
-use value::{ColumnType, Trouble, TypeKind, Value, Warnings};
+use value::{ColumnType, SqlCondition, TypeKind, Value, Warnings};
 
 /// Calls a function of texts; the meter fails beyond `limit`. Returns the result, and the reported
 /// work.
-fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, Trouble>, usize) {
+fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, SqlCondition>, usize) {
     let env = BindEnv {
         collation: CollationId::UTF8MB4_GENERAL_CI,
         div_precision_increment: 4,
@@ -48,7 +49,7 @@ fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, Trouble>, 
             spent.set(spent.get() + bytes);
             match spent.get() <= limit {
                 true => Ok(()),
-                false => Err(Trouble::new(1317, "Query execution was interrupted")),
+                false => Err(SqlCondition::new(ER_QUERY_INTERRUPTED, &[])),
             }
         },
     };
@@ -68,6 +69,6 @@ fn strcmp_of_long_texts_gives_way() {
     assert_eq!(equal.ok(), Some(Value::Int(0)));
     assert!((1 << 19) < spent, "{spent} is what it said");
     let (ended, spent) = called("STRCMP", &[&small, &large], 1 << 18);
-    assert!(ended.is_err_and(|trouble| trouble.code == 1317));
+    assert!(ended.is_err_and(|condition| condition.code == ER_QUERY_INTERRUPTED));
     assert!(spent < 1 << 19, "it went on to {spent}");
 }

@@ -18,8 +18,8 @@ use testkit::client::{Client, Outcome};
 use testkit::server::Server;
 use value::temporal::{DateRules, parse_datetime};
 use value::{
-    CollationId, ColumnType, Date, Place, StoreRules, Trouble, TypeKind, Value, Warnings, Zone,
-    flag, store_value,
+    CollationId, ColumnType, Date, Place, SqlCondition, StoreRules, TypeKind, Value, Warnings,
+    Zone, flag, store_value,
 };
 
 use expression::Table;
@@ -251,7 +251,7 @@ fn ours(text: &str, table: &Table) -> String {
         today: Date::new(2024, 3, 1),
     };
     match expression::parse(text, table).evaluate(table, &env, &mut context) {
-        Err(Trouble { code, .. }) => format!("error {code}"),
+        Err(SqlCondition { code, .. }) => format!("error {code}"),
         Ok(evaluated) => {
             let column = &evaluated.arg.column;
             let kind = kind_name(

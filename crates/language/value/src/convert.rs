@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use errcode::{ER_TRUNCATED_WRONG_VALUE, ER_WRONG_VALUE};
+
 use crate::decimal::Rounding;
 use crate::number::{Integer, parse_double, parse_integer};
 use crate::temporal::{Date, DateTime, Time, parse_datetime, parse_time};
-use crate::{ColumnType, Decimal, Trouble, ValueRef, Warnings};
+use crate::{ColumnType, Decimal, SqlCondition, ValueRef, Warnings};
 
 impl<'a> ValueRef<'a> {
     /// As a double; `None` for NULL. A text counts by its numeric prefix.
@@ -269,23 +271,20 @@ pub fn shown_in_error(text: &[u8], charset: crate::Charset) -> String {
 }
 
 /// Warning 1292: `Truncated incorrect DOUBLE value: '12abc'`.
-pub fn truncated(kind: &str, text: &[u8]) -> Trouble {
+pub fn truncated(kind: &str, text: &[u8]) -> SqlCondition {
     let shown = shown_in_error(text, crate::Charset::Utf8mb4);
-    let how = if kind.starts_with(|first: char| first.is_ascii_lowercase()) {
-        "Incorrect"
+    let format_code = if kind.starts_with(|first: char| first.is_ascii_lowercase()) {
+        ER_WRONG_VALUE
     } else {
-        "Truncated incorrect"
+        ER_TRUNCATED_WRONG_VALUE
     };
-    Trouble::new(1292, format!("{how} {kind} value: '{shown}'"))
+    SqlCondition::with_format_of(ER_TRUNCATED_WRONG_VALUE, format_code, &[&kind, &shown])
 }
 
 /// The same for a text of which a part was used: `Truncated incorrect time value: '839:00:00'`.
-pub fn read_in_part(kind: &str, text: &[u8]) -> Trouble {
-    let Trouble { code, message } = truncated(kind, text);
-    Trouble::new(
-        code,
-        message.replacen("Incorrect", "Truncated incorrect", 1),
-    )
+pub fn read_in_part(kind: &str, text: &[u8]) -> SqlCondition {
+    let shown = shown_in_error(text, crate::Charset::Utf8mb4);
+    SqlCondition::new(ER_TRUNCATED_WRONG_VALUE, &[&kind, &shown])
 }
 
 /// YYMMDD, YYYYMMDD, YYMMDDHHMMSS or YYYYMMDDHHMMSS as date and time.

@@ -8,8 +8,13 @@
 
 use std::fmt;
 
+use errcode::{
+    ER_JSON_BAD_CHR, ER_JSON_DEPTH, ER_JSON_EOS, ER_JSON_ESCAPING, ER_JSON_NOT_JSON_CHR,
+    ER_JSON_SYNTAX,
+};
+
 use crate::collation::BYTES_PER_SPEND;
-use crate::{Charset, Trouble};
+use crate::{Charset, SqlCondition};
 
 /// At this many nested arrays and objects a text is refused.
 const DEPTH_MAX: usize = 32;
@@ -42,26 +47,22 @@ pub enum JsonFaultKind {
 
 impl JsonFault {
     /// The note that a function adds about its argument, counted from 1.
-    pub fn note(self, argument: usize, function: &str) -> Trouble {
-        let place = format!("argument {argument} to function '{function}'");
+    pub fn note(self, argument: usize, function: &str) -> SqlCondition {
         let at = self.position;
-        let (code, text) = match self.kind {
-            JsonFaultKind::Broken => (4035, format!("Broken JSON string in {place}")),
-            JsonFaultKind::Disallowed => (4036, format!("Character disallowed in JSON in {place}")),
+        let code = match self.kind {
+            JsonFaultKind::Broken => ER_JSON_BAD_CHR,
+            JsonFaultKind::Disallowed => ER_JSON_NOT_JSON_CHR,
             JsonFaultKind::End => {
-                let text = format!("Unexpected end of JSON text in {place}");
-                return Trouble::new(4037, text);
+                return SqlCondition::new(ER_JSON_EOS, &[&argument, &function]);
             }
-            JsonFaultKind::Syntax => (4038, format!("Syntax error in JSON text in {place}")),
-            JsonFaultKind::Escape => (4039, format!("Incorrect escaping in JSON text in {place}")),
-            JsonFaultKind::Depth => (
-                4040,
-                format!(
-                    "Limit of {DEPTH_MAX} on JSON nested structures depth is reached in {place}"
-                ),
-            ),
+            JsonFaultKind::Syntax => ER_JSON_SYNTAX,
+            JsonFaultKind::Escape => ER_JSON_ESCAPING,
+            JsonFaultKind::Depth => {
+                let arguments: [&dyn fmt::Display; 4] = [&DEPTH_MAX, &argument, &function, &at];
+                return SqlCondition::new(ER_JSON_DEPTH, &arguments);
+            }
         };
-        Trouble::new(code, format!("{text} at position {at}"))
+        SqlCondition::new(code, &[&argument, &function, &at])
     }
 }
 
@@ -512,7 +513,12 @@ mod tests {
     #[test]
     fn a_long_text_can_be_stopped() {
         let text = format!("\"{}\"", "a".repeat(3 * BYTES_PER_SPEND));
-        let stop = |_| Err(Trouble::new(1317, "interrupted"));
+        let stop = |_| {
+            Err(SqlCondition::with_message(
+                errcode::ER_QUERY_INTERRUPTED,
+                "interrupted",
+            ))
+        };
         assert!(fault_of(text.as_bytes(), Charset::Utf8mb4, &stop).is_err());
     }
 }

@@ -15,7 +15,7 @@ pub mod geometry;
 pub mod json;
 pub mod temporal;
 
-mod trouble;
+mod condition;
 mod warning;
 
 pub mod compare;
@@ -28,10 +28,10 @@ pub mod text;
 pub use collation::{Charset, CollationId};
 pub use column_type::{ColumnType, TypeKind};
 pub use compare::{Comparison, compare_same};
+pub use condition::SqlCondition;
 pub use decimal::{Decimal, DecimalRef};
 pub use geometry::GeometryKind;
 pub use store::{Place, StoreRules, compared_year, store_value};
 pub use temporal::{Date, DateTime, Time, Zone};
-pub use trouble::Trouble;
 pub use value::{Value, ValueRef};
 pub use warning::{Level, Warnings};

@@ -10,8 +10,15 @@ mod number;
 mod temporal;
 mod text;
 
+use std::fmt::Display;
+
+use errcode::{
+    ER_DATA_TOO_LONG, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, ER_WARN_DATA_OUT_OF_RANGE, ErrorCode,
+    WARN_DATA_TRUNCATED,
+};
+
 use crate::temporal::{Date, DateRules, Zone};
-use crate::{ColumnType, Trouble, TypeKind, Value, ValueRef, Warnings};
+use crate::{ColumnType, SqlCondition, TypeKind, Value, ValueRef, Warnings};
 
 /// How a statement stores values.
 #[derive(Debug, Clone)]
@@ -52,7 +59,7 @@ pub fn store_value(
     place: Place<'_>,
     rules: &StoreRules<'_>,
     warnings: &mut Warnings,
-) -> Result<Value, Trouble> {
+) -> Result<Value, SqlCondition> {
     // The hot cases: values that the column can hold unchanged.
     match value {
         ValueRef::Null => return Ok(Value::Null),
@@ -70,9 +77,9 @@ pub fn store_value(
         _ => {}
     }
     if (from.kind == TypeKind::Geometry || to.kind == TypeKind::Geometry)
-        && let Some(trouble) = geometry::cannot_cast(from, to, place)
+        && let Some(condition) = geometry::cannot_cast(from, to, place)
     {
-        return Err(trouble);
+        return Err(condition);
     }
     let mut store = Store {
         from,
@@ -111,7 +118,7 @@ pub fn compared_year(value: ValueRef<'_>, from: &ColumnType) -> Option<u64> {
     let mut warnings = Warnings::default();
     let year = ColumnType::new(TypeKind::Year);
     let stored = store_value(value, from, &year, place, &rules, &mut warnings).ok()?;
-    let is_cut = |(_, trouble): &(crate::Level, Trouble)| trouble.code == CUT;
+    let is_cut = |(_, condition): &(crate::Level, SqlCondition)| condition.code == CUT;
     match stored {
         Value::UInt(year) if warnings.entries().iter().all(is_cut) => Some(year),
         _ => None,
@@ -119,7 +126,7 @@ pub fn compared_year(value: ValueRef<'_>, from: &ColumnType) -> Option<u64> {
 }
 
 /// Data truncated: a part of the value was used.
-const CUT: u16 = 1265;
+const CUT: ErrorCode = WARN_DATA_TRUNCATED;
 
 /// A conversion.
 struct Store<'a> {
@@ -131,7 +138,7 @@ struct Store<'a> {
 }
 
 impl Store<'_> {
-    fn dispatch(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    fn dispatch(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         match self.to.kind {
             TypeKind::Null => Ok(Value::Null),
             kind if kind.is_integer() => self.integer(value),
@@ -150,52 +157,48 @@ impl Store<'_> {
     }
 
     /// Refuses the row or adds a warning.
-    fn trouble(&mut self, trouble: Trouble) -> Result<(), Trouble> {
+    fn condition(&mut self, condition: SqlCondition) -> Result<(), SqlCondition> {
         if self.rules.strict {
-            return Err(trouble);
+            return Err(condition);
         }
-        self.warnings.warn(trouble);
+        self.warnings.warn(condition);
         Ok(())
     }
 
-    fn out_of_range(&mut self) -> Result<(), Trouble> {
+    fn out_of_range(&mut self) -> Result<(), SqlCondition> {
         let Place { column, row, .. } = self.place;
-        let text = format!("Out of range value for column '{column}' at row {row}");
-        self.trouble(Trouble::new(1264, text))
+        self.condition(SqlCondition::new(
+            ER_WARN_DATA_OUT_OF_RANGE,
+            &[&column, &row],
+        ))
     }
 
-    fn data_truncated(&mut self) -> Result<(), Trouble> {
-        let trouble = self.truncation();
-        self.trouble(trouble)
+    fn data_truncated(&mut self) -> Result<(), SqlCondition> {
+        let condition = self.truncation();
+        self.condition(condition)
     }
 
     fn note_truncated(&mut self) {
-        let trouble = self.truncation();
-        self.warnings.note(trouble);
+        let condition = self.truncation();
+        self.warnings.note(condition);
     }
 
-    fn truncation(&self) -> Trouble {
+    fn truncation(&self) -> SqlCondition {
         let Place { column, row, .. } = self.place;
-        Trouble::new(
-            1265,
-            format!("Data truncated for column '{column}' at row {row}"),
-        )
+        SqlCondition::new(WARN_DATA_TRUNCATED, &[&column, &row])
     }
 
     /// 1406 in strict mode, else warning 1265.
-    fn too_long(&mut self) -> Result<(), Trouble> {
+    fn too_long(&mut self) -> Result<(), SqlCondition> {
         if !self.rules.strict {
             return self.data_truncated();
         }
         let Place { column, row, .. } = self.place;
-        Err(Trouble::new(
-            1406,
-            format!("Data too long for column '{column}' at row {row}"),
-        ))
+        Err(SqlCondition::new(ER_DATA_TOO_LONG, &[&column, &row]))
     }
 
     /// `Incorrect integer value: 'abc' for column ...`
-    fn incorrect(&mut self, code: u16, kind: &str, text: &[u8]) -> Result<(), Trouble> {
+    fn incorrect(&mut self, code: ErrorCode, kind: &str, text: &[u8]) -> Result<(), SqlCondition> {
         let Place {
             database,
             table,
@@ -203,11 +206,12 @@ impl Store<'_> {
             row,
         } = self.place;
         let shown = crate::convert::shown_in_error(text, self.from.charset());
-        let text = format!(
-            "Incorrect {kind} value: '{shown}' for column `{database}`.`{table}`.`{column}` \
-             at row {row}"
-        );
-        self.trouble(Trouble::new(code, text))
+        let arguments: [&dyn Display; 6] = [&kind, &shown, &database, &table, &column, &row];
+        self.condition(SqlCondition::with_format_of(
+            code,
+            ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+            &arguments,
+        ))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Collects the warnings of a statement.
 
-use crate::Trouble;
+use crate::SqlCondition;
 
 /// The severity of a condition, as in `SHOW WARNINGS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Level {
 #[derive(Debug, Clone)]
 pub struct Warnings {
     /// The kept conditions, in order.
-    entries: Vec<(Level, Trouble)>,
+    entries: Vec<(Level, SqlCondition)>,
     /// How many are kept at most (`max_error_count`).
     limit: usize,
     /// Notes are dropped (`sql_notes` is off).
@@ -44,28 +44,28 @@ impl Warnings {
     }
 
     /// Adds a warning.
-    pub fn warn(&mut self, trouble: Trouble) {
-        self.push(Level::Warning, trouble);
+    pub fn warn(&mut self, condition: SqlCondition) {
+        self.push(Level::Warning, condition);
     }
 
     /// Adds a note.
-    pub fn note(&mut self, trouble: Trouble) {
-        self.push(Level::Note, trouble);
+    pub fn note(&mut self, condition: SqlCondition) {
+        self.push(Level::Note, condition);
     }
 
     /// Adds a condition.
-    pub fn push(&mut self, level: Level, trouble: Trouble) {
+    pub fn push(&mut self, level: Level, condition: SqlCondition) {
         if self.no_notes && level == Level::Note {
             return;
         }
         self.count += 1;
         if self.entries.len() < self.limit {
-            self.entries.push((level, trouble));
+            self.entries.push((level, condition));
         }
     }
 
     /// The kept conditions, in order.
-    pub fn entries(&self) -> &[(Level, Trouble)] {
+    pub fn entries(&self) -> &[(Level, SqlCondition)] {
         &self.entries
     }
 
@@ -76,14 +76,14 @@ impl Warnings {
 
     /// Takes the first warning after the first `kept` conditions, and drops those after it: strict
     /// mode makes it the statement's error.
-    pub fn take_first_behind(&mut self, kept: usize) -> Option<Trouble> {
+    pub fn take_first_behind(&mut self, kept: usize) -> Option<SqlCondition> {
         let behind = self.entries.iter().skip(kept);
         let place = behind
             .enumerate()
             .find_map(|(place, (level, _))| (*level == Level::Warning).then_some(kept + place))?;
-        let (_, trouble) = self.entries.drain(place..).next()?;
+        let (_, condition) = self.entries.drain(place..).next()?;
         self.count = u64::try_from(place).expect("a usize fits into u64");
-        Some(trouble)
+        Some(condition)
     }
 
     /// Drops all, for the next statement.

@@ -256,7 +256,7 @@ fn ours(value: &Value, from: &ColumnType, to: &ColumnType, table: usize, strict:
     };
     let mut warnings = Warnings::default();
     match store_value(value.as_ref(), from, to, place, &rules, &mut warnings) {
-        Err(trouble) => format!("error {} {}", trouble.code, trouble.message),
+        Err(condition) => format!("error {} {}", condition.code, condition.message),
         Ok(stored) => {
             let text = stored
                 .as_ref()
@@ -267,13 +267,13 @@ fn ours(value: &Value, from: &ColumnType, to: &ColumnType, table: usize, strict:
             } else {
                 text
             };
-            let conditions = warnings.entries().iter().map(|(level, trouble)| {
+            let conditions = warnings.entries().iter().map(|(level, condition)| {
                 let level = if *level == Level::Note {
                     "Note"
                 } else {
                     "Warning"
                 };
-                format!("{level} {} {}", trouble.code, trouble.message)
+                format!("{level} {} {}", condition.code, condition.message)
             });
             shown(text.as_deref(), conditions.collect())
         }

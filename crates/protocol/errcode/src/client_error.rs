@@ -3,7 +3,6 @@
 use std::fmt::{self, Display};
 
 use crate::code::{ErrorCode, Sqlstate};
-use crate::format;
 use crate::table::{
     ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_DUP_ENTRY,
     ER_DUP_ENTRY_WITH_KEY_NAME, ER_NOT_SUPPORTED_YET, ER_PARSE_ERROR, ER_STACK_OVERRUN_NEED_MORE,
@@ -93,13 +92,7 @@ impl ClientError {
         format_code: ErrorCode,
         arguments: &[&dyn Display],
     ) -> ClientError {
-        let text = format_code.format();
-        debug_assert_eq!(
-            format::places(text),
-            arguments.len(),
-            "arguments of {code:?}"
-        );
-        ClientError::with_message(code, format::fill(text, arguments))
+        ClientError::with_message(code, format_code.message(arguments))
     }
 }
 

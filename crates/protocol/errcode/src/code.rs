@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::format;
 use crate::table::TABLE;
 
 /// Five characters by which standard SQL classifies an error, for example `23000`.
@@ -80,6 +81,20 @@ impl ErrorCode {
     /// the table does not hold.
     pub fn format(self) -> &'static str {
         self.entry().map_or("", |entry| entry.format)
+    }
+
+    /// The text of this error, with `arguments` in the places of its format, in their order.
+    ///
+    /// # Panics
+    /// In debug builds if the format has another number of places: a bug of the caller.
+    pub fn message(self, arguments: &[&dyn fmt::Display]) -> String {
+        let text = self.format();
+        debug_assert_eq!(
+            format::places(text),
+            arguments.len(),
+            "arguments of {self:?}"
+        );
+        format::fill(text, arguments)
     }
 
     fn entry(self) -> Option<&'static Entry> {

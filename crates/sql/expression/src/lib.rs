@@ -48,9 +48,11 @@ pub use tree::{
 pub type Failure = Box<errcode::ClientError>;
 
 /// A condition of the value library as an error.
-pub fn failure(trouble: value::Trouble) -> Failure {
-    let code = errcode::ErrorCode(trouble.code);
-    Box::new(errcode::ClientError::with_message(code, trouble.message))
+pub fn failure(condition: value::SqlCondition) -> Failure {
+    Box::new(errcode::ClientError::with_message(
+        condition.code,
+        condition.message,
+    ))
 }
 
 /// The client's error for a row that cannot be decoded.

@@ -2,7 +2,7 @@
 
 use function::{Bound, Context, DivisionByZero};
 use smallvec::SmallVec;
-use value::{ColumnType, DateTime, Trouble, ValueRef};
+use value::{ColumnType, DateTime, SqlCondition, ValueRef};
 
 use crate::tree::Expression;
 use crate::{Evaluator, Failure, SqlMode, Statement, failure};
@@ -86,8 +86,8 @@ fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>
         patterns: std::mem::take(&mut scratch.patterns),
         session: &mut statement.session.facts(),
         meter: &|bytes| {
-            statement.spend(bytes).map_err(|failure| Trouble {
-                code: failure.code.0,
+            statement.spend(bytes).map_err(|failure| SqlCondition {
+                code: failure.code,
                 message: failure.message,
             })
         },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use errcode::{ClientError, ER_DIVISION_BY_ZERO, ER_QUERY_INTERRUPTED};
 use value::temporal::DateRules;
 use value::{
-    CollationId, ColumnType, Date, DateTime, Level, StoreRules, Trouble, Value, Warnings, Zone,
+    CollationId, ColumnType, Date, DateTime, Level, SqlCondition, StoreRules, Value, Warnings, Zone,
 };
 
 use function::{Patterns, Seeds, SessionFacts};
@@ -198,7 +198,7 @@ impl Diagnostics {
     /// Adds a condition.
     pub fn push(&self, level: Level, error: ClientError) {
         self.warnings()
-            .push(level, Trouble::new(error.code.number(), error.message));
+            .push(level, SqlCondition::with_message(error.code, error.message));
     }
 }
 

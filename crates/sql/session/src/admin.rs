@@ -14,7 +14,7 @@ use errcode::{
 use planner::OutputColumn;
 use store::{TableName, Uniqueness};
 use syntax::ast::{Admin, ObjectName, TableVerb};
-use value::{Level, Trouble, Value};
+use value::{Level, SqlCondition, Value};
 
 use crate::admin::checksum::ChecksumSink;
 use crate::connection::reply::{Done, Reply, Stop};
@@ -270,7 +270,7 @@ impl Session {
                 Err(error) if error.code == ER_NO_SUCH_TABLE => {
                     let table = self.unchecked_name(name)?.to_string();
                     rows.push(vec![Value::bytes(table.into_bytes()), Value::Null]);
-                    let warning = Trouble::new(error.code.number(), error.message);
+                    let warning = SqlCondition::with_message(error.code, error.message);
                     let diagnostics = self.state.diagnostics.borrow();
                     diagnostics.warnings().push(Level::Error, warning);
                     continue;

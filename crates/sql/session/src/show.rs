@@ -467,14 +467,14 @@ impl Session {
             wanted
                 .skip(offset)
                 .take(count)
-                .map(|(level, trouble)| {
+                .map(|(level, noted)| {
                     let level = match level {
                         Level::Note => "Note",
                         Level::Warning => "Warning",
                         Level::Error => "Error",
                     };
-                    let code = Value::Int(trouble.code.into());
-                    vec![text_value(level), code, text_value(&trouble.message)]
+                    let code = Value::Int(noted.code.number().into());
+                    vec![text_value(level), code, text_value(&noted.message)]
                 })
                 .collect()
         };

@@ -1,8 +1,9 @@
 //! `+ - * / DIV %` over integers, exact numbers and doubles.
 
+use errcode::ER_DATA_OUT_OF_RANGE;
 use value::decimal::DecimalOverflow;
 use value::number::Integer;
-use value::{ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
+use value::{ColumnType, Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -154,13 +155,10 @@ pub(crate) fn infer_modulo(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
-fn out_of_range(bound: &Bound, kind: &str) -> Trouble {
-    Trouble::new(
-        1690,
-        format!("{kind} value is out of range in '{}'", bound.text),
-    )
+pub(crate) fn out_of_range(bound: &Bound, kind: &str) -> SqlCondition {
+    SqlCondition::new(ER_DATA_OUT_OF_RANGE, &[&kind, &bound.text])
 }
 
 /// An integer result in the bound type's range.

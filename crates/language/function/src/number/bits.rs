@@ -1,7 +1,7 @@
 //! Bit operations on 64 bits, unsigned.
 
 use value::number::Integer;
-use value::{Trouble, TypeKind, Value, ValueRef};
+use value::{SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -12,7 +12,7 @@ pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// An operand as 64 bits: a value that is not an integer is rounded as an exact number.
 pub(crate) fn bits(value: ValueRef<'_>, context: &mut Context<'_>) -> Option<u64> {

@@ -1,19 +1,20 @@
 //! Functions of numbers.
 
+use errcode::ER_UNKNOWN_LOCALE;
 use value::decimal::Rounding;
 use value::number::Integer;
 use value::text::append_fixed;
-use value::{ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
+use value::{ColumnType, Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
-use crate::context::Context;
+use crate::context::{Context, moment_overflow};
 use crate::infer::{
     Inferred, Numeric, connection_text, decimal_type, digits, double_type, integer_type, numeric,
     of_length,
 };
-use crate::number::arithmetic::{fixed_double, integer_value, of_integer};
+use crate::number::arithmetic::{fixed_double, integer_value, of_integer, out_of_range};
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// The most decimals that FORMAT shows.
 const FORMAT_DECIMALS_MAX: i64 = 38;
@@ -44,8 +45,7 @@ pub(crate) fn abs(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_
         }
         _ => match args[0].to_integer(context.warnings) {
             Some(Integer::Signed(i64::MIN)) => {
-                let text = format!("BIGINT value is out of range in '{}'", bound.text);
-                return Err(Trouble::new(1690, text));
+                return Err(out_of_range(bound, "BIGINT"));
             }
             Some(Integer::Signed(number)) => Value::Int(number.abs()),
             Some(unsigned @ Integer::Unsigned(_)) => of_integer(unsigned),
@@ -132,10 +132,7 @@ fn clock(
     Some(match value {
         ValueRef::DateTime(moment) if rounded != micros => {
             let Some(moment) = moment.plus_micros(rounded - micros) else {
-                context.warnings.warn(Trouble::new(
-                    1441,
-                    "Datetime function: datetime field overflow",
-                ));
+                context.warnings.warn(moment_overflow());
                 return Some(Value::Null);
             };
             Value::DateTime(moment)
@@ -306,8 +303,7 @@ fn rounded(
                     i64::MAX as u64
                 })
             {
-                let text = format!("BIGINT value is out of range in '{}'", bound.text);
-                return Err(Trouble::new(1690, text));
+                return Err(out_of_range(bound, "BIGINT"));
             }
             Ok(integer_value(signed))
         }
@@ -387,8 +383,7 @@ fn result(bound: &Bound, number: f64) -> Evaluated {
         return Ok(Value::Null);
     }
     if number.is_infinite() {
-        let text = format!("DOUBLE value is out of range in '{}'", bound.text);
-        return Err(Trouble::new(1690, text));
+        return Err(out_of_range(bound, "DOUBLE"));
     }
     Ok(Value::Double(number))
 }
@@ -496,7 +491,7 @@ pub(crate) fn format(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context
             let shown = String::from_utf8_lossy(&locale).into_owned();
             context
                 .warnings
-                .warn(Trouble::new(1649, format!("Unknown locale: '{shown}'")));
+                .warn(SqlCondition::new(ER_UNKNOWN_LOCALE, &[&shown]));
         }
     }
     let mut digits = Vec::new();

@@ -2,7 +2,7 @@
 //! MySQL's own sequence.
 
 use value::collation::TextRule;
-use value::{CollationId, Trouble, Value, ValueRef};
+use value::{CollationId, SqlCondition, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -102,7 +102,7 @@ pub(crate) fn infer_bytes(binding: &mut Binding<'_>) -> Inferred {
     Ok(())
 }
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// NULL for a count that is negative or too large.
 pub(crate) fn random_bytes(

@@ -6,14 +6,14 @@ use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 use value::collation::BYTES_PER_SPEND;
-use value::{Trouble, TypeKind, Value, ValueRef};
+use value::{SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, of_length};
 use crate::text::strings::some;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 fn hex_lower(digest: &[u8]) -> Evaluated {
     let text: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

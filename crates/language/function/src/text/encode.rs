@@ -1,14 +1,14 @@
 //! Functions between text, bytes and number systems.
 
 use value::collation::{Coercibility, TextRule};
-use value::{CollationId, ColumnType, Trouble, TypeKind, Value, ValueRef};
+use value::{CollationId, ColumnType, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, text_type};
 use crate::text::strings::{some, spend_at};
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// Characters of a line of TO_BASE64.
 const BASE64_LINE: usize = 76;

@@ -8,13 +8,14 @@
 //! The automata do not support Unicode word boundaries: on a long text that is not ASCII they give
 //! up. Then the search is made in one go too, unless it would take far too long.
 
+use errcode::ER_REGEXP_ERROR;
 use regex_automata::hybrid::LazyStateID;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::Regex;
 use regex_automata::nfa::thompson;
 use regex_automata::util::{interpolate, syntax};
 use regex_automata::{Anchored, Input, MatchKind, Span};
-use value::{Charset, CollationId, Trouble};
+use value::{Charset, CollationId, SqlCondition};
 
 use crate::context::Context;
 
@@ -58,12 +59,12 @@ struct GaveUp;
 /// Why a search had no result.
 enum Failed {
     GaveUp,
-    Trouble(Trouble),
+    SqlCondition(SqlCondition),
 }
 
-impl From<Trouble> for Failed {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
+impl From<SqlCondition> for Failed {
+    fn from(condition: SqlCondition) -> Self {
+        Self::SqlCondition(condition)
     }
 }
 
@@ -73,12 +74,12 @@ impl From<GaveUp> for Failed {
     }
 }
 
-fn refused(reason: &str) -> Trouble {
-    Trouble::new(1139, format!("Regex error '{reason}'"))
+fn refused(reason: &str) -> SqlCondition {
+    SqlCondition::new(ER_REGEXP_ERROR, &[&reason])
 }
 
 /// The client's error for an expression that does not compile.
-fn build_error(error: &regex_automata::meta::BuildError) -> Trouble {
+fn build_error(error: &regex_automata::meta::BuildError) -> SqlCondition {
     let Some(syntax) = error.syntax_error() else {
         return refused(&format!(
             "Compiled regex exceeds size limit of {PROGRAM_BYTES_MAX} bytes."
@@ -94,7 +95,7 @@ impl Matcher {
     ///
     /// # Errors
     /// 1139 for an expression that is ill-formed or too large.
-    pub(crate) fn new(pattern: &[u8], collation: CollationId) -> Result<Self, Trouble> {
+    pub(crate) fn new(pattern: &[u8], collation: CollationId) -> Result<Self, SqlCondition> {
         let syntax = syntax::Config::new()
             .case_insensitive(collation.equal(b"a", b"A"))
             .unicode(collation.charset() != Charset::Binary)
@@ -126,7 +127,7 @@ impl Matcher {
         text: &[u8],
         start: usize,
         context: &Context<'_>,
-    ) -> Result<Option<Span>, Trouble> {
+    ) -> Result<Option<Span>, SqlCondition> {
         let work = self.work(text.len() - start);
         context.spend(work.min(text.len() - start))?;
         let input = Input::new(text).range(start..);
@@ -135,7 +136,7 @@ impl Matcher {
         }
         match self.find_in_steps(text, start, context) {
             Ok(found) => Ok(found),
-            Err(Failed::Trouble(trouble)) => Err(trouble),
+            Err(Failed::SqlCondition(condition)) => Err(condition),
             Err(Failed::GaveUp) => {
                 self.check_indivisible(work)?;
                 Ok(self.regex.search(&input).map(|found| found.span()))
@@ -154,7 +155,7 @@ impl Matcher {
         template: &[u8],
         context: &Context<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SqlCondition> {
         context.spend(found.len())?;
         if self.regex.captures_len() == 1 {
             let append = |group: usize, out: &mut Vec<u8>| {
@@ -177,7 +178,7 @@ impl Matcher {
         bytes.saturating_mul(self.states)
     }
 
-    fn check_indivisible(&self, work: usize) -> Result<(), Trouble> {
+    fn check_indivisible(&self, work: usize) -> Result<(), SqlCondition> {
         if work <= INDIVISIBLE_WORK_MAX {
             return Ok(());
         }
@@ -225,7 +226,7 @@ impl<'c, 's> Pace<'c, 's> {
         }
     }
 
-    fn spend(&self, at: usize) -> Result<(), Trouble> {
+    fn spend(&self, at: usize) -> Result<(), SqlCondition> {
         if at.is_multiple_of(self.step) {
             self.context.spend(self.cost)?;
         }
@@ -362,7 +363,7 @@ impl Patterns {
         &mut self,
         pattern: &[u8],
         collation: CollationId,
-    ) -> Result<&mut Matcher, Trouble> {
+    ) -> Result<&mut Matcher, SqlCondition> {
         let known = self
             .known
             .iter()
@@ -412,7 +413,10 @@ mod tests {
             meter: &|bytes| {
                 spent.set(spent.get() + bytes);
                 if limit < spent.get() {
-                    return Err(Trouble::new(1317, "ended"));
+                    return Err(SqlCondition::with_message(
+                        errcode::ER_QUERY_INTERRUPTED,
+                        "ended",
+                    ));
                 }
                 Ok(())
             },
@@ -484,7 +488,7 @@ mod tests {
         assert_eq!(found, Ok(None));
         assert!(text.len() < spent);
         let (ended, spent) = metered(6 << 20, |context| matcher.find(&text, 0, context));
-        assert_eq!(ended.unwrap_err().code, 1317);
+        assert_eq!(ended.unwrap_err().code, errcode::ER_QUERY_INTERRUPTED);
         assert!(spent < 7 << 20);
     }
 
@@ -506,7 +510,7 @@ mod tests {
             }))
         );
         let text = "\u{e9}".repeat(4 << 20).into_bytes();
-        assert_eq!(free(&mut matcher, &text).unwrap_err().code, 1139);
+        assert_eq!(free(&mut matcher, &text).unwrap_err().code, ER_REGEXP_ERROR);
         // ASCII is searched in steps, whatever its length.
         let text = vec![b'z'; 4 << 20];
         assert_eq!(free(&mut matcher, &text), Ok(None));

@@ -4,8 +4,9 @@
 //! references, and time linear in the text. The collation decides whether case matters. Patterns
 //! that the crate refuses are error 1139.
 
+use errcode::ER_WRONG_ARGUMENTS;
 use value::collation::mix_to_compare;
-use value::{Charset, Trouble, TypeKind, Value, ValueRef};
+use value::{Charset, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -13,7 +14,7 @@ use crate::infer::{Inferred, boolean, chars, of_length};
 use crate::text::matcher::Matcher;
 use crate::text::strings::some;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {
     infer_texts(binding)?;
@@ -35,7 +36,7 @@ pub(crate) fn like(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'
             let escape = some!(bound.text_arg(args, 2));
             let charset = bound.texts.charset();
             if charset.char_count(&escape) > 1 {
-                return Err(Trouble::new(1210, "Incorrect arguments to ESCAPE"));
+                return Err(SqlCondition::new(ER_WRONG_ARGUMENTS, &[&"ESCAPE"]));
             }
             charset.decode(&escape).map(|(code, _)| code)
         }
@@ -58,8 +59,8 @@ fn search<T>(
     context: &mut Context<'_>,
     bound: &Bound,
     pattern: &[u8],
-    run: impl FnOnce(&mut Matcher, &Context<'_>) -> Result<T, Trouble>,
-) -> Result<T, Trouble> {
+    run: impl FnOnce(&mut Matcher, &Context<'_>) -> Result<T, SqlCondition>,
+) -> Result<T, SqlCondition> {
     let mut patterns = std::mem::take(&mut context.patterns);
     let ran = patterns
         .find(pattern, bound.texts)
@@ -138,7 +139,7 @@ fn replaced(
     text: &[u8],
     template: &[u8],
     context: &Context<'_>,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, SqlCondition> {
     let (mut out, mut copied, mut at) = (Vec::with_capacity(text.len()), 0, 0);
     let mut last_end = None;
     // A short text may have many matches, each with a long replacement.

@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use value::{CollationId, Trouble, TypeKind, Value, ValueRef};
+use value::{CollationId, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, of_length};
 use crate::text::strings::some;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 /// LOCATE(needle, text, start); the start has no collation.
 pub(crate) fn infer_locate(binding: &mut Binding<'_>) -> Inferred {

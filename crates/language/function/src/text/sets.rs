@@ -1,7 +1,7 @@
 //! ELT, FIELD and the functions of comma-separated sets.
 
 use value::collation::mix;
-use value::{Trouble, TypeKind, Value, ValueRef};
+use value::{SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::comparison::plan;
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::infer::{Inferred, chars, of_length};
 use crate::text::strings::some;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 pub(crate) fn infer_elt(binding: &mut Binding<'_>) -> Inferred {
     let longest = binding.args[1..].iter().map(chars).max().unwrap_or(0);

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use value::collation::BYTES_PER_SPEND;
-use value::{Charset, Trouble, Value, ValueRef};
+use value::{Charset, SqlCondition, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, text_type};
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 fn text(bytes: Vec<u8>) -> Evaluated {
     Ok(Value::Bytes(bytes))
@@ -197,7 +197,7 @@ pub(crate) fn infer_replace(binding: &mut Binding<'_>) -> Inferred {
 const PLACE_COST: usize = 2;
 
 /// Counts the work of a loop over characters, now and then.
-pub(crate) fn spend_at(index: usize, context: &Context<'_>) -> Result<(), Trouble> {
+pub(crate) fn spend_at(index: usize, context: &Context<'_>) -> Result<(), SqlCondition> {
     if (index + 1).is_multiple_of(BYTES_PER_SPEND) {
         context.spend(BYTES_PER_SPEND)?;
     }

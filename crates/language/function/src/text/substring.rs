@@ -1,14 +1,14 @@
 //! Functions that cut text.
 
 use value::collation::mix;
-use value::{Trouble, Value, ValueRef};
+use value::{SqlCondition, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, text_type};
 use crate::text::strings::some;
 
-type Evaluated = Result<Value, Trouble>;
+type Evaluated = Result<Value, SqlCondition>;
 
 fn text(bytes: &[u8]) -> Evaluated {
     Ok(Value::Bytes(bytes.to_vec()))
@@ -119,7 +119,7 @@ fn occurrences(
     delimiter: &[u8],
     from_end: bool,
     context: &Context<'_>,
-) -> Result<Vec<usize>, Trouble> {
+) -> Result<Vec<usize>, SqlCondition> {
     let mut starts: Vec<usize> = Vec::new();
     let mut at = 0;
     for length in bound.texts.charset().char_lengths(bytes) {

@@ -1,11 +1,12 @@
 //! Intervals: added to a date or time, and as the difference of two.
 
+use errcode::ER_WRONG_ARGUMENTS;
 use value::temporal::{DAY_MICROS, SECOND_MICROS, Time, append_date, append_datetime, append_time};
 use value::temporal::{day_number, days_in_month, parse_datetime, parse_time};
-use value::{ColumnType, Date, DateTime, Trouble, TypeKind, Value, ValueRef};
+use value::{ColumnType, Date, DateTime, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Arg, Binding, Bound};
-use crate::context::Context;
+use crate::context::{Context, moment_overflow};
 use crate::infer::{Inferred, connection_text, fsp, of_length};
 use crate::text::strings::some;
 use crate::time::temporal::{Evaluated, micros_of, moment, week_number, whole_moment};
@@ -60,7 +61,7 @@ const UNITS: [(Unit, &str); 20] = [
 
 impl Unit {
     /// The unit of a constant argument, which the parser passes as text.
-    fn of(arg: &Arg) -> Result<u32, Trouble> {
+    fn of(arg: &Arg) -> Result<u32, SqlCondition> {
         let name = match &arg.constant {
             Some(Value::Bytes(name)) => name.as_slice(),
             _ => &[],
@@ -71,7 +72,7 @@ impl Unit {
             .position(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name));
         found
             .map(stdx::to_u32)
-            .ok_or_else(|| Trouble::new(1210, "Incorrect arguments to INTERVAL"))
+            .ok_or_else(|| SqlCondition::new(ER_WRONG_ARGUMENTS, &[&"INTERVAL"]))
     }
 
     fn chosen(bound: &Bound) -> Self {
@@ -267,8 +268,7 @@ fn as_text_of(bound: &Bound, moment: Value, digits: u8) -> Value {
 }
 
 fn overflow(context: &mut Context<'_>) -> Value {
-    let text = "Datetime function: datetime field overflow";
-    context.warnings.warn(Trouble::new(1441, text));
+    context.warnings.warn(moment_overflow());
     Value::Null
 }
 

@@ -1,30 +1,28 @@
 //! Functions of dates and times: the clock, parts, day numbers.
 
+use errcode::{ER_TOO_BIG_PRECISION, ER_WRONG_ARGUMENTS};
 use value::convert::truncated;
 use value::temporal::{DateRules, SECOND_MICROS, Time, day_number, days_in_month, is_timestamp};
-use value::{ColumnType, Date, DateTime, Decimal, Trouble, TypeKind, Value, ValueRef, Zone};
+use value::{ColumnType, Date, DateTime, Decimal, SqlCondition, TypeKind, Value, ValueRef, Zone};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, decimal_type, fsp, of_length};
 use crate::text::strings::some;
 
-pub(crate) type Evaluated = Result<Value, Trouble>;
+pub(crate) type Evaluated = Result<Value, SqlCondition>;
 
 fn int(number: impl Into<i64>) -> Evaluated {
     Ok(Value::Int(number.into()))
 }
 
 /// The fractional digits that a constant argument requests.
-fn asked_fsp(binding: &mut Binding<'_>, index: usize) -> Result<u8, Trouble> {
+fn asked_fsp(binding: &mut Binding<'_>, index: usize) -> Result<u8, SqlCondition> {
     let asked = binding.constant_integer(index).unwrap_or(0);
     let name = binding.name;
     match u8::try_from(asked) {
         Ok(fsp) if fsp <= 6 => Ok(fsp),
-        _ => Err(Trouble::new(
-            1426,
-            format!("Too big precision specified for '{name}'. Maximum is 6"),
-        )),
+        _ => Err(SqlCondition::new(ER_TOO_BIG_PRECISION, &[&name, &6])),
     }
 }
 
@@ -484,11 +482,8 @@ fn months_of(period: i64) -> Option<i64> {
     (1..=12).contains(&month).then_some(year * 12 + month - 1)
 }
 
-fn bad_period(name: &str) -> Trouble {
-    Trouble::new(
-        1210,
-        format!("Incorrect arguments to {}", name.to_lowercase()),
-    )
+fn bad_period(name: &str) -> SqlCondition {
+    SqlCondition::new(ER_WRONG_ARGUMENTS, &[&name.to_lowercase()])
 }
 
 pub(crate) fn period_add(

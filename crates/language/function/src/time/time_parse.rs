@@ -1,7 +1,10 @@
 //! STR_TO_DATE.
 
+use std::fmt::Display;
+
+use errcode::ER_WRONG_VALUE_FOR_TYPE;
 use value::temporal::{DateRules, Time, day_number, full_year};
-use value::{ColumnType, Date, DateTime, Trouble, TypeKind, Value, ValueRef};
+use value::{ColumnType, Date, DateTime, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
@@ -60,8 +63,9 @@ pub(crate) fn str_to_date(
     let Some((date, time)) = found.filter(|found| !refused(found)) else {
         let shown = value::convert::shown_in_error(&text, bound.texts.charset());
         // MariaDB uses this text for dates and times, too.
-        let text = format!("Incorrect datetime value: '{shown}' for function str_to_date");
-        context.warnings.warn(Trouble::new(1411, text));
+        let arguments: [&dyn Display; 3] = [&"datetime", &shown, &"str_to_date"];
+        let refused = SqlCondition::new(ER_WRONG_VALUE_FOR_TYPE, &arguments);
+        context.warnings.warn(refused);
         return Ok(Value::Null);
     };
     if !scan.rest.iter().all(u8::is_ascii_whitespace) {

@@ -2,7 +2,7 @@
 //! operators, CAST, INTERVAL. It binds and evaluates them with the library under test.
 
 use function::{Arg, BindEnv, Bound, Context, bind, bind_cast, bind_collate, bind_convert};
-use value::{Charset, CollationId, ColumnType, Trouble, TypeKind, Value};
+use value::{Charset, CollationId, ColumnType, SqlCondition, TypeKind, Value};
 
 /// An expression: a literal, or a call of others.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Expression {
         table: &Table,
         env: &BindEnv,
         context: &mut Context<'_>,
-    ) -> Result<Evaluated, Trouble> {
+    ) -> Result<Evaluated, SqlCondition> {
         let run = |bound: &Bound, args: &[Evaluated], context: &mut Context<'_>| {
             let values: Vec<_> = args.iter().map(|arg| arg.value.as_ref()).collect();
             let value = bound.eval(&values, context)?;

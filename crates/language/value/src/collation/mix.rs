@@ -1,7 +1,13 @@
 //! Which collation an operation on several texts uses: MySQL's coercibility.
 
+use std::fmt::Display;
+
+use errcode::{
+    ER_CANT_AGGREGATE_2COLLATIONS, ER_CANT_AGGREGATE_3COLLATIONS, ER_CANT_AGGREGATE_NCOLLATIONS,
+};
+
 use super::{Charset, CollationId};
-use crate::Trouble;
+use crate::SqlCondition;
 
 /// How strongly an expression determines the collation; the lowest value wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -190,7 +196,7 @@ fn holds(outer: Charset, inner: Charset) -> bool {
 ///
 /// # Errors
 /// 1267, 1270 or 1271 (by the number of texts) if the mix is illegal.
-pub fn mix(rules: &[TextRule], operation: &str) -> Result<TextRule, Trouble> {
+pub fn mix(rules: &[TextRule], operation: &str) -> Result<TextRule, SqlCondition> {
     let mut result = rules.first().copied().unwrap_or(TextRule::NULL);
     for rule in rules.iter().skip(1) {
         match result.with(*rule) {
@@ -205,7 +211,7 @@ pub fn mix(rules: &[TextRule], operation: &str) -> Result<TextRule, Trouble> {
 ///
 /// # Errors
 /// As [`mix`].
-pub fn mix_to_compare(rules: &[TextRule], operation: &str) -> Result<TextRule, Trouble> {
+pub fn mix_to_compare(rules: &[TextRule], operation: &str) -> Result<TextRule, SqlCondition> {
     let mixed = mix(rules, operation)?;
     if mixed.coercibility == Coercibility::None && rules.len() > 1 {
         return Err(illegal_mix(rules, operation));
@@ -214,25 +220,16 @@ pub fn mix_to_compare(rules: &[TextRule], operation: &str) -> Result<TextRule, T
 }
 
 /// Error 1267, 1270 or 1271, by the number of texts.
-pub fn illegal_mix(rules: &[TextRule], operation: &str) -> Trouble {
-    let shown: Vec<String> = rules
+pub fn illegal_mix(rules: &[TextRule], operation: &str) -> SqlCondition {
+    let code = match rules.len() {
+        2 => ER_CANT_AGGREGATE_2COLLATIONS,
+        3 => ER_CANT_AGGREGATE_3COLLATIONS,
+        _ => return SqlCondition::new(ER_CANT_AGGREGATE_NCOLLATIONS, &[&operation]),
+    };
+    let names = rules
         .iter()
-        .map(|rule| format!("({},{})", rule.collation.name(), rule.coercibility.name()))
-        .collect();
-    match shown.as_slice() {
-        [first, second] => Trouble::new(
-            1267,
-            format!("Illegal mix of collations {first} and {second} for operation '{operation}'"),
-        ),
-        [first, second, third] => Trouble::new(
-            1270,
-            format!(
-                "Illegal mix of collations {first}, {second}, {third} for operation '{operation}'"
-            ),
-        ),
-        _ => Trouble::new(
-            1271,
-            format!("Illegal mix of collations for operation '{operation}'"),
-        ),
-    }
+        .flat_map(|rule| [rule.collation.name(), rule.coercibility.name()]);
+    let names: Vec<&str> = names.chain([operation]).collect();
+    let arguments: Vec<&dyn Display> = names.iter().map(|name| name as &dyn Display).collect();
+    SqlCondition::new(code, &arguments)
 }

@@ -237,7 +237,7 @@ fn the_stronger_collation_wins() {
     let unicode = column(CollationId::UTF8MB4_UNICODE_CI);
     assert_eq!(
         mix_to_compare(&[general, unicode], "=").unwrap_err().code,
-        1267
+        errcode::ER_CANT_AGGREGATE_2COLLATIONS
     );
 }
 

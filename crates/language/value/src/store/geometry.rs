@@ -1,11 +1,20 @@
 //! Stores into geometry columns, and geometries into others. Errors here are never only warnings.
 
+use errcode::{
+    ER_CANT_CREATE_GEOMETRY_OBJECT, ER_ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+    ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+};
+
 use super::{Place, Store};
 use crate::geometry::{self, GeometryKind};
-use crate::{ColumnType, Trouble, TypeKind, Value, ValueRef};
+use crate::{ColumnType, SqlCondition, TypeKind, Value, ValueRef};
 
 /// The error for types without a conversion: geometries and anything but text.
-pub(super) fn cannot_cast(from: &ColumnType, to: &ColumnType, place: Place<'_>) -> Option<Trouble> {
+pub(super) fn cannot_cast(
+    from: &ColumnType,
+    to: &ColumnType,
+    place: Place<'_>,
+) -> Option<SqlCondition> {
     let other = if from.kind == TypeKind::Geometry {
         to
     } else {
@@ -20,8 +29,8 @@ pub(super) fn cannot_cast(from: &ColumnType, to: &ColumnType, place: Place<'_>) 
         column,
         ..
     } = place;
-    Some(Trouble::new(
-        4078,
+    Some(SqlCondition::with_message(
+        ER_ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
         format!(
             "Cannot cast '{}' as '{}' in assignment of `{database}`.`{table}`.`{column}`",
             from.type_name(),
@@ -31,16 +40,13 @@ pub(super) fn cannot_cast(from: &ColumnType, to: &ColumnType, place: Place<'_>) 
 }
 
 impl Store<'_> {
-    pub(super) fn geometry(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn geometry(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let bytes = match value {
             ValueRef::Bytes(bytes) => bytes,
             _ => &[],
         };
         let Some(kind) = geometry::kind(bytes) else {
-            return Err(Trouble::new(
-                1416,
-                "Cannot get geometry object from data you send to the GEOMETRY field",
-            ));
+            return Err(SqlCondition::new(ER_CANT_CREATE_GEOMETRY_OBJECT, &[]));
         };
         let wanted = self.to.geometry_kind();
         if wanted != GeometryKind::Any && wanted != kind {
@@ -51,14 +57,11 @@ impl Store<'_> {
                 column,
                 row,
             } = self.place;
-            return Err(Trouble::new(
-                1366,
-                format!(
-                    "Incorrect {} value: '{}' for column `{database}`.`{table}`.`{column}` at row \
-                     {row}",
-                    wanted.name().to_uppercase(),
-                    String::from_utf8_lossy(&text)
-                ),
+            let wanted = wanted.name().to_uppercase();
+            let shown = String::from_utf8_lossy(&text);
+            return Err(SqlCondition::new(
+                ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+                &[&wanted, &shown, &database, &table, &column, &row],
             ));
         }
         Ok(Value::Bytes(bytes.to_vec()))

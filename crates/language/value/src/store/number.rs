@@ -1,13 +1,15 @@
 //! Stores into numeric columns.
 
+use errcode::{ER_TRUNCATED_WRONG_VALUE, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD};
+
 use super::Store;
 use crate::convert::decimal_of;
 use crate::decimal::Rounding;
 use crate::number::{Integer, parse_double};
-use crate::{ColumnType, Decimal, Trouble, TypeKind, Value, ValueRef};
+use crate::{ColumnType, Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
 impl Store<'_> {
-    pub(super) fn integer(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn integer(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let number = match value {
             ValueRef::Int(number) => i128::from(number),
             ValueRef::UInt(number) => i128::from(number),
@@ -30,7 +32,7 @@ impl Store<'_> {
     }
 
     /// The integer in the column's range, or the nearest bound with an error or warning.
-    fn ranged(&mut self, number: i128) -> Result<Value, Trouble> {
+    fn ranged(&mut self, number: i128) -> Result<Value, SqlCondition> {
         let (least, greatest) = (
             i128::from(self.to.integer_min()),
             i128::from(self.to.integer_max()),
@@ -46,11 +48,11 @@ impl Store<'_> {
         })
     }
 
-    fn integer_of_text(&mut self, text: &[u8]) -> Result<Value, Trouble> {
+    fn integer_of_text(&mut self, text: &[u8]) -> Result<Value, SqlCondition> {
         let text = self.ascii(text);
         let parsed = Decimal::parse_prefix(&text);
         if parsed.used == 0 {
-            self.incorrect(1366, "integer", &text)?;
+            self.incorrect(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "integer", &text)?;
             return self.ranged(0);
         }
         let number = if parsed.overflow {
@@ -73,7 +75,7 @@ impl Store<'_> {
     }
 
     /// A note for blanks after a number, an error or warning for anything else.
-    fn rest_of_text(&mut self, text: &[u8], used: usize) -> Result<(), Trouble> {
+    fn rest_of_text(&mut self, text: &[u8], used: usize) -> Result<(), SqlCondition> {
         let rest = text.get(used..).unwrap_or(&[]);
         if rest.is_empty() {
             return Ok(());
@@ -85,13 +87,13 @@ impl Store<'_> {
         self.data_truncated()
     }
 
-    pub(super) fn floating(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn floating(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let number = match value {
             ValueRef::Bytes(text) => {
                 let text = self.ascii(text);
                 let parsed = parse_double(&text);
                 if parsed.empty {
-                    self.incorrect(1366, "double", &text)?;
+                    self.incorrect(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "double", &text)?;
                 } else if parsed.overflow {
                     self.out_of_range()?;
                 } else if !parsed.whole {
@@ -111,7 +113,7 @@ impl Store<'_> {
         })
     }
 
-    fn floating_in_range(&mut self, number: f64) -> Result<f64, Trouble> {
+    fn floating_in_range(&mut self, number: f64) -> Result<f64, SqlCondition> {
         if self.to.unsigned && number < 0.0 {
             self.out_of_range()?;
             return Ok(0.0);
@@ -135,13 +137,13 @@ impl Store<'_> {
         Ok(number)
     }
 
-    pub(super) fn decimal(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn decimal(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let number = match value {
             ValueRef::Bytes(text) => {
                 let text = self.ascii(text);
                 let parsed = Decimal::parse_prefix(&text);
                 if parsed.used == 0 {
-                    self.incorrect(1366, "decimal", &text)?;
+                    self.incorrect(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "decimal", &text)?;
                 } else {
                     self.rest_of_text(&text, parsed.used)?;
                 }
@@ -177,7 +179,7 @@ impl Store<'_> {
         Ok(Value::Decimal(rounded))
     }
 
-    pub(super) fn bit(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn bit(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let greatest = u64::MAX >> (64 - self.to.length.clamp(1, 64));
         let number = match value {
             ValueRef::Bytes(bytes) => {
@@ -212,13 +214,13 @@ impl Store<'_> {
         }
     }
 
-    pub(super) fn year(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn year(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let (number, four_digits) = match value {
             ValueRef::Bytes(text) => {
                 let text = self.ascii(text);
                 let parsed = Decimal::parse_prefix(&text);
                 if parsed.used == 0 {
-                    self.incorrect(1366, "integer", &text)?;
+                    self.incorrect(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "integer", &text)?;
                     return Ok(Value::UInt(0));
                 }
                 let number = decimal_to_integer(&parsed.value, Rounding::HalfUp);
@@ -252,7 +254,7 @@ impl Store<'_> {
         ))
     }
 
-    fn year_of_temporal(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    fn year_of_temporal(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let (kind, year) = match value {
             ValueRef::Date(date) => ("date", date.year()),
             ValueRef::DateTime(time) => ("datetime", time.date().year()),
@@ -264,7 +266,7 @@ impl Store<'_> {
                 shown.decimals = 6;
             }
             let text = value.to_text(&shown).unwrap_or_default();
-            self.incorrect(1292, kind, &text)?;
+            self.incorrect(ER_TRUNCATED_WRONG_VALUE, kind, &text)?;
         }
         self.data_truncated()?;
         self.year(ValueRef::UInt(u64::from(year)))

@@ -1,9 +1,11 @@
 //! Stores into DATE, TIME, DATETIME and TIMESTAMP columns.
 
+use errcode::{ER_TRUNCATED_WRONG_VALUE, ER_WARN_INVALID_TIMESTAMP};
+
 use super::{Place, Store};
 use crate::convert::{datetime_of_number, time_of_number};
 use crate::temporal::{Date, DateTime, Time, is_timestamp, parse_datetime, parse_time};
-use crate::{Decimal, Trouble, TypeKind, Value, ValueRef};
+use crate::{Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
 /// A date with time, and whether a part of the text or number was left over.
 struct Found {
@@ -12,7 +14,7 @@ struct Found {
 }
 
 impl Store<'_> {
-    pub(super) fn date(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn date(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let Some(found) = self.find_datetime(value) else {
             self.incorrect_temporal("date", value)?;
             return Ok(Value::Date(Date::ZERO));
@@ -31,7 +33,7 @@ impl Store<'_> {
         Ok(Value::Date(found.value.date()))
     }
 
-    pub(super) fn datetime(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn datetime(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let Some(found) = self.find_datetime(value) else {
             self.incorrect_temporal("datetime", value)?;
             return Ok(Value::DateTime(DateTime::ZERO));
@@ -50,7 +52,7 @@ impl Store<'_> {
         Ok(Value::DateTime(time))
     }
 
-    fn timestamp(&mut self, time: DateTime, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    fn timestamp(&mut self, time: DateTime, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         if time.date().has_zero_part() {
             self.incorrect_temporal("datetime", value)?;
             return Ok(Value::DateTime(DateTime::ZERO));
@@ -70,16 +72,18 @@ impl Store<'_> {
     }
 
     /// A local time that does not exist because clocks were set forward over it.
-    fn left_out(&mut self, value: ValueRef<'_>) -> Result<(), Trouble> {
+    fn left_out(&mut self, value: ValueRef<'_>) -> Result<(), SqlCondition> {
         if self.rules.strict {
             return self.incorrect_temporal("datetime", value);
         }
         let Place { column, row, .. } = self.place;
-        let text = format!("Invalid TIMESTAMP value in column '{column}' at row {row}");
-        self.trouble(Trouble::new(1299, text))
+        self.condition(SqlCondition::new(
+            ER_WARN_INVALID_TIMESTAMP,
+            &[&column, &row],
+        ))
     }
 
-    pub(super) fn time(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn time(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let time = match value {
             ValueRef::Time(time) => time,
             ValueRef::Date(_) => {
@@ -108,7 +112,7 @@ impl Store<'_> {
         Ok(Value::Time(time.truncated(self.to.decimals)))
     }
 
-    fn time_of_text(&mut self, text: &[u8]) -> Result<Value, Trouble> {
+    fn time_of_text(&mut self, text: &[u8]) -> Result<Value, SqlCondition> {
         let Some(parsed) = parse_time(text) else {
             self.incorrect_temporal("time", ValueRef::Bytes(text))?;
             return Ok(Value::Time(Time::ZERO));
@@ -125,7 +129,7 @@ impl Store<'_> {
     }
 
     /// A number or text out of the range of TIME: stores the bound.
-    fn time_beyond(&mut self, value: ValueRef<'_>, bound: Time) -> Result<Value, Trouble> {
+    fn time_beyond(&mut self, value: ValueRef<'_>, bound: Time) -> Result<Value, SqlCondition> {
         if self.rules.strict {
             self.incorrect_temporal("time", value)?;
         }
@@ -151,12 +155,12 @@ impl Store<'_> {
     }
 
     /// 1292 in strict mode, else warning 1265.
-    fn incorrect_temporal(&mut self, kind: &str, value: ValueRef<'_>) -> Result<(), Trouble> {
+    fn incorrect_temporal(&mut self, kind: &str, value: ValueRef<'_>) -> Result<(), SqlCondition> {
         if !self.rules.strict {
             return self.data_truncated();
         }
         let text = value.to_text(self.from).unwrap_or_default();
-        self.incorrect(1292, kind, &text)
+        self.incorrect(ER_TRUNCATED_WRONG_VALUE, kind, &text)
     }
 }
 

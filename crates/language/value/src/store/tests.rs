@@ -26,13 +26,13 @@ fn stored(value: &Value, from: &ColumnType, to: &ColumnType, strict: bool) -> St
     };
     let mut warnings = Warnings::default();
     match store_value(value.as_ref(), from, to, place, &rules, &mut warnings) {
-        Err(trouble) => format!("E{} {}", trouble.code, trouble.message),
+        Err(condition) => format!("E{} {}", condition.code, condition.message),
         Ok(value) => {
             let text = value.as_ref().to_text(to).unwrap_or_default().into_owned();
             let mut shown = String::from_utf8_lossy(&text).into_owned();
-            for (level, trouble) in warnings.entries() {
+            for (level, condition) in warnings.entries() {
                 let mark = if *level == Level::Note { "N" } else { "W" };
-                shown.push_str(&format!(" {mark}{}", trouble.code));
+                shown.push_str(&format!(" {mark}{}", condition.code));
             }
             shown
         }
@@ -65,9 +65,15 @@ fn a_time_that_clocks_never_showed() {
         let mut warnings = Warnings::default();
         let value = Value::bytes(text);
         let stored = store_value(value.as_ref(), &from, &to, place, &rules, &mut warnings);
-        let codes: Vec<u16> = warnings.entries().iter().map(|(_, it)| it.code).collect();
+        let codes = warnings.entries().iter().map(|(_, it)| it.code.number());
+        let codes: Vec<u16> = codes.collect();
         let shown = |value: Value| value.as_ref().to_text(&to).unwrap().into_owned();
-        (stored.map(shown).map_err(|trouble| trouble.code), codes)
+        (
+            stored
+                .map(shown)
+                .map_err(|condition| condition.code.number()),
+            codes,
+        )
     };
     let end = b"2024-03-10 07:00:00".to_vec();
     assert_eq!(store("2024-03-10 02:30:00", true), (Err(1292), vec![]));

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
+use errcode::ER_TRUNCATED_WRONG_VALUE_FOR_FIELD;
+
 use super::Store;
 use super::fitted::fitted;
 use crate::number::{Integer, parse_integer};
-use crate::{Charset, Trouble, TypeKind, Value, ValueRef};
+use crate::{Charset, SqlCondition, TypeKind, Value, ValueRef};
 
 impl Store<'_> {
-    pub(super) fn text(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn text(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let text = value.to_text(self.from).unwrap_or_default();
         let is_text = matches!(value, ValueRef::Bytes(_));
         let from = if is_text {
@@ -45,7 +47,7 @@ impl Store<'_> {
         &mut self,
         text: Cow<'t, [u8]>,
         from: Charset,
-    ) -> Result<Cow<'t, [u8]>, Trouble> {
+    ) -> Result<Cow<'t, [u8]>, SqlCondition> {
         let to = self.to.charset();
         if to == Charset::Binary || text.is_ascii() || (from == to && to.is_valid(&text)) {
             return Ok(text);
@@ -67,7 +69,7 @@ impl Store<'_> {
     }
 
     /// `Incorrect string value: '\xE6\x97\xA5' for column ...`
-    fn incorrect_string(&mut self, rest: &[u8]) -> Result<(), Trouble> {
+    fn incorrect_string(&mut self, rest: &[u8]) -> Result<(), SqlCondition> {
         let shown: Vec<u8> = rest
             .iter()
             .take(6)
@@ -77,10 +79,10 @@ impl Store<'_> {
         if rest.len() > 6 {
             shown.extend_from_slice(b"...");
         }
-        self.incorrect(1366, "string", &shown)
+        self.incorrect(ER_TRUNCATED_WRONG_VALUE_FOR_FIELD, "string", &shown)
     }
 
-    fn fitted(&mut self, text: Cow<'_, [u8]>) -> Result<Value, Trouble> {
+    fn fitted(&mut self, text: Cow<'_, [u8]>) -> Result<Value, SqlCondition> {
         let length = stdx::to_usize(self.to.length);
         let by_chars = matches!(self.to.kind, TypeKind::Char | TypeKind::VarChar);
         let charset = self.to.charset();
@@ -117,7 +119,7 @@ impl Store<'_> {
         Ok(Value::Bytes(text))
     }
 
-    pub(super) fn member(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn member(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let count = self.to.members().len() as u64;
         let index = match value {
             ValueRef::Bytes(text) => self.member_of_text(text),
@@ -167,7 +169,7 @@ impl Store<'_> {
         Cow::Owned(out)
     }
 
-    pub(super) fn members(&mut self, value: ValueRef<'_>) -> Result<Value, Trouble> {
+    pub(super) fn members(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {
         let count = self.to.members().len().clamp(1, 64);
         let all = u64::MAX >> (64 - count);
         let ValueRef::Bytes(text) = value else {
@@ -209,7 +211,7 @@ impl Store<'_> {
         Ok(Value::UInt(mask))
     }
 
-    fn masked(&mut self, number: u64, all: u64) -> Result<Value, Trouble> {
+    fn masked(&mut self, number: u64, all: u64) -> Result<Value, SqlCondition> {
         if number > all {
             self.data_truncated()?;
         }

@@ -24,7 +24,7 @@ use errcode::{
 use front::{Client, Disconnect, PacketBytes};
 use runtime::{Standing, Stream};
 use syntax::ast::VariableScope;
-use value::{CollationId, Level, Trouble};
+use value::{CollationId, Level, SqlCondition};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
 use crate::account::accounts::Door;
@@ -506,7 +506,7 @@ impl Session {
         let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
         diagnostics.warnings().push(
             Level::Error,
-            Trouble::new(error.code.number(), error.message.clone()),
+            SqlCondition::with_message(error.code, error.message.clone()),
         );
         for place in self.programs.take_trace() {
             diagnostics.push(Level::Note, place);

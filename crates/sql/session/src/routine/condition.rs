@@ -4,9 +4,9 @@
 //! the error's number comes before one for its SQLSTATE, and that before one for its class.
 
 use clients::KillOrder;
-use errcode::{ClientError, ErrorCode, Sqlstate};
+use errcode::{ClientError, Sqlstate};
 use syntax::ast::ConditionValue;
-use value::{Level, Trouble};
+use value::{Level, SqlCondition};
 
 use super::Programs;
 use super::frame::{Frame, HeldHandler, RunningHandler};
@@ -23,11 +23,10 @@ pub(crate) struct Condition {
 
 impl Condition {
     /// A condition of the list of warnings.
-    pub(crate) fn noted(level: Level, trouble: &Trouble) -> Self {
-        let code = ErrorCode(trouble.code);
+    pub(crate) fn noted(level: Level, noted: &SqlCondition) -> Self {
         Self {
             level,
-            error: ClientError::with_message(code, trouble.message.clone()),
+            error: ClientError::with_message(noted.code, noted.message.clone()),
         }
     }
 
@@ -155,8 +154,8 @@ impl Session {
         let frame = frames.last_mut()?;
         let warnings = diagnostics.warnings();
         let noted = warnings.entries().iter().rev();
-        for (level, trouble) in noted.filter(|(level, _)| *level != Level::Error) {
-            let mut condition = Condition::noted(*level, trouble);
+        for (level, noted) in noted.filter(|(level, _)| *level != Level::Error) {
+            let mut condition = Condition::noted(*level, noted);
             if let Some(signalled) = signalled {
                 signalled.complete(&mut condition.error);
             }
@@ -181,9 +180,8 @@ impl Session {
         let is_listed = {
             let diagnostics = self.state.diagnostics.borrow();
             let warnings = diagnostics.warnings();
-            warnings.entries().iter().any(|(_, trouble)| {
-                trouble.code == condition.error.code.number()
-                    && trouble.message == condition.error.message
+            warnings.entries().iter().any(|(_, noted)| {
+                noted.code == condition.error.code && noted.message == condition.error.message
             })
         };
         if is_listed {
@@ -199,7 +197,7 @@ mod tests {
     fn condition(level: Level, state: &str) -> Condition {
         Condition {
             level,
-            error: ClientError::custom(ErrorCode(1644), Sqlstate::from_text(state), ""),
+            error: ClientError::custom(errcode::ErrorCode(1644), Sqlstate::from_text(state), ""),
         }
     }
 

@@ -165,8 +165,8 @@ impl Session {
         state.set_last_insert_id(aside.insert_id);
         state.set_insert_id_given(aside.has_insert_id);
         let own = state.diagnostics.replace(Rc::clone(&aside.diagnostics));
-        for (level, trouble) in own.warnings().entries() {
-            aside.diagnostics.warnings().push(*level, trouble.clone());
+        for (level, noted) in own.warnings().entries() {
+            aside.diagnostics.warnings().push(*level, noted.clone());
         }
         self.programs.spare = own;
     }

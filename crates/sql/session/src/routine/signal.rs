@@ -189,8 +189,8 @@ impl Session {
         };
         let diagnostics = self.state.diagnostics.borrow();
         let warnings = diagnostics.warnings();
-        let (level, trouble) = warnings.entries().get(place.checked_sub(1)?)?;
-        let mut condition = Condition::noted(*level, trouble);
+        let (level, noted) = warnings.entries().get(place.checked_sub(1)?)?;
+        let mut condition = Condition::noted(*level, noted);
         if let Some(signalled) = &self.programs.signalled {
             signalled.complete(&mut condition.error);
         }

@@ -16,7 +16,7 @@ use store::{
     Uniqueness,
 };
 use syntax::ast::{self, CreateTable, ObjectName, StatementKind, TableConstraint, TableOption};
-use value::{CollationId, Level, Trouble};
+use value::{CollationId, Level, SqlCondition};
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
@@ -178,7 +178,7 @@ impl Session {
         let diagnostics = self.state.diagnostics.borrow();
         diagnostics
             .warnings()
-            .push(Level::Note, Trouble::new(code.number(), message));
+            .push(Level::Note, SqlCondition::with_message(code, message));
     }
 
     pub(crate) fn tell(&self, level: Level, error: ClientError) {

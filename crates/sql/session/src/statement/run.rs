@@ -700,8 +700,8 @@ impl<'s> RefusedWarnings<'s> {
 
     /// The first of them as an error; it and those behind it are removed from the warnings.
     fn first(&self) -> Option<ClientError> {
-        let trouble = self.diagnostics.warnings().take_first_behind(self.kept?)?;
-        Some(*expression::failure(trouble))
+        let noted = self.diagnostics.warnings().take_first_behind(self.kept?)?;
+        Some(*expression::failure(noted))
     }
 
     /// The failure, or the warning that preceded it.

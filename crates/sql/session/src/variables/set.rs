@@ -9,7 +9,7 @@ use settings::Settings;
 use std::rc::Rc;
 use std::time::Duration;
 use syntax::ast::{self, Expr, ExprKind, SetItem, VariableScope};
-use value::{Charset, CollationId, ColumnType, Level, Trouble, TypeKind, Value};
+use value::{Charset, CollationId, ColumnType, Level, SqlCondition, TypeKind, Value};
 
 use crate::account::accounts::{AccountChange, hash_password};
 use crate::connection::client_charset::check_client_charset;
@@ -323,8 +323,8 @@ impl Session {
             let diagnostics = self.state.diagnostics.borrow();
             let given = shown(value);
             let text = format!("Truncated incorrect {name} value: '{given}'");
-            let trouble = Trouble::new(ER_TRUNCATED_WRONG_VALUE.number(), text);
-            diagnostics.warnings().push(Level::Warning, trouble);
+            let noted = SqlCondition::with_message(ER_TRUNCATED_WRONG_VALUE, text);
+            diagnostics.warnings().push(Level::Warning, noted);
         }
         Ok(())
     }
