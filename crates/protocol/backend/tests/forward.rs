@@ -170,7 +170,10 @@ fn a_client_reads_what_it_reads_directly() {
                         };
                         let mut server = connect(&address, tls, &login).await.unwrap();
                         assert_reads_all(&mut server, "forwarded").await;
-                        assert_long_packets_pass(&mut server).await;
+                        // In a debug build these take seconds.
+                        if without == Capabilities::default() {
+                            assert_long_packets_pass(&mut server).await;
+                        }
                         server.close().await;
                     }
                 }
