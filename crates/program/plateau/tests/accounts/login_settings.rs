@@ -108,7 +108,7 @@ fn local_files_are_offered_once_that_is_set() {
 /// The number of the error by which a login with this number of a collation is refused.
 fn refusal(server: &Server, collation: u8) -> Option<u16> {
     let mut stream = silent(server);
-    let mut packet = |stream: &mut TcpStream| {
+    let packet = |stream: &mut TcpStream| {
         let mut header = [0; 4];
         stream.read_exact(&mut header).expect("a header");
         let mut payload = vec![0; usize::from(header[0])];
