@@ -1,7 +1,7 @@
 //! A statement from its text to its rows.
 //!
-//! Start at [`dispatch`] (from text to the function that answers) and [`run`] (the one loop that
-//! awaits the store). [`cached_query`] answers what [`plan_cache`] has seen before.
+//! Start at `dispatch` (from text to the function that answers) and `run` (the one loop that
+//! awaits the store). `cached_query` answers what `plan_cache` has seen before.
 
 pub(crate) mod cached_query;
 pub(crate) mod clock_hand;
