@@ -137,10 +137,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Copies what comes from either side to the other.
+/// Copies what comes from either side to the other. The loop serves it as it serves the other
+/// proxy: a wait for the server stands in the middle of a statement.
 async fn copy(mut client: Stream) -> io::Result<()> {
     let worker: Rc<Worker> = runtime::local().expect("set at start");
     let mut server = Stream::connect(&worker.server).await?;
+    let mut standing = Standing::Free;
     loop {
         let (bytes, to_server) = poll_fn(|context| {
             if let Poll::Ready(bytes) = client.poll_receive(context) {
@@ -149,7 +151,7 @@ async fn copy(mut client: Stream) -> io::Result<()> {
             if let Poll::Ready(bytes) = server.poll_receive(context) {
                 return Poll::Ready((bytes, false));
             }
-            runtime::set_standing(Standing::Free);
+            runtime::set_standing(standing);
             Poll::Pending
         })
         .await;
@@ -162,6 +164,11 @@ async fn copy(mut client: Stream) -> io::Result<()> {
         drop(bytes);
         let to = if to_server { &mut server } else { &mut client };
         to.send_by(buffer, SendMode::Post).await?;
+        standing = if to_server {
+            Standing::Busy
+        } else {
+            Standing::Free
+        };
     }
 }
 
