@@ -6,7 +6,7 @@
 //! counted, so a small interval is exact, and the others are taken for as full. The ways are
 //! walked one after the other: a split in between may shift the result by a page.
 //!
-//! Cost: two descents, and at most [`COUNTED_LEAVES_MAX`] more.
+//! Cost: two descents, and at most `COUNTED_LEAVES_MAX` more.
 
 use format::page_bytes::PageBytes;
 use format::slotted::TreePage;

@@ -138,7 +138,7 @@ pub fn lost_log(header: &PageHeader, log_end: Lsn) -> String {
     format!("it has LSN {lsn}, but the log of its time ends at {log_end}: log is lost")
 }
 
-/// As [`damaged`], for callers that read files by themselves.
+/// As `damaged`, for callers that read files by themselves.
 pub fn page_damage(directory: &Path, id: PageId, what: &dyn std::fmt::Display) -> StoreError {
     damaged(&path(directory, id.space), id, what)
 }
