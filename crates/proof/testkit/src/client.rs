@@ -107,6 +107,9 @@ const COLLATION: u8 = 45;
 /// The longest part of a packet.
 const PART_BYTES_MAX: usize = 0xff_ffff;
 
+/// Bytes of a packet that are copied behind its header, so that a short one is one write.
+const COPIED_BYTES_MAX: usize = 64 << 10;
+
 const MORE_RESULTS: u16 = 0x8;
 const STATE_CHANGED: u16 = 0x4000;
 
@@ -171,10 +174,8 @@ impl Client {
 
     /// Sends one text and reads nothing, so that the caller may disconnect or wait elsewhere.
     pub fn send_query(&mut self, text: &[u8]) -> Result<()> {
-        let mut packet = vec![COM_QUERY];
-        packet.extend_from_slice(text);
         self.sequence = 0;
-        self.write_packet(&packet)
+        self.write_payload(&[COM_QUERY], text)
     }
 
     /// Reads the results of the next text that `send_query` sent.
@@ -373,16 +374,26 @@ impl Client {
     }
 
     fn write_packet(&mut self, packet: &[u8]) -> Result<()> {
-        let mut rest = packet;
+        self.write_payload(&[], packet)
+    }
+
+    /// Writes `head` and `body` as one packet. It copies no more than the beginning of a long body:
+    /// hundreds of clients may send packets of many MiB at a time.
+    fn write_payload(&mut self, mut head: &[u8], body: &[u8]) -> Result<()> {
+        let mut rest = body;
         loop {
-            let (part, after) = rest.split_at(rest.len().min(PART_BYTES_MAX));
-            let length = u32::try_from(part.len())?.to_le_bytes();
+            let (part, after) = rest.split_at(rest.len().min(PART_BYTES_MAX - head.len()));
+            let part_bytes = head.len() + part.len();
+            let length = u32::try_from(part_bytes)?.to_le_bytes();
             let mut bytes = vec![length[0], length[1], length[2], self.sequence];
-            bytes.extend_from_slice(part);
+            bytes.extend_from_slice(head);
+            let (copied, direct) = part.split_at(part.len().min(COPIED_BYTES_MAX));
+            bytes.extend_from_slice(copied);
             self.stream.write_all(&bytes)?;
+            self.stream.write_all(direct)?;
             self.sequence = self.sequence.wrapping_add(1);
-            rest = after;
-            if part.len() < PART_BYTES_MAX {
+            (head, rest) = (&[], after);
+            if part_bytes < PART_BYTES_MAX {
                 return Ok(());
             }
         }

