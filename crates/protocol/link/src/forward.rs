@@ -179,12 +179,8 @@ impl Exchange {
             if has_begun && walk.is_between_packets() {
                 break;
             }
-            pump(client, server, stop)
-                .await
-                .map_err(|(side, error)| match side {
-                    Side::From => ForwardError::Client(error),
-                    Side::To => ForwardError::Server(error),
-                })?;
+            let pumped = pump(client, server, stop).await;
+            pumped.map_err(of_client_to_server)?;
         }
         let exchange = Exchange::new(command, agreed, walk.sequence);
         let goes_with_next = exchange.reply.is_over() && client.channel.has_command();
@@ -284,12 +280,8 @@ impl Exchange {
             if is_last && walk.is_between_packets() {
                 break;
             }
-            pump(client, server, stop)
-                .await
-                .map_err(|(side, error)| match side {
-                    Side::From => ForwardError::Client(error),
-                    Side::To => ForwardError::Server(error),
-                })?;
+            let pumped = pump(client, server, stop).await;
+            pumped.map_err(of_client_to_server)?;
         }
         server.post().await.map_err(ForwardError::Server)?;
         client.channel.begin_reply().map_err(of_client)?;
@@ -512,6 +504,14 @@ async fn pump(from: &mut Link, to: &mut Link, stop: Stop) -> Result<(), (Side, D
         received.await.map_err(|error| (Side::From, error))?;
     }
     Ok(())
+}
+
+/// The error of a side while bytes go from the client to the server.
+fn of_client_to_server((side, error): (Side, Disconnect)) -> ForwardError {
+    match side {
+        Side::From => ForwardError::Client(error),
+        Side::To => ForwardError::Server(error),
+    }
 }
 
 fn of_client(error: ChannelError) -> ForwardError {
