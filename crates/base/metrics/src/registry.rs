@@ -3,7 +3,7 @@
 //! The crate that owns a number declares it as a [`Metric`] and tells the registry how to read it.
 //! What shows numbers (`SHOW STATUS`, a page for a monitor) knows the registry alone. The registry
 //! is filled while the program starts, and does not change after that. Counting never touches it:
-//! dynamic dispatch and the sum over the workers are paid by who asks.
+//! dynamic dispatch and the sum over the workers are paid by the reader.
 
 use std::borrow::Cow;
 use std::fmt;
