@@ -1,4 +1,4 @@
 //! The target `auth` of the harness, for libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| harness::run("auth", input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzz_bodies::run("auth", input));

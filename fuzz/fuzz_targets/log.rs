@@ -1,4 +1,4 @@
 //! The target `log` of the harness, for libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| harness::run("log", input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzz_bodies::run("log", input));

@@ -1,4 +1,4 @@
 //! The target `wire_commands` of the harness, for libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| harness::run("wire_commands", input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| fuzz_bodies::run("wire_commands", input));

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use sync::parcel;
+use sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -56,7 +56,7 @@ impl Helpers {
         &self,
         call: C,
     ) -> impl Future<Output = T> + use<T, C> {
-        let (reply, awaited) = parcel();
+        let (reply, awaited) = oneshot();
         let job: Job = Box::new(move || reply.deliver(call()));
         self.queue.lock().jobs.push_back(job);
         self.queue.changed.notify_one();

@@ -9,12 +9,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use env::{Disk, Instant};
-use sync::parcel;
+use sync::oneshot;
 
+use crate::coroutine::WayGiven;
 use crate::hot_memory::{HotPlace, OWN_PLACE_MAX};
-use crate::run_queue::Standing;
+use crate::run_queue::TaskClass;
 use crate::shared::Message;
-use crate::strand::WayGiven;
 use crate::task::{JoinHandle, Kind};
 use crate::timer::TimerKey;
 use crate::worker::{current, try_current};
@@ -63,8 +63,8 @@ pub fn is_slice_over() -> bool {
 }
 
 /// States what the calling task waits for if it suspends. Holds until its next poll.
-pub fn set_standing(standing: Standing) {
-    current().set_standing(standing);
+pub fn set_task_class(class: TaskClass) {
+    current().set_task_class(class);
 }
 
 /// Notes that the running task reads `value` at its next poll; a worker with many clients
@@ -125,7 +125,7 @@ pub async fn call_on<T: Send + 'static>(
     worker_index: usize,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    let (reply, awaited) = parcel();
+    let (reply, awaited) = oneshot();
     send_to(worker_index, Box::new(move || reply.deliver(job())));
     awaited.receive().await
 }

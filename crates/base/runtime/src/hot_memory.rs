@@ -105,7 +105,7 @@ fn prefetch_line(address: usize) {
     use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     let line = std::ptr::without_provenance::<i8>(address);
     // SAFETY: a prefetch reads and writes nothing that the program can observe, and it never
-    // faults, whatever the address (P2). For speed: `docs/bench/stays.md` has the numbers.
+    // faults, whatever the address (P2). For speed: `docs/bench/quanta.md` has the numbers.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
 }
 

@@ -33,7 +33,7 @@
 //! spawn_background(future)              // the same, but the end does not wait for it
 //! yield_now().await                     // to the back of the run queue
 //! give_way() -> WayGiven                // the same in the middle of a call, once it took 200 us
-//! set_standing(Standing)                // what the task waits for next: see the run queue
+//! set_task_class(TaskClass)                // what the task waits for next: see the run queue
 //! note_hot(place, &value)               // what the task reads at its next poll: prefetched
 //! sleep(duration).await   sleep_until(instant).await
 //! timeout(duration, future).await -> Result<T, Elapsed>
@@ -84,11 +84,11 @@ mod peer_watch;
 mod stream;
 mod termination;
 
+mod coroutine;
 mod hot_memory;
 mod received;
 mod reserve;
 mod run_queue;
-mod strand;
 mod task;
 mod worker;
 
@@ -102,19 +102,19 @@ mod tests;
 
 pub use context::{
     Alarm, Elapsed, Sleep, blocking, call_on, disk, give_way, is_slice_over, local, note_hot, now,
-    on_tick_end, send_to, set_local, set_standing, shutdown, shutdown_requested, sleep,
+    on_tick_end, send_to, set_local, set_task_class, shutdown, shutdown_requested, sleep,
     sleep_until, spawn, spawn_background, spent_buffer, timeout, worker_count, worker_index,
     yield_now,
 };
+pub use coroutine::WayGiven;
 pub use driver::DriverKind;
 pub use listener::{ListenError, Listener};
 pub use options::{Address, Io, Options, WORKER_COUNT_MAX};
 pub use peer_watch::{PeerState, PeerWatch};
 pub use received::ReceivedBytes;
 pub use reserve::{Refusal, Shortage};
-pub use run_queue::Standing;
+pub use run_queue::TaskClass;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
-pub use strand::WayGiven;
 pub use stream::{DetachedStream, SendMode, Stream};
 pub use task::JoinHandle;
 pub use termination::{Termination, Terminations};

@@ -4,44 +4,47 @@
 //! comes again, the caches have lost its session, its sockets and its buffers, in the server and in
 //! the kernel. A short statement then costs half as much again. So an overloaded worker serves a
 //! *cohort* (cohort scheduling: Larus and Parkes, 2002). It admits some clients, and serves each
-//! for some statements while the client keeps asking. That is the client's *stay*. After its stay
-//! the client goes to the back of the queue, and the next one is admitted. Few clients need no
-//! cohort: all are served in turn.
+//! for some statements while the client keeps asking. That is the client's *quantum*. After its
+//! quantum the client goes to the back of the queue, and the next client is admitted. If there are
+//! few clients there is no cohort, and all are served in turn.
 //!
-//! Three numbers decide. The length of a stay spreads the cost of its cold first statement, and it
-//! lengthens the wait of all others. So it is short outside of transactions. It is longer inside of
-//! them, because an open transaction holds locks and snapshots. The size of a cohort decides how
-//! warm it stays, and how many transactions are open.
+//! Three numbers decide. The length of a quantum spreads the cost of its cold first statement, and
+//! it lengthens the wait of all others. So it is short outside of transactions. It is longer inside
+//! of them, because an open transaction holds locks and snapshots. The size of a cohort decides how
+//! warm the cohort stays, and how many transactions are open.
 //!
 //! ```text
-//! ready ----------------------------------------------------> prompt ---+
-//! heard, within its stay -----------------------------------> warm -----+--> polled
-//! heard, its stay is over -----> engaged, free --admitted---> warm -----+
-//! yielded --------------------------------------------------> yielded --+
+//! ready -------------------------------------------------------------> prompt ---+
+//! readable, within its quantum --------------------------------------> warm -----+--> polled
+//! readable, its quantum is over --> in_transaction, outside --admitted-> warm ---+
+//! yielded -----------------------------------------------------------> yielded --+
 //! ```
 //!
 //! A *ready* task goes on with work that it has begun: its row lock was granted, its page was read,
-//! or its timer fired. It never waits for a cohort. A task was *heard* if its client has sent the
+//! or its timer fired. It never waits for a cohort. A task is *readable* if its client has sent the
 //! next request. A task that *yielded* computes for long and gave way in the middle of its work.
 //!
 //! (Q1) Every task that is put in comes out once.
-//! (Q2) Each of `prompt`, `warm`, `engaged`, `free` and `yielded` is first come, first served.
+//! (Q2) Each of `prompt`, `warm`, `in_transaction`, `outside` and `yielded` is first come, first
+//!      served.
 //! (Q3) A turn has rounds. A round serves the tasks that `prompt` had when the round began, then
-//!      [`ROUND_WARM_COUNT`] of `warm` at most, then one of `yielded`. So no queue starves another.
-//!      While tasks wait to be admitted, a turn serves each yielded task once at most.
-//! (Q4) Each [`FREE_EVERY`]th admission takes the oldest of `free`. The others take the oldest of
-//!      `engaged`, if there is one. So a task with `n` others before it in its queue is admitted
-//!      within `(n + 1) * FREE_EVERY` admissions. A stay ends after one or two statements
-//!      outside of transactions ([`FREE_STAY_QUARTERS`]), after [`STAY_COUNT`] inside of them, and
-//!      after [`STAY_MAX`] in any case.
-//! (Q5) Nothing waits while there is nothing else to do. A turn admits if it finds `warm` short and
-//!      `prompt` empty, or `warm` short for the second time. If few tasks wait, it admits all.
-//! (Q6) [`CROWD_COUNT`] or more tasks that wait for their commits are a *crowd*: they come back by
-//!      themselves. While there is a crowd, a turn admits only if `warm` and `prompt` are empty, or
-//!      if `warm` is empty for the second time and the last admission is [`ADMISSION_GAP_MAX`] ago.
-//! (Q7) Before a turn that admits, the worker may wait a moment for a crowd. Until one of the crowd
-//!      comes back it does so [`CROWD_WAITS_MAX`] times at most, and [`VAIN_WAITS_MAX`] times in
-//!      vain. Tasks that yielded wait with it, and are served in between.
+//!      at most [`ROUND_WARM_COUNT`] of `warm`, then one of `yielded`. So no queue starves another.
+//!      While tasks wait to be admitted, a turn serves each yielded task at most once.
+//! (Q4) Each [`OUTSIDE_EVERY`]th admission takes the oldest of `outside`. The others take the
+//!      oldest of `in_transaction`, if there is one. So a task with `n` others before it in its
+//!      queue is admitted within `(n + 1) * OUTSIDE_EVERY` admissions. A quantum ends after one or
+//!      two statements outside of transactions ([`OUTSIDE_QUANTUM_QUARTERS`]), after
+//!      [`QUANTUM_COUNT`] inside of them, and always after [`QUANTUM_MAX`].
+//! (Q5) No task waits while the worker has nothing else to do. A turn admits if it finds `warm`
+//!      short and `prompt` empty, or `warm` short for the second time. If few tasks wait, the turn
+//!      admits all of them.
+//! (Q6) Tasks that wait for their commits come back by themselves. So while
+//!      [`COMMIT_WAITERS_COUNT`] or more of them wait, a turn admits others only in two cases:
+//!      `warm` and `prompt` are empty; or `warm` is empty for the second time, and the last
+//!      admission was [`ADMISSION_GAP_MAX`] ago.
+//! (Q7) Before a turn that admits, the worker may wait a moment for such commits. Until one of them
+//!      comes back, it waits at most [`COMMIT_WAITS_MAX`] times, and at most [`VAIN_WAITS_MAX`]
+//!      times in vain. Tasks that yielded wait with it, and are served in between.
 //!
 //! A task that ends a transaction leaves the cohort if others wait to begin one.
 
@@ -50,49 +53,49 @@ use std::time::Duration;
 
 use env::Instant;
 
-/// What a task waits for, as far as it matters to the tasks beside it.
+/// What kind of wait a task is in, as far as it matters to the tasks beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum TaskClass {
     /// In the middle of its work. The default.
     Busy,
     /// In the middle of its work, and waits only for its commit to be durable.
     Committing,
     /// Waits for its client, inside a transaction: it holds locks or a snapshot.
-    Engaged,
-    /// Waits for its client, and holds nothing.
-    Free,
+    InTransaction,
+    /// Waits for its client, and holds neither locks nor a snapshot.
+    OutsideTransaction,
 }
 
-/// A task's stay in the cohort.
+/// A task's quantum in the cohort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Stay {
+pub(crate) struct Quantum {
     /// Statements that were served in it.
     pub(crate) served_count: u8,
     /// Statements that it may have outside of transactions.
-    pub(crate) free_count: u8,
-    /// What the next stay has beside [`FREE_STAY_QUARTERS`], in quarters of a statement.
+    pub(crate) outside_count: u8,
+    /// What the next quantum has beside [`OUTSIDE_QUANTUM_QUARTERS`], in quarters of a statement.
     pub(crate) credit_quarters: u8,
     /// When it ends, even after few statements.
     pub(crate) until: Instant,
 }
 
-impl Stay {
-    /// The stay after this one. Each client has the same number of statements over four stays.
+impl Quantum {
+    /// The quantum after this one. Each client has the same number of statements over four quanta.
     fn next(self, now: Instant) -> Self {
-        let quarters = self.credit_quarters + FREE_STAY_QUARTERS;
+        let quarters = self.credit_quarters + OUTSIDE_QUANTUM_QUARTERS;
         Self {
             served_count: 0,
-            free_count: quarters / 4,
+            outside_count: quarters / 4,
             credit_quarters: quarters % 4,
-            until: now + STAY_MAX,
+            until: now + QUANTUM_MAX,
         }
     }
 
     /// Whether the client must wait for its next admission before another statement.
-    fn is_over(self, standing: Standing, now: Instant) -> bool {
-        let count = match standing {
-            Standing::Free => self.free_count,
-            Standing::Engaged | Standing::Busy | Standing::Committing => STAY_COUNT,
+    fn is_over(self, class: TaskClass, now: Instant) -> bool {
+        let count = match class {
+            TaskClass::OutsideTransaction => self.outside_count,
+            TaskClass::InTransaction | TaskClass::Busy | TaskClass::Committing => QUANTUM_COUNT,
         };
         count <= self.served_count || self.until <= now
     }
@@ -101,30 +104,31 @@ impl Stay {
 /// How a task came to wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Last {
-    pub(crate) standing: Standing,
-    pub(crate) stay: Stay,
-    /// It is free and was engaged before: its transaction has ended.
-    pub(crate) has_disengaged: bool,
+    pub(crate) class: TaskClass,
+    pub(crate) quantum: Quantum,
+    /// Its transaction has ended since it last waited for its client.
+    pub(crate) has_left_transaction: bool,
 }
 
-/// Statements of a stay inside a transaction. With 4,096 clients, 12 gave a twentieth more
+/// Statements of a quantum inside a transaction. With 4,096 clients, 12 gave a twentieth more
 /// statements than 4, and 16 gave no more.
-const STAY_COUNT: u8 = 12;
+const QUANTUM_COUNT: u8 = 12;
 
-/// Statements of a stay outside of transactions, in quarters: 7 of 4 on average. With stays of k
-/// statements, one statement of k waits for a round of all clients, and a round is k times as long
-/// as with k = 1. So k = 12 made a 95th percentile of 360 ms with 4,096 clients, twelve times that
-/// of a fair queue. 7/4 keeps it near twice of that, including the workers' unequal speed.
-/// `docs/bench/stays.md` shows what stays of 1 to 12 cost and give.
-const FREE_STAY_QUARTERS: u8 = 7;
+/// Statements of a quantum outside of transactions, in quarters: 7 of 4 on average. With quanta of
+/// k statements, one statement of k waits for a round of all clients, and a round is k times as
+/// long as with k = 1. So k = 12 made a 95th percentile of 360 ms with 4,096 clients, twelve times
+/// that of a fair queue. 7/4 keeps it near twice of that, including the workers' unequal speed.
+/// `docs/bench/quanta.md` shows what quanta of 1 to 12 cost and give.
+const OUTSIDE_QUANTUM_QUARTERS: u8 = 7;
 
 /// Each admission serves one statement at least.
-const _: () = assert!(4 <= FREE_STAY_QUARTERS && FREE_STAY_QUARTERS / 4 < STAY_COUNT);
+const _: () =
+    assert!(4 <= OUTSIDE_QUANTUM_QUARTERS && OUTSIDE_QUANTUM_QUARTERS / 4 < QUANTUM_COUNT);
 
-/// The longest stay: for long statements, and for clients that pause between theirs. A commit waits
-/// for the disk for some milliseconds, and a stay should hold more than two or three of them. With
-/// 4,096 clients of single updates, 40 ms gave an eighth more than 10 ms.
-const STAY_MAX: Duration = Duration::from_millis(40);
+/// The longest quantum: for long statements, and for clients that pause between theirs. A commit
+/// waits for the disk for some milliseconds, and a quantum should hold more than two or three of
+/// them. With 4,096 clients of single updates, 40 ms gave an eighth more than 10 ms.
+const QUANTUM_MAX: Duration = Duration::from_millis(40);
 
 /// Warm tasks with which a turn begins, if there are as many to admit. Those whose clients ask
 /// again come on top. Each task touches some 20 KiB with both sides of a socket, so this many fit
@@ -133,30 +137,31 @@ const STAY_MAX: Duration = Duration::from_millis(40);
 /// gave less than 20.
 const COHORT_COUNT: usize = 20;
 
-/// This many tasks that wait for their commits make a crowd (Q6). If others were admitted in the
-/// place of each, there would soon be hundreds, and a stay would be over after three statements.
-/// Far fewer would flush the log for each few commits. With 4,096 clients of single updates, 24
-/// gave a sixth less than 64, and 128 gave no more.
-const CROWD_COUNT: usize = 64;
+/// From this many tasks that wait for their commits on, others wait for them (Q6). If others were
+/// admitted in the place of each, hundreds would soon wait, and a quantum would be over after three
+/// statements. With far fewer the log would be flushed for each few commits. With 4,096 clients of
+/// single updates, 24 gave a sixth less than 64, and 128 gave no more.
+const COMMIT_WAITERS_COUNT: usize = 64;
 
-/// How many times the worker waits for a crowd until one of it comes back. A wait ends with the
-/// first client that is heard, which is mostly one that was answered just before.
-const CROWD_WAITS_MAX: u8 = 16;
+/// How many times the worker waits for commits until one of them comes back. A wait ends with the
+/// first readable client, which is mostly one that was answered just before.
+const COMMIT_WAITS_MAX: u8 = 16;
 
 /// How many of these waits may be in vain: the disk is then slower than it is worth waiting for.
 const VAIN_WAITS_MAX: u8 = 4;
 
-/// The longest time without an admission during a crowd: some programs commit over and over.
+/// The longest time without an admission while many wait for commits: some clients commit over and
+/// over.
 const ADMISSION_GAP_MAX: Duration = Duration::from_millis(10);
 
 /// Up to this many clients there is no cohort: all that they touch fits into the caches.
 const FEW_COUNT_MAX: usize = 48;
 
-/// One of this many admissions is of `free` while some are engaged. The engaged hold up others and
-/// come first. So a transaction goes on stay after stay, and no more are begun than a cohort can
-/// carry. A transaction of twenty statements takes two stays. With more than eight stays for each,
-/// all clients would be engaged in the end.
-const FREE_EVERY: usize = 8;
+/// One of this many admissions is of `outside` while `in_transaction` has tasks. Those hold up
+/// others and come first. So a transaction goes on quantum after quantum, and no more are begun
+/// than a cohort can carry. A transaction of twenty statements takes two quanta. With more than
+/// eight quanta for each, all clients would be in_transaction in the end.
+const OUTSIDE_EVERY: usize = 8;
 
 /// The most of `warm` in a round: about a millisecond of short statements for one slice of a long
 /// statement.
@@ -166,7 +171,7 @@ const ROUND_WARM_COUNT: usize = 128;
 #[derive(Debug)]
 pub(crate) struct RunQueue<T> {
     prompt: VecDeque<T>,
-    warm: VecDeque<(T, Stay)>,
+    warm: VecDeque<(T, Quantum)>,
     yielded: VecDeque<T>,
     /// How many of `prompt`, of `warm` and of `yielded` this round may still serve.
     prompt_left: usize,
@@ -174,9 +179,9 @@ pub(crate) struct RunQueue<T> {
     yielded_left: usize,
     /// How many of `yielded` were not served in this turn.
     yielded_unserved: usize,
-    /// Those that wait to be admitted, with the stay that they had.
-    engaged: VecDeque<(T, Stay)>,
-    free: VecDeque<(T, Stay)>,
+    /// Those that wait to be admitted, with the quantum that they had.
+    in_transaction: VecDeque<(T, Quantum)>,
+    outside: VecDeque<(T, Quantum)>,
     /// How many wait for their commit.
     committing_count: usize,
     /// How many were admitted so far.
@@ -187,7 +192,7 @@ pub(crate) struct RunQueue<T> {
     now: Instant,
     /// `warm` was short when the last turn began.
     was_short: bool,
-    /// How often the worker may still wait for a crowd until one of it comes back. A wait in vain
+    /// How often the worker may still wait for commits until one of them comes back. A wait in vain
     /// counts for more.
     waits_left: u8,
 }
@@ -203,14 +208,14 @@ impl<T> RunQueue<T> {
             warm_left: 0,
             yielded_left: 0,
             yielded_unserved: 0,
-            engaged: VecDeque::new(),
-            free: VecDeque::new(),
+            in_transaction: VecDeque::new(),
+            outside: VecDeque::new(),
             committing_count: 0,
             admitted_count: 0,
             admitted_at: Instant::default(),
             now: Instant::default(),
             was_short: false,
-            waits_left: CROWD_WAITS_MAX,
+            waits_left: COMMIT_WAITS_MAX,
         }
     }
 
@@ -224,20 +229,20 @@ impl<T> RunQueue<T> {
         self.yielded.push_back(task);
     }
 
-    /// Adds a task whose client was heard.
-    pub(crate) fn push_heard(&mut self, task: T, last: Last) {
-        let has_ended = last.has_disengaged && !self.free.is_empty();
-        let is_over = last.stay.is_over(last.standing, self.now);
-        let stay = if !self.has_cold() && self.waiting_count() < FEW_COUNT_MAX {
-            Some(last.stay.next(self.now))
+    /// Adds a task whose client has sent a request.
+    pub(crate) fn push_readable(&mut self, task: T, last: Last) {
+        let has_ended = last.has_left_transaction && !self.outside.is_empty();
+        let is_over = last.quantum.is_over(last.class, self.now);
+        let quantum = if !self.has_cold() && self.waiting_count() < FEW_COUNT_MAX {
+            Some(last.quantum.next(self.now))
         } else {
-            (!is_over && !has_ended).then_some(last.stay)
+            (!is_over && !has_ended).then_some(last.quantum)
         };
-        match (last.standing, stay) {
-            (Standing::Busy | Standing::Committing, _) => self.prompt.push_back(task),
-            (_, Some(stay)) => self.warm.push_back((task, stay)),
-            (Standing::Engaged, None) => self.engaged.push_back((task, last.stay)),
-            (Standing::Free, None) => self.free.push_back((task, last.stay)),
+        match (last.class, quantum) {
+            (TaskClass::Busy | TaskClass::Committing, _) => self.prompt.push_back(task),
+            (_, Some(quantum)) => self.warm.push_back((task, quantum)),
+            (TaskClass::InTransaction, None) => self.in_transaction.push_back((task, last.quantum)),
+            (TaskClass::OutsideTransaction, None) => self.outside.push_back((task, last.quantum)),
         }
     }
 
@@ -247,7 +252,8 @@ impl<T> RunQueue<T> {
         self.yielded_unserved = self.yielded.len();
         let is_short = self.is_short();
         let was_short = std::mem::replace(&mut self.was_short, is_short);
-        let may_hold_up = self.is_crowded() && now.since(self.admitted_at) < ADMISSION_GAP_MAX;
+        let may_hold_up =
+            self.has_many_commit_waiters() && now.since(self.admitted_at) < ADMISSION_GAP_MAX;
         let admits = is_short && (self.prompt.is_empty() || was_short && !may_hold_up);
         if self.waiting_count() <= FEW_COUNT_MAX {
             while self.admit() {}
@@ -264,34 +270,34 @@ impl<T> RunQueue<T> {
     /// Notes that such a task is polled again, or gone.
     pub(crate) fn note_committed(&mut self) {
         self.committing_count -= 1;
-        self.waits_left = CROWD_WAITS_MAX;
+        self.waits_left = COMMIT_WAITS_MAX;
     }
 
     /// Whether so many tasks wait for their commit that others should wait for them.
-    fn is_crowded(&self) -> bool {
-        CROWD_COUNT <= self.committing_count
+    fn has_many_commit_waiters(&self) -> bool {
+        COMMIT_WAITERS_COUNT <= self.committing_count
     }
 
-    /// Admits the next; false if there is none.
+    /// Admits the next task. Returns false if no task waits to be admitted.
     fn admit(&mut self) -> bool {
-        let is_free_first = self.admitted_count.is_multiple_of(FREE_EVERY);
-        let (first, second) = if is_free_first {
-            (&mut self.free, &mut self.engaged)
+        let takes_outside_first = self.admitted_count.is_multiple_of(OUTSIDE_EVERY);
+        let (first, second) = if takes_outside_first {
+            (&mut self.outside, &mut self.in_transaction)
         } else {
-            (&mut self.engaged, &mut self.free)
+            (&mut self.in_transaction, &mut self.outside)
         };
-        let Some((task, stay)) = first.pop_front().or_else(|| second.pop_front()) else {
+        let Some((task, quantum)) = first.pop_front().or_else(|| second.pop_front()) else {
             return false;
         };
         self.admitted_count = self.admitted_count.wrapping_add(1);
         self.admitted_at = self.now;
-        self.warm.push_back((task, stay.next(self.now)));
+        self.warm.push_back((task, quantum.next(self.now)));
         true
     }
 
     /// Returns the next task of this turn, or `None` if the turn is over. A task whose client was
-    /// heard comes with its stay, in which this statement is counted.
-    pub(crate) fn pop(&mut self) -> Option<(T, Option<Stay>)> {
+    /// heard comes with its quantum, in which this statement is counted.
+    pub(crate) fn pop(&mut self) -> Option<(T, Option<Quantum>)> {
         if let Some(popped) = self.pop_of_round() {
             return Some(popped);
         }
@@ -306,17 +312,17 @@ impl<T> RunQueue<T> {
         self.pop_of_round()
     }
 
-    fn pop_of_round(&mut self) -> Option<(T, Option<Stay>)> {
+    fn pop_of_round(&mut self) -> Option<(T, Option<Quantum>)> {
         if let Some(left) = self.prompt_left.checked_sub(1) {
             self.prompt_left = left;
             return Some((self.prompt.pop_front()?, None));
         }
         if let Some(left) = self.warm_left.checked_sub(1)
-            && let Some((task, mut stay)) = self.warm.pop_front()
+            && let Some((task, mut quantum)) = self.warm.pop_front()
         {
             self.warm_left = left;
-            stay.served_count += 1;
-            return Some((task, Some(stay)));
+            quantum.served_count += 1;
+            return Some((task, Some(quantum)));
         }
         let left = self.yielded_left.checked_sub(1)?;
         let task = self.yielded.pop_front()?;
@@ -344,51 +350,51 @@ impl<T> RunQueue<T> {
     }
 
     /// Whether the next turn will admit tasks. The worker then first looks whether those that were
-    /// served just now have been heard again.
+    /// served just now are readable again.
     pub(crate) fn is_about_to_admit(&self) -> bool {
         self.prompt.is_empty() && self.is_short() && self.has_cold()
     }
 
-    /// Whether the worker should wait for a crowd for a moment before the next turn admits others.
+    /// Whether the worker should wait for commits for a moment before the next turn admits others.
     /// Commits come in groups: with the first, most of a cohort is back. It also waits while some
     /// tasks have yielded, because the kernel's part of a flush runs on this core. Purge computes
     /// for as long as rows are changed. With its slices in place of the wait, 4,096 clients of
     /// single updates had a flush each 4 ms instead of each 1 ms.
-    pub(crate) fn may_wait_for_crowd(&self) -> bool {
+    pub(crate) fn may_wait_for_commits(&self) -> bool {
         let is_many = FEW_COUNT_MAX < self.waiting_count();
-        is_many && self.is_about_to_admit() && self.is_crowded() && 0 < self.waits_left
+        is_many && self.is_about_to_admit() && self.has_many_commit_waiters() && 0 < self.waits_left
     }
 
     /// Notes that the worker has waited; in vain, if others would still be admitted.
     pub(crate) fn note_waited(&mut self) {
         let cost = match self.is_about_to_admit() {
-            true => CROWD_WAITS_MAX / VAIN_WAITS_MAX,
+            true => COMMIT_WAITS_MAX / VAIN_WAITS_MAX,
             false => 1,
         };
         self.waits_left = self.waits_left.saturating_sub(cost);
     }
 
     fn is_short(&self) -> bool {
-        if self.is_crowded() {
+        if self.has_many_commit_waiters() {
             self.warm.is_empty()
         } else {
             self.warm.len() < COHORT_COUNT
         }
     }
 
-    /// Number of tasks whose clients were heard.
+    /// Number of tasks with readable clients.
     fn waiting_count(&self) -> usize {
-        self.warm.len() + self.engaged.len() + self.free.len()
+        self.warm.len() + self.in_transaction.len() + self.outside.len()
     }
 
-    /// The task that is served after `count` others, among those whose clients were heard.
+    /// The task that is served after `count` others, among those with readable clients.
     pub(crate) fn warm_at(&self, count: usize) -> Option<&T> {
         self.warm.get(count).map(|(task, _)| task)
     }
 
-    /// Whether some wait to be admitted: there are more clients than the caches hold.
+    /// Whether tasks wait to be admitted: there are more clients than the caches hold.
     pub(crate) fn has_cold(&self) -> bool {
-        !self.engaged.is_empty() || !self.free.is_empty()
+        !self.in_transaction.is_empty() || !self.outside.is_empty()
     }
 
     /// Empties the queue; the tasks are gone.
@@ -401,8 +407,8 @@ impl<T> RunQueue<T> {
         self.prompt_left = 0;
         self.warm.clear();
         self.yielded.clear();
-        self.engaged.clear();
-        self.free.clear();
+        self.in_transaction.clear();
+        self.outside.clear();
     }
 }
 

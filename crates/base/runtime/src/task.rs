@@ -20,11 +20,11 @@ use env::Instant;
 use sync::WakeFlag;
 use sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use crate::coroutine::{TaskCoroutine, TaskFuture};
 use crate::hot_memory::HotMemory;
 use crate::listener::Placed;
-use crate::run_queue::{Last, Standing, Stay};
+use crate::run_queue::{Last, Quantum, TaskClass};
 use crate::shared::{Message, Shared};
-use crate::strand::{Strand, TaskFuture};
 use crate::worker::{self, Worker};
 
 /// The part of a task that wakers hold.
@@ -37,20 +37,20 @@ pub(crate) struct Header {
     slot: usize,
     /// (I1).
     is_queued: WakeFlag,
-    /// A [`Standing`] (I3).
-    standing: AtomicU8,
+    /// A [`TaskClass`] (I3).
+    class: AtomicU8,
     /// The run queue counts it as one that waits for its commit (I3).
     is_committing: AtomicBool,
-    /// When it last waited for its client, it was engaged (I3).
-    was_engaged: AtomicBool,
-    /// Statements served in its stay in the cohort (I3).
-    stay_served: AtomicU8,
-    /// Statements that the stay may have outside of transactions (I3).
-    stay_free: AtomicU8,
-    /// Quarters of a statement that the next stay has in addition (I3).
-    stay_credit: AtomicU8,
-    /// When the stay ends in any case, in nanoseconds (I3).
-    stay_until: AtomicU64,
+    /// When it last waited for its client, it was in_transaction (I3).
+    was_in_transaction: AtomicBool,
+    /// Statements served in its quantum in the cohort (I3).
+    quantum_served: AtomicU8,
+    /// Statements that the quantum may have outside of transactions (I3).
+    quantum_outside: AtomicU8,
+    /// Quarters of a statement that the next quantum has in addition (I3).
+    quantum_credit: AtomicU8,
+    /// When the quantum ends in any case, in nanoseconds (I3).
+    quantum_until: AtomicU64,
     /// What its next poll reads (I3).
     hot: HotMemory,
 }
@@ -79,7 +79,7 @@ pub(crate) enum Work {
     /// To be polled.
     Future(TaskFuture),
     /// Its poll was left in the middle.
-    Left(Strand),
+    Left(TaskCoroutine),
 }
 
 impl Header {
@@ -89,13 +89,13 @@ impl Header {
             worker_index,
             slot,
             is_queued: WakeFlag::new(),
-            standing: AtomicU8::new(Standing::Busy as u8),
+            class: AtomicU8::new(TaskClass::Busy as u8),
             is_committing: AtomicBool::new(false),
-            was_engaged: AtomicBool::new(false),
-            stay_served: AtomicU8::new(0),
-            stay_free: AtomicU8::new(0),
-            stay_credit: AtomicU8::new(0),
-            stay_until: AtomicU64::new(0),
+            was_in_transaction: AtomicBool::new(false),
+            quantum_served: AtomicU8::new(0),
+            quantum_outside: AtomicU8::new(0),
+            quantum_credit: AtomicU8::new(0),
+            quantum_until: AtomicU64::new(0),
             hot: HotMemory::default(),
         })
     }
@@ -104,29 +104,34 @@ impl Header {
         self.slot
     }
 
-    /// Called just before the poll: from now on a wake-up queues the task again. `stay` is the
-    /// task's present stay, if its client was heard.
-    pub(crate) fn mark_polled(&self, stay: Option<Stay>) {
+    /// Called just before the poll: from now on a wake-up queues the task again. `quantum` is the
+    /// task's present quantum, if its client was readable.
+    pub(crate) fn mark_polled(&self, quantum: Option<Quantum>) {
         self.is_queued.clear();
-        if let Some(stay) = stay {
-            self.stay_served.store(stay.served_count, Ordering::Relaxed);
-            self.stay_free.store(stay.free_count, Ordering::Relaxed);
-            self.stay_credit
-                .store(stay.credit_quarters, Ordering::Relaxed);
-            self.stay_until.store(stay.until.nanos(), Ordering::Relaxed);
+        if let Some(quantum) = quantum {
+            self.quantum_served
+                .store(quantum.served_count, Ordering::Relaxed);
+            self.quantum_outside
+                .store(quantum.outside_count, Ordering::Relaxed);
+            self.quantum_credit
+                .store(quantum.credit_quarters, Ordering::Relaxed);
+            self.quantum_until
+                .store(quantum.until.nanos(), Ordering::Relaxed);
         }
-        match self.standing() {
-            Standing::Busy => return,
-            Standing::Committing => {}
-            Standing::Engaged => self.was_engaged.store(true, Ordering::Relaxed),
-            Standing::Free => self.was_engaged.store(false, Ordering::Relaxed),
+        match self.class() {
+            TaskClass::Busy => return,
+            TaskClass::Committing => {}
+            TaskClass::InTransaction => self.was_in_transaction.store(true, Ordering::Relaxed),
+            TaskClass::OutsideTransaction => {
+                self.was_in_transaction.store(false, Ordering::Relaxed)
+            }
         }
-        self.set_standing(Standing::Busy);
+        self.set_task_class(TaskClass::Busy);
     }
 
     /// Called after a poll that has not ended the task. Returns true if it waits for its commit.
     pub(crate) fn begins_to_commit(&self) -> bool {
-        let is_committing = self.standing() == Standing::Committing;
+        let is_committing = self.class() == TaskClass::Committing;
         self.is_committing.store(is_committing, Ordering::Relaxed);
         is_committing
     }
@@ -140,30 +145,34 @@ impl Header {
 
     /// How the task came to wait.
     pub(crate) fn last(&self) -> Last {
-        let standing = self.standing();
-        let was_engaged = self.was_engaged.load(Ordering::Relaxed);
+        let class = self.class();
+        let was_in_transaction = self.was_in_transaction.load(Ordering::Relaxed);
         Last {
-            standing,
-            stay: Stay {
-                served_count: self.stay_served.load(Ordering::Relaxed),
-                free_count: self.stay_free.load(Ordering::Relaxed),
-                credit_quarters: self.stay_credit.load(Ordering::Relaxed),
-                until: Instant::from_nanos(self.stay_until.load(Ordering::Relaxed)),
+            class,
+            quantum: Quantum {
+                served_count: self.quantum_served.load(Ordering::Relaxed),
+                outside_count: self.quantum_outside.load(Ordering::Relaxed),
+                credit_quarters: self.quantum_credit.load(Ordering::Relaxed),
+                until: Instant::from_nanos(self.quantum_until.load(Ordering::Relaxed)),
             },
-            has_disengaged: was_engaged && standing == Standing::Free,
+            has_left_transaction: was_in_transaction && class == TaskClass::OutsideTransaction,
         }
     }
 
-    pub(crate) fn set_standing(&self, standing: Standing) {
-        self.standing.store(standing as u8, Ordering::Relaxed);
+    pub(crate) fn set_task_class(&self, class: TaskClass) {
+        self.class.store(class as u8, Ordering::Relaxed);
     }
 
-    fn standing(&self) -> Standing {
-        match self.standing.load(Ordering::Relaxed) {
-            free if free == Standing::Free as u8 => Standing::Free,
-            engaged if engaged == Standing::Engaged as u8 => Standing::Engaged,
-            committing if committing == Standing::Committing as u8 => Standing::Committing,
-            _ => Standing::Busy,
+    fn class(&self) -> TaskClass {
+        match self.class.load(Ordering::Relaxed) {
+            outside if outside == TaskClass::OutsideTransaction as u8 => {
+                TaskClass::OutsideTransaction
+            }
+            in_transaction if in_transaction == TaskClass::InTransaction as u8 => {
+                TaskClass::InTransaction
+            }
+            committing if committing == TaskClass::Committing as u8 => TaskClass::Committing,
+            _ => TaskClass::Busy,
         }
     }
 

@@ -3,13 +3,13 @@
 //! A turn of the loop: take the inbox, fire timers, poll runnable tasks (see `run_queue.rs`), call
 //! the hooks of the turn's end, poll the tasks that these woke. Then ask the kernel: submit what
 //! the turn wanted and wait for the next events. That is one call, except while the worker waits
-//! for a crowd's commits ([`Worker::hear`]), and before timers ([`Worker::hear_before_timers`]).
-//! The worker sleeps only if its inbox agrees (`Inbox::try_sleep`), and no longer than to its next
-//! timer.
+//! for commits under way ([`Worker::ask_kernel`]), and before timers
+//! ([`Worker::ask_kernel_before_timers`]). The worker sleeps only if its inbox agrees
+//! (`Inbox::try_sleep`), and no longer than to its next timer.
 //!
 //! A task that is always ready is stopped by its budget of completed operations (see
-//! [`Worker::spend`]). A task that computes for long gives way in the middle (`strand.rs`). A turn
-//! that never ends is stopped by [`TURN_POLLS_MAX`] and [`TURN_TIME_MAX`].
+//! [`Worker::spend`]). A task that computes for long gives way in the middle (`coroutine.rs`). A
+//! turn that never ends is stopped by [`TURN_POLLS_MAX`] and [`TURN_TIME_MAX`].
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -24,12 +24,12 @@ use env::linux::SystemClock;
 use env::{Clock as _, Disk, Instant};
 use stdx::Slab;
 
+use crate::coroutine::{self, Outcome, TaskCoroutine, TaskFuture, WayGiven};
 use crate::driver::Driver;
 use crate::hot_memory::{self, HotPlace};
 use crate::listener::Placed;
-use crate::run_queue::{RunQueue, Standing, Stay};
+use crate::run_queue::{Quantum, RunQueue, TaskClass};
 use crate::shared::{Message, Shared};
-use crate::strand::{self, Outcome, Strand, TaskFuture, WayGiven};
 use crate::task::{Header, Kind, Slot, Work};
 use crate::timer::Wheel;
 
@@ -47,9 +47,9 @@ const POLLS_A_LOOK: usize = 4;
 /// How long a task computes before it gives way in the middle of it.
 const SLICE: Duration = Duration::from_micros(200);
 
-/// The longest wait for a crowd of commits before others are admitted: a part of what a flush
+/// The longest wait for many commits before others are admitted: a part of what a flush
 /// takes. `docs/bench` has what it gains.
-const CROWD_WAIT: Duration = Duration::from_micros(250);
+const COMMITS_WAIT: Duration = Duration::from_micros(250);
 
 /// How many polls ahead a task's header is prefetched, and then the memory that it names. A poll
 /// takes 5 us, a read of memory a tenth of that. What comes too early is evicted again.
@@ -58,7 +58,7 @@ const MEMORY_AHEAD_COUNT: usize = 1;
 
 const _: () = assert!(MEMORY_AHEAD_COUNT < HEADER_AHEAD_COUNT);
 
-/// Idle strands that a worker keeps: the next task that computes for long finds one.
+/// Idle coroutines that a worker keeps: the next task that computes for long finds one.
 const STRANDS_IDLE_MAX: usize = 8;
 
 /// Completed socket operations in one poll of a task, after which it gives way.
@@ -84,11 +84,11 @@ pub(crate) struct Worker {
     run_queue: RefCell<RunQueue<Arc<Header>>>,
     /// The task being polled.
     running: RefCell<Option<Arc<Header>>>,
-    /// The kernel is being asked: a task that is woken now was heard.
-    is_hearing: Cell<bool>,
+    /// The kernel is being asked: the client of a task that is woken now is readable.
+    asks_kernel: Cell<bool>,
     tasks: RefCell<Slab<Slot>>,
     /// Stacks for polls; the one that was used last is at the end.
-    strands: RefCell<Vec<Strand>>,
+    coroutines: RefCell<Vec<TaskCoroutine>>,
     /// Number of polls that were left in their middle.
     left_count: Cell<usize>,
     /// When the task being polled was first seen to compute for long.
@@ -159,9 +159,9 @@ impl Worker {
             timers: RefCell::new(Wheel::new(now)),
             run_queue: RefCell::new(RunQueue::new()),
             running: RefCell::default(),
-            is_hearing: Cell::new(false),
+            asks_kernel: Cell::new(false),
             tasks: RefCell::default(),
-            strands: RefCell::default(),
+            coroutines: RefCell::default(),
             left_count: Cell::new(0),
             slice_began: Cell::new(None),
             hurries: Cell::new(false),
@@ -195,7 +195,7 @@ impl Worker {
                     Message::Run(job) => job(),
                 }
             }
-            self.hear_before_timers()?;
+            self.ask_kernel_before_timers()?;
             self.timers.borrow_mut().expire(self.now.get(), &mut due);
             due.drain(..).for_each(Waker::wake);
             self.run_tasks();
@@ -203,7 +203,7 @@ impl Worker {
             if self.is_over() {
                 break;
             }
-            self.hear()?;
+            self.ask_kernel()?;
         }
         let cut_count = self.foreground_count.get();
         self.clear();
@@ -214,15 +214,15 @@ impl Worker {
     /// core to other programs. Clients that were answered a turn ago may then send their next
     /// requests. (This turn's answers go out after that. Sent before it, they would cost 4,096
     /// writers over epoll a twentieth of their throughput.) If no other program wants the core,
-    /// this costs a moment. It also waits for a crowd whose commits are on their way.
-    fn hear(&self) -> io::Result<()> {
+    /// this costs a moment. It also waits for tasks whose commits are under way.
+    fn ask_kernel(&self) -> io::Result<()> {
         if !self.run_queue.borrow().is_about_to_admit() {
-            return self.hear_for(self.patience());
+            return self.ask_kernel_for(self.patience());
         }
         rustix::thread::sched_yield();
-        self.hear_for(Some(Duration::ZERO))?;
-        if self.run_queue.borrow().may_wait_for_crowd() && self.mailbox().try_sleep() {
-            self.hear_for(Some(CROWD_WAIT))?;
+        self.ask_kernel_for(Some(Duration::ZERO))?;
+        if self.run_queue.borrow().may_wait_for_commits() && self.mailbox().try_sleep() {
+            self.ask_kernel_for(Some(COMMITS_WAIT))?;
             self.run_queue.borrow_mut().note_waited();
         }
         Ok(())
@@ -230,30 +230,31 @@ impl Worker {
 
     /// Asks the kernel once more before timers fire. This thread may have stood still since the
     /// last call (SIGSTOP, a debugger, a machine without a free processor). What came in time must
-    /// be heard before the timers. It costs a call of a microsecond, or mostly none over io_uring,
+    /// be seen before the timers. It costs a call of a microsecond, or mostly none over io_uring,
     /// some hundred times a second.
-    fn hear_before_timers(&self) -> io::Result<()> {
+    fn ask_kernel_before_timers(&self) -> io::Result<()> {
         let next = self.timers.borrow().next_expiry();
         if next.is_some_and(|next| next <= self.now.get()) {
-            self.hear_for(Some(Duration::ZERO))?;
+            self.ask_kernel_for(Some(Duration::ZERO))?;
         }
         Ok(())
     }
 
-    /// Waits for the kernel, for `patience` at most. The tasks that this wakes have been heard.
-    fn hear_for(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.is_hearing.set(true);
-        let heard = self.driver.wait(patience);
-        self.is_hearing.set(false);
-        heard
+    /// Waits for the kernel, for `patience` at most. The tasks that this wakes have readable
+    /// clients.
+    fn ask_kernel_for(&self, patience: Option<Duration>) -> io::Result<()> {
+        self.asks_kernel.set(true);
+        let waited = self.driver.wait(patience);
+        self.asks_kernel.set(false);
+        waited
     }
 
     /// Queues a task of this worker that was woken here.
     fn queue(&self, header: Arc<Header>) {
         let mut run_queue = self.run_queue.borrow_mut();
-        if self.is_hearing.get() {
+        if self.asks_kernel.get() {
             let last = header.last();
-            run_queue.push_heard(header, last);
+            run_queue.push_readable(header, last);
         } else if self.is_running(&header) {
             run_queue.push_yielded(header);
         } else {
@@ -291,10 +292,10 @@ impl Worker {
         }
     }
 
-    /// See [`crate::set_standing`].
-    pub(crate) fn set_standing(&self, standing: Standing) {
+    /// See [`crate::set_task_class`].
+    pub(crate) fn set_task_class(&self, class: TaskClass) {
         if let Some(header) = &*self.running.borrow() {
-            header.set_standing(standing);
+            header.set_task_class(class);
         }
     }
 
@@ -308,26 +309,26 @@ impl Worker {
         let counters = &self.mailbox().counters;
         counters.turns.increment();
         for poll in 1..=TURN_POLLS_MAX {
-            let Some((header, stay)) = self.run_queue.borrow_mut().pop() else {
+            let Some((header, quantum)) = self.run_queue.borrow_mut().pop() else {
                 return;
             };
             counters.polls.increment();
             self.prefetch_ahead();
-            self.run_task(header, stay);
+            self.run_task(header, quantum);
             if poll.is_multiple_of(POLLS_A_LOOK) && until <= SystemClock.now() {
                 return;
             }
         }
     }
 
-    /// `stay` is the task's present stay, if its client was heard.
-    fn run_task(&self, header: Arc<Header>, stay: Option<Stay>) {
+    /// `quantum` is the task's present quantum, if its client was readable.
+    fn run_task(&self, header: Arc<Header>, quantum: Option<Quantum>) {
         let taken = self.with_slot(&header, |slot| (slot.work.take(), slot.is_cancelled));
         // The task is gone already, or cancelled.
         let Some((Some(work), is_cancelled)) = taken else {
             return;
         };
-        header.mark_polled(stay);
+        header.mark_polled(quantum);
         self.count_commit_out(&header);
         self.running.replace(Some(header.clone()));
         self.budget.set(POLL_OPERATIONS_MAX);
@@ -335,28 +336,30 @@ impl Worker {
         let hurries = is_cancelled || self.is_clearing.get();
         self.hurries.set(hurries);
         let was_left = matches!(work, Work::Left(_));
-        let (outcome, strand) = match work {
+        let (outcome, coroutine) = match work {
             Work::Future(future) => self.poll(future, Waker::from(header.clone())),
-            Work::Left(mut strand) => {
+            Work::Left(mut coroutine) => {
                 self.left_count.set(self.left_count.get() - 1);
                 let answer = if hurries {
                     WayGiven::Ending
                 } else {
                     WayGiven::Yes
                 };
-                (strand.resume(answer), Some(strand))
+                (coroutine.resume(answer), Some(coroutine))
             }
         };
         self.hurries.set(false);
-        match (outcome, strand) {
-            (Outcome::Left, Some(strand)) => {
+        match (outcome, coroutine) {
+            (Outcome::Left, Some(coroutine)) => {
                 self.left_count.set(self.left_count.get() + 1);
-                self.with_slot(&header, |slot| slot.work = Some(Work::Left(strand)));
+                self.with_slot(&header, |slot| slot.work = Some(Work::Left(coroutine)));
                 Waker::from(header).wake();
             }
-            (Outcome::Left, None) => unreachable!("a poll is left on a strand"),
-            (outcome, strand) => {
-                strand.into_iter().for_each(|idle| self.keep_strand(idle));
+            (Outcome::Left, None) => unreachable!("a poll is left on a coroutine"),
+            (outcome, coroutine) => {
+                coroutine
+                    .into_iter()
+                    .for_each(|idle| self.keep_coroutine(idle));
                 self.end_poll(&header, outcome, was_left);
             }
         }
@@ -375,7 +378,7 @@ impl Worker {
                     self.run_queue.borrow_mut().note_committing();
                 }
                 if was_left {
-                    // (I3) of `strand.rs`.
+                    // (I3) of `coroutine.rs`.
                     Waker::from(header.clone()).wake();
                 }
             }
@@ -383,10 +386,10 @@ impl Worker {
         }
     }
 
-    /// Polls a task on a strand; on this thread's own stack if there is no memory for one.
-    fn poll(&self, mut future: TaskFuture, waker: Waker) -> (Outcome, Option<Strand>) {
-        let kept = self.strands.borrow_mut().pop();
-        let Some(mut strand) = kept.or_else(|| Strand::new().ok()) else {
+    /// Polls a task on a coroutine; on this thread's own stack if there is no memory for one.
+    fn poll(&self, mut future: TaskFuture, waker: Waker) -> (Outcome, Option<TaskCoroutine>) {
+        let kept = self.coroutines.borrow_mut().pop();
+        let Some(mut coroutine) = kept.or_else(|| TaskCoroutine::new().ok()) else {
             let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
             let outcome = match polled {
                 Poll::Ready(()) => Outcome::Done,
@@ -394,15 +397,15 @@ impl Worker {
             };
             return (outcome, None);
         };
-        (strand.run(future, waker), Some(strand))
+        (coroutine.run(future, waker), Some(coroutine))
     }
 
-    fn keep_strand(&self, strand: Strand) {
-        let mut strands = self.strands.borrow_mut();
-        if strands.len() < STRANDS_IDLE_MAX {
-            strands.push(strand);
+    fn keep_coroutine(&self, coroutine: TaskCoroutine) {
+        let mut coroutines = self.coroutines.borrow_mut();
+        if coroutines.len() < STRANDS_IDLE_MAX {
+            coroutines.push(coroutine);
         } else {
-            strand.end();
+            coroutine.end();
         }
     }
 
@@ -414,11 +417,11 @@ impl Worker {
         if !self.is_slice_over() {
             return WayGiven::Yes;
         }
-        let left_count_max = strand::left_count_max(self.shared.mailboxes.len());
-        if !strand::is_current() || left_count_max <= self.left_count.get() {
+        let left_count_max = coroutine::left_count_max(self.shared.mailboxes.len());
+        if !coroutine::is_current() || left_count_max <= self.left_count.get() {
             return WayGiven::Yes;
         }
-        strand::leave()
+        coroutine::leave()
     }
 
     /// See [`crate::is_slice_over`].
@@ -582,7 +585,10 @@ impl Worker {
                 self.remove_task(&header);
             }
         }
-        self.strands.take().into_iter().for_each(Strand::end);
+        self.coroutines
+            .take()
+            .into_iter()
+            .for_each(TaskCoroutine::end);
         self.run_queue.borrow_mut().clear();
         let hooks = std::mem::take(&mut *self.hooks.borrow_mut());
         drop(hooks);

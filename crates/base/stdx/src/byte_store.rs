@@ -1,7 +1,7 @@
 //! [`ByteStore`]: many byte strings side by side, in chunks, found by their [`Span`]s.
 
 use crate::chunked_vec::CHUNK_BYTES;
-use crate::{Pile, to_u32};
+use crate::{DeferredDropVec, to_u32};
 
 /// Longer strings get a chunk of their own, so that no more than this is wasted in a chunk.
 const SHARED_BYTES_MAX: usize = CHUNK_BYTES / 4;
@@ -9,7 +9,7 @@ const SHARED_BYTES_MAX: usize = CHUNK_BYTES / 4;
 /// Byte strings. They are added and read, and dropped all at once.
 #[derive(Debug, Clone, Default)]
 pub struct ByteStore {
-    chunks: Pile<Vec<u8>>,
+    chunks: DeferredDropVec<Vec<u8>>,
     /// The chunk that is being filled, once there is one.
     open: usize,
     /// Capacity of all chunks.

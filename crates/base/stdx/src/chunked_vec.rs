@@ -3,7 +3,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::Pile;
+use crate::DeferredDropVec;
 
 /// Size of an allocation, if there is more than that. Copying this much takes some 20 us.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
@@ -12,7 +12,7 @@ pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 #[derive(Debug, Clone)]
 pub struct ChunkedVec<T: 'static> {
     /// All but the last are full.
-    chunks: Pile<Vec<T>>,
+    chunks: DeferredDropVec<Vec<T>>,
     len: usize,
 }
 
@@ -33,7 +33,7 @@ impl<T: 'static> ChunkedVec<T> {
     /// An empty vector; allocates nothing.
     pub const fn new() -> Self {
         Self {
-            chunks: Pile::new(),
+            chunks: DeferredDropVec::new(),
             len: 0,
         }
     }

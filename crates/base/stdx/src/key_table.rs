@@ -13,7 +13,7 @@ use std::hash::BuildHasher;
 use foldhash::quality::RandomState;
 
 use crate::byte_store::{ByteStore, Span};
-use crate::{ChunkedVec, Pile, low_u32, to_u32};
+use crate::{ChunkedVec, DeferredDropVec, low_u32, to_u32};
 
 /// Slots of a part before it is divided.
 const PART_SLOTS_MAX: usize = 8192;
@@ -32,7 +32,7 @@ pub struct KeyTable {
     directory: Vec<u32>,
     /// Number of hash bits that index the directory.
     depth: u32,
-    parts: Pile<Part>,
+    parts: DeferredDropVec<Part>,
     /// Slots of all parts.
     slot_count: usize,
     /// The place of each key, by number.

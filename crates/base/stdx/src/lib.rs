@@ -6,9 +6,9 @@ pub mod byte_store;
 pub mod chunked_vec;
 pub mod circle_check;
 pub mod convert;
+pub mod deferred_drop;
 pub mod key_table;
 pub mod merge_sort;
-pub mod pile;
 pub mod slab;
 pub mod stack;
 
@@ -19,8 +19,8 @@ pub use convert::{
     align_up, f64_to_f32, f64_to_i64, f64_to_u64, i64_to_f64, low_u8, low_u16, low_u32, to_u32,
     to_u64, to_usize, u64_to_f64,
 };
+pub use deferred_drop::DeferredDropVec;
 pub use key_table::KeyTable;
 pub use merge_sort::merge_sort;
-pub use pile::Pile;
 pub use slab::Slab;
 pub use stack::stack_place;

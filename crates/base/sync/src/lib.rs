@@ -5,32 +5,32 @@
 //! be explored. Run the models with `RUSTFLAGS="--cfg loom" cargo test -p sync --release`.
 //!
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
-//! may sleep), [`BigReaderLock`] (cheap for readers on many cores, expensive for the rare writer),
+//! may sleep), [`ShardedRwLock`] (cheap for readers on many cores, expensive for the rare writer),
 //! [`CommitRing`] (outcomes of transactions), [`HybridLatch`] (readers that write nothing),
 //! [`LogRing`] (the log in memory, filled by all workers at once), [`Notify`] (a task sleeps until
-//! there is work), [`WakeFlag`] (whether a task is queued). Based on a [`Mutex`]: [`parcel`] (one
+//! there is work), [`WakeFlag`] (whether a task is queued). Based on a [`Mutex`]: [`oneshot`] (one
 //! value for a task).
 
 pub mod atomic;
 
-mod big_reader_lock;
 mod commit_ring;
 mod hybrid_latch;
 mod inbox;
 mod log_ring;
 mod mutex;
 mod notify;
+mod oneshot;
 mod padded;
-mod parcel;
+mod sharded_rw_lock;
 mod wake_flag;
 
-pub use big_reader_lock::{BigReaderLock, WaitKey};
 pub use commit_ring::{CommitRing, MovedOut, RingState};
 pub use hybrid_latch::{HybridLatch, LatchVersion};
 pub use inbox::{Inbox, Pushed};
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
+pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use padded::CachePadded;
-pub use parcel::{ParcelReceiver, ParcelSender, parcel};
+pub use sharded_rw_lock::{ShardedRwLock, WaitKey};
 pub use wake_flag::WakeFlag;

@@ -17,7 +17,7 @@ use testkit::folder::repository_root;
 use testkit::{Client, Outcome};
 
 use crate::corpus::{Statement, expand};
-use crate::drawn;
+use crate::random_queries;
 use crate::schedules;
 use crate::target::{Target, reference};
 
@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long)]
     thorough: bool,
     #[command(flatten)]
-    drawn: drawn::Options,
+    random_queries: random_queries::Options,
 }
 
 /// Fewer statements than this would prove too little.
@@ -86,8 +86,8 @@ impl Arguments {
 
 /// Runs the suite; fails if something unlisted differs, or something listed does not.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.drawn.random {
-        return drawn::run(&arguments.drawn, &arguments.target, arguments.show);
+    if arguments.random_queries.random {
+        return random_queries::run(&arguments.random_queries, &arguments.target, arguments.show);
     }
     if let Some(name) = &arguments.schedule {
         return schedules::run(&arguments.schedules(name));

@@ -5,11 +5,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fault_profile;
 mod log_harm;
 pub mod rows;
 mod schema;
 pub mod torture;
-pub mod weather;
 pub mod world;
 
 pub use world::{Database, World, WorldOptions};

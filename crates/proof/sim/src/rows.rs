@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 pub use store::until_done;
 use store::{
-    ColumnDefinition, Durability, Fetched, Halt, Inserted, Isolation, Mutation, Outcome, RowBatch,
-    RowKey, ScanOptions, Store, StoreError, Table, TableDefinition, Transaction,
+    ColumnDefinition, Durability, Fetched, Inserted, Interrupt, Isolation, Mutation, Outcome,
+    RowBatch, RowKey, ScanOptions, Store, StoreError, Table, TableDefinition, Transaction,
     TransactionOptions, Uniqueness, WaitReason,
 };
 pub use testkit::definitions::{column, index, table};
@@ -23,11 +23,11 @@ pub async fn count_turns<T>(
     loop {
         match operation() {
             Ok(value) => return Ok((value, turn_count)),
-            Err(Halt::Suspend(suspend)) => {
+            Err(Interrupt::Suspend(suspend)) => {
                 turn_count += usize::from(suspend.reason() == WaitReason::Turn);
                 suspend.await;
             }
-            Err(Halt::Error(error)) => return Err(error),
+            Err(Interrupt::Error(error)) => return Err(error),
         }
     }
 }

@@ -8,12 +8,12 @@
 //! session changes the schema meanwhile (module `schema`).
 //!
 //! A seed determines the number of workers, and whether there are few frames and more indexes. For
-//! each round it determines the disk's behaviour ([`crate::weather`]), and whether the crash comes
-//! just when a file is created or removed. It also decides whether the recovered store continues
-//! with the next round. Then the next crash meets what recovery left undone (pages that are not in
-//! their files, log that no checkpoint has passed); opening the store again would have done that
-//! work. A statement that meets a full or failing disk is rolled back. When the log fails, the
-//! sessions end as a process would, and nothing is acknowledged any more.
+//! each round it determines the disk's behaviour ([`crate::fault_profile`]), and whether the crash
+//! comes just when a file is created or removed. It also decides whether the recovered store
+//! continues with the next round. Then the next crash meets what recovery left undone (pages that
+//! are not in their files, log that no checkpoint has passed); opening the store again would have
+//! done that work. A statement that meets a full or failing disk is rolled back. When the log
+//! fails, the sessions end as a process would, and nothing is acknowledged any more.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,10 +27,10 @@ use store::{
 };
 use value::{ColumnType, TypeKind, Value};
 
+use crate::fault_profile::FaultProfile;
 use crate::log_harm::{self, Harm};
 use crate::rows::{self, Row, Session, all, big, blob, index, integer};
 use crate::schema::{self, SchemaHistory};
-use crate::weather::Weather;
 use crate::world::{Database, World, WorldOptions};
 
 /// The most secondary indexes of the data table in addition to the other two, and the fewest frames
@@ -189,7 +189,7 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
         world = world.with_options(working);
         spawn_round(&world, worker, recovered, &mut random);
         run_round(&world, &options, &mut random);
-        Weather::end(&world.disk);
+        FaultProfile::end(&world.disk);
         if let Some(fault) = history.borrow_mut().fault.take() {
             return Err(fault);
         }
@@ -321,13 +321,13 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
             }
         };
         let mut random = Random::new(seed);
-        let weather = Weather::draw(&mut random);
-        weather.begin(&opening.disk);
-        if let Weather::Full { until, .. } = weather {
+        let fault_profile = FaultProfile::draw(&mut random);
+        fault_profile.begin(&opening.disk);
+        if let FaultProfile::Full { until, .. } = fault_profile {
             let clear = opening.clone();
             opening.executor.spawn(async move {
                 clear.executor.clock().sleep(until).await;
-                Weather::end(&clear.disk);
+                FaultProfile::end(&clear.disk);
             });
         }
         for number in 0..torture.options.session_count {

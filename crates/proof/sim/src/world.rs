@@ -108,7 +108,7 @@ impl Database {
     /// Checks everything, after each worker has purged. No other work may be running.
     pub async fn check(&self) -> Result<CheckReport, StoreError> {
         for worker in &*self.workers {
-            worker.clear_remains().await?;
+            worker.purge_all().await?;
         }
         self.engine.check().await
     }

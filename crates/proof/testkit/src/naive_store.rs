@@ -307,7 +307,7 @@ impl Transaction for NaiveTransaction {
         0
     }
 
-    fn give_up(self: Box<Self>, _: Box<dyn Any>) {
+    fn detach(self: Box<Self>, _: Box<dyn Any>) {
         self.inner.rollback_to(UndoMark(0));
     }
 

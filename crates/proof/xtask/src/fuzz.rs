@@ -3,7 +3,7 @@
 //! The flags are those of cargo-fuzz without a sanitizer. All code except crates `sync`, `env`,
 //! `buffer` and `runtime` is safe Rust. So a sanitizer could add little to panics, overflow checks,
 //! time and memory limits, and would halve the speed. Findings go to `fuzz/findings/TARGET`, where
-//! `cargo test -p harness` runs them from then on. Inputs that cover new code go to
+//! `cargo test -p fuzz_bodies` runs them from then on. Inputs that cover new code go to
 //! `target/fuzz/corpus/TARGET`. `--keep` copies the smallest set with the same coverage to
 //! `fuzz/corpus/TARGET`.
 
@@ -74,7 +74,7 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
 }
 
 fn wanted(names: &[String]) -> Result<Vec<String>> {
-    let known: Vec<&str> = harness::TARGETS.iter().map(|(name, _)| *name).collect();
+    let known: Vec<&str> = fuzz_bodies::TARGETS.iter().map(|(name, _)| *name).collect();
     for name in names {
         let list = known.join(" ");
         ensure!(
@@ -202,6 +202,6 @@ mod tests {
         let error = wanted(&["pages".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("no target `pages`"), "{error}");
         assert!(error.contains(" page "), "{error}");
-        assert_eq!(wanted(&[]).unwrap().len(), harness::TARGETS.len());
+        assert_eq!(wanted(&[]).unwrap().len(), fuzz_bodies::TARGETS.len());
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use backend::{Login, Outcome, QueryLimits, Server, TlsClient, TlsMode};
 use front::{Account, AccountSource, Client, Credential, Options, Peer, Shared, system_random};
 use link::{Disconnect, Exchange, ForwardError, Limit, PacketMemory, Resources, Traffic, Turn};
-use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
+use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
 use support::replies::{assert_reads, assert_reads_all, limits, login, start};
 use support::{connect, limit, on_worker, tcp};
 use wire::{Capabilities, CommandByte, CompressionMethod, OkPacket};
@@ -121,7 +121,9 @@ impl Proxy {
         let agreed = server.agreed_with(capabilities);
         loop {
             let (client, server) = (client.link(), server.link());
-            let peeked = client.peek_command(TIMEOUT, Standing::Free).await;
+            let peeked = client
+                .peek_command(TIMEOUT, TaskClass::OutsideTransaction)
+                .await;
             peeked.map_err(ForwardError::Client)?;
             let mut exchange = Exchange::command(client, server, agreed).await?;
             if exchange.command_byte() == CommandByte::QUIT {

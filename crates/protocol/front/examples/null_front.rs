@@ -19,7 +19,7 @@ use front::{
     Account, AccountSource, Client, Credential, Disconnect, Options, PacketMemory, Peer, Resources,
     Shared, system_random,
 };
-use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
+use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
 use wire::{
     Capabilities, ColumnDefinition, ColumnType, Command, OkKind, OkPacket, PacketWriter,
     ResultHead, StatusFlags, TextRow, end_columns, end_rows,
@@ -69,7 +69,7 @@ async fn converse(client: &mut Client, worker: &Worker) -> Result<(), Disconnect
     let capabilities = client.capabilities();
     loop {
         let bytes = client
-            .read_command(Duration::from_secs(28_800), Standing::Free)
+            .read_command(Duration::from_secs(28_800), TaskClass::OutsideTransaction)
             .await?;
         match Command::decode(&bytes, capabilities) {
             Ok(Command::Quit) => return Ok(()),

@@ -5,7 +5,7 @@
 //! // The session looks at client.info(), opens its database, and says OK or why not:
 //! client.welcome(&OkPacket { status, ..OkPacket::default() }).await?;
 //! loop {
-//!     let bytes = client.read_command(wait_timeout, Standing::Free).await?;     // flushes first
+//!     let bytes = client.read_command(wait_timeout, OutsideTransaction).await?;  // flushes first
 //!     match Command::decode(&bytes, client.capabilities()) {
 //!         Ok(Command::Query(text)) => {
 //!             let mut row = TextRow::begin(client.out());
@@ -31,7 +31,7 @@ use errcode::{
     ER_OUT_OF_RESOURCES,
 };
 use link::{ChannelError, Disconnect, InnerIds, Limit, Link, PacketBytes, give_way};
-use runtime::{PeerWatch, Standing, Stream};
+use runtime::{PeerWatch, Stream, TaskClass};
 use wire::{
     Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
     OkPacket, PacketWriter,
@@ -183,7 +183,7 @@ impl Client {
         self.link.set_timeouts(read, write);
     }
 
-    /// Sends what was written and waits for a command, at most `wait_timeout`; `standing` says what
+    /// Sends what was written and waits for a command, at most `wait_timeout`; `class` says what
     /// the session holds meanwhile.
     ///
     /// A future that is dropped before its end may have sent a part of a reply or taken a part of
@@ -191,7 +191,7 @@ impl Client {
     pub async fn read_command(
         &mut self,
         wait_timeout: Duration,
-        standing: Standing,
+        class: TaskClass,
     ) -> Result<PacketBytes, Disconnect> {
         self.link.expect_command();
         if self.should_flush() {
@@ -208,7 +208,7 @@ impl Client {
         }
         self.link.post().await?;
         let limit = Limit::after(wait_timeout);
-        let received = self.link.receive_command(limit, standing).await;
+        let received = self.link.receive_command(limit, class).await;
         self.told(received).await
     }
 

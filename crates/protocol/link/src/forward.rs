@@ -17,7 +17,7 @@
 //!
 //! An exchange that is dropped before its end leaves both links unusable: they refuse the next.
 
-use runtime::Standing;
+use runtime::TaskClass;
 use thiserror::Error;
 use wire::{Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, StatusFlags};
 
@@ -245,7 +245,7 @@ impl Exchange {
                 client.post().await.map_err(ForwardError::Client)?;
             }
             if passed == Passed::All {
-                let received = server.receive_for(limit, Standing::Busy, PacketUse::PassOn);
+                let received = server.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
                 received.await.map_err(ForwardError::Server)?;
             }
         }
@@ -500,7 +500,7 @@ async fn pump(from: &mut Link, to: &mut Link, stop: Stop) -> Result<(), (Side, D
     }
     if stop == Stop::Starved {
         let limit = Limit::after(from.read_timeout());
-        let received = from.receive_for(limit, Standing::Busy, PacketUse::PassOn);
+        let received = from.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
         received.await.map_err(|error| (Side::From, error))?;
     }
     Ok(())

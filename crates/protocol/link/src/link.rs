@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use env::linux::SystemClock;
 use env::{Clock as _, Instant};
-use runtime::{Alarm, DetachedStream, ReceivedBytes, SendMode, Standing, Stream};
+use runtime::{Alarm, DetachedStream, ReceivedBytes, SendMode, Stream, TaskClass};
 use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, PacketWriter};
 
 pub use crate::channel::give_way;
@@ -239,9 +239,9 @@ impl Link {
     pub async fn receive_command(
         &mut self,
         limit: Limit,
-        standing: Standing,
+        class: TaskClass,
     ) -> Result<PacketBytes, Disconnect> {
-        self.receive_for(limit, standing, PacketUse::Take).await?;
+        self.receive_for(limit, class, PacketUse::Take).await?;
         loop {
             if let Some(packet) = self.channel.next_packet()? {
                 return Ok(packet);
@@ -253,16 +253,16 @@ impl Link {
 
     /// Takes bytes; [`Disconnect::Idle`] if none come until `limit`.
     pub async fn receive(&mut self, limit: Limit) -> Result<(), Disconnect> {
-        self.receive_for(limit, Standing::Busy, PacketUse::Take)
+        self.receive_for(limit, TaskClass::Busy, PacketUse::Take)
             .await
     }
 
-    /// Sends what was written and waits for a command, at most `wait_timeout`; `standing` says what
+    /// Sends what was written and waits for a command, at most `wait_timeout`; `class` says what
     /// the caller holds meanwhile. Returns its first byte, and leaves it where it is.
     pub async fn peek_command(
         &mut self,
         wait_timeout: Duration,
-        standing: Standing,
+        class: TaskClass,
     ) -> Result<u8, Disconnect> {
         self.channel.expect_command();
         if let Some(byte) = self.channel.peek_command()? {
@@ -271,7 +271,7 @@ impl Link {
         self.post().await?;
         let limit = Limit::after(wait_timeout);
         loop {
-            self.receive_for(limit, standing, PacketUse::PassOn).await?;
+            self.receive_for(limit, class, PacketUse::PassOn).await?;
             if let Some(byte) = self.channel.peek_command()? {
                 return Ok(byte);
             }
@@ -281,7 +281,7 @@ impl Link {
     pub(crate) async fn receive_for(
         &mut self,
         limit: Limit,
-        standing: Standing,
+        class: TaskClass,
         packet_use: PacketUse,
     ) -> Result<(), Disconnect> {
         self.channel.rest();
@@ -300,7 +300,7 @@ impl Link {
             if let Poll::Ready(bytes) = stream.poll_receive(context) {
                 return Poll::Ready(bytes.map_err(Disconnect::from));
             }
-            runtime::set_standing(standing);
+            runtime::set_task_class(class);
             // A reply that was posted and that the peer does not take.
             let write_limit = stream.stalled_since().map(|since| since + write_timeout);
             if let Some(write_limit) = write_limit.filter(|at| *at < limit.0) {

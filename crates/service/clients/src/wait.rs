@@ -85,7 +85,7 @@ pub async fn unless_killed(
 /// session freed it between two commands, it would also free what others have left. Its client
 /// would wait for that: as many rounds of all tasks as there are pieces.
 pub fn free_what_waits() {
-    let Some(mut waiting) = stdx::pile::take_waiting() else {
+    let Some(mut waiting) = stdx::deferred_drop::take_waiting() else {
         return;
     };
     runtime::spawn_background(async move {
@@ -93,7 +93,7 @@ pub fn free_what_waits() {
             while waiting.free_some() {
                 runtime::yield_now().await;
             }
-            match stdx::pile::take_waiting() {
+            match stdx::deferred_drop::take_waiting() {
                 Some(more) => waiting = more,
                 None => return,
             }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use store::{Suspend, Table, Transaction};
 use value::{Value, ValueRef};
 
-use crate::{FunctionCall, Halt, HandlerCounts, Operator, Outcome, Rewind};
+use crate::{FunctionCall, HandlerCounts, Interrupt, Operator, Outcome, Rewind};
 
 /// After this many rows a statement looks at the clock, and yields if its time slice is used up. A
 /// count of rows alone would be worse: a range of a hundred rows takes a quarter of a slice, and a
@@ -33,7 +33,7 @@ pub(crate) struct Context<'e> {
     pub(crate) turn_rows: u32,
     /// The memory account of the statement.
     pub(crate) memory: &'e Rc<Memory>,
-    /// The result of the stored function for which the execution halted.
+    /// The result of the stored function for which the execution stopped.
     pub(crate) answer: &'e mut Option<Value>,
     /// Counts of calls to tables.
     pub(crate) handler: &'e mut HandlerCounts,
@@ -134,7 +134,7 @@ impl Dependents {
                 Dependent::Call(guarded) => {
                     if let Some(call) = begin_call(guarded, cx)? {
                         self.is_asked = true;
-                        return Err(Halt::Call(Box::new(call)));
+                        return Err(Interrupt::Call(Box::new(call)));
                     }
                 }
             }

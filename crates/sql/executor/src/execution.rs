@@ -19,10 +19,10 @@ use value::{Value, ValueRef};
 use crate::context::{Context, Dependents, ROWS_PER_TURN, SubqueryRun};
 use crate::operator::{Operator, build};
 use crate::write::{DeleteRunner, InsertRunner, UpdateRunner};
-use crate::{Flow, Halt, HandlerCounts, Outcome, Rewind, RowSink};
+use crate::{Flow, HandlerCounts, Interrupt, Outcome, Rewind, RowSink};
 
 /// What an execution runs in, borrowed for one step.
-pub struct World<'w> {
+pub struct ExecutionContext<'w> {
     /// The store with the tables.
     pub store: &'w dyn Store,
     /// The transaction.
@@ -31,9 +31,9 @@ pub struct World<'w> {
     pub statement: &'w Statement<'w>,
 }
 
-impl std::fmt::Debug for World<'_> {
+impl std::fmt::Debug for ExecutionContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("World")
+        f.debug_struct("ExecutionContext")
             .field("statement", &self.statement)
             .finish_non_exhaustive()
     }
@@ -128,7 +128,7 @@ struct Machine {
     runner: Runner,
     /// Its memory account.
     memory: Rc<Memory>,
-    /// The result of the stored function for which it halted.
+    /// The result of the stored function for which it stopped.
     answer: Option<Value>,
 }
 
@@ -191,7 +191,7 @@ impl Execution {
         self.earlier_rows = count;
     }
 
-    /// Hands over the result of the stored function for which the execution halted.
+    /// Hands over the result of the stored function for which the execution stopped.
     ///
     /// # Panics
     /// If it is not running.
@@ -200,19 +200,23 @@ impl Execution {
         machine.answer = Some(value);
     }
 
-    /// Continues the run. After `Halt::Suspend` (once it is over), `Halt::Call` (answered) and
-    /// `Progress::Paused`, call it again with the same transaction and sink. After `Progress::Done`
-    /// and after an error the execution is idle and may be started again.
+    /// Continues the run. After `Interrupt::Suspend` (once it is over), `Interrupt::Call`
+    /// (answered) and `Progress::Paused`, call it again with the same transaction and sink. After
+    /// `Progress::Done` and after an error the execution is idle and may be started again.
     ///
     /// # Errors
     /// The error of the statement; its `effect` says what happens to the transaction.
     ///
     /// # Panics
     /// If it was not started.
-    pub fn step(&mut self, world: &mut World<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
+    pub fn step(
+        &mut self,
+        world: &mut ExecutionContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Outcome<Progress> {
         assert!(self.state != State::Idle, "the execution was started");
         let outcome = self.run(world, sink);
-        if matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_))) {
+        if matches!(outcome, Ok(Progress::Done(_)) | Err(Interrupt::Error(_))) {
             self.state = State::Idle;
             clear_values(&mut self.parameters);
             if let Some(machine) = &mut self.machine {
@@ -238,7 +242,11 @@ impl Execution {
         self.memory_bytes
     }
 
-    fn run(&mut self, world: &mut World<'_>, sink: &mut dyn RowSink) -> Outcome<Progress> {
+    fn run(
+        &mut self,
+        world: &mut ExecutionContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Outcome<Progress> {
         if self.state == State::Ready {
             self.open(world)?;
             if !self.plan.columns.is_empty() {
@@ -266,7 +274,7 @@ impl Execution {
             Runner::Update(runner) => runner.run(&mut cx).map(Progress::Done),
             Runner::Delete(runner) => runner.run(&mut cx, sink),
         };
-        if matches!(outcome, Ok(Progress::Done(_)) | Err(Halt::Error(_))) {
+        if matches!(outcome, Ok(Progress::Done(_)) | Err(Interrupt::Error(_))) {
             self.memory_bytes = machine.memory_bytes();
             if IDLE_BYTES_MAX < self.memory_bytes {
                 self.machine = None;
@@ -277,7 +285,7 @@ impl Execution {
     }
 
     /// Opens the tables, or finds them unchanged, and resets everything.
-    fn open(&mut self, world: &World<'_>) -> Outcome<()> {
+    fn open(&mut self, world: &ExecutionContext<'_>) -> Outcome<()> {
         let version = world.store.schema_version();
         let is_open = self
             .machine
@@ -315,7 +323,7 @@ impl Machine {
         self.memory.peak() + self.frame.memory_bytes()
     }
 
-    fn open(plan: &Rc<Plan>, world: &World<'_>, schema_version: u64) -> Outcome<Self> {
+    fn open(plan: &Rc<Plan>, world: &ExecutionContext<'_>, schema_version: u64) -> Outcome<Self> {
         let mut tables = Vec::with_capacity(plan.tables.len());
         for table in &plan.tables {
             let open = world.store.table(table.definition.id)?;

@@ -9,7 +9,7 @@
 //! that exchange contents of the same slots find theirs.
 
 use expression::{Frame, Rows, SlotContent};
-use stdx::{ChunkedVec, Pile};
+use stdx::{ChunkedVec, DeferredDropVec};
 use store::RowBatch;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct KeptSlots {
 #[derive(Debug)]
 struct KeptSlot {
     slot: usize,
-    packs: Pile<SlotContent>,
+    packs: DeferredDropVec<SlotContent>,
     /// The pack that is currently the slot's content.
     shown: Option<usize>,
 }
@@ -47,7 +47,7 @@ impl KeptSlots {
     pub(crate) fn new(slots: &[usize]) -> Self {
         let slots = slots.iter().map(|&slot| KeptSlot {
             slot,
-            packs: Pile::new(),
+            packs: DeferredDropVec::new(),
             shown: None,
         });
         Self {

@@ -4,16 +4,16 @@
 //! and `write` (what changes tables). The current rows stand in the frame of crate `expression`; an
 //! operator moves slots of the frame, expressions read them.
 //!
-//! Nothing here is async. An operation that must wait returns [`Halt::Suspend`] and keeps its place
-//! in the operators' own fields. The session awaits and calls [`Execution::step`] again. A long
-//! statement yields by itself: it looks at the clock every [`ROWS_PER_TURN`] rows.
+//! Nothing here is async. An operation that must wait returns [`Interrupt::Suspend`] and keeps its
+//! place in the operators' own fields. The session awaits and calls [`Execution::step`] again. A
+//! long statement yields by itself: it looks at the clock every [`ROWS_PER_TURN`] rows.
 
 #![forbid(unsafe_code)]
 
 mod context;
 mod execution;
-mod halt;
 mod handler_counts;
+mod interrupt;
 mod keep;
 mod kept_slots;
 mod keys;
@@ -22,8 +22,8 @@ mod sink;
 mod write;
 
 pub use context::ROWS_PER_TURN;
-pub use execution::{Execution, Progress, Summary, World};
-pub use halt::{Effect, ExecutionError, FunctionCall, Halt, Outcome, client_error};
+pub use execution::{Execution, ExecutionContext, Progress, Summary};
 pub use handler_counts::{HandlerCall, HandlerCounts};
+pub use interrupt::{Effect, ExecutionError, FunctionCall, Interrupt, Outcome, client_error};
 pub(crate) use operator::{Operator, Rewind};
 pub use sink::{Flow, KeptRows, RowSink};

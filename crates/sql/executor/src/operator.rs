@@ -2,8 +2,8 @@
 //!
 //! (O1) `next` puts a row into the slots below the operator and returns true, or returns false at
 //! the end. Called after the end, it returns false again.
-//! (O2) After `Halt::Suspend` the same call is made again. So an operator that holds a row of its
-//! input notes that before anything that may suspend, and never fetches a row twice.
+//! (O2) After `Interrupt::Suspend` the same call is made again. So an operator that holds a row of
+//!      its input notes that before anything that may suspend, and never fetches a row twice.
 //! (O3) `rewind` only resets the operator's own place. It neither reads nor evaluates, since the
 //! rows that its expressions read may not be there yet.
 

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use foldhash::fast::RandomState;
-use stdx::{ChunkedVec, Pile};
+use stdx::{ChunkedVec, DeferredDropVec};
 use value::decimal::{DecimalRef, append_binary, binary_bytes};
 use value::{ColumnType, Date, DateTime, Time, ValueRef};
 
@@ -34,7 +34,7 @@ const LENGTH_BYTES: usize = 4;
 pub struct Constants {
     words: ChunkedVec<u64>,
     types: ChunkedVec<u16>,
-    bytes: Pile<Vec<u8>>,
+    bytes: DeferredDropVec<Vec<u8>>,
     /// In the order of first insertion.
     kinds: Vec<Kind>,
     /// Indexes into `kinds`.

@@ -10,8 +10,8 @@ use value::{ColumnType, TypeKind, Value, ValueRef};
 use crate::domain::{self, Domain};
 use crate::key::COMPARE_COST;
 use crate::tree::{
-    BitOperator, Bits, Case, Class, Compare, CompareOperator, Expression, ExpressionKind, Like,
-    Test, UserVariable,
+    BitOperation, BitOperator, Case, Class, Compare, CompareOperator, Expression, ExpressionKind,
+    Like, Test, UserVariable,
 };
 use crate::{Failure, Frame, Statement, compare_metered, damaged_row};
 
@@ -184,7 +184,7 @@ impl<'a> Evaluator<'a> {
                 self.arithmetic(arithmetic, &expression.column_type)
             }
             ExpressionKind::Negate(operand) => self.negate(operand, &expression.column_type),
-            ExpressionKind::Bits(bits) => self.bit_operation(bits),
+            ExpressionKind::BitOperation(bits) => self.bit_operation(bits),
             ExpressionKind::Complement(operand) => Ok(match self.bits(operand)? {
                 Some(bits) => ValueRef::UInt(!bits),
                 None => ValueRef::Null,
@@ -346,7 +346,7 @@ impl<'a> Evaluator<'a> {
         Ok(Some(matches != like.negated))
     }
 
-    fn bit_operation(&self, bits: &'a Bits) -> Evaluated<'a> {
+    fn bit_operation(&self, bits: &'a BitOperation) -> Evaluated<'a> {
         let (Some(left), Some(right)) = (self.bits(&bits.left)?, self.bits(&bits.right)?) else {
             return Ok(ValueRef::Null);
         };

@@ -36,12 +36,13 @@ pub use library::Call;
 pub use members::{Lookup, LookupKind, Members};
 pub use memory::{Memory, MemoryPool, ProcessLimit, Share};
 pub use rows::Rows;
-pub use statement::{Diagnostics, SqlMode, Statement, StatementOptions, Surroundings};
+pub use statement::{Diagnostics, SessionContext, SqlMode, Statement, StatementOptions};
 pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
-    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperator, Bits, Case,
-    Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows, Like,
-    Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable, VariableScope,
+    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperation, BitOperator,
+    Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows,
+    Like, Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable,
+    VariableScope,
 };
 
 /// Why an expression has no value.

@@ -15,7 +15,7 @@ use crate::{Failure, MemoryPool, SessionFunction, VariableScope};
 
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.
-pub trait Surroundings {
+pub trait SessionContext {
     /// `@name` (in lower case) as a value of that type, whatever its type is since the statement
     /// was planned; NULL if it was never set.
     fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value;
@@ -206,7 +206,7 @@ impl Diagnostics {
 #[derive(Clone, Copy)]
 pub struct Statement<'s> {
     /// Variables and state.
-    pub session: &'s dyn Surroundings,
+    pub session: &'s dyn SessionContext,
     /// The constants.
     pub options: &'s StatementOptions,
     /// Receives the warnings.

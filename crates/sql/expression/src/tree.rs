@@ -77,7 +77,7 @@ pub enum ExpressionKind {
     /// Unary minus.
     Negate(Box<Expression>),
     /// `& | ^ << >>`, all in unsigned 64 bits.
-    Bits(Box<Bits>),
+    BitOperation(Box<BitOperation>),
     /// `~`.
     Complement(Box<Expression>),
     /// `CASE WHEN .. THEN ..`, `IF`: the first branch whose condition is true, else the last.
@@ -354,7 +354,7 @@ pub enum BitOperator {
 
 /// `left op right`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bits {
+pub struct BitOperation {
     /// The operator.
     pub operator: BitOperator,
     /// Left side.
@@ -646,7 +646,7 @@ impl Expression {
                 visit(&arithmetic.left);
                 visit(&arithmetic.right);
             }
-            Kind::Bits(bits) => {
+            Kind::BitOperation(bits) => {
                 visit(&bits.left);
                 visit(&bits.right);
             }
@@ -711,7 +711,7 @@ impl Expression {
                 change(&mut arithmetic.left);
                 change(&mut arithmetic.right);
             }
-            Kind::Bits(bits) => {
+            Kind::BitOperation(bits) => {
                 change(&mut bits.left);
                 change(&mut bits.right);
             }

@@ -5,7 +5,7 @@
 
 pub(crate) mod client_charset;
 pub(crate) mod hot;
-pub(crate) mod peer_look;
+pub(crate) mod liveness_probe;
 pub(crate) mod reply;
 pub mod session;
 pub mod state;

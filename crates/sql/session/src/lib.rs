@@ -15,13 +15,13 @@ mod load;
 pub mod lock;
 pub mod metrics;
 mod prepared;
-mod published;
 pub mod routine;
 mod schema;
 pub mod server;
 mod show;
 pub mod statement;
 mod system_rows;
+mod system_snapshot;
 pub mod variables;
 pub mod worker;
 

@@ -6,9 +6,9 @@
 pub(crate) mod bulk;
 pub(crate) mod cursor;
 pub(crate) mod held_plan;
+pub(crate) mod inline_parameters;
 pub(crate) mod limit_parameters;
 pub(crate) mod long_data;
 mod parameter;
-pub(crate) mod splice;
 pub(crate) mod statement;
 pub(crate) mod text;

@@ -4,7 +4,7 @@
 //! mysql.proc --load--> server.routines --parse, compile (once a worker)--> Compiled
 //!                                                                            |
 //! CALL --arguments--> Frame (variables, handlers, cursors) --run, one instruction after another
-//! a statement that halts at a call of a function --likewise--> its value, and goes on
+//! a statement that stops at a call of a function --likewise--> its value, and goes on
 //! ```
 //!
 //! `store` keeps routines in their table. `definition` answers CREATE, ALTER, DROP and SHOW CREATE.

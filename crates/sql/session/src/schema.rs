@@ -4,7 +4,7 @@
 //! the steps of ALTER TABLE one after another.
 
 mod alter;
-mod altered;
+mod alter_plan;
 mod column_default;
 mod create_select;
 pub(crate) mod define;

@@ -62,7 +62,7 @@ impl Worker {
         index: usize,
     ) -> Rc<Self> {
         // Large memory is freed piece by piece, by tasks that sessions start after a command.
-        stdx::pile::free_later();
+        stdx::deferred_drop::free_later();
         let names = RefCell::new(Rc::new(NameSpace::read(&*store)));
         let plan_memory = Arc::clone(&server.memory_pool);
         let metadata = MetadataWorker::new(index);

@@ -53,7 +53,7 @@ impl Tree {
         let id = match self.find_leaf(pages, key) {
             Ok(id) => id,
             Err(Miss::Changed) => self.locate(pages, key, 0)?.0,
-            Err(Miss::Halt(halt)) => return Err(halt),
+            Err(Miss::Interrupt(interrupt)) => return Err(interrupt),
         };
         assert_eq!(id.space, self.space, "a tree's pages are in one tablespace");
         let leaf = change.latch(id)?;

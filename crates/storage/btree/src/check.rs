@@ -3,7 +3,7 @@
 use format::page_bytes::PageBytes;
 use format::slotted::{self, TreePage};
 use format::{PageId, PageNo};
-use store::{Halt, Outcome, StoreError};
+use store::{Interrupt, Outcome, StoreError};
 
 use crate::Tree;
 use crate::pages::Pages;
@@ -88,7 +88,9 @@ impl Check {
         };
         let id = self.tree.page_id(expected.page);
         let page = match pages.shared(id) {
-            Err(Halt::Error(error @ (StoreError::Damaged { .. } | StoreError::Disk { .. }))) => {
+            Err(Interrupt::Error(
+                error @ (StoreError::Damaged { .. } | StoreError::Disk { .. }),
+            )) => {
                 let expected = self.stack.pop().expect("it was there a moment ago");
                 return Ok(Some(Looked {
                     page: expected.page,

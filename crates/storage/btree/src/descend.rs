@@ -9,7 +9,7 @@
 use format::page_bytes::PageBytes;
 use format::slotted::TreePage;
 use format::{PageId, PageNo};
-use store::{Halt, Outcome};
+use store::{Interrupt, Outcome};
 
 use crate::Tree;
 use crate::error::{KEYS_ARE_OTHERS, damaged};
@@ -92,12 +92,12 @@ pub(crate) enum Miss {
     /// The page has changed meanwhile: try again.
     Changed,
     /// A page is not there, or is damaged.
-    Halt(Halt),
+    Interrupt(Interrupt),
 }
 
-impl From<Halt> for Miss {
-    fn from(halt: Halt) -> Self {
-        Self::Halt(halt)
+impl From<Interrupt> for Miss {
+    fn from(interrupt: Interrupt) -> Self {
+        Self::Interrupt(interrupt)
     }
 }
 
@@ -114,7 +114,7 @@ impl Tree {
             match self.read_optimistic(pages, target, reader) {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Changed) => {}
-                Err(Miss::Halt(halt)) => return Err(halt),
+                Err(Miss::Interrupt(interrupt)) => return Err(interrupt),
             }
         }
         reader.forget();
@@ -201,7 +201,7 @@ impl Tree {
             match found {
                 Ok(found) => return Ok(found),
                 Err(Miss::Changed) => {}
-                Err(Miss::Halt(halt)) => return Err(halt),
+                Err(Miss::Interrupt(interrupt)) => return Err(interrupt),
             }
         }
         self.locate_shared(pages, key, level)
@@ -272,7 +272,7 @@ impl Tree {
         let parent = match self.descend_optimistic(pages, Target::At(key), 1) {
             Ok(parent) => parent,
             Err(Miss::Changed) => return Ok(()),
-            Err(Miss::Halt(halt)) => return Err(halt),
+            Err(Miss::Interrupt(interrupt)) => return Err(interrupt),
         };
         let child_of = |view: TreePage<'_, _>| {
             let is_parent = view.index_id()? == self.index.0 && view.level()? == 1;

@@ -2,21 +2,21 @@
 
 use format::PageId;
 use format::slotted::ChangeError;
-use store::{Halt, StoreError};
+use store::{Interrupt, StoreError};
 
 /// Damage of a page to which its parent leads for keys that it does not cover.
 pub(crate) const KEYS_ARE_OTHERS: &str = "it does not have the keys that its parent says";
 
 /// A page that contradicts itself or its neighbours.
-pub fn damaged(page: PageId, what: &str) -> Halt {
-    Halt::Error(StoreError::Damaged {
+pub fn damaged(page: PageId, what: &str) -> Interrupt {
+    Interrupt::Error(StoreError::Damaged {
         what: format!("page {page}: {what}"),
     })
 }
 
 /// A change that could not be made although there was room for it.
-pub(crate) fn change_failed(page: PageId, error: ChangeError) -> Halt {
-    Halt::Error(StoreError::Damaged {
+pub(crate) fn change_failed(page: PageId, error: ChangeError) -> Interrupt {
+    Interrupt::Error(StoreError::Damaged {
         what: format!("page {page}: {error}"),
     })
 }

@@ -4,7 +4,7 @@
 //! Changing: [`change`] (latch the leaf), `split` and [`merge`] (structure, each step its own
 //! mini-transaction), [`space`] (page allocation), [`lob`] (values too large for a leaf).
 //! [`check`] verifies a whole tree; [`mod@measure`] estimates parts of one. Everything goes through
-//! [`pages`], the door to the pool.
+//! [`pages`], the way to the pool.
 //!
 //! (I1) Latches are taken from parent to child and from left to right, then the space's header and
 //! maps, then new pages. A change that had to wait would give up instead, so the order is for

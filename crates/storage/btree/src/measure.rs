@@ -164,7 +164,7 @@ impl Tree {
             match self.try_way(pages, target) {
                 Ok(way) => return Ok(way),
                 Err(Miss::Changed) => self.check_root(pages)?,
-                Err(Miss::Halt(halt)) => return Err(halt),
+                Err(Miss::Interrupt(interrupt)) => return Err(interrupt),
             }
         }
         Err(Suspend::turn().into())
@@ -248,7 +248,7 @@ mod tests {
 
     use format::{IndexId, SpaceId};
     use sim::{World, WorldOptions};
-    use store::Halt;
+    use store::Interrupt;
 
     use super::*;
     use crate::change::Edit;
@@ -260,8 +260,8 @@ mod tests {
         loop {
             match operation() {
                 Ok(answer) => return answer,
-                Err(Halt::Suspend(suspend)) => world.run(suspend),
-                Err(Halt::Error(error)) => panic!("{error}"),
+                Err(Interrupt::Suspend(suspend)) => world.run(suspend),
+                Err(Interrupt::Error(error)) => panic!("{error}"),
             }
         }
     }

@@ -378,7 +378,7 @@ mod tests {
 
     use format::{IndexId, SpaceId};
     use sim::{World, WorldOptions};
-    use store::Halt;
+    use store::Interrupt;
 
     use super::*;
     use crate::change::Edit;
@@ -391,8 +391,8 @@ mod tests {
         loop {
             match operation() {
                 Ok(answer) => return answer,
-                Err(Halt::Suspend(suspend)) => world.run(suspend),
-                Err(Halt::Error(error)) => panic!("{error}"),
+                Err(Interrupt::Suspend(suspend)) => world.run(suspend),
+                Err(Interrupt::Error(error)) => panic!("{error}"),
             }
         }
     }
@@ -457,7 +457,10 @@ mod tests {
             held: None,
         };
         let outcome = tree.read(&pages, Target::At(b""), &mut reader);
-        assert!(matches!(outcome, Err(Halt::Suspend(_))), "the leaf is busy");
+        assert!(
+            matches!(outcome, Err(Interrupt::Suspend(_))),
+            "the leaf is busy"
+        );
         drop(outcome);
         assert!(reader.held.take().is_some());
         drop(reader);

@@ -13,7 +13,7 @@
 use format::page_op::PageOp;
 use format::slotted::{self, ChangeError, SLOTS_START, TreePage, TreePageShape};
 use format::{PAGE_HEADER_BYTES, PageId, PageType};
-use store::{Halt, Outcome};
+use store::{Interrupt, Outcome};
 
 use crate::Tree;
 use crate::error::{KEYS_ARE_OTHERS, change_failed, damaged};
@@ -465,7 +465,7 @@ pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> 
     let id = change.id(page);
     change
         .apply(page, op)
-        .map_err(|error| -> Halt { change_failed(id, error) })
+        .map_err(|error| -> Interrupt { change_failed(id, error) })
 }
 
 /// Whether cells with their whole keys take more than the page that they move to.

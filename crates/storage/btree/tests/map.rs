@@ -15,7 +15,7 @@ use format::slotted::TreePage;
 use format::{IndexId, PageId, PageNo, PageSize, PageType, SpaceId};
 use proptest::prelude::*;
 use sim::{World, WorldOptions};
-use store::{Halt, Outcome, StoreError};
+use store::{Interrupt, Outcome, StoreError};
 
 struct Pair {
     world: World,
@@ -48,8 +48,8 @@ fn try_until_done<T>(
     loop {
         match operation() {
             Ok(answer) => return Ok(answer),
-            Err(Halt::Suspend(suspend)) => world.run(suspend),
-            Err(Halt::Error(error)) => return Err(error),
+            Err(Interrupt::Suspend(suspend)) => world.run(suspend),
+            Err(Interrupt::Error(error)) => return Err(error),
         }
     }
 }

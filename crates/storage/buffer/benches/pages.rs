@@ -16,7 +16,7 @@ use env::sim::{SimClock, SimDisk, SimExecutor};
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::{PageId, PageNo, PageSize, PageType, SpaceId};
-use store::{Halt, Outcome};
+use store::{Interrupt, Outcome};
 use wal::{OnLogLoss, WalOptions};
 
 const SPACE: SpaceId = SpaceId(1);
@@ -31,8 +31,8 @@ async fn retry<T>(mut operation: impl FnMut() -> Outcome<T>) -> T {
     loop {
         match operation() {
             Ok(value) => return value,
-            Err(Halt::Error(error)) => panic!("{error}"),
-            Err(Halt::Suspend(wait)) => wait.await,
+            Err(Interrupt::Error(error)) => panic!("{error}"),
+            Err(Interrupt::Suspend(wait)) => wait.await,
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A [`Pool`] is shared by all workers. Each worker has its own [`Pages`], through which it reads
 //! ([`Pages::optimistic`], [`Pages::shared`]) and changes ([`Pages::change`]) pages. Every call
-//! completes at once or returns [`store::Halt`]. The caller awaits its `Suspend` with nothing held,
-//! and then calls the whole operation again.
+//! completes at once or returns [`store::Interrupt`]. The caller awaits its `Suspend` with nothing
+//! held, and then calls the whole operation again.
 //!
 //! A [`Change`] is a mini-transaction. First all its pages are latched or created, then operations
 //! are applied to them. Then it commits, which puts the operations into the log and stamps the

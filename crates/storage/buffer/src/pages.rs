@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use env::{Disk, DiskError, DiskErrorKind};
 use format::{Lsn, PageId, SpaceId};
-use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
+use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use sync::{CachePadded, Notify};
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
@@ -433,8 +433,8 @@ impl fmt::Debug for Undoing<'_> {
     }
 }
 
-fn no_space(id: SpaceId) -> Halt {
-    Halt::Error(StoreError::Damaged {
+fn no_space(id: SpaceId) -> Interrupt {
+    Interrupt::Error(StoreError::Damaged {
         what: format!("tablespace {id} is not there"),
     })
 }

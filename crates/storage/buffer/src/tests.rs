@@ -13,7 +13,7 @@ use env::{Disk, Random};
 use format::log::OpKind;
 use format::page_op::PageOp;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, PageSize, PageType, SpaceId};
-use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
+use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, OnLogLoss, WalOptions};
 
@@ -176,8 +176,8 @@ async fn retry<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<T, StoreE
     loop {
         match operation() {
             Ok(value) => return Ok(value),
-            Err(Halt::Error(error)) => return Err(error),
-            Err(Halt::Suspend(wait)) => wait.await,
+            Err(Interrupt::Error(error)) => return Err(error),
+            Err(Interrupt::Suspend(wait)) => wait.await,
         }
     }
 }
@@ -544,7 +544,7 @@ fn a_full_disk_fails_the_growth_alone() {
 /// The wait of a caller for room that is not there yet.
 fn growth(pages: &Pages, pages_count: u32) -> Suspend {
     match pages.grow(SPACE, pages_count) {
-        Err(Halt::Suspend(growth)) => growth,
+        Err(Interrupt::Suspend(growth)) => growth,
         other => panic!("there is no room yet: {other:?}"),
     }
 }
@@ -785,11 +785,11 @@ fn suspensions_say_why() {
     let world = World::new(11);
     let pages = world.open(options(8, 1));
     assert_eq!(growth(&pages, 9).reason(), WaitReason::Growth);
-    let Err(Halt::Suspend(miss)) = pages.shared(id(1)) else {
+    let Err(Interrupt::Suspend(miss)) = pages.shared(id(1)) else {
         panic!("it is not in memory")
     };
     assert_eq!(miss.reason(), WaitReason::PageMiss);
-    let Err(Halt::Suspend(join)) = pages.shared(id(1)) else {
+    let Err(Interrupt::Suspend(join)) = pages.shared(id(1)) else {
         panic!("it is being read")
     };
     drop(miss);

@@ -50,7 +50,7 @@ impl Engine {
     /// Rolls back what this worker's sessions have left, and purges its segments to their end. A
     /// check needs this of all workers first. Otherwise it would take for damage what another
     /// worker has half removed.
-    pub async fn clear_remains(&self) -> Result<(), StoreError> {
+    pub async fn purge_all(&self) -> Result<(), StoreError> {
         let worker = &self.worker;
         worker.roll_back_orphans().await?;
         worker.remove_left_spaces().await?;
@@ -69,7 +69,7 @@ impl Engine {
         let worker = &self.worker;
         let mut report = CheckReport::default();
         // Without purge there may be pages that only undo refers to.
-        let is_purged = match on_the_whole(self.clear_remains().await)? {
+        let is_purged = match on_the_whole(self.purge_all().await)? {
             Ok(()) => true,
             Err(error) => {
                 report.fault(format!("old versions of rows cannot be removed: {error}"));

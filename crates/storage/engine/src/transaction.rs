@@ -19,8 +19,8 @@ use format::undo::{UndoKind, UndoRecord};
 use format::{Lsn, TxnId, UndoPointer};
 use lock::OwnerLocks;
 use store::{
-    Durability, Halt, Isolation, Outcome, StoreError, Suspend, Transaction, TransactionOptions,
-    UndoMark, WaitReason,
+    Durability, Interrupt, Isolation, Outcome, StoreError, Suspend, Transaction,
+    TransactionOptions, UndoMark, WaitReason,
 };
 use txn::{Snapshot, WriterEnding};
 
@@ -165,7 +165,7 @@ impl EngineTransaction {
     pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.end_if_doomed()?;
         let outcome = operation(self);
-        if let Err(Halt::Error(error)) = &outcome
+        if let Err(Interrupt::Error(error)) = &outcome
             && error.ends_transaction()
         {
             self.doom = Some(error.clone());
@@ -225,12 +225,12 @@ impl EngineTransaction {
             );
             let outcome = operation(txn);
             match &outcome {
-                Err(Halt::Suspend(_)) => return outcome,
+                Err(Interrupt::Suspend(_)) => return outcome,
                 Ok(answer) if is_done(answer) => {}
                 _ if begun_at < txn.undo_count => {
                     let undone = txn.undo_operation(begun_at);
                     if undone.is_err()
-                        && let Err(Halt::Error(failure)) = &outcome
+                        && let Err(Interrupt::Error(failure)) = &outcome
                     {
                         txn.pending.failure = Some(failure.clone());
                     }
@@ -432,7 +432,7 @@ impl Transaction for EngineTransaction {
         self.id.map_or(0, TxnId::get)
     }
 
-    fn give_up(mut self: Box<Self>, kept: Box<dyn Any>) {
+    fn detach(mut self: Box<Self>, kept: Box<dyn Any>) {
         self.kept = Some(kept);
     }
 

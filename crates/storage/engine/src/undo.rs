@@ -2,7 +2,7 @@
 //! snapshot needs.
 
 pub(crate) mod purge;
+pub(crate) mod purge_list;
 pub(crate) mod reclaim;
-pub(crate) mod remains;
 pub(crate) mod rollback;
 pub(crate) mod undo_log;

@@ -187,7 +187,7 @@ fn a_purge_that_is_given_up_holds_up_no_other() {
             }
             txn.commit().await.unwrap();
             // The background may have begun, and is waited for.
-            let _ended = poll_at_most(poll_count, database.engine.clear_remains()).await;
+            let _ended = poll_at_most(poll_count, database.engine.purge_all()).await;
             let report = database.check().await.unwrap();
             assert_eq!((report.row_count, report.faults), (0, vec![]));
         });

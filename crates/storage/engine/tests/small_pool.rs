@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use sim::rows::{Row, Session, all, big, index, table};
 use sim::{Database, World, WorldOptions};
-use store::{Halt, Inserted, Isolation, Mutation, Store, StoreError, Table, Uniqueness};
+use store::{Inserted, Interrupt, Isolation, Mutation, Store, StoreError, Table, Uniqueness};
 use value::Value;
 
 /// Columns after the key. Each index has all of them, so its entries are long and fill many leaves.
@@ -213,8 +213,8 @@ fn a_row_that_is_too_large_for_a_full_disk_is_refused() {
         let refused = loop {
             match accounts.insert(&mut *txn.txn, &row) {
                 Ok(done) => panic!("there is no room: {done:?}"),
-                Err(Halt::Error(error)) => break error,
-                Err(Halt::Suspend(suspend)) => {
+                Err(Interrupt::Error(error)) => break error,
+                Err(Interrupt::Suspend(suspend)) => {
                     waits += 1;
                     suspend.await;
                 }

@@ -11,8 +11,8 @@ use env::sim::Faults;
 use sim::rows::{Row, Session, accounts, all, big, blob, index, row, table};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Durability, Halt, Inserted, Isolation, Mutation, RowBatch, RowKey, RowLock, ScanOptions, Store,
-    StoreError, Table, Uniqueness,
+    Durability, Inserted, Interrupt, Isolation, Mutation, RowBatch, RowKey, RowLock, ScanOptions,
+    Store, StoreError, Table, Uniqueness,
 };
 use value::Value;
 
@@ -97,8 +97,8 @@ async fn interrupt_rollback(victim: &mut Session, table: &Rc<dyn Table>, key: &[
     let values: Vec<_> = values.iter().map(Value::as_ref).collect();
     loop {
         match table.update(&mut *victim.txn, RowKey(key), &values) {
-            Err(Halt::Suspend(suspend)) if victim.txn.mark() == changes => suspend.await,
-            Err(Halt::Suspend(_)) => return,
+            Err(Interrupt::Suspend(suspend)) if victim.txn.mark() == changes => suspend.await,
+            Err(Interrupt::Suspend(_)) => return,
             other => panic!("the rollback waits for no page: {other:?}"),
         }
     }
@@ -133,7 +133,7 @@ fn a_rollback_that_fails_holds_up_no_other_and_keeps_its_tables() {
         inner.disk.set_faults(all_fail);
         drop(other);
         let hold = Rc::new(());
-        unreadable.txn.give_up(Box::new(Rc::clone(&hold)));
+        unreadable.txn.detach(Box::new(Rc::clone(&hold)));
         let mut next = database.begin(Isolation::RepeatableRead);
         change_rows(&mut next, &small, &few).await;
         next.commit().await.unwrap();
@@ -415,7 +415,7 @@ fn a_long_purge_gives_way() {
             txn.delete(&accounts, &key).await.unwrap();
         }
         txn.commit().await.unwrap();
-        let mut purging = std::pin::pin!(database.engine.clear_remains());
+        let mut purging = std::pin::pin!(database.engine.purge_all());
         let mut polls = 0;
         let purged = std::future::poll_fn(|context| {
             polls += 1;

@@ -8,8 +8,8 @@ use env::Clock;
 use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Cursor, Fetched, Halt, Inserted, Isolation, Mutation, RowBatch, RowLock, ScanOptions, Store,
-    StoreError, Table, Uniqueness, WaitReason,
+    Cursor, Fetched, Inserted, Interrupt, Isolation, Mutation, RowBatch, RowLock, ScanOptions,
+    Store, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
 
@@ -63,10 +63,10 @@ impl Scan {
                 .cursor
                 .fetch(&mut *self.session.txn, 100, &mut self.batch)
             {
-                Err(Halt::Suspend(suspend)) if suspend.reason() == WaitReason::RowLock => {
+                Err(Interrupt::Suspend(suspend)) if suspend.reason() == WaitReason::RowLock => {
                     return suspend;
                 }
-                Err(Halt::Suspend(suspend)) => suspend.await,
+                Err(Interrupt::Suspend(suspend)) => suspend.await,
                 other => panic!("it waits, and not {other:?}"),
             }
         }

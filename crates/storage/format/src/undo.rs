@@ -39,8 +39,8 @@ pub enum UndoKind {
     RolledBack,
     /// A page was taken for a large value: undo gives it back.
     PageTaken,
-    /// Nothing needs undoing; purge must check the remains.
-    Remains,
+    /// Nothing needs undoing; purge must check the listed items.
+    PurgeItems,
 }
 
 impl UndoKind {
@@ -51,7 +51,7 @@ impl UndoKind {
         Self::Commit,
         Self::RolledBack,
         Self::PageTaken,
-        Self::Remains,
+        Self::PurgeItems,
     ];
 
     fn code(self) -> u8 {
@@ -62,7 +62,7 @@ impl UndoKind {
             Self::Commit => 4,
             Self::RolledBack => 5,
             Self::PageTaken => 6,
-            Self::Remains => 7,
+            Self::PurgeItems => 7,
         }
     }
 
@@ -100,8 +100,8 @@ pub struct UndoRecord<'a> {
     pub inserted_length: u16,
     /// The bytes of the version before, from there to where both agree again.
     pub removed: &'a [u8],
-    /// What purge must check, as [`Remains`] encodes it.
-    pub remains: &'a [u8],
+    /// What purge must check, as [`PurgeItem`] encodes it.
+    pub purge_list: &'a [u8],
 }
 
 impl<'a> UndoRecord<'a> {
@@ -119,7 +119,7 @@ impl<'a> UndoRecord<'a> {
             change_offset: 0,
             inserted_length: 0,
             removed: &[],
-            remains: &[],
+            purge_list: &[],
         }
     }
 
@@ -133,13 +133,13 @@ impl<'a> UndoRecord<'a> {
         } else {
             0
         };
-        UNDO_RECORD_HEADER_BYTES + 8 + 2 + self.key.len() + older + self.remains.len()
+        UNDO_RECORD_HEADER_BYTES + 8 + 2 + self.key.len() + older + self.purge_list.len()
     }
 
     /// Appends the record's bytes.
     ///
     /// # Panics
-    /// If it is 64 KiB or longer. The caller limits the list of remains ([`Self::length`]).
+    /// If it is 64 KiB or longer. The caller limits the purge list ([`Self::length`]).
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 2]);
@@ -155,7 +155,7 @@ impl<'a> UndoRecord<'a> {
                 out.extend_from_slice(&self.inserted_length.to_le_bytes());
                 put_part(out, self.removed);
             }
-            out.extend_from_slice(self.remains);
+            out.extend_from_slice(self.purge_list);
         }
         let length = u16::try_from(out.len() - start).expect("the caller has limited it");
         let bytes = length.to_le_bytes();
@@ -198,7 +198,7 @@ impl<'a> UndoRecord<'a> {
             record.inserted_length = from.u16()?;
             record.removed = take_part(from)?;
         }
-        record.remains = from.rest();
+        record.purge_list = from.rest();
         Ok(record)
     }
 
@@ -217,7 +217,7 @@ impl<'a> UndoRecord<'a> {
 
 /// Parts of the older version that only it needs: purge checks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remains<'a> {
+pub enum PurgeItem<'a> {
     /// An entry of a secondary index.
     Entry {
         /// The index.
@@ -234,7 +234,7 @@ pub enum Remains<'a> {
     },
 }
 
-impl<'a> Remains<'a> {
+impl<'a> PurgeItem<'a> {
     /// Appends the bytes.
     ///
     /// # Panics
@@ -357,7 +357,7 @@ mod tests {
             change_offset: 2,
             inserted_length: 3,
             removed: b"old",
-            remains: b"",
+            purge_list: b"",
         }
     }
 
@@ -413,7 +413,7 @@ mod tests {
             bytes in proptest::collection::vec(any::<u8>(), 0..90)
         ) {
             if let Some(record) = UndoRecord::decode(&bytes) {
-                let _ = Remains::list(record.remains).count();
+                let _ = PurgeItem::list(record.purge_list).count();
                 let _ = record.restore(&mut bytes.clone());
             }
             let mut page = bytes.clone();

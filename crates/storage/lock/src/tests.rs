@@ -286,19 +286,19 @@ fn a_cycle_of_five_thousand_is_found() {
 
 /// Of all that wait for one row, the search visits only the holder.
 #[test]
-fn a_crowd_before_one_row_costs_a_search_no_more_than_one() {
-    const CROWD: u64 = 1000;
+fn many_waiters_of_one_row_cost_a_search_no_more_than_one() {
+    const WAITER_COUNT: u64 = 1000;
     let table = Arc::new(LockTable::new(u64::MAX));
     let mut holder = owner(&table, 1);
     granted(&mut holder, &key("x"), EXCLUSIVE);
-    let mut crowd: Vec<_> = (2..2 + CROWD).map(|id| owner(&table, id)).collect();
-    granted(&mut crowd[0], &key("y"), EXCLUSIVE);
-    let mut waiting: Vec<_> = crowd
+    let mut owners: Vec<_> = (2..2 + WAITER_COUNT).map(|id| owner(&table, id)).collect();
+    granted(&mut owners[0], &key("y"), EXCLUSIVE);
+    let mut waiting: Vec<_> = owners
         .iter_mut()
         .map(|locks| waits(locks, &key("x"), EXCLUSIVE))
         .collect();
     let asked = table.statistics().search_step_count;
-    assert!(asked <= 2 * CROWD, "{asked}");
+    assert!(asked <= 2 * WAITER_COUNT, "{asked}");
     let answer = holder.acquire(&key("y"), EXCLUSIVE, PATIENT, 0, 0);
     assert_eq!(
         answer.unwrap_err(),

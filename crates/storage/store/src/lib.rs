@@ -1,17 +1,17 @@
 //! What SQL may ask of a table, wherever its rows are stored.
 //!
-//! Reading order: [`halt`] (how an operation says "come back later"), [`definition`] (what a table
-//! is), [`range`] and [`batch`] (input and output of a scan). Then the traits: a [`Store`] returns
-//! [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s.
+//! Reading order: [`interrupt`] (how an operation says "come back later"), [`definition`] (what a
+//! table is), [`range`] and [`batch`] (input and output of a scan). Then the traits: a [`Store`]
+//! returns [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s.
 //!
 //! Nothing here does I/O or knows SQL text. An embedded engine implements these traits, and so does
 //! a store whose rows are on other servers.
 //!
 //! Rules for implementors and callers:
 //!
-//! (I1) An operation that returns [`Halt::Suspend`] has changed nothing that a second call with the
-//! same arguments would do twice, and holds no latch. The caller awaits the suspension and calls
-//! again.
+//! (I1) An operation that returns [`Interrupt::Suspend`] has changed nothing that a second call
+//!      with the same arguments would do twice, and holds no latch. The caller awaits the
+//!      suspension and calls again.
 //! (I2) A store handle, its transactions, tables and cursors belong to one worker; none is `Send`.
 //! (I3) Batches are owned by the caller and reused: a scan allocates nothing per row.
 
@@ -20,7 +20,7 @@
 pub mod batch;
 pub mod definition;
 pub mod error;
-pub mod halt;
+pub mod interrupt;
 pub mod range;
 
 mod table;
@@ -32,7 +32,7 @@ pub use definition::{
     TableId, TableName, Uniqueness, kept_indexes,
 };
 pub use error::StoreError;
-pub use halt::{Halt, Outcome, Suspend, WaitReason, until_done};
+pub use interrupt::{Interrupt, Outcome, Suspend, WaitReason, until_done};
 pub use range::{Direction, KeyBound, KeyRange};
 pub use table::{
     AutoIncrement, Cursor, Fetched, Inserted, LockWait, Mutation, RowKey, RowLock, ScanOptions,

@@ -125,7 +125,7 @@ pub trait Transaction {
 
     /// Gives the transaction up. Its changes are undone in the background. `kept`, which still
     /// holds its tables, is dropped after that.
-    fn give_up(self: Box<Self>, kept: Box<dyn Any>);
+    fn detach(self: Box<Self>, kept: Box<dyn Any>);
 
     /// For a store to downcast its own transaction.
     fn as_any_mut(&mut self) -> &mut dyn Any;

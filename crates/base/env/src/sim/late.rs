@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sync::{ParcelSender, parcel};
+use sync::{OneshotSender, oneshot};
 
 use super::disk::SimDisk;
 use crate::disk::{DiskError, DiskWork, IoFuture};
@@ -12,13 +12,13 @@ use crate::disk::{DiskError, DiskWork, IoFuture};
 pub struct LateWork {
     disk: SimDisk,
     work: DiskWork,
-    answer: ParcelSender<Result<(), DiskError>>,
+    answer: OneshotSender<Result<(), DiskError>>,
 }
 
 impl LateWork {
     /// Creates the work, and the future for its caller.
     pub(super) fn new(disk: SimDisk, work: DiskWork) -> (Self, IoFuture<Result<(), DiskError>>) {
-        let (answer, awaited) = parcel();
+        let (answer, awaited) = oneshot();
         (Self { disk, work, answer }, Box::pin(awaited.receive()))
     }
 

@@ -7,15 +7,15 @@ use stdx::to_u64;
 
 use super::*;
 
-/// Work of a turn in the models: far less than a stay.
+/// Work of a turn in the models: far less than a quantum.
 const POLL: Duration = Duration::from_micros(10);
 
-/// A client that is heard for the first time.
-fn newcomer(standing: Standing) -> Last {
+/// A client whose first request has come.
+fn newcomer(class: TaskClass) -> Last {
     Last {
-        standing,
-        stay: Stay::default(),
-        has_disengaged: false,
+        class,
+        quantum: Quantum::default(),
+        has_left_transaction: false,
     }
 }
 
@@ -25,42 +25,43 @@ struct Clients {
     now: Instant,
     /// What a poll takes.
     poll: Duration,
-    /// Of each client: the rest of its stay, how often it was served, and since when it waits.
-    clients: Vec<(Stay, u64, Instant)>,
+    /// Of each client: the rest of its quantum, how often it was served, and since when it waits.
+    clients: Vec<(Quantum, u64, Instant)>,
     /// The longest wait of a client.
     waited_max: Duration,
     /// By its number and how often it was served.
-    standing: fn(usize, u64) -> Standing,
+    class: fn(usize, u64) -> TaskClass,
 }
 
 impl Clients {
-    fn new(count: usize, standing: fn(usize, u64) -> Standing) -> Self {
+    fn new(count: usize, class: fn(usize, u64) -> TaskClass) -> Self {
         let now = Instant::from_nanos(1);
         let mut all = Self {
             queue: RunQueue::new(),
             now,
             poll: POLL,
-            clients: vec![(Stay::default(), 0, now); count],
+            clients: vec![(Quantum::default(), 0, now); count],
             waited_max: Duration::ZERO,
-            standing,
+            class,
         };
         (0..count).for_each(|client| all.hear(client));
         all
     }
 
     fn hear(&mut self, client: usize) {
-        let (stay, count, since) = &mut self.clients[client];
-        let standing = (self.standing)(client, *count);
+        let (quantum, count, since) = &mut self.clients[client];
+        let class = (self.class)(client, *count);
         *since = self.now;
         let before = count
             .checked_sub(1)
-            .map(|count| (self.standing)(client, count));
+            .map(|count| (self.class)(client, count));
         let last = Last {
-            standing,
-            stay: *stay,
-            has_disengaged: standing == Standing::Free && before == Some(Standing::Engaged),
+            class,
+            quantum: *quantum,
+            has_left_transaction: class == TaskClass::OutsideTransaction
+                && before == Some(TaskClass::InTransaction),
         };
-        self.queue.push_heard(client, last);
+        self.queue.push_readable(client, last);
     }
 
     /// A turn, after which the served clients ask again.
@@ -68,8 +69,8 @@ impl Clients {
         self.queue.begin_turn(self.now);
         let mut served = Vec::new();
         while let Some((client, left)) = self.queue.pop() {
-            let (stay, count, since) = &mut self.clients[client];
-            (*stay, *count) = (left.unwrap(), *count + 1);
+            let (quantum, count, since) = &mut self.clients[client];
+            (*quantum, *count) = (left.unwrap(), *count + 1);
             self.waited_max = self.waited_max.max(self.now.since(*since));
             self.now = self.now + self.poll;
             served.push(client);
@@ -85,33 +86,33 @@ impl Clients {
         }
     }
 
-    fn counts(&self, standing: Standing) -> (u64, u64) {
+    fn counts(&self, class: TaskClass) -> (u64, u64) {
         let all = self.clients.iter().enumerate();
         let counts = all
-            .filter(|(client, (_, count, _))| (self.standing)(*client, *count) == standing)
+            .filter(|(client, (_, count, _))| (self.class)(*client, *count) == class)
             .map(|(_, (_, count, _))| *count);
         let counts: Vec<u64> = counts.collect();
         (*counts.iter().min().unwrap(), *counts.iter().max().unwrap())
     }
 }
 
-/// The longest turn of the models, by which a stay may be exceeded.
+/// The longest turn of the models, by which a quantum may be exceeded.
 const TURN_MAX: Duration = Duration::from_millis(2);
 
 /// The time in which `count` tasks are admitted, by (Q4).
 fn admissions(count: usize) -> Duration {
-    (STAY_MAX + TURN_MAX) * u32::try_from(count / COHORT_COUNT + 1).unwrap()
+    (QUANTUM_MAX + TURN_MAX) * u32::try_from(count / COHORT_COUNT + 1).unwrap()
 }
 
 #[test]
 fn all_are_served_alike_within_their_bound() {
     for count in [FEW_COUNT_MAX + 1, 128, 129, 1000, 2048] {
-        let mut clients = Clients::new(count, |_, _| Standing::Free);
+        let mut clients = Clients::new(count, |_, _| TaskClass::OutsideTransaction);
         clients.run(admissions(count) * 20);
         assert!(clients.waited_max <= admissions(count), "{count}");
-        let (least, most) = clients.counts(Standing::Free);
+        let (least, most) = clients.counts(TaskClass::OutsideTransaction);
         assert!(
-            most <= least + 2 * u64::from(STAY_COUNT),
+            most <= least + 2 * u64::from(QUANTUM_COUNT),
             "{count}: {least} to {most}"
         );
     }
@@ -122,9 +123,9 @@ fn few_clients_go_first_come_first_served() {
     for count in [1, COHORT_COUNT, COHORT_COUNT + 1, FEW_COUNT_MAX] {
         let mut clients = Clients::new(count, |client, served| {
             if (to_u64(client) + served).is_multiple_of(5) {
-                Standing::Free
+                TaskClass::OutsideTransaction
             } else {
-                Standing::Engaged
+                TaskClass::InTransaction
             }
         });
         for turn in 1..200 {
@@ -138,9 +139,9 @@ fn few_clients_go_first_come_first_served() {
 }
 
 #[test]
-fn who_is_among_few_waits_for_no_stay_when_the_crowd_has_gone() {
+fn one_of_few_waits_for_no_quantum_once_the_many_have_gone() {
     let mut queue = RunQueue::new();
-    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
+    (0..1000).for_each(|task| queue.push_readable(task, newcomer(TaskClass::OutsideTransaction)));
     let mut polled = Vec::new();
     while polled.len() < 1000 - FEW_COUNT_MAX {
         queue.begin_turn(Instant::from_nanos(1));
@@ -153,22 +154,22 @@ fn who_is_among_few_waits_for_no_stay_when_the_crowd_has_gone() {
 
 #[test]
 fn a_cohort_is_served_over_and_over_and_then_another() {
-    let mut clients = Clients::new(1024, |_, _| Standing::Engaged);
+    let mut clients = Clients::new(1024, |_, _| TaskClass::InTransaction);
     let served = |clients: &Clients, range: std::ops::Range<usize>| {
         let counts = clients.clients[range].iter().map(|(_, count, _)| *count);
         counts.collect::<HashSet<_>>()
     };
     // The first came when no other waited.
     let (first, second) = (FEW_COUNT_MAX, FEW_COUNT_MAX + COHORT_COUNT);
-    let stay = u64::from(STAY_COUNT);
-    for turn in 1..=stay {
+    let quantum = u64::from(QUANTUM_COUNT);
+    for turn in 1..=quantum {
         clients.turn();
         assert_eq!(served(&clients, 0..first), HashSet::from([turn]));
         assert_eq!(served(&clients, first..1024), HashSet::from([0]));
     }
-    for turn in 1..=stay {
+    for turn in 1..=quantum {
         clients.turn();
-        assert_eq!(served(&clients, 0..first), HashSet::from([stay]));
+        assert_eq!(served(&clients, 0..first), HashSet::from([quantum]));
         assert_eq!(served(&clients, first..second), HashSet::from([turn]));
         assert_eq!(served(&clients, second..1024), HashSet::from([0]));
     }
@@ -177,29 +178,29 @@ fn a_cohort_is_served_over_and_over_and_then_another() {
 /// Stays outside of transactions are short, and over four of them all clients have the same.
 #[test]
 fn free_clients_have_seven_statements_in_four_stays() {
-    let mut stay = Stay::default();
+    let mut quantum = Quantum::default();
     let counts = (0..8).map(|_| {
-        stay = stay.next(Instant::from_nanos(1));
-        stay.free_count
+        quantum = quantum.next(Instant::from_nanos(1));
+        quantum.outside_count
     });
     let counts: Vec<u8> = counts.collect();
     assert_eq!(counts, [1, 2, 2, 2, 1, 2, 2, 2]);
-    let mut clients = Clients::new(1024, |_, _| Standing::Free);
+    let mut clients = Clients::new(1024, |_, _| TaskClass::OutsideTransaction);
     clients.run(POLL * 1024 * 70);
-    let (least, most) = clients.counts(Standing::Free);
+    let (least, most) = clients.counts(TaskClass::OutsideTransaction);
     assert!(40 < least && most <= least + 4, "{least} to {most}");
 }
 
-/// The first statement of a transaction counts in its stay: a stay that began outside of it goes on
-/// for as long as one inside of it.
+/// The first statement of a transaction counts in its quantum: a quantum that began outside of it
+/// goes on for as long as one inside of it.
 #[test]
 fn who_begins_a_transaction_keeps_its_stay() {
-    let standing = |_, served| match served {
-        0 => Standing::Free,
-        _ => Standing::Engaged,
+    let class = |_, served| match served {
+        0 => TaskClass::OutsideTransaction,
+        _ => TaskClass::InTransaction,
     };
-    let mut clients = Clients::new(1024, standing);
-    for turn in 1..=u64::from(STAY_COUNT) {
+    let mut clients = Clients::new(1024, class);
+    for turn in 1..=u64::from(QUANTUM_COUNT) {
         clients.turn();
         assert_eq!(clients.clients[0].1, turn);
     }
@@ -207,22 +208,22 @@ fn who_begins_a_transaction_keeps_its_stay() {
 
 #[test]
 fn the_engaged_go_first_and_the_free_keep_their_part() {
-    let engaged = |client: usize, _| {
+    let in_transaction = |client: usize, _| {
         if client < 1000 {
-            Standing::Engaged
+            TaskClass::InTransaction
         } else {
-            Standing::Free
+            TaskClass::OutsideTransaction
         }
     };
-    let mut clients = Clients::new(2000, engaged);
-    let round = admissions(1001 * FREE_EVERY);
+    let mut clients = Clients::new(2000, in_transaction);
+    let round = admissions(1001 * OUTSIDE_EVERY);
     clients.run(round * 2);
     assert!(clients.waited_max <= round);
-    let (engaged, free) = (
-        clients.counts(Standing::Engaged),
-        clients.counts(Standing::Free),
+    let (in_transaction, free) = (
+        clients.counts(TaskClass::InTransaction),
+        clients.counts(TaskClass::OutsideTransaction),
     );
-    assert!(free.1 < engaged.0, "{engaged:?}, {free:?}");
+    assert!(free.1 < in_transaction.0, "{in_transaction:?}, {free:?}");
     assert!(0 < free.0);
 }
 
@@ -234,11 +235,11 @@ fn polls(
 ) -> usize {
     clients.queue.begin_turn(clients.now);
     let popped = std::iter::from_fn(|| clients.queue.pop()).take(count);
-    let polled: Vec<(usize, Option<Stay>)> = popped.collect();
+    let polled: Vec<(usize, Option<Quantum>)> = popped.collect();
     clients.now = clients.now + Duration::from_millis(1);
-    for &(task, stay) in &polled {
+    for &(task, quantum) in &polled {
         if task < clients.clients.len() {
-            clients.clients[task].0 = stay.unwrap();
+            clients.clients[task].0 = quantum.unwrap();
             clients.clients[task].1 += 1;
             clients.hear(task);
         } else {
@@ -254,8 +255,8 @@ fn polls(
 #[test]
 fn transactions_that_were_begun_are_ended_before_many_others_begin() {
     let statements = |_, count: u64| match count % 20 {
-        0 => Standing::Free,
-        _ => Standing::Engaged,
+        0 => TaskClass::OutsideTransaction,
+        _ => TaskClass::InTransaction,
     };
     let mut clients = Clients::new(2048, statements);
     clients.poll = Duration::from_micros(35);
@@ -276,8 +277,8 @@ fn what_yields_neither_stops_clients_nor_is_stopped() {
     // Polls of a turn beside those of clients.
     const OTHERS: usize = 8;
     for (yielding, least, most) in [(1, 2000, 2000), (10, 2000, 2000 * OTHERS)] {
-        let mut clients = Clients::new(2000, |_, _| Standing::Free);
-        clients.run(STAY_MAX * 3);
+        let mut clients = Clients::new(2000, |_, _| TaskClass::OutsideTransaction);
+        clients.run(QUANTUM_MAX * 3);
         (5000..5000 + yielding).for_each(|task| clients.queue.push_yielded(task));
         let mut yielded_count = 0;
         for _ in 0..2000 {
@@ -287,13 +288,13 @@ fn what_yields_neither_stops_clients_nor_is_stopped() {
         }
         let is_expected = (least..=most).contains(&yielded_count);
         assert!(is_expected, "{yielding}: {yielded_count}");
-        assert!(0 < clients.counts(Standing::Free).0);
+        assert!(0 < clients.counts(TaskClass::OutsideTransaction).0);
     }
 }
 
 #[test]
-fn a_crowd_that_is_always_ready_stops_nobody() {
-    let mut clients = Clients::new(300, |_, _| Standing::Free);
+fn many_that_are_always_ready_stop_no_other() {
+    let mut clients = Clients::new(300, |_, _| TaskClass::OutsideTransaction);
     (5000..5100).for_each(|task| clients.queue.push_ready(task));
     clients.queue.push_yielded(6000);
     for _ in 0..1000 {
@@ -302,7 +303,7 @@ fn a_crowd_that_is_always_ready_stops_nobody() {
             _ => queue.push_ready(task),
         });
     }
-    assert!(0 < clients.counts(Standing::Free).0);
+    assert!(0 < clients.counts(TaskClass::OutsideTransaction).0);
 }
 
 #[test]
@@ -310,27 +311,27 @@ fn who_was_admitted_and_not_served_keeps_its_place() {
     let mut queue = RunQueue::new();
     let mut now = Instant::from_nanos(1);
     for task in 0..1000 {
-        let standing = [Standing::Engaged, Standing::Free][task % 2];
-        queue.push_heard(task, newcomer(standing));
+        let class = [TaskClass::InTransaction, TaskClass::OutsideTransaction][task % 2];
+        queue.push_readable(task, newcomer(class));
     }
-    let (mut engaged, mut free) = (Vec::new(), Vec::new());
+    let (mut in_transaction, mut free) = (Vec::new(), Vec::new());
     while !queue.is_empty() {
         queue.begin_turn(now);
-        // The kernel gave the core to other programs for longer than a stay.
-        now = now + STAY_MAX;
+        // The kernel gave the core to other programs for longer than a quantum.
+        now = now + QUANTUM_MAX;
         for (task, _) in std::iter::from_fn(|| queue.pop()).take(10) {
-            [&mut engaged, &mut free][task % 2].push(task);
+            [&mut in_transaction, &mut free][task % 2].push(task);
         }
     }
-    assert!(engaged.is_sorted() && free.is_sorted());
-    assert_eq!(engaged.len() + free.len(), 1000);
+    assert!(in_transaction.is_sorted() && free.is_sorted());
+    assert_eq!(in_transaction.len() + free.len(), 1000);
 }
 
 #[test]
 fn nothing_waits_while_there_is_nothing_else() {
     let mut queue = RunQueue::new();
     let now = Instant::from_nanos(1);
-    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
+    (0..1000).for_each(|task| queue.push_readable(task, newcomer(TaskClass::OutsideTransaction)));
     let mut order = Vec::new();
     for _ in 0..1000 {
         queue.begin_turn(now);
@@ -344,7 +345,7 @@ fn nothing_waits_while_there_is_nothing_else() {
 /// A thousand clients wait, and the first few of them were served in a turn.
 fn overloaded(now: Instant) -> RunQueue<usize> {
     let mut queue = RunQueue::new();
-    (0..1000).for_each(|task| queue.push_heard(task, newcomer(Standing::Free)));
+    (0..1000).for_each(|task| queue.push_readable(task, newcomer(TaskClass::OutsideTransaction)));
     assert_eq!(served(&mut queue, now), FEW_COUNT_MAX);
     queue
 }
@@ -358,22 +359,22 @@ fn served(queue: &mut RunQueue<usize>, now: Instant) -> usize {
 /// (Q6) Tasks that wait for their commits come back by themselves. At the limit, not below, others
 /// are admitted only if there is no other task to serve.
 #[test]
-fn others_wait_for_a_crowd_of_commits() {
+fn others_wait_for_many_commits() {
     let now = Instant::from_nanos(1);
     let mut queue = overloaded(now);
     let staying = Last {
-        stay: Stay::default().next(queue.now),
-        ..newcomer(Standing::Free)
+        quantum: Quantum::default().next(queue.now),
+        ..newcomer(TaskClass::OutsideTransaction)
     };
-    (1..CROWD_COUNT).for_each(|_| queue.note_committing());
-    queue.push_heard(0, staying);
+    (1..COMMIT_WAITERS_COUNT).for_each(|_| queue.note_committing());
+    queue.push_readable(0, staying);
     assert_eq!(
         served(&mut queue, now),
         COHORT_COUNT,
         "one that stays, and others"
     );
     queue.note_committing();
-    queue.push_heard(0, staying);
+    queue.push_readable(0, staying);
     assert_eq!(served(&mut queue, now), 1, "the one that stays");
     for _ in 0..3 {
         queue.push_ready(1);
@@ -381,16 +382,16 @@ fn others_wait_for_a_crowd_of_commits() {
     }
     assert_eq!(served(&mut queue, now), COHORT_COUNT);
     queue.note_committed();
-    queue.push_heard(0, staying);
+    queue.push_readable(0, staying);
     assert_eq!(served(&mut queue, now), COHORT_COUNT);
 }
 
-/// (Q6) A crowd that commits over and over holds up no client for longer than the gap.
+/// (Q6) Tasks that commit over and over hold up no client for longer than the gap.
 #[test]
-fn a_crowd_that_never_ends_holds_up_nobody_for_long() {
+fn commits_without_end_hold_others_up_for_the_gap_at_most() {
     let begin = Instant::from_nanos(1);
     let mut queue = overloaded(begin);
-    (0..CROWD_COUNT).for_each(|_| queue.note_committing());
+    (0..COMMIT_WAITERS_COUNT).for_each(|_| queue.note_committing());
     let mut turn_at = |millis| {
         queue.push_ready(0);
         served(&mut queue, begin + Duration::from_millis(millis))
@@ -401,69 +402,81 @@ fn a_crowd_that_never_ends_holds_up_nobody_for_long() {
     assert_eq!(turn_at(20), 1 + COHORT_COUNT);
 }
 
-/// (Q6) A crowd is waited for before others are admitted, and again while a wait brings a client.
+/// (Q7) Commits are waited for before others are admitted, and again while a wait brings a client.
 #[test]
-fn a_crowd_is_waited_for_until_it_is_in_vain() {
+fn commits_are_waited_for_until_it_is_in_vain() {
     let now = Instant::from_nanos(1);
     let mut queue = overloaded(now);
-    (1..CROWD_COUNT).for_each(|_| queue.note_committing());
-    assert!(!queue.may_wait_for_crowd(), "one below a crowd");
+    (1..COMMIT_WAITERS_COUNT).for_each(|_| queue.note_committing());
+    assert!(
+        !queue.may_wait_for_commits(),
+        "one too few wait for commits"
+    );
     queue.note_committing();
-    for _ in 0..CROWD_WAITS_MAX {
-        assert!(queue.may_wait_for_crowd());
+    for _ in 0..COMMIT_WAITS_MAX {
+        assert!(queue.may_wait_for_commits());
         queue.push_ready(1);
         queue.note_waited();
-        assert!(!queue.may_wait_for_crowd(), "who has come is served first");
+        assert!(
+            !queue.may_wait_for_commits(),
+            "a commit that is back is served first"
+        );
         assert_eq!(served(&mut queue, now), 1);
     }
-    assert!(!queue.may_wait_for_crowd(), "it has waited often");
+    assert!(!queue.may_wait_for_commits(), "it has waited often");
     queue.note_committed();
     queue.note_committing();
     for _ in 0..VAIN_WAITS_MAX {
-        assert!(queue.may_wait_for_crowd());
+        assert!(queue.may_wait_for_commits());
         queue.note_waited();
     }
-    assert!(!queue.may_wait_for_crowd(), "nobody has come");
+    assert!(!queue.may_wait_for_commits(), "no commit is back");
     queue.push_ready(1);
     assert_eq!(served(&mut queue, now), 1);
-    assert!(!queue.may_wait_for_crowd(), "no commit has come");
+    assert!(!queue.may_wait_for_commits(), "no commit has come");
     assert_eq!(served(&mut queue, now), COHORT_COUNT);
     queue.note_committed();
-    assert!(!queue.may_wait_for_crowd(), "one below a crowd");
+    assert!(
+        !queue.may_wait_for_commits(),
+        "one too few wait for commits"
+    );
     queue.note_committing();
-    assert!(queue.may_wait_for_crowd());
-    queue.push_heard(1, newcomer(Standing::Committing));
-    assert!(!queue.may_wait_for_crowd(), "who has come is served first");
+    assert!(queue.may_wait_for_commits());
+    queue.push_readable(1, newcomer(TaskClass::Committing));
+    assert!(
+        !queue.may_wait_for_commits(),
+        "a commit that is back is served first"
+    );
     assert_eq!(served(&mut queue, now), 1);
-    assert!(queue.may_wait_for_crowd());
+    assert!(queue.may_wait_for_commits());
     while FEW_COUNT_MAX < queue.waiting_count() {
         assert!(0 < served(&mut queue, now));
     }
-    assert!(!queue.may_wait_for_crowd(), "a few are all admitted");
+    assert!(!queue.may_wait_for_commits(), "a few are all admitted");
 }
 
-/// (Q6) A task that computes for long, as purge does while rows are changed, does not keep a crowd
+/// (Q6) A task that computes for long, as purge does while rows are changed, does not keep commits
 /// from being waited for, nor others from being admitted. It is served in each turn.
 #[test]
-fn who_has_yielded_waits_for_a_crowd_with_the_others() {
+fn yielded_tasks_wait_for_commits_with_the_others() {
     let now = Instant::from_nanos(1);
     let mut queue = overloaded(now);
-    (0..CROWD_COUNT).for_each(|_| queue.note_committing());
+    (0..COMMIT_WAITERS_COUNT).for_each(|_| queue.note_committing());
     queue.push_yielded(0);
-    assert!(queue.may_wait_for_crowd());
+    assert!(queue.may_wait_for_commits());
     queue.push_ready(1);
     queue.note_waited();
     assert_eq!(
         served(&mut queue, now),
         2,
-        "who has come, and who has yielded"
+        "the commit that is back, and the task that yielded"
     );
     queue.push_yielded(0);
     for _ in 0..VAIN_WAITS_MAX {
-        assert!(queue.may_wait_for_crowd());
+        assert!(queue.may_wait_for_commits());
         queue.note_waited();
     }
-    assert!(!queue.may_wait_for_crowd(), "nobody has come");
+    assert!(!queue.may_wait_for_commits(), "no commit is back");
     assert_eq!(served(&mut queue, now), 1 + COHORT_COUNT);
 }
 
@@ -476,23 +489,23 @@ fn nothing_is_lost_and_equals_keep_their_order() {
         let mut queue = RunQueue::new();
         let mut now = Instant::from_nanos(1);
         let (mut inside, mut next) = (HashSet::new(), 0usize);
-        // By standing. Numbers grow, so each kind of newcomers must come out ascending.
+        // By class. Numbers grow, so each kind of newcomers must come out ascending.
         let mut last: HashMap<u8, usize> = HashMap::new();
-        let mut kinds: Vec<Standing> = Vec::new();
+        let mut kinds: Vec<TaskClass> = Vec::new();
         let mut yielded = HashSet::new();
         let mut committing_count = 0;
         for _ in 0..2000 {
             match random.below(6) {
                 0 | 1 => {
                     for _ in 0..random.below(40) {
-                        let standing = [
-                            Standing::Busy,
-                            Standing::Committing,
-                            Standing::Engaged,
-                            Standing::Free,
+                        let class = [
+                            TaskClass::Busy,
+                            TaskClass::Committing,
+                            TaskClass::InTransaction,
+                            TaskClass::OutsideTransaction,
                         ][random.index(4)];
-                        kinds.push(standing);
-                        queue.push_heard(next, newcomer(standing));
+                        kinds.push(class);
+                        queue.push_readable(next, newcomer(class));
                         inside.insert(next);
                         next += 1;
                     }
@@ -501,13 +514,13 @@ fn nothing_is_lost_and_equals_keep_their_order() {
                 3 => {
                     queue.push_yielded(next);
                     yielded.insert(next);
-                    kinds.push(Standing::Busy);
+                    kinds.push(TaskClass::Busy);
                     inside.insert(next);
                     next += 1;
                 }
                 4 => {
                     (0..committing_count).for_each(|_| queue.note_committed());
-                    committing_count = random.index(2 * CROWD_COUNT);
+                    committing_count = random.index(2 * COMMIT_WAITERS_COUNT);
                     (0..committing_count).for_each(|_| queue.note_committing());
                 }
                 _ => {
@@ -536,12 +549,16 @@ fn nothing_is_lost_and_equals_keep_their_order() {
     }
 }
 
-/// A stay lasts for its statements, but not beyond `STAY_MAX`.
+/// A quantum lasts for its statements, but not beyond `QUANTUM_MAX`.
 #[test]
 fn a_stay_lasts_for_its_statements_or_its_time() {
-    let stay = u64::from(STAY_COUNT);
-    for (poll_us, least, most) in [(1, stay, stay), (1000, 2, stay / 2), (10_000, 1, 2)] {
-        let mut clients = Clients::new(2000, |_, _| Standing::Engaged);
+    let quantum = u64::from(QUANTUM_COUNT);
+    for (poll_us, least, most) in [
+        (1, quantum, quantum),
+        (1000, 2, quantum / 2),
+        (10_000, 1, 2),
+    ] {
+        let mut clients = Clients::new(2000, |_, _| TaskClass::InTransaction);
         clients.poll = Duration::from_micros(poll_us);
         while clients.clients[FEW_COUNT_MAX].1 == 0 {
             clients.turn();

@@ -1,8 +1,8 @@
 //! Every behaviour of the runtime, on each driver that this machine has.
 
+mod coroutines;
 mod files;
 mod sockets;
-mod strands;
 mod tasks;
 
 use std::path::PathBuf;

@@ -29,13 +29,13 @@ async fn echo(mut stream: Stream) {
     }
 }
 
-/// The same as a session that is free while it waits.
+/// The same as a session outside of a transaction.
 async fn echo_free(mut stream: Stream) {
     loop {
         let received = poll_fn(|context| {
             let polled = stream.poll_receive(context);
             if polled.is_pending() {
-                set_standing(Standing::Free);
+                set_task_class(TaskClass::OutsideTransaction);
             }
             polled
         });
@@ -54,13 +54,13 @@ async fn commit(count: u32) {
     for _ in 0..count {
         let mut rest = pin!(sleep(Duration::from_millis(1)));
         poll_fn(|context| {
-            set_standing(Standing::Committing);
+            set_task_class(TaskClass::Committing);
             rest.as_mut().poll(context)
         })
         .await;
     }
-    // The standing of the poll that ends the task must not matter.
-    set_standing(Standing::Committing);
+    // The class of the poll that ends the task must not matter.
+    set_task_class(TaskClass::Committing);
 }
 
 fn echo_server(runtime: &Runtime, address: &Address) -> Address {
@@ -128,9 +128,9 @@ fn echoes_over_tcp_and_unix_whatever_the_size() {
     });
 }
 
-/// A crowd that commits, for ever or over and over, and messages to a worker that waits for it.
+/// Many tasks that commit, for ever or over and over, and messages to a worker that waits for it.
 #[test]
-fn a_crowd_of_commits_stops_nobody_and_is_counted_out() {
+fn many_commits_stop_no_other_task_and_are_counted_out() {
     on_each_driver(|io| {
         let runtime = start(io, 2);
         let listener = Listener::bind(&loopback()).unwrap();

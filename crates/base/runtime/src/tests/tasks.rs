@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use sync::{Mutex, parcel};
+use sync::{Mutex, oneshot};
 
 use super::{on_each_driver, start};
 use crate::*;
@@ -256,7 +256,7 @@ fn a_storm_of_wakes_between_workers() {
 fn foreign_threads_wake_tasks() {
     on_each_driver(|io| {
         let runtime = start(io, 1);
-        let (reply, awaited) = parcel();
+        let (reply, awaited) = oneshot();
         let thread = std::thread::Builder::new()
             .spawn(move || reply.deliver(9))
             .unwrap();

@@ -14,7 +14,7 @@ use auth::Random;
 use backend::{ClientSecret, Login, Server, Target, TlsMode};
 use front::{Account, AccountSource, Client, Credential, Options, Peer, Shared, system_random};
 use link::{Exchange, Limit, PacketMemory, Resources, Turn};
-use runtime::{Address, Io, Listener, Runtime, SendMode, Standing, Stream, Terminations};
+use runtime::{Address, Io, Listener, Runtime, SendMode, Stream, TaskClass, Terminations};
 use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
 /// A proxy before a server.
@@ -142,7 +142,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 async fn copy(mut client: Stream) -> io::Result<()> {
     let worker: Rc<Worker> = runtime::local().expect("set at start");
     let mut server = Stream::connect(&worker.server).await?;
-    let mut standing = Standing::Free;
+    let mut class = TaskClass::OutsideTransaction;
     loop {
         let (bytes, to_server) = poll_fn(|context| {
             if let Poll::Ready(bytes) = client.poll_receive(context) {
@@ -151,7 +151,7 @@ async fn copy(mut client: Stream) -> io::Result<()> {
             if let Poll::Ready(bytes) = server.poll_receive(context) {
                 return Poll::Ready((bytes, false));
             }
-            runtime::set_standing(standing);
+            runtime::set_task_class(class);
             Poll::Pending
         })
         .await;
@@ -164,10 +164,10 @@ async fn copy(mut client: Stream) -> io::Result<()> {
         drop(bytes);
         let to = if to_server { &mut server } else { &mut client };
         to.send_by(buffer, SendMode::Post).await?;
-        standing = if to_server {
-            Standing::Busy
+        class = if to_server {
+            TaskClass::Busy
         } else {
-            Standing::Free
+            TaskClass::OutsideTransaction
         };
     }
 }
@@ -184,7 +184,8 @@ async fn forward(stream: Stream) -> Result<()> {
     client.welcome(&ok).await?;
     loop {
         let link = client.link();
-        link.peek_command(TIMEOUT, Standing::Free).await?;
+        link.peek_command(TIMEOUT, TaskClass::OutsideTransaction)
+            .await?;
         let mut exchange = Exchange::command(link, server.link(), agreed).await?;
         match exchange.command_byte() {
             CommandByte::QUIT => return Ok(()),

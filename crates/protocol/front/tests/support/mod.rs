@@ -20,8 +20,8 @@ use front::{
     Account, AccountSource, CertificatePair, Client, Credential, Disconnect, LoginRules, Options,
     PacketMemory, Peer, Resources, Shared, system_random,
 };
-use runtime::{Address, Io, Listener, Runtime, Standing, Stream};
-use sync::{ParcelSender, parcel};
+use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
+use sync::{OneshotSender, oneshot};
 use wire::{
     AuthMoreData, AuthSwitch, Capabilities, ChangeUser, ColumnDefinition, ColumnType, Command,
     CompressionMethod, Compressor, DecompressStep, Decompressor, ErrorPacket, Handshake, Login,
@@ -167,7 +167,7 @@ impl Late {
 
 /// What a statement `HOLD` waits for.
 #[derive(Default)]
-struct Held(Cell<Option<ParcelSender<()>>>);
+struct Held(Cell<Option<OneshotSender<()>>>);
 
 async fn serve(stream: Stream) {
     let late: Rc<Late> = runtime::local().expect("each worker has one");
@@ -194,7 +194,7 @@ async fn session(mut client: Client) -> Result<(), Disconnect> {
     client.welcome(&ok).await?;
     loop {
         let bytes = client
-            .read_command(Duration::from_secs(20), Standing::Free)
+            .read_command(Duration::from_secs(20), TaskClass::OutsideTransaction)
             .await?;
         let capabilities = client.capabilities();
         match Command::decode(&bytes, capabilities) {
@@ -269,7 +269,7 @@ async fn query(client: &mut Client, text: &[u8]) -> Result<(), Disconnect> {
         row.bytes(&value);
         row.finish();
         if words.first() == Some(&b"HOLD".as_slice()) && index == 0 {
-            let (release, released) = parcel();
+            let (release, released) = oneshot();
             held.0.set(Some(release));
             client.post_replies().await?;
             released.receive().await;

@@ -9,7 +9,7 @@ use store::{IndexDefinition, KeyBound, KeyRange, TableDefinition};
 use value::{Value, ValueRef};
 
 use crate::context::Context;
-use crate::{Halt, Outcome};
+use crate::{Interrupt, Outcome};
 
 /// The ranges of a scan, and which one is being read.
 #[derive(Debug, Default)]
@@ -100,7 +100,7 @@ fn range_bytes(range: &KeyRange) -> usize {
 }
 
 impl KeySource for Context<'_> {
-    type Error = Halt;
+    type Error = Interrupt;
 
     fn value<'v>(&'v self, expression: &'v Expression) -> Outcome<ValueRef<'v>> {
         self.evaluate(expression)

@@ -424,7 +424,7 @@ impl InsertRunner {
         }
         let number = self.next_number;
         let value = assign::value_of(number, &definition.columns[column])
-            .ok_or_else(crate::halt::auto_increment_exhausted)?;
+            .ok_or_else(crate::interrupt::auto_increment_exhausted)?;
         self.next_number = number.saturating_add(step);
         self.numbers_left -= 1;
         self.is_generated = true;

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use executor::{Execution, Flow, Halt, KeptRows, Outcome, Progress, RowSink, Summary, World};
+use executor::{
+    Execution, ExecutionContext, Flow, Interrupt, KeptRows, Outcome, Progress, RowSink, Summary,
+};
 use expression::{
-    Diagnostics, Failure, MemoryPool, SessionFunction, Statement, StatementOptions, Surroundings,
+    Diagnostics, Failure, MemoryPool, SessionContext, SessionFunction, Statement, StatementOptions,
     VariableScope,
 };
 use function::SessionFacts;
@@ -31,7 +33,7 @@ struct Session {
     is_fast: Cell<bool>,
 }
 
-impl Surroundings for Session {
+impl SessionContext for Session {
     fn user_variable(&self, name: &str, _: &ColumnType) -> Value {
         self.variables
             .borrow()
@@ -277,7 +279,7 @@ impl Bench {
         self.turn_count = 0;
         execution.start(parameters);
         loop {
-            let mut world = World {
+            let mut world = ExecutionContext {
                 store: &self.store,
                 txn: &mut *self.txn,
                 statement: &statement,
@@ -285,11 +287,11 @@ impl Bench {
             match execution.step(&mut world, &mut sink) {
                 Ok(Progress::Done(summary)) => return Ok((as_texts(&sink.kept), summary)),
                 Ok(Progress::Paused) => {}
-                Err(Halt::Suspend(suspend)) => {
+                Err(Interrupt::Suspend(suspend)) => {
                     self.turn_count += u32::from(suspend.reason() == WaitReason::Turn);
                 }
-                Err(Halt::Call(call)) => panic!("no such function: {call:?}"),
-                Err(Halt::Error(error)) => {
+                Err(Interrupt::Call(call)) => panic!("no such function: {call:?}"),
+                Err(Interrupt::Error(error)) => {
                     self.txn
                         .rollback_to(mark)
                         .map_err(|_| "rollback".to_owned())?;

@@ -4,8 +4,8 @@ use std::iter;
 
 use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_NON_UNIQ_ERROR, ER_OPERAND_COLUMNS};
 use expression::{
-    BitOperator, Bits, Case, Class, CompareOperator, Expression, ExpressionKind, InList, Like,
-    ListMembers, SqlMode, Test,
+    BitOperation, BitOperator, Case, Class, CompareOperator, Expression, ExpressionKind, InList,
+    Like, ListMembers, SqlMode, Test,
 };
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind, ExprList, UnaryOperator};
 use value::{Charset, CollationId, ColumnType, TypeKind, Value};
@@ -230,7 +230,7 @@ impl Binder<'_> {
                         .map_err(expression::failure)?;
                 }
                 let nullable = left.nullable || right.nullable;
-                let kind = ExpressionKind::Bits(Box::new(Bits {
+                let kind = ExpressionKind::BitOperation(Box::new(BitOperation {
                     operator,
                     left,
                     right,

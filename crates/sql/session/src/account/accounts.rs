@@ -16,13 +16,13 @@ use crate::system_rows::{self, RowChange};
 
 /// One login's view of the accounts.
 #[derive(Debug)]
-pub struct Door {
+pub struct AccountLookup {
     server: Arc<Server>,
     /// The accounts when the login began. The client may take as long as it likes.
     accounts: Arc<Accounts>,
 }
 
-impl Door {
+impl AccountLookup {
     /// The view of a login that begins now.
     pub fn new(server: &Arc<Server>) -> Self {
         Self {
@@ -52,7 +52,7 @@ pub fn origin(peer: Peer) -> Origin {
     }
 }
 
-impl AccountSource for Door {
+impl AccountSource for AccountLookup {
     fn find(&self, user: &str, peer: Peer) -> Option<front::Account> {
         let account = self.accounts.find(user, origin(peer))?;
         // An account whose hash cannot be read cannot log in: the login proceeds as for an unknown
@@ -280,15 +280,15 @@ mod tests {
         let name = account("", false).name;
         let publish = |accounts| server.set_accounts(Accounts::new(accounts));
         publish(vec![account("", false)]);
-        let door = Door::new(&server);
-        assert!(door.lets_in(&name).is_some());
+        let lookup = AccountLookup::new(&server);
+        assert!(lookup.lets_in(&name).is_some());
         for changed in [vec![], vec![account("x", false)], vec![account("", true)]] {
             publish(changed);
-            assert!(door.lets_in(&name).is_none());
+            assert!(lookup.lets_in(&name).is_none());
         }
         let mut granted = account("", false);
         granted.grants = catalog::Grants::default();
         publish(vec![granted.clone()]);
-        assert_eq!(door.lets_in(&name).as_deref(), Some(&granted));
+        assert_eq!(lookup.lets_in(&name).as_deref(), Some(&granted));
     }
 }

@@ -22,12 +22,12 @@ use errcode::{
     ER_UNKNOWN_COM_ERROR,
 };
 use front::{Client, Disconnect, PacketBytes};
-use runtime::{Standing, Stream};
+use runtime::{Stream, TaskClass};
 use syntax::ast::VariableScope;
 use value::{CollationId, Level, SqlCondition};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
-use crate::account::accounts::Door;
+use crate::account::accounts::AccountLookup;
 use crate::connection::client_charset::login_collation;
 use crate::connection::hot;
 use crate::connection::reply::{Done, Reply, Stop};
@@ -92,19 +92,19 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
     let server = Arc::clone(&worker.server);
     let settings = server.settings();
     worker.front.set_rules(login_rules(&settings));
-    let door = Door::new(&server);
+    let accounts = AccountLookup::new(&server);
     let limit = stdx::to_usize(settings.unsigned("max_connections"));
     let entrance = Entrance {
         front: &worker.front,
         limit,
         evictions: &worker.counters().logins_evicted,
     };
-    let logged_in = server.clients.log_in(stream, &door, entrance).await?;
-    let limit = limit + usize::from(is_administrator(&door, &logged_in.client));
+    let logged_in = server.clients.log_in(stream, &accounts, entrance).await?;
+    let limit = limit + usize::from(is_administrator(&accounts, &logged_in.client));
     let admitted = server.clients.admit(logged_in, limit, worker.steady_us());
     let (client, handle) = admitted.await?;
     worker.counters().connections.increment();
-    match Session::open(worker, client, Arc::clone(&handle), &door) {
+    match Session::open(worker, client, Arc::clone(&handle), &accounts) {
         Ok(session) => Some(session),
         Err(refused) => {
             let (client, error) = *refused;
@@ -124,9 +124,9 @@ async fn dismiss(mut client: Client, error: &ClientError) {
     client.close().await;
 }
 
-fn is_administrator(door: &Door, client: &Client) -> bool {
+fn is_administrator(accounts: &AccountLookup, client: &Client) -> bool {
     let (user, host) = client.info().account.clone();
-    let account = door.lets_in(&catalog::AccountName { user, host });
+    let account = accounts.lets_in(&catalog::AccountName { user, host });
     account.is_some_and(|account| {
         account
             .grants
@@ -148,20 +148,20 @@ impl Session {
         worker: Rc<Worker>,
         client: Client,
         handle: Arc<SessionHandle>,
-        door: &Door,
+        accounts: &AccountLookup,
     ) -> Result<Box<Self>, Box<(Client, ClientError)>> {
         let info = client.info();
         let (user, host) = info.account.clone();
         let name = catalog::AccountName { user, host };
         let user_text = format!("{}@{}", info.user, info.peer.host());
-        let Some(account) = door.lets_in(&name) else {
+        let Some(account) = accounts.lets_in(&name) else {
             let denied = ClientError::access_denied(&info.user, &info.peer.host(), true);
             return Err(Box::new((client, denied)));
         };
         let acting = acting_as(account, &client);
         let state = Rc::new(State::new(worker, handle, user_text, acting));
         state.has_tls.set(client.info().has_tls);
-        state.peer_look.watch(client.watch());
+        state.liveness_probe.watch(client.watch());
         let locked = LockedTables::new(Rc::clone(&state.locks_tables));
         let has_multi_statements = client
             .capabilities()
@@ -301,16 +301,16 @@ impl Session {
         free_what_waits();
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         // Others may wait for a transaction's locks and snapshot, and for locked tables.
-        let standing = if self.transaction.is_open() || self.locked.are_on() {
-            Standing::Engaged
+        let class = if self.transaction.is_open() || self.locked.are_on() {
+            TaskClass::InTransaction
         } else {
-            Standing::Free
+            TaskClass::OutsideTransaction
         };
         let killed = Rc::clone(&self.state);
         let bytes = {
             let read = pin!(
                 self.client
-                    .read_command(Duration::from_secs(timeout_s), standing)
+                    .read_command(Duration::from_secs(timeout_s), class)
             );
             let registry = &killed.worker.server.clients.registry();
             let dismissed = pin!(registry.dismissed(&killed.handle));
@@ -347,7 +347,7 @@ impl Session {
     fn begin_command(&self, bytes: &[u8]) {
         let worker = &self.state.worker;
         let since_us = worker.steady_us();
-        self.state.peer_look.begin(since_us);
+        self.state.liveness_probe.begin(since_us);
         // Until a statement begins its own list.
         self.state.has_old_warnings.set(true);
         let command = match bytes.first() {
@@ -600,8 +600,8 @@ impl Session {
         worker
             .front
             .set_rules(login_rules(&worker.server.settings()));
-        let door = Door::new(&worker.server);
-        if let Err(failure) = self.client.change_user(change, &door).await {
+        let accounts = AccountLookup::new(&worker.server);
+        if let Err(failure) = self.client.change_user(change, &accounts).await {
             log_failed_login(self.state.handle.id(), &failure);
             return Ok(Next::End);
         }
@@ -609,7 +609,7 @@ impl Session {
         let (user, host) = info.account.clone();
         let user_text = format!("{}@{}", info.user, info.peer.host());
         let user_name = info.user.clone();
-        let Some(account) = door.lets_in(&catalog::AccountName { user, host }) else {
+        let Some(account) = accounts.lets_in(&catalog::AccountName { user, host }) else {
             return Ok(Next::End);
         };
         self.prepared = PreparedStatements::default();

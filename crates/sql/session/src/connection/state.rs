@@ -22,7 +22,7 @@ use planner::Plan;
 use value::temporal::Zone;
 use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
 
-use crate::connection::peer_look::PeerLook;
+use crate::connection::liveness_probe::LivenessProbe;
 use crate::statement::draft::Draft;
 use crate::variables::system::{self, Extra, VariableError, Variables};
 use crate::variables::user_variables::{self, UserVariables};
@@ -85,7 +85,7 @@ pub struct State {
     /// LOCK TABLES is in effect; written by `LockedTables` alone.
     pub(crate) locks_tables: Rc<Cell<bool>>,
     /// Whether the client is connected while a statement computes.
-    pub(crate) peer_look: PeerLook,
+    pub(crate) liveness_probe: LivenessProbe,
     /// What information functions return; `LAST_INSERT_ID()` is kept here alone.
     facts: RefCell<SessionFacts>,
 }
@@ -173,7 +173,7 @@ impl State {
             function_now: RefCell::default(),
             has_tls: Cell::new(false),
             locks_tables: Rc::default(),
-            peer_look: PeerLook::default(),
+            liveness_probe: LivenessProbe::default(),
             facts,
         }
     }
@@ -189,7 +189,7 @@ impl State {
     }
 
     /// Builds a tree or a plan, and counts its memory among what the session keeps, also during the
-    /// build ([`expression::Surroundings::give_way`]).
+    /// build ([`expression::SessionContext::give_way`]).
     ///
     /// # Errors
     /// Those of `make`, and those of [`State::keep`].
@@ -565,7 +565,7 @@ pub fn setting_value(name: &str, value: &settings::Value) -> Value {
     }
 }
 
-/// The session's part of [`expression::Surroundings`].
+/// The session's part of [`expression::SessionContext`].
 impl State {
     /// `@name`, in lower case, as a value of that type.
     pub(crate) fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value {
@@ -657,7 +657,8 @@ impl State {
         Arc::clone(&self.worker.server.memory_pool)
     }
 
-    /// Lets others run, if the statement has had its time ([`expression::Surroundings::give_way`]).
+    /// Lets others run, if the statement has had its time
+    /// ([`expression::SessionContext::give_way`]).
     ///
     /// # Errors
     /// 1317, 1969 or 1053 if the statement is to end.

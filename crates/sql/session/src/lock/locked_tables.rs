@@ -11,13 +11,13 @@ use std::rc::Rc;
 use errcode::{ClientError, ER_TABLE_NOT_LOCKED, ER_TABLE_NOT_LOCKED_FOR_WRITE};
 use store::{TableDefinition, TableId};
 
-use crate::lock::metadata::StrongHold;
+use crate::lock::metadata::ExclusiveHold;
 
 /// A table that LOCK TABLES has taken.
 #[derive(Debug)]
 pub(crate) struct LockedTable {
     /// Keeps others out.
-    pub(crate) hold: StrongHold,
+    pub(crate) hold: ExclusiveHold,
     /// WRITE was asked for.
     pub(crate) may_write: bool,
 }
@@ -78,7 +78,7 @@ impl LockedTables {
     }
 
     /// The table that replaced `old` takes over its lock, by `hold`.
-    pub(crate) fn follow(&mut self, old: TableId, hold: &mut Option<StrongHold>) {
+    pub(crate) fn follow(&mut self, old: TableId, hold: &mut Option<ExclusiveHold>) {
         let mut tables = self.tables.iter_mut();
         if let Some(locked) = tables.find(|it| it.hold.table() == old)
             && let Some(hold) = hold.take()

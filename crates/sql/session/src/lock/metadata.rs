@@ -2,7 +2,7 @@
 //!
 //! A session that uses a table holds its lock in shared mode until the transaction's end; one that
 //! changes the definition holds it exclusively. A shared hold writes one counter that belongs to
-//! the worker ([`sync::BigReaderLock`]), so statements of different workers share nothing. The
+//! the worker ([`sync::ShardedRwLock`]), so statements of different workers share nothing. The
 //! locks live in a map by table, in front of which each worker has a cache. A session that has to
 //! wait registers the wait first (`waits.rs`). If sessions would wait for each other for ever, the
 //! last of them fails.
@@ -17,7 +17,7 @@ use std::task::Poll;
 
 use foldhash::fast::FixedState;
 use store::TableId;
-use sync::{BigReaderLock, Mutex, WaitKey};
+use sync::{Mutex, ShardedRwLock, WaitKey};
 
 mod waits;
 
@@ -33,18 +33,18 @@ pub(crate) fn database_lock(name: &str) -> TableId {
 
 /// The lock id of the tables of which all sessions share snapshots. A session that changes one of
 /// them holds it exclusively.
-pub(crate) const PUBLISHED_LOCK: TableId = TableId(DATABASE_LOCK_MIN - 1);
+pub(crate) const SYSTEM_SNAPSHOT_LOCK: TableId = TableId(DATABASE_LOCK_MIN - 1);
 
 /// Above all ids of stored tables (they count from 1) and below those of virtual ones.
 const DATABASE_LOCK_MIN: u64 = 1 << 62;
 
 /// The mode of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strength {
+pub(crate) enum Mode {
     /// Shared: to use the table.
-    Weak,
+    Shared,
     /// Exclusive: to change the table.
-    Strong,
+    Exclusive,
 }
 
 /// The locks of all tables. Shared by all workers.
@@ -60,7 +60,7 @@ pub struct MetadataLocks {
 /// Locks by table. A lock that only the map references is held by no session and may be removed.
 /// The next session that wants it must come here, under the mutex, and gets another.
 struct Locks {
-    by_table: HashMap<TableId, Arc<BigReaderLock>, FixedState>,
+    by_table: HashMap<TableId, Arc<ShardedRwLock>, FixedState>,
     /// At this many locks, those of tables that are gone or unused are looked for.
     sweep_at: usize,
 }
@@ -102,13 +102,13 @@ impl MetadataLocks {
         &self,
         session: u64,
         table: TableId,
-        strength: Strength,
-        weak: Vec<TableId>,
+        mode: Mode,
+        shared: Vec<TableId>,
     ) -> Result<Noted<'_>, Deadlock> {
-        self.waits.note(session, table, strength, weak)
+        self.waits.note(session, table, mode, shared)
     }
 
-    fn lock_of(&self, table: TableId) -> Arc<BigReaderLock> {
+    fn lock_of(&self, table: TableId) -> Arc<ShardedRwLock> {
         let mut locks = self.locks.lock();
         let Locks { by_table, sweep_at } = &mut *locks;
         if *sweep_at <= by_table.len() {
@@ -117,7 +117,7 @@ impl MetadataLocks {
         }
         let lock = by_table
             .entry(table)
-            .or_insert_with(|| Arc::new(BigReaderLock::new(self.worker_count)));
+            .or_insert_with(|| Arc::new(ShardedRwLock::new(self.worker_count)));
         Arc::clone(lock)
     }
 }
@@ -128,7 +128,7 @@ pub struct MetadataWorker {
     /// Which slot is this worker's. Constant.
     slot: usize,
     /// Locks that this worker has asked for before.
-    cache: RefCell<HashMap<TableId, Arc<BigReaderLock>, FixedState>>,
+    cache: RefCell<HashMap<TableId, Arc<ShardedRwLock>, FixedState>>,
 }
 
 impl MetadataWorker {
@@ -140,7 +140,7 @@ impl MetadataWorker {
         }
     }
 
-    fn lock_of(&self, locks: &MetadataLocks, table: TableId) -> Arc<BigReaderLock> {
+    fn lock_of(&self, locks: &MetadataLocks, table: TableId) -> Arc<ShardedRwLock> {
         let mut cache = self.cache.borrow_mut();
         if CACHE_COUNT_MAX <= cache.len() && !cache.contains_key(&table) {
             cache.clear();
@@ -149,9 +149,9 @@ impl MetadataWorker {
     }
 
     /// Holds a table's lock shared. Returns `None` if a session holds it exclusively or waits to.
-    pub fn try_hold(&self, locks: &MetadataLocks, table: TableId) -> Option<WeakHold> {
+    pub fn try_hold(&self, locks: &MetadataLocks, table: TableId) -> Option<SharedHold> {
         let lock = self.lock_of(locks, table);
-        lock.try_weak(self.slot).then(|| WeakHold {
+        lock.try_shared(self.slot).then(|| SharedHold {
             lock,
             slot: self.slot,
             table,
@@ -159,15 +159,15 @@ impl MetadataWorker {
     }
 
     /// Holds a table's lock shared until the hold is dropped.
-    pub async fn hold(&self, locks: &MetadataLocks, table: TableId) -> WeakHold {
+    pub async fn hold(&self, locks: &MetadataLocks, table: TableId) -> SharedHold {
         let lock = self.lock_of(locks, table);
-        if !lock.try_weak(self.slot) {
+        if !lock.try_shared(self.slot) {
             let mut waiting = Waiting {
                 lock: &lock,
                 key: WaitKey::default(),
             };
             poll_fn(|context| {
-                let is_held = lock.poll_weak(self.slot, &mut waiting.key, context.waker());
+                let is_held = lock.poll_shared(self.slot, &mut waiting.key, context.waker());
                 if is_held {
                     Poll::Ready(())
                 } else {
@@ -176,7 +176,7 @@ impl MetadataWorker {
             })
             .await;
         }
-        WeakHold {
+        SharedHold {
             lock,
             slot: self.slot,
             table,
@@ -185,7 +185,12 @@ impl MetadataWorker {
 
     /// Holds a table's lock exclusively until the hold is dropped. Waits for the sessions that use
     /// the table; those that come later wait for this one.
-    pub async fn change(&self, locks: &MetadataLocks, table: TableId, session: u64) -> StrongHold {
+    pub async fn change(
+        &self,
+        locks: &MetadataLocks,
+        table: TableId,
+        session: u64,
+    ) -> ExclusiveHold {
         let lock = self.lock_of(locks, table);
         {
             let mut waiting = Waiting {
@@ -193,7 +198,7 @@ impl MetadataWorker {
                 key: WaitKey::default(),
             };
             poll_fn(|context| {
-                let is_ours = lock.poll_announce_strong(&mut waiting.key, context.waker());
+                let is_ours = lock.poll_announce_exclusive(&mut waiting.key, context.waker());
                 if is_ours {
                     Poll::Ready(())
                 } else {
@@ -203,7 +208,7 @@ impl MetadataWorker {
             .await;
         }
         // From here on, dropping the hold withdraws the announcement.
-        let hold = StrongHold {
+        let hold = ExclusiveHold {
             lock: Arc::clone(&lock),
             table,
             session,
@@ -215,7 +220,7 @@ impl MetadataWorker {
             key: WaitKey::default(),
         };
         poll_fn(|context| {
-            let is_ready = lock.poll_strong(&mut waiting.key, context.waker());
+            let is_ready = lock.poll_exclusive(&mut waiting.key, context.waker());
             if is_ready {
                 Poll::Ready(())
             } else {
@@ -230,7 +235,7 @@ impl MetadataWorker {
 
 /// A registered waker, removed when the wait is over or cancelled.
 struct Waiting<'l> {
-    lock: &'l BigReaderLock,
+    lock: &'l ShardedRwLock,
     key: WaitKey,
 }
 
@@ -241,28 +246,28 @@ impl Drop for Waiting<'_> {
 }
 
 /// A table in use.
-pub struct WeakHold {
-    lock: Arc<BigReaderLock>,
+pub struct SharedHold {
+    lock: Arc<ShardedRwLock>,
     slot: usize,
     table: TableId,
 }
 
-impl WeakHold {
+impl SharedHold {
     /// Which table.
     pub fn table(&self) -> TableId {
         self.table
     }
 }
 
-impl Drop for WeakHold {
+impl Drop for SharedHold {
     fn drop(&mut self) {
-        self.lock.unlock_weak(self.slot);
+        self.lock.unlock_shared(self.slot);
     }
 }
 
-impl fmt::Debug for WeakHold {
+impl fmt::Debug for SharedHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakHold")
+        f.debug_struct("SharedHold")
             .field("table", &self.table)
             .finish_non_exhaustive()
     }
@@ -270,14 +275,14 @@ impl fmt::Debug for WeakHold {
 
 /// A database used by a session that may wait for tables meanwhile.
 pub(crate) struct DatabaseHold {
-    hold: WeakHold,
+    hold: SharedHold,
     session: u64,
     waits: Arc<Waits>,
 }
 
 impl DatabaseHold {
     /// Registers that this session holds the database's lock.
-    pub(crate) fn new(hold: WeakHold, locks: &MetadataLocks, session: u64) -> Self {
+    pub(crate) fn new(hold: SharedHold, locks: &MetadataLocks, session: u64) -> Self {
         let waits = Arc::clone(&locks.waits);
         waits.begin_use(hold.table, session);
         Self {
@@ -303,31 +308,31 @@ impl fmt::Debug for DatabaseHold {
 }
 
 /// A table being changed.
-pub struct StrongHold {
-    lock: Arc<BigReaderLock>,
+pub struct ExclusiveHold {
+    lock: Arc<ShardedRwLock>,
     table: TableId,
     /// The session that holds it.
     session: u64,
     waits: Arc<Waits>,
 }
 
-impl StrongHold {
+impl ExclusiveHold {
     /// Which table.
     pub fn table(&self) -> TableId {
         self.table
     }
 }
 
-impl Drop for StrongHold {
+impl Drop for ExclusiveHold {
     fn drop(&mut self) {
         self.waits.disown(self.table, self.session);
-        self.lock.unlock_strong();
+        self.lock.unlock_exclusive();
     }
 }
 
-impl fmt::Debug for StrongHold {
+impl fmt::Debug for ExclusiveHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StrongHold")
+        f.debug_struct("ExclusiveHold")
             .field("table", &self.table)
             .finish_non_exhaustive()
     }

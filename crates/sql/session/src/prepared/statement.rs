@@ -21,15 +21,15 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::prepared::bulk::{Mark, marked};
 use crate::prepared::held_plan::HeldPlan;
+use crate::prepared::inline_parameters::inline_parameters;
 use crate::prepared::limit_parameters::{limit_parameters, limit_value};
 use crate::prepared::long_data::LongData;
 use crate::prepared::parameter::{in_connection, parameter, type_of};
-use crate::prepared::splice::splice;
 use crate::routine::Output;
 use crate::server::PreparedPlace;
 use crate::statement::dispatch::{Parsed, counted};
 use crate::statement::kept_rows::CursorRows;
-use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings, is_cacheable};
+use crate::statement::plan_cache::{PlanCache, PlanKeyContext, SharedPlan, is_cacheable};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
 use crate::statement::sink::{made_up_column, write_columns};
@@ -70,7 +70,7 @@ struct Named {
 
 /// The database to restore once a prepared statement has run.
 #[derive(Debug)]
-pub(crate) struct Elsewhere(Option<Rc<str>>);
+pub(crate) struct DatabaseGuard(Option<Rc<str>>);
 
 /// A prepared statement of the protocol.
 #[derive(Debug)]
@@ -276,15 +276,15 @@ impl Session {
 
     /// A statement's names mean what they meant when it was prepared. So the current database of
     /// that time is current again while it runs.
-    pub(crate) fn enter_database(&self, database: Option<&Rc<str>>) -> Option<Elsewhere> {
+    pub(crate) fn enter_database(&self, database: Option<&Rc<str>>) -> Option<DatabaseGuard> {
         let mut current = self.state.database.borrow_mut();
         let is_elsewhere = current.as_ref() != database;
-        is_elsewhere.then(|| Elsewhere(std::mem::replace(&mut *current, database.cloned())))
+        is_elsewhere.then(|| DatabaseGuard(std::mem::replace(&mut *current, database.cloned())))
     }
 
     /// Restores the current database, whatever the statement made of it.
-    pub(crate) fn leave_database(&self, around: Option<Elsewhere>) {
-        if let Some(Elsewhere(database)) = around {
+    pub(crate) fn leave_database(&self, around: Option<DatabaseGuard>) {
+        if let Some(DatabaseGuard(database)) = around {
             *self.state.database.borrow_mut() = database;
         }
     }
@@ -389,14 +389,14 @@ impl Session {
     fn write_prepared_key(&mut self, prepared: &Prepared, types: &[ColumnType]) {
         let mut key = std::mem::take(&mut self.buffers.key);
         let text = &prepared.parsed.text;
-        self.with_surroundings(|surroundings| {
+        self.with_key_context(|context| {
             // The tree was read in the mode of that time.
-            let surroundings = Surroundings {
+            let context = PlanKeyContext {
                 mode: prepared.mode,
                 strings: text.strings,
-                ..*surroundings
+                ..*context
             };
-            PlanCache::write_prepared_key(&mut key, text, types, &surroundings);
+            PlanCache::write_prepared_key(&mut key, text, types, &context);
         });
         self.buffers.key = key;
     }
@@ -614,9 +614,9 @@ impl Session {
         if values.is_empty() {
             return self.statement(parsed, run).await;
         }
-        let text = splice(&parsed.text, self.mode(), (values, types));
-        let spliced = self.parse_as(&text, parsed.text.strings)?;
-        self.statement(&spliced, run).await
+        let text = inline_parameters(&parsed.text, self.mode(), (values, types));
+        let inlined = self.parse_as(&text, parsed.text.strings)?;
+        self.statement(&inlined, run).await
     }
 }
 

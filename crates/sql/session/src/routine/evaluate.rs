@@ -17,7 +17,7 @@ use super::held::HeldPlan;
 use super::program::Fragment;
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
-use crate::prepared::splice::splice_at;
+use crate::prepared::inline_parameters::inline_at;
 use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, counted};
 use crate::statement::kept_rows::CursorRows;
 use crate::statement::plan_cache::{PlanCache, SharedPlan, is_cacheable};
@@ -88,7 +88,7 @@ impl Session {
         limits: StatementLimits,
     ) -> Result<Rc<SharedPlan>, Stop> {
         let mut key = std::mem::take(&mut self.buffers.key);
-        self.with_surroundings(|surroundings| {
+        self.with_key_context(|surroundings| {
             PlanCache::write_prepared_key(&mut key, b"", types, surroundings);
         });
         let schema_version = self.state.worker.plan_version();
@@ -213,8 +213,8 @@ impl Session {
             if fragment.locals.is_empty() {
                 return self.statement(parsed, run).await;
             }
-            let spliced = self.spliced(fragment)?;
-            return self.statement(&spliced, run).await;
+            let inlined = self.inlined(fragment)?;
+            return self.statement(&inlined, run).await;
         }
         self.state
             .worker
@@ -251,11 +251,11 @@ impl Session {
     }
 
     /// A statement without a plan, with the values of its variables in place of their names.
-    fn spliced(&self, fragment: &Fragment) -> Result<Parsed, ClientError> {
+    fn inlined(&self, fragment: &Fragment) -> Result<Parsed, ClientError> {
         let (values, types) = self.locals_of(fragment)?;
         let span = fragment.parsed.statement.span;
         let places: Vec<_> = fragment.locals.iter().map(|(_, place)| *place).collect();
-        let text = splice_at(
+        let text = inline_at(
             &fragment.parsed.text,
             span,
             self.mode(),

@@ -1,8 +1,8 @@
-//! Stored functions: what a plan knows of them, and how they run for a statement that halted.
+//! Stored functions: what a plan knows of them, and how they run for a statement that stopped.
 //!
-//! An execution that reaches a call halts ([`executor::Halt::Call`]). The statement's loop runs the
-//! function here, and the execution continues with its value. So a body may wait, read and write
-//! like any program; meanwhile nothing of the calling statement is borrowed.
+//! An execution that reaches a call stops ([`executor::Interrupt::Call`]). The statement's loop
+//! runs the function here, and the execution continues with its value. So a body may wait, read and
+//! write like any program; meanwhile nothing of the calling statement is borrowed.
 //!
 //! (F1) What a function does belongs to the calling statement. It begins no statement of its own
 //! (READ COMMITTED reads one snapshot throughout) and commits nothing. Its changes are rolled back
@@ -93,7 +93,7 @@ impl State {
 }
 
 impl Session {
-    /// Runs the stored function for which this plan's execution halted, and hands it the value.
+    /// Runs the stored function for which this plan's execution stopped, and hands it the value.
     /// `since` holds the start and the deadline of the calling statement.
     pub(crate) async fn answer_call(
         &mut self,

@@ -11,7 +11,7 @@ use value::{Level, TypeKind, Value};
 
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
-use crate::schema::altered::Altered;
+use crate::schema::alter_plan::AlterPlan;
 use crate::schema::definition::{
     add_index, no_such_table, own_indexes, table_collation, table_exists,
 };
@@ -102,8 +102,8 @@ impl Session {
         old: &TableDefinition,
         actions: &[ast::AlterAction],
         parsed: &Parsed,
-    ) -> Result<Altered, Stop> {
-        let mut changed = Altered::new(old);
+    ) -> Result<AlterPlan, Stop> {
+        let mut changed = AlterPlan::new(old);
         // Indexes are dropped, and the remaining ones renamed, before any are added.
         let is_dropping = |action: &&ast::AlterAction| {
             use ast::AlterAction::{DropConstraint, DropIndex, DropPrimaryKey};
@@ -165,7 +165,7 @@ impl Session {
     async fn alter_step(
         &mut self,
         action: &ast::AlterAction,
-        changed: &mut Altered,
+        changed: &mut AlterPlan,
         parsed: &Parsed,
     ) -> Result<(), Stop> {
         use ast::AlterAction;
@@ -235,7 +235,7 @@ impl Session {
     }
 
     /// Copies the rows into a table of the new definition and puts it in the old one's place.
-    async fn copy_table(&mut self, old: &TableDefinition, changed: &Altered) -> Result<(), Stop> {
+    async fn copy_table(&mut self, old: &TableDefinition, changed: &AlterPlan) -> Result<(), Stop> {
         let store = self.store();
         let mut copy = changed.definition.clone();
         let final_name = copy.name.clone();
@@ -285,7 +285,7 @@ impl Session {
 }
 
 /// The statement that copies the rows of a table into its copy.
-fn copying_text(old: &TableDefinition, copy: &TableDefinition, changed: &Altered) -> String {
+fn copying_text(old: &TableDefinition, copy: &TableDefinition, changed: &AlterPlan) -> String {
     let (mut targets, mut sources) = (Vec::new(), Vec::new());
     for (column, source) in copy.columns.iter().zip(&changed.sources) {
         let value = match source {
@@ -315,7 +315,7 @@ fn copying_text(old: &TableDefinition, copy: &TableDefinition, changed: &Altered
 
 /// Whether a zero in the AUTO_INCREMENT column is an ordinary value. It is if the column had
 /// AUTO_INCREMENT before, since then its zeros were not meant to be numbered.
-fn keeps_zeros(old: &TableDefinition, copy: &TableDefinition, changed: &Altered) -> bool {
+fn keeps_zeros(old: &TableDefinition, copy: &TableDefinition, changed: &AlterPlan) -> bool {
     let Some(counting) = old.columns.iter().find(|column| column.auto_increment) else {
         return false;
     };

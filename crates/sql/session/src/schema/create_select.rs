@@ -18,7 +18,7 @@ use value::{CollationId, ColumnType, TypeKind};
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::lock::metadata::StrongHold;
+use crate::lock::metadata::ExclusiveHold;
 use crate::schema::alter::with_name;
 use crate::schema::define::checked_name;
 use crate::schema::definition::table_exists;
@@ -27,7 +27,7 @@ use crate::statement::run::Ran;
 use crate::statement::statement_run::{Part, StatementRun};
 
 /// A table that CREATE OR REPLACE is about to replace, locked against others.
-pub(crate) type Replaced = (Arc<TableDefinition>, Option<StrongHold>);
+pub(crate) type Replaced = (Arc<TableDefinition>, Option<ExclusiveHold>);
 
 impl Session {
     /// Creates the table of the definition, and fills the columns of the names `selected`.

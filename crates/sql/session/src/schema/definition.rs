@@ -20,7 +20,7 @@ use value::{CollationId, Level, SqlCondition};
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::lock::metadata::{DatabaseHold, Strength, StrongHold, database_lock};
+use crate::lock::metadata::{DatabaseHold, ExclusiveHold, Mode, database_lock};
 use crate::schema::create_select::Replaced;
 use crate::schema::create_select::with_selected;
 use crate::schema::define::{self, checked_name, collation_of};
@@ -102,14 +102,14 @@ impl Session {
     pub(crate) async fn change_table(
         &mut self,
         table: TableId,
-    ) -> Result<Option<StrongHold>, Stop> {
+    ) -> Result<Option<ExclusiveHold>, Stop> {
         if self.locked.has(table) {
             return Ok(None);
         }
         let worker = Rc::clone(&self.state.worker);
         let own = self.state.handle.id();
         let change = worker.metadata.change(&worker.server.metadata, table, own);
-        let changed = self.wait_for_definition(table, Strength::Strong, change);
+        let changed = self.wait_for_definition(table, Mode::Exclusive, change);
         changed.await.map(Some)
     }
 
@@ -118,7 +118,7 @@ impl Session {
     pub(crate) async fn change_existing(
         &mut self,
         name: &TableName,
-    ) -> Result<Option<(Arc<TableDefinition>, Option<StrongHold>)>, Stop> {
+    ) -> Result<Option<(Arc<TableDefinition>, Option<ExclusiveHold>)>, Stop> {
         while let Some(table) = self.existing(name).map(|definition| definition.id) {
             let hold = self.change_table(table).await?;
             if let Some(definition) = self.existing(name)
@@ -139,7 +139,7 @@ impl Session {
             Some(hold) => hold,
             None => {
                 let hold = worker.metadata.hold(locks, id);
-                Box::pin(self.wait_for_definition(id, Strength::Weak, hold)).await?
+                Box::pin(self.wait_for_definition(id, Mode::Shared, hold)).await?
             }
         };
         if self.state.worker.names().database(name).is_none() {

@@ -20,7 +20,7 @@ use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
 use crate::statement::dispatch::{Parsed, counted};
-use crate::statement::plan_cache::{PlanCache, SharedPlan, Surroundings, is_cacheable, scale_of};
+use crate::statement::plan_cache::{PlanCache, PlanKeyContext, SharedPlan, is_cacheable, scale_of};
 use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::Ran;
 use crate::statement::statement_run::StatementRun;
@@ -89,8 +89,8 @@ impl Session {
             key,
             values,
         } = buffers;
-        self.with_surroundings(|surroundings| {
-            PlanCache::write_key(key, canonical, values, surroundings);
+        self.with_key_context(|context| {
+            PlanCache::write_key(key, canonical, values, context);
         });
         let found = worker.plans.borrow_mut().find(key, schema_version);
         if let Some(found) = found.filter(|found| self.state.has_types_of(found.plan())) {
@@ -102,10 +102,10 @@ impl Session {
     }
 
     /// What the plans of statements that arrive now depend on.
-    pub(crate) fn with_surroundings<T>(&self, act: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    pub(crate) fn with_key_context<T>(&self, act: impl FnOnce(&PlanKeyContext<'_>) -> T) -> T {
         let active = Rc::clone(self.state.variables.borrow().active());
         let database = self.state.database.borrow();
-        act(&Surroundings {
+        act(&PlanKeyContext {
             database: database.as_deref(),
             mode: active.mode,
             sql_mode: active.options.sql_mode,

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use store::{Halt, KeyRange, Store, Suspend, TableDefinition, TableId};
+use store::{Interrupt, KeyRange, Store, Suspend, TableDefinition, TableId};
 use value::Value;
 use value::temporal::Zone;
 
@@ -48,9 +48,9 @@ impl Answer {
             .and_then(|table| table.measure(index, ranges));
         match answer {
             Ok(rows) => Self::Known(rows),
-            Err(Halt::Suspend(suspend)) => Self::Awaited(suspend),
+            Err(Interrupt::Suspend(suspend)) => Self::Awaited(suspend),
             // Whoever reads the table meets the error again.
-            Err(Halt::Error(_)) => Self::Known(None),
+            Err(Interrupt::Error(_)) => Self::Known(None),
         }
     }
 }

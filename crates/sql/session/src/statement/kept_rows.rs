@@ -9,7 +9,7 @@ use errcode::{ClientError, ER_TOO_MANY_ROWS};
 use executor::{Flow, Outcome, RowSink};
 use expression::{Rows, Share};
 use planner::OutputColumn;
-use stdx::Pile;
+use stdx::DeferredDropVec;
 use value::{Value, ValueRef};
 
 use crate::connection::state::State;
@@ -19,7 +19,7 @@ use crate::connection::state::State;
 pub(crate) struct CursorRows {
     columns: Vec<OutputColumn>,
     /// Fetched packs are empty.
-    packs: Pile<Rows>,
+    packs: DeferredDropVec<Rows>,
     /// The pack that is being fetched, and how many of its rows were fetched.
     at: usize,
     fetched: usize,

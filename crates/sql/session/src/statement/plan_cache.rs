@@ -2,7 +2,7 @@
 //! on. So a statement that was seen before is neither parsed nor planned.
 //!
 //! The key is what [`Canonical`] made of the text, the fractional digits of its decimals, then the
-//! session's part ([`Surroundings`]). A prepared statement's key is its text and the types of its
+//! session's part ([`PlanKeyContext`]). A prepared statement's key is its text and the types of its
 //! parameters, then the session's part. It is looked up once, and the statement keeps the plan. So
 //! thousands of sessions that have prepared one statement share one plan. There are only as many
 //! executions as run at once.
@@ -56,7 +56,7 @@ const IDLE_BYTES_MAX: usize = 256 << 10;
 
 /// What a plan depends on of the session, in addition to the types of its parameters.
 #[derive(Debug, Clone, Copy)]
-pub struct Surroundings<'s> {
+pub struct PlanKeyContext<'s> {
     /// The current database.
     pub database: Option<&'s str>,
     /// How the text is read.
@@ -75,7 +75,7 @@ pub struct Surroundings<'s> {
     pub now: DateTime,
 }
 
-impl Surroundings<'_> {
+impl PlanKeyContext<'_> {
     fn append_to(&self, key: &mut Vec<u8>) {
         let date = self.now.date();
         key.extend_from_slice(&[0, self.mode.bits(), self.division_increment]);
@@ -240,12 +240,12 @@ impl PlanCache {
         key: &mut Vec<u8>,
         canonical: &Canonical,
         literals: &[Value],
-        surroundings: &Surroundings<'_>,
+        context: &PlanKeyContext<'_>,
     ) {
         key.clear();
         key.extend_from_slice(canonical.key());
         key.extend(literals.iter().filter_map(scale_of));
-        surroundings.append_to(key);
+        context.append_to(key);
     }
 
     /// Builds the key of a prepared statement with parameters of these types. No statement's text
@@ -254,7 +254,7 @@ impl PlanCache {
         key: &mut Vec<u8>,
         text: &[u8],
         types: &[ColumnType],
-        surroundings: &Surroundings<'_>,
+        context: &PlanKeyContext<'_>,
     ) {
         key.clear();
         key.push(u8::MAX);
@@ -269,7 +269,7 @@ impl PlanCache {
             key.extend_from_slice(&column_type.length.to_le_bytes());
             key.extend_from_slice(&column_type.collation.id().to_le_bytes());
         }
-        surroundings.append_to(key);
+        context.append_to(key);
     }
 
     /// The plan under a key.
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn prepared_statements_are_told_apart_by_types() {
-        let surroundings = Surroundings {
+        let context = PlanKeyContext {
             database: Some("d"),
             mode: syntax::Mode::default(),
             sql_mode: SqlMode::DEFAULT,
@@ -398,7 +398,7 @@ mod tests {
         };
         let key_of = |types: &[ColumnType]| {
             let mut key = Vec::new();
-            PlanCache::write_prepared_key(&mut key, b"SELECT ?", types, &surroundings);
+            PlanCache::write_prepared_key(&mut key, b"SELECT ?", types, &context);
             key
         };
         let types = [
@@ -441,7 +441,7 @@ mod tests {
     fn the_session_is_part_of_the_key() {
         let mut canonical = Canonical::new();
         assert!(canonical.fill(b"SELECT a FROM t WHERE b = 5", syntax::Mode::default()));
-        let plain = Surroundings {
+        let plain = PlanKeyContext {
             database: Some("d"),
             mode: syntax::Mode::default(),
             sql_mode: SqlMode::DEFAULT,
@@ -451,36 +451,36 @@ mod tests {
             limits: StatementLimits::default(),
             now: DateTime::default(),
         };
-        let key_of = |surroundings: &Surroundings<'_>| {
+        let key_of = |context: &PlanKeyContext<'_>| {
             let mut key = Vec::new();
-            PlanCache::write_key(&mut key, &canonical, &[], surroundings);
+            PlanCache::write_key(&mut key, &canonical, &[], context);
             key
         };
         let others = [
-            Surroundings {
+            PlanKeyContext {
                 database: None,
                 ..plain
             },
-            Surroundings {
+            PlanKeyContext {
                 sql_mode: SqlMode(0),
                 ..plain
             },
-            Surroundings {
+            PlanKeyContext {
                 collation: CollationId::BINARY,
                 ..plain
             },
-            Surroundings {
+            PlanKeyContext {
                 division_increment: 5,
                 ..plain
             },
-            Surroundings {
+            PlanKeyContext {
                 strings: StringRules {
                     client: Charset::Latin1,
                     ..plain.strings
                 },
                 ..plain
             },
-            Surroundings {
+            PlanKeyContext {
                 strings: StringRules {
                     collation: CollationId::BINARY,
                     ..plain.strings

@@ -16,7 +16,9 @@ use errcode::{
     ClientError, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_QUERY_INTERRUPTED, ER_SP_FETCH_NO_DATA,
     ER_STATEMENT_TIMEOUT, ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
-use executor::{Effect, Execution, Halt, HandlerCall, KeptRows, Progress, Summary, World};
+use executor::{
+    Effect, Execution, ExecutionContext, HandlerCall, Interrupt, KeptRows, Progress, Summary,
+};
 use expression::{Diagnostics, Statement};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
@@ -26,7 +28,7 @@ use wire::StatusFlags;
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::lock::metadata::Strength;
+use crate::lock::metadata::Mode;
 use crate::metrics::StatementKind;
 use crate::statement::dispatch::Parsed;
 use crate::statement::kept_rows::CursorRows;
@@ -251,7 +253,7 @@ impl Session {
                     Some(hold) => hold,
                     None => {
                         let hold = worker.metadata.hold(locks, id);
-                        Box::pin(self.wait_for_definition(id, Strength::Weak, hold)).await?
+                        Box::pin(self.wait_for_definition(id, Mode::Shared, hold)).await?
                     }
                 };
                 self.transaction.keep(hold);
@@ -325,7 +327,7 @@ impl Session {
         loop {
             let stepped = {
                 let open = self.transaction.opened().expect("opened above");
-                let mut world = World {
+                let mut world = ExecutionContext {
                     store: &store,
                     txn: &mut **open,
                     statement: &statement,
@@ -339,11 +341,11 @@ impl Session {
                 mark,
             };
             // Boxed: few statements need the room.
-            if run.has_sleep() && !matches!(stepped, Err(Halt::Error(_))) {
+            if run.has_sleep() && !matches!(stepped, Err(Interrupt::Error(_))) {
                 let slept = Box::pin(self.sleep_off(run, deadline)).await;
                 slept.map_err(failed)?;
             }
-            if run.wants_lock() && matches!(stepped, Err(Halt::Error(_))) {
+            if run.wants_lock() && matches!(stepped, Err(Interrupt::Error(_))) {
                 Box::pin(self.wait_for_lock(run, rows, deadline))
                     .await
                     .map_err(failed)?;
@@ -358,14 +360,14 @@ impl Session {
                 },
                 Ok(Progress::Paused) => Box::pin(self.send_rows(deadline)).await,
                 // Boxed: most statements never wait, and all would be larger for it.
-                Err(Halt::Suspend(suspend)) => {
+                Err(Interrupt::Suspend(suspend)) => {
                     Box::pin(self.wait_and_tell(suspend, rows, plan, deadline)).await
                 }
-                Err(Halt::Call(call)) => {
+                Err(Interrupt::Call(call)) => {
                     let since = (options.now_us, deadline);
                     Box::pin(self.answer_call(&call, execution, run.part, since)).await
                 }
-                Err(Halt::Error(failure)) => {
+                Err(Interrupt::Error(failure)) => {
                     return Err(refused.failed(*failure, mark));
                 }
             };
@@ -558,13 +560,13 @@ impl Session {
     pub(crate) async fn wait_for_definition<T>(
         &mut self,
         table: TableId,
-        strength: Strength,
+        mode: Mode,
         wait: impl Future<Output = T>,
     ) -> Result<T, Stop> {
         let server = Arc::clone(&self.state.worker.server);
-        let weak = self.transaction.held_tables().collect();
+        let shared = self.transaction.held_tables().collect();
         let own = self.state.handle.id();
-        let Ok(_noted) = server.metadata.note_wait(own, table, strength, weak) else {
+        let Ok(_noted) = server.metadata.note_wait(own, table, mode, shared) else {
             self.end_transaction(End::Rollback).await?;
             return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
         };

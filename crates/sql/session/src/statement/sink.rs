@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use executor::{Execution, Flow, Outcome, Progress, RowSink, World};
+use executor::{Execution, ExecutionContext, Flow, Outcome, Progress, RowSink};
 use expression::SqlMode;
 use front::Client;
 use planner::{KeyFlag, OutputColumn, Plan};
@@ -87,7 +87,7 @@ impl Rows<'_> {
     pub(crate) fn step(
         &mut self,
         execution: &mut Execution,
-        world: &mut World<'_>,
+        world: &mut ExecutionContext<'_>,
         client: &mut Client,
     ) -> Outcome<Progress> {
         match self {

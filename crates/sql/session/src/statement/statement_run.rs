@@ -8,7 +8,7 @@ use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{Failure, MemoryPool, SessionFunction, Surroundings, VariableScope};
+use expression::{Failure, MemoryPool, SessionContext, SessionFunction, VariableScope};
 use function::SessionFacts;
 use planner::OutputColumn;
 use store::TableId;
@@ -74,7 +74,7 @@ impl StatementRun {
     }
 }
 
-impl Surroundings for StatementRun {
+impl SessionContext for StatementRun {
     fn user_variable(&self, name: &str, as_type: &ColumnType) -> Value {
         self.state.user_variable(name, as_type)
     }

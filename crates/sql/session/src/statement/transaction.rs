@@ -15,13 +15,13 @@ use std::pin::Pin;
 
 use executor::HandlerCall;
 use expression::Share;
-use runtime::Standing;
+use runtime::TaskClass;
 use store::{
     Durability, Isolation, Store, StoreError, Suspend, TableId, Transaction, TransactionOptions,
     UndoMark, WaitReason,
 };
 
-use crate::lock::metadata::WeakHold;
+use crate::lock::metadata::SharedHold;
 
 /// What a savepoint takes in addition to its name: its entry, twice while the list grows.
 const SAVEPOINT_BYTES: usize = 2 * size_of::<(String, UndoMark)>() + 16;
@@ -45,7 +45,7 @@ pub struct TransactionState {
     /// It is read-only, by its BEGIN or by what was set for it. False while none is open.
     pub is_read_only: bool,
     /// Locks of the tables in use.
-    holds: Vec<WeakHold>,
+    holds: Vec<SharedHold>,
     /// In order of creation; a name that is set again moves to the end.
     savepoints: Vec<(String, UndoMark)>,
     /// Of the savepoints.
@@ -115,11 +115,11 @@ impl TransactionState {
 
     /// Tables in use.
     pub fn held_tables(&self) -> impl Iterator<Item = TableId> + '_ {
-        self.holds.iter().map(WeakHold::table)
+        self.holds.iter().map(SharedHold::table)
     }
 
     /// Holds a table's metadata lock until the transaction's end.
-    pub fn keep(&mut self, hold: WeakHold) {
+    pub fn keep(&mut self, hold: SharedHold) {
         self.holds.push(hold);
     }
 
@@ -171,7 +171,7 @@ impl TransactionState {
         if let Some(open) = self.open.take()
             && open.is_active()
         {
-            open.give_up(Box::new(std::mem::take(&mut self.holds)));
+            open.detach(Box::new(std::mem::take(&mut self.holds)));
         }
         self.is_begun = false;
         self.is_read_only = false;
@@ -198,8 +198,8 @@ pub fn end_step(open: &mut dyn Transaction, how: End) -> Result<Option<Suspend>,
     };
     match outcome {
         Ok(()) => Ok(None),
-        Err(store::Halt::Suspend(suspend)) => Ok(Some(suspend)),
-        Err(store::Halt::Error(error)) => Err(error),
+        Err(store::Interrupt::Suspend(suspend)) => Ok(Some(suspend)),
+        Err(store::Interrupt::Error(error)) => Err(error),
     }
 }
 
@@ -209,7 +209,7 @@ pub(crate) async fn wait_for_end(mut suspend: Suspend) {
     poll_fn(|context| {
         let polled = Pin::new(&mut suspend).poll(context);
         if is_commit && polled.is_pending() {
-            runtime::set_standing(Standing::Committing);
+            runtime::set_task_class(TaskClass::Committing);
         }
         polled
     })
@@ -313,7 +313,7 @@ mod tests {
             1
         }
 
-        fn give_up(self: Box<Self>, kept: Box<dyn Any>) {
+        fn detach(self: Box<Self>, kept: Box<dyn Any>) {
             *self.0.borrow_mut() = Some(kept);
         }
 
@@ -333,7 +333,7 @@ mod tests {
         };
         state.keep(worker.try_hold(&locks, TableId(5)).unwrap());
         state.lost();
-        let is_held = |hold: &Box<dyn Any>| hold.is::<Vec<WeakHold>>();
+        let is_held = |hold: &Box<dyn Any>| hold.is::<Vec<SharedHold>>();
         assert!(kept.borrow().as_ref().is_some_and(is_held));
         assert!(!state.is_open() && !state.holds(TableId(5)));
     }

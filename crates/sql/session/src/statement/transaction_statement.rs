@@ -12,7 +12,7 @@ use syntax::ast::{self, Completion, Transaction, VariableScope};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::lock::locked_tables::LockedTable;
-use crate::lock::metadata::Strength;
+use crate::lock::metadata::Mode;
 use crate::statement::transaction::{End, NextTransaction};
 use crate::variables::system::NewValue;
 
@@ -205,7 +205,7 @@ impl Session {
                 let worker = std::rc::Rc::clone(&self.state.worker);
                 let own = self.state.handle.id();
                 let hold = worker.metadata.change(&worker.server.metadata, id, own);
-                let hold = self.wait_for_definition(id, Strength::Strong, hold).await?;
+                let hold = self.wait_for_definition(id, Mode::Exclusive, hold).await?;
                 locked.push(LockedTable { hold, may_write });
             }
             // During the wait the names may have changed their meaning, or may be gone.

@@ -83,8 +83,8 @@ fn attempt<T>(pages: &Pages, mut operation: impl FnMut() -> Outcome<T>) -> T {
     loop {
         match operation() {
             Ok(value) => return value,
-            Err(Halt::Error(error)) => panic!("{error}"),
-            Err(Halt::Suspend(wait)) => {
+            Err(Interrupt::Error(error)) => panic!("{error}"),
+            Err(Interrupt::Suspend(wait)) => {
                 tend(pages);
                 // Dropped after some tries: a wait for a frame needs this very worker to clean.
                 let mut wait = std::pin::pin!(wait);

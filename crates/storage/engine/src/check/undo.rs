@@ -2,7 +2,7 @@
 
 use btree::damaged;
 use format::page::PageHeader;
-use format::undo::{Remains, UNDO_RECORDS_START, UndoRecord, copy_record, next_page, used};
+use format::undo::{PurgeItem, UNDO_RECORDS_START, UndoRecord, copy_record, next_page, used};
 use format::{PageId, PageNo, PageType, TxnId, UndoPointer};
 use store::{Outcome, StoreError};
 
@@ -84,7 +84,7 @@ impl Checker<'_> {
         while at < end {
             let record = copy_record(bytes, at, &mut copy).and_then(|()| {
                 let record = UndoRecord::decode(&copy)?;
-                has_whole_remains(&record).then_some((record.txn, record.previous))
+                has_whole_purge_list(&record).then_some((record.txn, record.previous))
             });
             records.push(record.ok_or_else(|| damaged(id, "no undo record"))?);
             at += copy.len();
@@ -123,8 +123,8 @@ impl Checker<'_> {
 }
 
 /// Whether the record's last part is a complete list.
-fn has_whole_remains(record: &UndoRecord<'_>) -> bool {
+fn has_whole_purge_list(record: &UndoRecord<'_>) -> bool {
     let mut again = Vec::new();
-    Remains::list(record.remains).for_each(|remains| remains.encode(&mut again));
-    again == record.remains
+    PurgeItem::list(record.purge_list).for_each(|item| item.encode(&mut again));
+    again == record.purge_list
 }

@@ -20,8 +20,8 @@ use btree::{From, Place, Run, Tree, damaged};
 use format::PageId;
 use format::row_header::{EntryHeader, RowHeader};
 use store::{
-    Cursor, Direction, Fetched, Halt, Isolation, KeyRange, Outcome, RowBatch, RowLock, ScanOptions,
-    StoreError, Transaction,
+    Cursor, Direction, Fetched, Interrupt, Isolation, KeyRange, Outcome, RowBatch, RowLock,
+    ScanOptions, StoreError, Transaction,
 };
 
 use crate::row::conflict::{Access, RowName, record_lock};
@@ -293,7 +293,7 @@ impl EngineCursor {
         let entry = self
             .table
             .entry_of(index, body, &self.row_key)
-            .map_err(Halt::Error)?;
+            .map_err(Interrupt::Error)?;
         Ok(entry.bytes == key)
     }
 
@@ -468,7 +468,7 @@ impl Cursor for EngineCursor {
             }
         }
         let outcome = txn.run(|txn| self.fetch_rows(txn, limit, batch));
-        if matches!(&outcome, Err(Halt::Error(error)) if error.ends_transaction()) {
+        if matches!(&outcome, Err(Interrupt::Error(error)) if error.ends_transaction()) {
             self.place.from = From::Nothing;
         }
         outcome

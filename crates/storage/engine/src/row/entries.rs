@@ -11,10 +11,10 @@ use btree::{Change, From, Place, Run, Spot, Tree, Wanted, damaged};
 use format::page_op::PageOp;
 use format::row_header::{ENTRY_BYTES, EntryHeader, RowHeader};
 use format::slotted::Splice;
-use format::undo::{Remains, UndoKind, UndoRecord};
+use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use format::{PageId, TableId, TxnId, UndoPointer};
 use lock::{LockKind, LockName};
-use store::{Halt, LockWait, Outcome, StoreError};
+use store::{Interrupt, LockWait, Outcome, StoreError};
 
 use crate::row::conflict::{Access, RowName};
 use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
@@ -98,16 +98,16 @@ impl EngineTransaction {
             // Only a repeated call finds its own earlier work.
             return Ok(Revived::Already);
         }
-        let mut remains = Vec::new();
-        Remains::Entry {
+        let mut purge_list = Vec::new();
+        PurgeItem::Entry {
             index: tree.index.0,
             key: &entry.bytes,
         }
-        .encode(&mut remains);
+        .encode(&mut purge_list);
         let record = UndoRecord {
-            kind: UndoKind::Remains,
+            kind: UndoKind::PurgeItems,
             table,
-            remains: &remains,
+            purge_list: &purge_list,
             ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
         };
         let Some((place, bytes)) = self.append_undo(change, &record)? else {
@@ -315,5 +315,5 @@ fn check_key_length(worker: &Worker, entry: &EntryKey) -> Outcome<()> {
 /// The header of an entry.
 pub(crate) fn decode(payload: &[u8], page: PageId) -> Outcome<EntryHeader> {
     EntryHeader::decode(payload)
-        .ok_or_else(|| -> Halt { damaged(page, "an index entry without a header") })
+        .ok_or_else(|| -> Interrupt { damaged(page, "an index entry without a header") })
 }

@@ -5,7 +5,7 @@ use btree::{Pages, damaged};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::undo::{UndoKind, UndoRecord};
 use format::{PageId, SpaceId};
-use store::{Halt, Outcome, StoreError, Suspend};
+use store::{Interrupt, Outcome, StoreError, Suspend};
 
 use crate::transaction::EngineTransaction;
 use crate::undo::undo_log::read_record;
@@ -105,9 +105,9 @@ pub(crate) fn restore_version(record: &UndoRecord<'_>, version: &mut Vec<u8>) ->
     Some(())
 }
 
-fn no_header() -> Halt {
+fn no_header() -> Interrupt {
     let what = "a row and its undo do not belong together".to_owned();
-    Halt::Error(StoreError::Damaged { what })
+    Interrupt::Error(StoreError::Damaged { what })
 }
 
 /// Large rows that an operation of many calls has read, so that it reads each only once.

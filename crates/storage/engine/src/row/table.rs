@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use format::row::{RowError, RowLayout};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
-use format::undo::Remains;
+use format::undo::PurgeItem;
 use store::{
-    AutoIncrement, Cursor, Halt, Inserted, KeyRange, LockWait, Mutation, Outcome, RowBatch, RowKey,
-    RowLock, ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
+    AutoIncrement, Cursor, Inserted, Interrupt, KeyRange, LockWait, Mutation, Outcome, RowBatch,
+    RowKey, RowLock, ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
 };
 use value::ValueRef;
 
@@ -21,7 +21,7 @@ use crate::row::read::{LobMemo, Version};
 use crate::row::write::{NewBody, RowPlace, Written};
 use crate::schema::table_shape::{EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
-use crate::undo::remains::RemainsList;
+use crate::undo::purge_list::PurgeList;
 use crate::worker::Worker;
 
 /// Numbers of the AUTO_INCREMENT counter that one write of the header covers; a crash skips at most
@@ -104,7 +104,7 @@ impl EngineTable {
             txn.pending.step = STEP_CHECKED;
         }
         if txn.pending.step < STEP_ROW_DONE {
-            let reference = self.spill(txn, &body)?;
+            let reference = self.overflow(txn, &body)?;
             if self.insert_body(txn, &key, &body, reference)? == Written::Refused {
                 // The row came between the check and the insert.
                 return Ok(Inserted::Duplicate {
@@ -121,7 +121,7 @@ impl EngineTable {
     }
 
     /// Writes a body that does not fit into a leaf into pages of its own.
-    fn spill(&self, txn: &mut EngineTransaction, body: &[u8]) -> Outcome<Option<LobReference>> {
+    fn overflow(&self, txn: &mut EngineTransaction, body: &[u8]) -> Outcome<Option<LobReference>> {
         let limit = btree::payload_bytes_max(self.worker.pages.page_bytes()) - ROW_HEADER_BYTES;
         if body.len() <= limit {
             return Ok(None);
@@ -191,10 +191,10 @@ impl EngineTable {
         body_bytes: usize,
     ) -> Outcome<Option<Duplicate>> {
         let has_unique = self.shape.secondary.iter().any(|index| index.is_unique);
-        let spills = btree::payload_bytes_max(self.worker.pages.page_bytes())
+        let overflows = btree::payload_bytes_max(self.worker.pages.page_bytes())
             < ROW_HEADER_BYTES + body_bytes;
         let is_new = old.is_empty() && txn.pending.checked == 0;
-        if is_new && (has_unique || spills) && self.shape.primary().is_some() {
+        if is_new && (has_unique || overflows) && self.shape.primary().is_some() {
             let mut version = Version::default();
             let wanted = (RowLock::Exclusive, LockWait::Wait);
             if self.is_taken(key)? && lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
@@ -256,31 +256,31 @@ impl EngineTable {
 
     /// What only the present version needs: its large value, and its entries in the indexes at
     /// `dropped`.
-    fn remains<'a>(
+    fn purge_list<'a>(
         &self,
         old: (RowHeader, &[u8]),
         dropped: impl Iterator<Item = (&'a IndexShape, &'a EntryKey)>,
-    ) -> RemainsList {
+    ) -> PurgeList {
         let page_bytes = self.worker.pages.page_bytes();
-        let mut remains = RemainsList::default();
+        let mut purge_list = PurgeList::default();
         let (header, reference) = old;
         if header.is_spilled
             && let Ok(reference) = LobReference::decode(reference)
         {
-            let value = Remains::Lob {
+            let value = PurgeItem::Lob {
                 space: self.shape.space().0,
                 first_page: reference.first_page,
             };
-            remains.push(&value, page_bytes);
+            purge_list.push(&value, page_bytes);
         }
         for (index, entry) in dropped {
-            let entry = Remains::Entry {
+            let entry = PurgeItem::Entry {
                 index: index.tree.index.0,
                 key: &entry.bytes,
             };
-            remains.push(&entry, page_bytes);
+            purge_list.push(&entry, page_bytes);
         }
-        remains
+        purge_list
     }
 
     fn update_steps(
@@ -295,7 +295,7 @@ impl EngineTable {
             return self.move_steps(txn, key, (&new_key, row));
         }
         let body = encode(&self.shape.layout, row)?;
-        let (old, remains) = if txn.pending.step < STEP_ROW_DONE {
+        let (old, purge_list) = if txn.pending.step < STEP_ROW_DONE {
             let Some(OldRow {
                 header,
                 row: old_row,
@@ -304,17 +304,20 @@ impl EngineTable {
             else {
                 return Ok(Mutation::Gone);
             };
-            let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
+            let old = self
+                .shape
+                .entries_of(&old_row, key)
+                .map_err(Interrupt::Error)?;
             let new = self.shape.entries(row, key);
             let pairs = self.shape.secondary.iter().zip(old.iter().zip(&new));
             let dropped = pairs
                 .filter(|(_, (old, new))| old != new)
                 .map(|(index, (old, _))| (index, old));
-            let remains = self.remains((header, &reference), dropped);
-            (old, remains)
+            let purge_list = self.purge_list((header, &reference), dropped);
+            (old, purge_list)
         } else {
             let old = std::mem::take(&mut txn.pending.old_entries);
-            (old, RemainsList::default())
+            (old, PurgeList::default())
         };
         let entries = self.shape.entries(row, key);
         if txn.pending.step < STEP_CHECKED {
@@ -324,7 +327,9 @@ impl EngineTable {
             txn.pending.step = STEP_CHECKED;
         }
         if txn.pending.step < STEP_ROW_DONE {
-            let reference = self.spill(txn, &body)?.map(|reference| reference.encode());
+            let reference = self
+                .overflow(txn, &body)?
+                .map(|reference| reference.encode());
             let new = match &reference {
                 Some(bytes) => NewBody {
                     bytes,
@@ -335,8 +340,8 @@ impl EngineTable {
                     is_spilled: false,
                 },
             };
-            txn.note_remains(self.shape.id(), &remains)?;
-            if txn.update_row(self.place(key), new, remains.own())? == Written::Refused {
+            txn.note_purge_items(self.shape.id(), &purge_list)?;
+            if txn.update_row(self.place(key), new, purge_list.own())? == Written::Refused {
                 return Ok(Mutation::Gone);
             }
             txn.pending.step = STEP_ROW_DONE;
@@ -371,7 +376,10 @@ impl EngineTable {
                 let Some(OldRow { row: old_row, .. }) = self.read_old(txn, key)? else {
                     return Ok(Mutation::Gone);
                 };
-                let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
+                let old = self
+                    .shape
+                    .entries_of(&old_row, key)
+                    .map_err(Interrupt::Error)?;
                 let entries = self.shape.entries(row, new_key);
                 if !old.is_empty()
                     && let Some(duplicate) =
@@ -405,11 +413,14 @@ impl EngineTable {
             else {
                 return Ok(Mutation::Gone);
             };
-            let old = self.shape.entries_of(&old_row, key).map_err(Halt::Error)?;
+            let old = self
+                .shape
+                .entries_of(&old_row, key)
+                .map_err(Interrupt::Error)?;
             let dropped = self.shape.secondary.iter().zip(&old);
-            let remains = self.remains((header, &reference), dropped);
-            txn.note_remains(self.shape.id(), &remains)?;
-            if txn.delete_row(self.place(key), remains.own())? == Written::Refused {
+            let purge_list = self.purge_list((header, &reference), dropped);
+            txn.note_purge_items(self.shape.id(), &purge_list)?;
+            if txn.delete_row(self.place(key), purge_list.own())? == Written::Refused {
                 return Ok(Mutation::Gone);
             }
             txn.pending.old_entries = old;

@@ -12,9 +12,9 @@ use btree::{Change, Spot, Wanted, damaged};
 use format::page_op::{PageOp, RowOp};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::slotted::{TreePage, common_prefix};
-use format::undo::{Remains, UNDO_RECORDS_START, UndoKind, UndoRecord};
+use format::undo::{PurgeItem, UNDO_RECORDS_START, UndoKind, UndoRecord};
 use format::{PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer};
-use store::{Halt, Outcome, StoreError, Suspend};
+use store::{Interrupt, Outcome, StoreError, Suspend};
 
 use btree::Tree;
 
@@ -37,9 +37,9 @@ pub(crate) struct Pending {
     /// The number of the next step; its meaning is the operation's.
     pub(crate) step: usize,
     /// A large row that is being written.
-    spill: Option<Spill>,
+    overflow: Option<Overflow>,
     /// A large row that is written.
-    pub(crate) spilled: Option<LobReference>,
+    pub(crate) overflowed: Option<LobReference>,
     /// A hidden row id that was taken.
     pub(crate) row_id: Option<u64>,
     /// The entries of the version that was replaced.
@@ -48,8 +48,8 @@ pub(crate) struct Pending {
     pub(crate) is_moved: bool,
     /// Large rows that were read on the way.
     pub(crate) memo: LobMemo,
-    /// Records of remains, which stand before the change's own, that are written.
-    pub(crate) remains_noted: usize,
+    /// Records of purge items, which stand before the change's own, that are written.
+    pub(crate) purge_items_noted: usize,
     /// Indexes that were checked for colliding rows, without finding one.
     pub(crate) checked: usize,
     /// The operation under way is a rollback.
@@ -75,7 +75,7 @@ impl Pending {
 
 /// A large row that is being written, from its end.
 #[derive(Debug, Clone, Copy)]
-struct Spill {
+struct Overflow {
     /// The page with the following part; 0 at the end.
     next: PageNo,
     /// Bytes not written yet, from the start.
@@ -143,19 +143,23 @@ impl EngineTransaction {
         self.write_row(place, Goal::Insert(body))
     }
 
-    /// Changes an existing row. `remains` is what only its present version needs.
+    /// Changes an existing row. `purge_list` is what only its present version needs.
     pub(crate) fn update_row(
         &mut self,
         place: RowPlace<'_>,
         body: NewBody<'_>,
-        remains: &[u8],
+        purge_list: &[u8],
     ) -> Outcome<Written> {
-        self.write_row(place, Goal::Update(body, remains))
+        self.write_row(place, Goal::Update(body, purge_list))
     }
 
     /// Marks a row deleted.
-    pub(crate) fn delete_row(&mut self, place: RowPlace<'_>, remains: &[u8]) -> Outcome<Written> {
-        self.write_row(place, Goal::Delete(remains))
+    pub(crate) fn delete_row(
+        &mut self,
+        place: RowPlace<'_>,
+        purge_list: &[u8],
+    ) -> Outcome<Written> {
+        self.write_row(place, Goal::Delete(purge_list))
     }
 
     fn write_row(&mut self, place: RowPlace<'_>, goal: Goal<'_>) -> Outcome<Written> {
@@ -240,15 +244,15 @@ impl EngineTransaction {
         if !is_insert && header.is_deleted {
             return Ok(Attempt::Refused);
         }
-        let (kind, body, remains) = match goal {
+        let (kind, body, purge_list) = match goal {
             Goal::Insert(body) => (UndoKind::Update, body, &[][..]),
-            Goal::Update(body, remains) => (UndoKind::Update, body, remains),
-            Goal::Delete(remains) => {
+            Goal::Update(body, purge_list) => (UndoKind::Update, body, purge_list),
+            Goal::Delete(purge_list) => {
                 let body = NewBody {
                     bytes: old_body,
                     is_spilled: header.is_spilled,
                 };
-                (UndoKind::Delete, body, remains)
+                (UndoKind::Delete, body, purge_list)
             }
         };
         let difference = Difference::between(old_body, body.bytes);
@@ -272,7 +276,7 @@ impl EngineTransaction {
             change_offset: narrow(difference.offset),
             inserted_length: narrow(difference.inserted.len()),
             removed: difference.removed,
-            remains,
+            purge_list,
             ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
         };
         self.write_pair(change, spot, &record, (body, difference.inserted))
@@ -349,7 +353,7 @@ impl EngineTransaction {
         let leaf = change.id(spot.leaf);
         change
             .apply_pair(spot.leaf, page, &op)
-            .map_err(|error| -> Halt { damaged(leaf, &error.to_string()) })?;
+            .map_err(|error| -> Interrupt { damaged(leaf, &error.to_string()) })?;
         assert_eq!(
             newest(change, spot),
             Some(header),
@@ -377,8 +381,8 @@ impl EngineTransaction {
         table: TableId,
         row: &[u8],
     ) -> Outcome<LobReference> {
-        if let Some(spilled) = self.pending.spilled {
-            return Ok(spilled);
+        if let Some(overflowed) = self.pending.overflowed {
+            return Ok(overflowed);
         }
         let Ok(length) = u32::try_from(row.len()) else {
             let limit = usize::try_from(u32::MAX).unwrap_or(usize::MAX);
@@ -394,35 +398,35 @@ impl EngineTransaction {
         );
         let id = self.ensure_writer()?;
         let chunk = lob::chunk_bytes(self.worker.pages.page_bytes());
-        let mut spill = self.pending.spill.unwrap_or(Spill {
+        let mut overflow = self.pending.overflow.unwrap_or(Overflow {
             next: PageNo(0),
             rest: row.len(),
         });
         assert!(
-            spill.rest <= row.len(),
+            overflow.rest <= row.len(),
             "a repeated call writes the same row"
         );
-        while 0 < spill.rest {
-            let start = (spill.rest - 1) / chunk * chunk;
-            let part = &row[start..spill.rest];
-            spill.next = self.spill_page((space, table, id), spill.next, part)?;
-            spill.rest = start;
-            self.pending.spill = Some(spill);
+        while 0 < overflow.rest {
+            let start = (overflow.rest - 1) / chunk * chunk;
+            let part = &row[start..overflow.rest];
+            overflow.next = self.overflow_page((space, table, id), overflow.next, part)?;
+            overflow.rest = start;
+            self.pending.overflow = Some(overflow);
             if 0 < start && (start / chunk).is_multiple_of(lob::PAGES_PER_TURN) {
                 return Err(Suspend::turn().into());
             }
         }
-        assert_ne!(spill.next, PageNo(0), "the value has a first page");
+        assert_ne!(overflow.next, PageNo(0), "the value has a first page");
         let reference = LobReference {
-            first_page: spill.next.0,
+            first_page: overflow.next.0,
             length,
         };
-        self.pending.spill = None;
-        self.pending.spilled = Some(reference);
+        self.pending.overflow = None;
+        self.pending.overflowed = Some(reference);
         Ok(reference)
     }
 
-    fn spill_page(
+    fn overflow_page(
         &mut self,
         (space, table, id): (SpaceId, TableId, TxnId),
         next: PageNo,
@@ -437,16 +441,16 @@ impl EngineTransaction {
                 continue;
             };
             let (no, page) = taken.page(0);
-            let mut remains = Vec::new();
-            Remains::Lob {
+            let mut purge_list = Vec::new();
+            PurgeItem::Lob {
                 space: space.0,
                 first_page: no.0,
             }
-            .encode(&mut remains);
+            .encode(&mut purge_list);
             let record = UndoRecord {
                 kind: UndoKind::PageTaken,
                 table,
-                remains: &remains,
+                purge_list: &purge_list,
                 ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
             };
             let Some((place, bytes)) = self.append_undo(&mut change, &record)? else {
@@ -477,7 +481,7 @@ fn newest(change: &Change<'_>, spot: Spot) -> Option<RowHeader> {
 }
 
 /// The bytes of an undo record, which must fit into a page. Each does, because keys and rows are
-/// limited and lists of remains are split.
+/// limited and purge lists are split.
 fn encode(change: &Change<'_>, record: &UndoRecord<'_>) -> Outcome<Vec<u8>> {
     let (bytes, limit) = (record.length(), change.page_bytes() - UNDO_RECORDS_START);
     if limit < bytes {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use btree::{Tree, space};
 use format::row_header::{ROW_HEADER_BYTES, RowHeader};
-use format::undo::Remains;
+use format::undo::PurgeItem;
 use format::{IndexId, SpaceId, TableId};
 use store::{
     Durability, Isolation, Outcome, StoreError, TableDefinition, TableName, Transaction,
@@ -564,22 +564,22 @@ impl EngineTransaction {
         let is_there = tree.get(&self.worker.pages, &key, &mut version)?;
         let header = RowHeader::split(&version).filter(|_| is_there);
         let is_live = header.is_some_and(|(header, _)| !header.is_deleted);
-        let mut remains = Vec::new();
+        let mut purge_list = Vec::new();
         if let Some((header, body)) = header
             && is_live
             && header.is_spilled
             && let Ok(reference) = format::row_header::LobReference::decode(body)
         {
             let first_page = reference.first_page;
-            Remains::Lob {
+            PurgeItem::Lob {
                 space: SYSTEM_SPACE.0,
                 first_page,
             }
-            .encode(&mut remains);
+            .encode(&mut purge_list);
         }
         let Some(bytes) = bytes else {
             if is_live {
-                self.delete_row(place, &remains)?;
+                self.delete_row(place, &purge_list)?;
             }
             return Ok(());
         };
@@ -603,7 +603,7 @@ impl EngineTransaction {
             },
         };
         let written = if is_live {
-            self.update_row(place, body, &remains)?
+            self.update_row(place, body, &purge_list)?
         } else {
             self.insert_row(place, body)?
         };

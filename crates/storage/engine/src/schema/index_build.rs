@@ -12,7 +12,7 @@ use std::rc::Rc;
 use btree::change::Edit;
 use btree::{From, Place, Run, Tree};
 use format::row_header::{EntryHeader, RowHeader};
-use store::{Halt, StoreError};
+use store::{Interrupt, StoreError};
 
 use crate::row::read::LobMemo;
 use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
@@ -138,7 +138,7 @@ impl Worker {
             ..EntryHeader::default()
         }
         .encode();
-        let insert = || -> Result<bool, Halt> {
+        let insert = || -> Result<bool, Interrupt> {
             index.tree.modify(&self.pages, &entry.bytes, |_| {
                 Ok(Edit::Put(header.to_vec()))
             })

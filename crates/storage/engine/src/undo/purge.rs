@@ -34,7 +34,7 @@ use env::Instant;
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
-use format::undo::{self, Remains, UndoKind, UndoRecord};
+use format::undo::{self, PurgeItem, UndoKind, UndoRecord};
 use format::{Lsn, PageId, PageNo, SpaceId, TxnId, UndoPointer};
 use store::{Outcome, StoreError, Suspend};
 use tracing::warn;
@@ -382,7 +382,7 @@ impl Worker {
     ) -> Result<(), StoreError> {
         let has_work = match record.kind {
             UndoKind::Update | UndoKind::Delete => !record.is_settled,
-            UndoKind::Remains => true,
+            UndoKind::PurgeItems => true,
             _ => false,
         };
         if !has_work {
@@ -390,8 +390,8 @@ impl Worker {
         }
         // Each attempt looks the table up, because it may have lost the index or its rows in
         // between.
-        for remains in Remains::list(record.remains) {
-            if let Remains::Entry { index, key } = remains {
+        for item in PurgeItem::list(record.purge_list) {
+            if let PurgeItem::Entry { index, key } = item {
                 let tree = || self.undo_table(record.table)?.entry_tree(index);
                 let purge = || tree().map_or(Ok(()), |tree| self.purge_entry(tree, key));
                 let purged = self.until_done(purge).await;
@@ -405,9 +405,9 @@ impl Worker {
             let purged = self.until_done(purge).await;
             self.tolerate_drop(table().is_some(), purged)?;
         }
-        let lob = Remains::list(record.remains).find_map(|remains| match remains {
-            Remains::Lob { space, first_page } => Some((SpaceId(space), PageNo(first_page))),
-            Remains::Entry { .. } => None,
+        let lob = PurgeItem::list(record.purge_list).find_map(|item| match item {
+            PurgeItem::Lob { space, first_page } => Some((SpaceId(space), PageNo(first_page))),
+            PurgeItem::Entry { .. } => None,
         });
         if let Some((space, first)) = lob {
             let is_there = || table().is_some_and(|table| table.tree.space == space);

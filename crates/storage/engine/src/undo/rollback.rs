@@ -21,9 +21,9 @@ use btree::{Change, Spot, Tree, Wanted, damaged};
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::slotted::Splice;
-use format::undo::{Remains, UndoKind, UndoRecord};
+use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
-use store::{Halt, Outcome, StoreError, Suspend, WaitReason};
+use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use txn::Visibility;
 
 use crate::row::read::{LobMemo, restore_version};
@@ -72,7 +72,7 @@ impl Worker {
     /// Turns the error that there is no room into a wait for room.
     pub(crate) fn await_room<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
         match outcome {
-            Err(Halt::Error(StoreError::DiskFull)) => {
+            Err(Interrupt::Error(StoreError::DiskFull)) => {
                 let wait = (self.options.sleep)(ROOM_WAIT);
                 Err(Suspend::new(WaitReason::LogSpace, wait).into())
             }
@@ -103,7 +103,7 @@ impl Worker {
                 UndoKind::Update | UndoKind::Delete => self.undo_change(&record, progress)?,
                 UndoKind::PageTaken => self.undo_page(pointer, &record)?,
                 // Purge checks what it names in any case.
-                UndoKind::Remains | UndoKind::Commit | UndoKind::RolledBack => {}
+                UndoKind::PurgeItems | UndoKind::Commit | UndoKind::RolledBack => {}
             }
         }
         *progress = UndoProgress::default();
@@ -145,7 +145,7 @@ impl Worker {
     /// in memory is waited for once.
     pub(crate) fn join_leaf(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
         match tree.shrink_if_sparse(&self.pages, key) {
-            Err(Halt::Error(_)) => Ok(()),
+            Err(Interrupt::Error(_)) => Ok(()),
             joined => joined,
         }
     }
@@ -322,7 +322,8 @@ impl Worker {
     }
 
     fn undo_page(&self, pointer: UndoPointer, record: &UndoRecord<'_>) -> Outcome<()> {
-        let Some(Remains::Lob { space, first_page }) = Remains::list(record.remains).next() else {
+        let Some(PurgeItem::Lob { space, first_page }) = PurgeItem::list(record.purge_list).next()
+        else {
             return Err(damaged(
                 page_of(pointer),
                 "a page was taken that has no number",
@@ -439,7 +440,7 @@ impl UndoTable {
         };
         let keys = shape
             .entries_of(row, key)
-            .map_err(|error: StoreError| Halt::Error(error))?;
+            .map_err(|error: StoreError| Interrupt::Error(error))?;
         let trees = shape.secondary.iter().map(|index| index.tree);
         Ok(trees.zip(keys.into_iter().map(|key| key.bytes)).collect())
     }

@@ -10,7 +10,7 @@ use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::{PAGE_HEADER_BYTES, PageId, PageNo, PageType, SpaceId, UndoPointer, undo};
 use std::cell::Cell;
-use store::{Halt, Outcome, StoreError};
+use store::{Interrupt, Outcome, StoreError};
 
 /// Spaces of undo segments follow the system space.
 pub(crate) const FIRST_SPACE: u32 = 1;
@@ -232,7 +232,7 @@ pub(crate) fn page_of(pointer: UndoPointer) -> PageId {
 pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> Outcome<()> {
     let id = change.id(page);
     change.apply(page, op).map_err(|error| {
-        Halt::Error(StoreError::Damaged {
+        Interrupt::Error(StoreError::Damaged {
             what: format!("page {id}: {error}"),
         })
     })

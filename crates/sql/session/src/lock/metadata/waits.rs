@@ -13,7 +13,7 @@
 use store::TableId;
 use sync::Mutex;
 
-use super::Strength;
+use super::Mode;
 
 /// Waiting sessions, in the order in which they began, and the exclusive owners of tables.
 #[derive(Debug, Default)]
@@ -34,9 +34,9 @@ struct Inner {
 struct Waiter {
     session: u64,
     table: TableId,
-    strength: Strength,
+    mode: Mode,
     /// Tables that it holds shared meanwhile.
-    weak: Vec<TableId>,
+    shared: Vec<TableId>,
 }
 
 /// The wait would be part of a cycle.
@@ -59,13 +59,13 @@ impl Drop for Noted<'_> {
 }
 
 impl Waits {
-    /// Registers that a session is about to wait for a table while it holds `weak` shared.
+    /// Registers that a session is about to wait for a table while it holds `shared` shared.
     pub(super) fn note(
         &self,
         session: u64,
         table: TableId,
-        strength: Strength,
-        weak: Vec<TableId>,
+        mode: Mode,
+        shared: Vec<TableId>,
     ) -> Result<Noted<'_>, Deadlock> {
         let mut inner = self.inner.lock();
         assert!(
@@ -73,12 +73,12 @@ impl Waits {
             "a session waits for one thing at a time"
         );
         let mut known = inner.owners.iter().chain(&inner.users);
-        let holds_any = !weak.is_empty() || known.any(|(_, by)| *by == session);
+        let holds_any = !shared.is_empty() || known.any(|(_, by)| *by == session);
         inner.waiters.push(Waiter {
             session,
             table,
-            strength,
-            weak,
+            mode,
+            shared,
         });
         if holds_any && inner.is_in_cycle(inner.waiters.len() - 1) {
             inner.waiters.pop();
@@ -100,7 +100,7 @@ impl Waits {
     pub(super) fn disown(&self, table: TableId, session: u64) {
         let owners = &mut self.inner.lock().owners;
         let at = owners.iter().position(|owner| *owner == (table, session));
-        owners.swap_remove(at.expect("a strong hold is noted once"));
+        owners.swap_remove(at.expect("an exclusive hold is noted once"));
     }
 
     /// A session holds a database shared from now on.
@@ -142,12 +142,12 @@ impl Inner {
         let first_change = self
             .waiters
             .iter()
-            .position(|other| other.table == waiter.table && other.strength == Strength::Strong);
+            .position(|other| other.table == waiter.table && other.mode == Mode::Exclusive);
         let is_blocker = move |(index, other): (usize, &Waiter)| {
             let owns = owner.is_some_and(|(_, by)| *by == other.session);
             let is_user = || self.users.contains(&(waiter.table, other.session));
-            let uses = waiter.strength == Strength::Strong
-                && (other.weak.contains(&waiter.table) || is_user());
+            let uses = waiter.mode == Mode::Exclusive
+                && (other.shared.contains(&waiter.table) || is_user());
             let is_before = first_change == Some(index);
             (index != at && (owns || uses || is_before)).then_some(index)
         };
@@ -165,10 +165,10 @@ mod tests {
     #[test]
     fn two_users_behind_two_changes_are_a_cycle() {
         let waits = Waits::default();
-        let _alter_a = waits.note(1, A, Strength::Strong, vec![]).unwrap();
-        let _alter_b = waits.note(2, B, Strength::Strong, vec![]).unwrap();
-        let first = waits.note(3, B, Strength::Weak, vec![A]).unwrap();
-        let second = |weak| waits.note(4, A, Strength::Weak, weak).map(drop);
+        let _alter_a = waits.note(1, A, Mode::Exclusive, vec![]).unwrap();
+        let _alter_b = waits.note(2, B, Mode::Exclusive, vec![]).unwrap();
+        let first = waits.note(3, B, Mode::Shared, vec![A]).unwrap();
+        let second = |shared| waits.note(4, A, Mode::Shared, shared).map(drop);
         assert_eq!(second(vec![B]), Err(Deadlock));
         assert_eq!(
             second(vec![TableId(9)]),
@@ -184,8 +184,8 @@ mod tests {
         let waits = Waits::default();
         waits.own(A, 1);
         waits.own(B, 2);
-        let _first = waits.note(1, B, Strength::Strong, vec![]).unwrap();
-        let second = || waits.note(2, A, Strength::Weak, vec![]).map(drop);
+        let _first = waits.note(1, B, Mode::Exclusive, vec![]).unwrap();
+        let second = || waits.note(2, A, Mode::Shared, vec![]).map(drop);
         assert_eq!(second(), Err(Deadlock));
         waits.disown(A, 1);
         assert_eq!(second(), Ok(()));
@@ -198,9 +198,9 @@ mod tests {
         // One creates a table in the database out of A, another drops it, a third moves A there.
         waits.begin_use(database, 1);
         waits.own(A, 3);
-        let _make = waits.note(1, A, Strength::Weak, vec![]).unwrap();
-        let _drop = waits.note(2, database, Strength::Strong, vec![]).unwrap();
-        let rename = || waits.note(3, database, Strength::Weak, vec![]).map(drop);
+        let _make = waits.note(1, A, Mode::Shared, vec![]).unwrap();
+        let _drop = waits.note(2, database, Mode::Exclusive, vec![]).unwrap();
+        let rename = || waits.note(3, database, Mode::Shared, vec![]).map(drop);
         assert_eq!(rename(), Err(Deadlock));
         waits.end_use(database, 1);
         assert_eq!(rename(), Ok(()));
@@ -209,10 +209,10 @@ mod tests {
     #[test]
     fn users_of_one_table_that_both_wait_are_none() {
         let waits = Waits::default();
-        let _alter = waits.note(1, A, Strength::Strong, vec![]).unwrap();
-        let _first = waits.note(2, A, Strength::Weak, vec![B]).unwrap();
-        assert!(waits.note(3, A, Strength::Weak, vec![B]).is_ok());
-        assert!(waits.note(4, A, Strength::Strong, vec![]).is_ok());
+        let _alter = waits.note(1, A, Mode::Exclusive, vec![]).unwrap();
+        let _first = waits.note(2, A, Mode::Shared, vec![B]).unwrap();
+        assert!(waits.note(3, A, Mode::Shared, vec![B]).is_ok());
+        assert!(waits.note(4, A, Mode::Exclusive, vec![]).is_ok());
     }
 
     /// Cycles of every length are found; an open chain is no cycle.
@@ -226,10 +226,10 @@ mod tests {
                 waits.own(table(number), number);
             }
             for number in 0..length - 1 {
-                let wait = waits.note(number, table(number + 1), Strength::Strong, vec![]);
+                let wait = waits.note(number, table(number + 1), Mode::Exclusive, vec![]);
                 noted.push(wait.unwrap());
             }
-            let last = waits.note(length - 1, table(length), Strength::Strong, vec![]);
+            let last = waits.note(length - 1, table(length), Mode::Exclusive, vec![]);
             assert_eq!(last.map(drop), Err(Deadlock));
         }
     }

@@ -31,7 +31,7 @@ fn name(path: &Path) -> String {
 #[test]
 fn kept_inputs_do_no_harm() {
     let mut broken = Vec::new();
-    for (target, run) in harness::TARGETS {
+    for (target, run) in fuzz_bodies::TARGETS {
         let files = inputs(target);
         assert!(!files.is_empty(), "{target} has a corpus");
         for file in files {
@@ -49,7 +49,7 @@ fn kept_inputs_do_no_harm() {
 fn each_target_is_a_program_of_the_fuzz_package() {
     let root = repository_root().join("fuzz");
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
-    for (target, _) in harness::TARGETS {
+    for (target, _) in fuzz_bodies::TARGETS {
         assert!(
             manifest.contains(&format!("\nname = \"{target}\"\n")),
             "{target}"
@@ -58,5 +58,5 @@ fn each_target_is_a_program_of_the_fuzz_package() {
         assert!(program.contains(&format!("run(\"{target}\"")), "{target}");
     }
     let programs = fs::read_dir(root.join("fuzz_targets")).unwrap().count();
-    assert_eq!(programs, harness::TARGETS.len());
+    assert_eq!(programs, fuzz_bodies::TARGETS.len());
 }

@@ -24,21 +24,21 @@ use catalog::routine::ROUTINE_TABLE;
 use crate::account::accounts::{self, AccountChange};
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
-use crate::lock::metadata::{PUBLISHED_LOCK, StrongHold};
+use crate::lock::metadata::{ExclusiveHold, SYSTEM_SNAPSHOT_LOCK};
 use crate::routine::store::{self as routines, RoutineChange};
 use crate::system_rows::{self, RowChange};
 
 /// The turn to change the published tables; dropping it lets the next one begin.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    _hold: Option<StrongHold>,
+    _hold: Option<ExclusiveHold>,
 }
 
 impl Session {
     /// Waits for the turn. The session must have no open transaction that has written to the
     /// tables.
     pub(crate) async fn change_turn(&mut self) -> Result<Turn, Stop> {
-        let hold = Box::pin(self.change_table(PUBLISHED_LOCK)).await?;
+        let hold = Box::pin(self.change_table(SYSTEM_SNAPSHOT_LOCK)).await?;
         Ok(Turn { _hold: hold })
     }
 

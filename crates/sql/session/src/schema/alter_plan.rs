@@ -1,4 +1,4 @@
-//! [`Altered`]: a table's definition while the steps of ALTER TABLE are applied.
+//! [`AlterPlan`]: a table's definition while the steps of ALTER TABLE are applied.
 
 use errcode::{
     ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_KEYNAME, ER_KEY_COLUMN_DOES_NOT_EXIST,
@@ -12,7 +12,7 @@ use crate::schema::define::{checked_name, collation_of};
 use crate::schema::definition::add_constraint;
 
 /// A definition that is being altered.
-pub(crate) struct Altered {
+pub(crate) struct AlterPlan {
     /// The definition so far.
     pub(crate) definition: TableDefinition,
     /// For each column, the old column that its values come from.
@@ -32,7 +32,7 @@ pub(crate) struct Altered {
     lock: Option<String>,
 }
 
-impl Altered {
+impl AlterPlan {
     pub(crate) fn new(old: &TableDefinition) -> Self {
         let sources = old
             .columns

@@ -7,7 +7,7 @@ use env::sim::{Faults, SimDisk};
 
 /// The disk's behaviour in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Weather {
+pub enum FaultProfile {
     /// Only the crash disturbs it.
     Fair,
     /// Operations occasionally fail with EIO.
@@ -21,7 +21,7 @@ pub enum Weather {
     },
 }
 
-impl Weather {
+impl FaultProfile {
     /// Half of the rounds are fair.
     pub fn draw(random: &mut Random) -> Self {
         let permille = |random: &mut Random| u32::try_from(1 + random.below(5)).unwrap_or(1);

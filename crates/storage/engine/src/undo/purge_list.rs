@@ -3,7 +3,7 @@
 //!
 //! A list of them stands in the undo record of the change that replaced the version. An undo record
 //! must fit into a page. A row may have more entries than that, each as long as a key may be. So
-//! what exceeds a quarter of a page stands in records of kind `Remains` of their own, before the
+//! what exceeds a quarter of a page stands in records of kind `PurgeItems` of their own, before the
 //! change's. Purge reads a segment in the order of writing, and checks a transaction's records only
 //! when its outcome is settled. So it does not matter which of them names an entry, nor that a
 //! repeated operation names one twice.
@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use format::TableId;
 use format::page_op::PageOp;
-use format::undo::{Remains, UndoKind, UndoRecord};
+use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use store::Outcome;
 
 use crate::transaction::EngineTransaction;
@@ -25,28 +25,28 @@ const PAGE_SHARE: usize = 4;
 
 /// What only one version of a row needs.
 #[derive(Debug, Default)]
-pub(crate) struct RemainsList {
+pub(crate) struct PurgeList {
     /// For the undo record of the change.
     own: Vec<u8>,
     /// For records before it, one each.
     apart: Vec<Vec<u8>>,
 }
 
-impl RemainsList {
-    /// The list for the undo record of the change itself, after [`EngineTransaction::note_remains`]
-    /// has written the rest.
+impl PurgeList {
+    /// The list for the undo record of the change itself, after
+    /// [`EngineTransaction::note_purge_items`] has written the rest.
     pub(crate) fn own(&self) -> &[u8] {
         &self.own
     }
 
     /// Adds one. A large value comes before all entries, because the change's own record must name
     /// it: that is settled when the value's last page is given back.
-    pub(crate) fn push(&mut self, remains: &Remains<'_>, page_bytes: usize) {
+    pub(crate) fn push(&mut self, item: &PurgeItem<'_>, page_bytes: usize) {
         let last = self.apart.last_mut().unwrap_or(&mut self.own);
-        let is_value = matches!(remains, Remains::Lob { .. });
+        let is_value = matches!(item, PurgeItem::Lob { .. });
         let start = last.len();
         assert!(!is_value || start == 0, "a large value comes first");
-        remains.encode(last);
+        item.encode(last);
         if 0 < start && page_bytes / PAGE_SHARE < last.len() {
             let one = last.split_off(start);
             self.apart.push(one);
@@ -57,23 +57,23 @@ impl RemainsList {
 impl EngineTransaction {
     /// Writes the records that stand before the change's own. A repeated call continues where the
     /// last one stopped.
-    pub(crate) fn note_remains(&mut self, table: TableId, list: &RemainsList) -> Outcome<()> {
+    pub(crate) fn note_purge_items(&mut self, table: TableId, list: &PurgeList) -> Outcome<()> {
         if list.apart.is_empty() {
             return Ok(());
         }
         let id = self.ensure_writer()?;
         let worker = Rc::clone(&self.worker);
-        let noted = self.pending.remains_noted;
+        let noted = self.pending.purge_items_noted;
         assert!(
             noted <= list.apart.len(),
             "a repeated call has the same list"
         );
-        while let Some(remains) = list.apart.get(self.pending.remains_noted) {
+        while let Some(items) = list.apart.get(self.pending.purge_items_noted) {
             let mut change = worker.pages.change()?;
             let record = UndoRecord {
-                kind: UndoKind::Remains,
+                kind: UndoKind::PurgeItems,
                 table,
-                remains,
+                purge_list: items,
                 ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
             };
             let Some((place, bytes)) = self.append_undo(&mut change, &record)? else {
@@ -85,7 +85,7 @@ impl EngineTransaction {
             apply(&mut change, place.page, &op)?;
             change.commit();
             self.note_undo(place.pointer);
-            self.pending.remains_noted += 1;
+            self.pending.purge_items_noted += 1;
         }
         Ok(())
     }
@@ -97,26 +97,26 @@ mod tests {
 
     #[test]
     fn a_list_is_split_where_a_record_would_be_too_long() {
-        let mut list = RemainsList::default();
-        let value = Remains::Lob {
+        let mut list = PurgeList::default();
+        let value = PurgeItem::Lob {
             space: 7,
             first_page: 8,
         };
         let key = [9; 400];
-        let entry = |index| Remains::Entry { index, key: &key };
+        let entry = |index| PurgeItem::Entry { index, key: &key };
         list.push(&value, 4096);
         for index in 0..6 {
             list.push(&entry(index), 4096);
         }
         let long = [3; 2000];
         list.push(
-            &Remains::Entry {
+            &PurgeItem::Entry {
                 index: 6,
                 key: &long,
             },
             4096,
         );
-        let read = |bytes| Remains::list(bytes).count();
+        let read = |bytes| PurgeItem::list(bytes).count();
         assert_eq!(read(list.own()), 3);
         let apart: Vec<_> = list.apart.iter().map(|bytes| read(bytes)).collect();
         assert_eq!(apart, [2, 2, 1]);

@@ -7,7 +7,7 @@ use format::page_op::PageOp;
 use format::row::RowLayout;
 use format::row_header::{EntryHeader, LobReference, RowHeader};
 use format::slotted::{self, TreePage, TreePageShape};
-use format::undo::{self, Remains, UndoRecord};
+use format::undo::{self, PurgeItem, UndoRecord};
 use format::{PageHeader, PageId, PageSize, page};
 use value::{ColumnType, TypeKind, Value, ValueRef};
 
@@ -118,7 +118,7 @@ fn read_undo_page(page: &[u8]) {
 }
 
 fn undo_record(bytes: &[u8]) {
-    assert!(Remains::list(bytes).count() <= bytes.len());
+    assert!(PurgeItem::list(bytes).count() <= bytes.len());
     let Some(record) = UndoRecord::decode(bytes) else {
         return;
     };

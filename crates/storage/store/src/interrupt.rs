@@ -7,26 +7,26 @@ use std::task::{Context, Poll};
 
 use crate::StoreError;
 
-/// The result of every operation below the session. See [`Halt`].
-pub type Outcome<T> = Result<T, Halt>;
+/// The result of every operation below the session. See [`Interrupt`].
+pub type Outcome<T> = Result<T, Interrupt>;
 
 /// Why an operation is not done. `?` passes both cases up through operators that keep their own
 /// place, so that only the session awaits.
 #[derive(Debug)]
-pub enum Halt {
+pub enum Interrupt {
     /// Await it, then call the same operation with the same arguments again.
     Suspend(Suspend),
     /// It cannot be done.
     Error(StoreError),
 }
 
-impl From<StoreError> for Halt {
+impl From<StoreError> for Interrupt {
     fn from(error: StoreError) -> Self {
         Self::Error(error)
     }
 }
 
-impl From<Suspend> for Halt {
+impl From<Suspend> for Interrupt {
     fn from(suspend: Suspend) -> Self {
         Self::Suspend(suspend)
     }
@@ -121,8 +121,8 @@ pub async fn until_done<T>(mut operation: impl FnMut() -> Outcome<T>) -> Result<
     loop {
         match operation() {
             Ok(value) => return Ok(value),
-            Err(Halt::Suspend(suspend)) => suspend.await,
-            Err(Halt::Error(error)) => return Err(error),
+            Err(Interrupt::Suspend(suspend)) => suspend.await,
+            Err(Interrupt::Error(error)) => return Err(error),
         }
     }
 }
@@ -152,7 +152,10 @@ mod tests {
             Err(Suspend::turn())?;
             Ok(())
         }
-        assert!(matches!(refuse(), Err(Halt::Error(StoreError::Deadlock))));
-        assert!(matches!(wait(), Err(Halt::Suspend(_))));
+        assert!(matches!(
+            refuse(),
+            Err(Interrupt::Error(StoreError::Deadlock))
+        ));
+        assert!(matches!(wait(), Err(Interrupt::Suspend(_))));
     }
 }

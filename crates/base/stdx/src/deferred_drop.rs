@@ -1,7 +1,7 @@
-//! [`Pile`]: a list of things, each of which takes long to free.
+//! [`DeferredDropVec`]: a list of things, each of which takes long to free.
 //!
 //! A gigabyte in pieces of 256 KiB takes a tenth of a second to free. On a thread that has called
-//! [`free_later`], a dropped pile leaves its things in a list. The thread takes them from there
+//! [`free_later`], a dropped list leaves its things in a list. The thread takes them from there
 //! ([`take_waiting`]) and frees a few at a time when it has time. On other threads they are dropped
 //! at once.
 
@@ -48,18 +48,18 @@ impl Waiting {
 
 /// A list of large things.
 #[derive(Debug, Clone)]
-pub struct Pile<T: 'static> {
+pub struct DeferredDropVec<T: 'static> {
     things: Vec<T>,
 }
 
-impl<T: 'static> Default for Pile<T> {
+impl<T: 'static> Default for DeferredDropVec<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: 'static> Pile<T> {
-    /// An empty pile; allocates nothing.
+impl<T: 'static> DeferredDropVec<T> {
+    /// An empty list; allocates nothing.
     pub const fn new() -> Self {
         Self { things: Vec::new() }
     }
@@ -102,7 +102,7 @@ impl<T: 'static> Pile<T> {
     }
 }
 
-impl<T: 'static> Deref for Pile<T> {
+impl<T: 'static> Deref for DeferredDropVec<T> {
     type Target = [T];
 
     #[inline]
@@ -111,14 +111,14 @@ impl<T: 'static> Deref for Pile<T> {
     }
 }
 
-impl<T: 'static> DerefMut for Pile<T> {
+impl<T: 'static> DerefMut for DeferredDropVec<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.things
     }
 }
 
-impl<T: 'static> Drop for Pile<T> {
+impl<T: 'static> Drop for DeferredDropVec<T> {
     fn drop(&mut self) {
         self.clear();
     }
@@ -130,27 +130,27 @@ mod tests {
 
     use super::*;
 
-    fn pile_of(thing: &Rc<()>, count: usize) -> Pile<Rc<()>> {
-        let mut pile = Pile::new();
+    fn list_of(thing: &Rc<()>, count: usize) -> DeferredDropVec<Rc<()>> {
+        let mut list = DeferredDropVec::new();
         for _ in 0..count {
-            pile.push(Rc::clone(thing));
+            list.push(Rc::clone(thing));
         }
-        pile
+        list
     }
 
     #[test]
     fn large_piles_wait_where_the_thread_frees_later() {
         let thing = Rc::new(());
-        drop(pile_of(&thing, 100));
+        drop(list_of(&thing, 100));
         assert_eq!(Rc::strong_count(&thing), 1, "at once");
         free_later();
-        drop(pile_of(&thing, PIECE_LEN));
+        drop(list_of(&thing, PIECE_LEN));
         assert_eq!(Rc::strong_count(&thing), 1, "few");
-        let mut pile = pile_of(&thing, 100);
-        pile.truncate(10);
-        assert_eq!(pile.len(), 10);
+        let mut list = list_of(&thing, 100);
+        list.truncate(10);
+        assert_eq!(list.len(), 10);
         assert_eq!(Rc::strong_count(&thing), 101, "all wait");
-        drop(pile);
+        drop(list);
         let mut waiting = take_waiting().unwrap();
         assert!(take_waiting().is_none(), "they are somebody's");
         let mut rounds = 1;
@@ -159,7 +159,7 @@ mod tests {
             rounds += 1;
         }
         assert_eq!((rounds, Rc::strong_count(&thing)), (25, 1));
-        drop(pile_of(&thing, 100));
+        drop(list_of(&thing, 100));
         drop(take_waiting());
         assert_eq!(Rc::strong_count(&thing), 1, "at once");
     }

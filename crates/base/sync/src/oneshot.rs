@@ -1,6 +1,6 @@
 //! One value, handed from a thread to a task.
 //!
-//! Invariants: a parcel has one sender, which delivers once, and one receiver, which waits once.
+//! Invariants: a oneshot has one sender, which delivers once, and one receiver, which waits once.
 //! (P1) A value that is delivered before the receiver polls is found by that poll; one that is
 //! delivered later wakes it: both hold one lock. A sender that is dropped delivers nothing, and the
 //! receiver then waits for ever, so the creator must make sure that it is used.
@@ -13,12 +13,12 @@ use std::task::{Poll, Waker};
 use crate::Mutex;
 
 /// Delivers the value. Any thread.
-pub struct ParcelSender<T> {
+pub struct OneshotSender<T> {
     state: Arc<Mutex<ParcelState<T>>>,
 }
 
 /// Waits for the value.
-pub struct ParcelReceiver<T> {
+pub struct OneshotReceiver<T> {
     state: Arc<Mutex<ParcelState<T>>>,
 }
 
@@ -31,16 +31,16 @@ enum ParcelState<T> {
     Delivered(T),
 }
 
-/// Creates the two ends of an empty parcel.
-pub fn parcel<T>() -> (ParcelSender<T>, ParcelReceiver<T>) {
+/// Creates the two ends of an empty oneshot.
+pub fn oneshot<T>() -> (OneshotSender<T>, OneshotReceiver<T>) {
     let state = Arc::new(Mutex::new(ParcelState::Empty));
-    let sender = ParcelSender {
+    let sender = OneshotSender {
         state: Arc::clone(&state),
     };
-    (sender, ParcelReceiver { state })
+    (sender, OneshotReceiver { state })
 }
 
-impl<T> ParcelSender<T> {
+impl<T> OneshotSender<T> {
     /// Stores the value and wakes the waiter.
     pub fn deliver(self, value: T) {
         let before = std::mem::replace(&mut *self.state.lock(), ParcelState::Delivered(value));
@@ -50,7 +50,7 @@ impl<T> ParcelSender<T> {
     }
 }
 
-impl<T> ParcelReceiver<T> {
+impl<T> OneshotReceiver<T> {
     /// Waits for the value.
     pub async fn receive(self) -> T {
         poll_fn(|context| {
@@ -65,15 +65,15 @@ impl<T> ParcelReceiver<T> {
     }
 }
 
-impl<T> fmt::Debug for ParcelSender<T> {
+impl<T> fmt::Debug for OneshotSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ParcelSender")
+        f.write_str("OneshotSender")
     }
 }
 
-impl<T> fmt::Debug for ParcelReceiver<T> {
+impl<T> fmt::Debug for OneshotReceiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ParcelReceiver")
+        f.write_str("OneshotReceiver")
     }
 }
 
@@ -100,7 +100,7 @@ mod models {
     #[test]
     fn a_receiver_that_found_nothing_is_woken_and_then_finds_it() {
         loom::model(|| {
-            let (sender, receiver) = parcel();
+            let (sender, receiver) = oneshot();
             let thread = thread::spawn(move || sender.deliver(9));
             let bell = Arc::new(Bell(AtomicBool::new(false)));
             let waker = Waker::from(Arc::clone(&bell));

@@ -48,7 +48,7 @@ pub(crate) enum Doubt {
 
 /// See the module's head.
 #[derive(Debug, Default)]
-pub(crate) struct PeerLook {
+pub(crate) struct LivenessProbe {
     /// The socket; set at login.
     watch: OnceCell<PeerWatch>,
     /// When it is looked at next, on the steady clock.
@@ -57,7 +57,7 @@ pub(crate) struct PeerLook {
     doubt: Cell<Doubt>,
 }
 
-impl PeerLook {
+impl LivenessProbe {
     /// Sets the client's socket.
     pub(crate) fn watch(&self, watch: PeerWatch) {
         let earlier = self.watch.set(watch);
@@ -74,7 +74,7 @@ impl PeerLook {
 impl State {
     /// Looks at the client's socket if it is time to, and kills the session if the client is gone.
     pub(crate) fn look_at_peer(&self) {
-        let look = &self.peer_look;
+        let look = &self.liveness_probe;
         let now_us = self.worker.steady_us();
         if now_us < look.next_us.get() {
             return;
@@ -103,7 +103,7 @@ impl Session {
         deadline: Option<u64>,
     ) -> Result<(), Stop> {
         self.wait_until(suspend, deadline).await?;
-        if self.state.peer_look.doubt.get() == Doubt::Asked {
+        if self.state.liveness_probe.doubt.get() == Doubt::Asked {
             self.tell_peer(rows, plan, deadline).await?;
         }
         Ok(())
@@ -128,7 +128,7 @@ impl Session {
             // without any, the client counts as gone.
             return Ok(());
         }
-        self.state.peer_look.doubt.set(Doubt::Told);
+        self.state.liveness_probe.doubt.set(Doubt::Told);
         self.send_rows(deadline).await
     }
 }

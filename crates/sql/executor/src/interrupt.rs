@@ -12,11 +12,11 @@ use store::{StoreError, Suspend};
 use value::{ColumnType, Value};
 
 /// The result of every operation in this crate.
-pub type Outcome<T> = Result<T, Halt>;
+pub type Outcome<T> = Result<T, Interrupt>;
 
 /// Why an operation has not completed.
 #[derive(Debug)]
-pub enum Halt {
+pub enum Interrupt {
     /// Await it, then call the same operation again.
     Suspend(Suspend),
     /// Run a stored function, hand its result to the execution, then call the same operation again.
@@ -59,19 +59,19 @@ pub enum Effect {
     Fatal,
 }
 
-impl From<Suspend> for Halt {
+impl From<Suspend> for Interrupt {
     fn from(suspend: Suspend) -> Self {
         Self::Suspend(suspend)
     }
 }
 
-impl From<Failure> for Halt {
+impl From<Failure> for Interrupt {
     fn from(failure: Failure) -> Self {
         Self::from(*failure)
     }
 }
 
-impl From<ClientError> for Halt {
+impl From<ClientError> for Interrupt {
     fn from(error: ClientError) -> Self {
         Self::Error(Box::new(ExecutionError {
             error,
@@ -80,7 +80,7 @@ impl From<ClientError> for Halt {
     }
 }
 
-impl From<StoreError> for Halt {
+impl From<StoreError> for Interrupt {
     fn from(error: StoreError) -> Self {
         let effect = match error {
             _ if error.ends_transaction() => Effect::Transaction,
@@ -93,16 +93,16 @@ impl From<StoreError> for Halt {
     }
 }
 
-impl From<store::Halt> for Halt {
-    fn from(halt: store::Halt) -> Self {
-        match halt {
-            store::Halt::Suspend(suspend) => Self::Suspend(suspend),
-            store::Halt::Error(error) => Self::from(error),
+impl From<store::Interrupt> for Interrupt {
+    fn from(interrupt: store::Interrupt) -> Self {
+        match interrupt {
+            store::Interrupt::Suspend(suspend) => Self::Suspend(suspend),
+            store::Interrupt::Error(error) => Self::from(error),
         }
     }
 }
 
-impl From<format::row::RowError> for Halt {
+impl From<format::row::RowError> for Interrupt {
     fn from(error: format::row::RowError) -> Self {
         Self::from(*expression::damaged_row(&error))
     }

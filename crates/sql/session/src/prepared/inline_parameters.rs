@@ -18,13 +18,13 @@ struct Writing {
 }
 
 /// The text with values in place of its parameters. Their numbers must be equal.
-pub(crate) fn splice(
+pub(crate) fn inline_parameters(
     text: &Source,
     mode: syntax::Mode,
     (values, types): (&[Value], &[ColumnType]),
 ) -> Vec<u8> {
     let strings = text.strings;
-    let mut spliced = Vec::with_capacity(text.len());
+    let mut inlined = Vec::with_capacity(text.len());
     let mut lexer = Lexer::new(text, mode);
     let mut copied = 0;
     let mut parameters = values.iter().zip(types);
@@ -37,21 +37,21 @@ pub(crate) fn splice(
         match token.kind {
             Kind::End => break,
             Kind::Parameter => {
-                spliced.extend_from_slice(text.get(copied..start).unwrap_or_default());
+                inlined.extend_from_slice(text.get(copied..start).unwrap_or_default());
                 if let Some((value, column_type)) = parameters.next() {
-                    append_literal(&mut spliced, value, column_type, Writing { mode, strings });
+                    append_literal(&mut inlined, value, column_type, Writing { mode, strings });
                 }
                 copied = end;
             }
             _ => {}
         }
     }
-    spliced.extend_from_slice(text.get(copied..).unwrap_or_default());
-    spliced
+    inlined.extend_from_slice(text.get(copied..).unwrap_or_default());
+    inlined
 }
 
 /// The text of a statement with values in place of the names at these offsets of the whole text.
-pub(crate) fn splice_at(
+pub(crate) fn inline_at(
     text: &Source,
     statement: syntax::Span,
     mode: syntax::Mode,
@@ -61,18 +61,18 @@ pub(crate) fn splice_at(
     let strings = text.strings;
     let writing = Writing { mode, strings };
     let end = stdx::to_usize(statement.end);
-    let mut spliced = Vec::with_capacity(statement.of(text).len());
+    let mut inlined = Vec::with_capacity(statement.of(text).len());
     let mut copied = stdx::to_usize(statement.start);
     let mut ordered: Vec<_> = places.iter().zip(values.iter().zip(types)).collect();
     ordered.sort_by_key(|(place, _)| place.start);
     for (place, (value, column_type)) in ordered {
         let before = text.get(copied..stdx::to_usize(place.start));
-        spliced.extend_from_slice(before.unwrap_or_default());
-        append_literal(&mut spliced, value, column_type, writing);
+        inlined.extend_from_slice(before.unwrap_or_default());
+        append_literal(&mut inlined, value, column_type, writing);
         copied = stdx::to_usize(place.end);
     }
-    spliced.extend_from_slice(text.get(copied..end).unwrap_or_default());
-    spliced
+    inlined.extend_from_slice(text.get(copied..end).unwrap_or_default());
+    inlined
 }
 
 /// A value as a literal of its type.
@@ -178,10 +178,10 @@ mod tests {
             ColumnType::new(TypeKind::Double),
             ColumnType::decimal(65, 30),
         ];
-        let spliced = splice(text, syntax::Mode::default(), (&values, &types));
+        let inlined = inline_parameters(text, syntax::Mode::default(), (&values, &types));
         let expected = "SET @a = -5, @b = '?' /* ? */, @c = 'it''s a \\\\', @d = NULL, \
                         @e = 1.5e0, @f = 2.50";
-        assert_eq!(String::from_utf8_lossy(&spliced), expected);
+        assert_eq!(String::from_utf8_lossy(&inlined), expected);
     }
 
     #[test]
@@ -192,12 +192,12 @@ mod tests {
             CollationId::BINARY,
         )];
         let mode = syntax::Mode::default();
-        let spliced = splice(
+        let inlined = inline_parameters(
             &source(b"DO ?"),
             mode,
             (&[Value::bytes(b"\x00\xff")], &types),
         );
-        assert_eq!(spliced, b"DO X'00ff'");
+        assert_eq!(inlined, b"DO X'00ff'");
     }
 
     #[test]
@@ -209,8 +209,8 @@ mod tests {
         ];
         let values = [Value::bytes(b"\xc3\xa9"), Value::bytes(b"plain")];
         let mode = syntax::Mode::default();
-        let spliced = splice(&source(b"DO ?, ?"), mode, (&values, &types));
-        assert_eq!(spliced, b"DO _latin1 X'c3a9', 'plain'");
+        let inlined = inline_parameters(&source(b"DO ?, ?"), mode, (&values, &types));
+        assert_eq!(inlined, b"DO _latin1 X'c3a9', 'plain'");
     }
 
     #[test]
@@ -230,8 +230,8 @@ mod tests {
             ),
         ] {
             let text = Source::new(&b"DO ?"[..], strings);
-            let spliced = splice(&text, syntax::Mode::default(), (&values, &utf8));
-            assert_eq!(String::from_utf8_lossy(&spliced), expected, "{strings:?}");
+            let inlined = inline_parameters(&text, syntax::Mode::default(), (&values, &utf8));
+            assert_eq!(String::from_utf8_lossy(&inlined), expected, "{strings:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Strand`]: a stack on which tasks are polled, so that a poll can be left in its middle.
+//! [`TaskCoroutine`]: a stack on which tasks are polled, so that a poll can be left in its middle.
 //!
 //! A future gives way between two polls. A long call in the middle of one (a text of 16 MiB
 //! searched, a million keys compared) cannot, unless its whole stack can stay until its next turn.
@@ -13,16 +13,17 @@
 //! idle --end--> gone
 //! ```
 //!
-//! (I1) A strand belongs to its worker's thread: what it runs is `!Send` and never moves.
+//! (I1) A coroutine belongs to its worker's thread: what it runs is `!Send` and never moves.
 //! (I2) A caller of [`give_way`] holds no borrow of the worker's own cells, no latch and no lock,
 //!      because other tasks run before it returns. (Invariant L0 of the storage, extended to calls
 //!      in their middle.)
 //! (I3) A wake-up that comes while a poll is left is answered by the resumption and not by a poll.
 //!      So a task whose poll was left, and which then is pending, is polled once more.
-//! (I4) `CURRENT` points to the yielder of the strand that runs, and is empty while none does.
+//! (I4) `CURRENT` points to the yielder of the coroutine that runs, and is empty while none does.
 //!
-//! Cost: two switches of some nanoseconds a poll. A strand takes [`STACK_BYTES`] of addresses, of
-//! which the system backs what was touched, and two of the process' mappings ([`left_count_max`]).
+//! Cost: two switches of some nanoseconds a poll. A coroutine takes [`STACK_BYTES`] of addresses,
+//! of which the system backs what was touched, and two of the process' mappings
+//! ([`left_count_max`]).
 
 use std::cell::Cell;
 use std::fmt;
@@ -38,16 +39,16 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 /// As much as a thread has by default.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Mappings of a strand: its stack, and the guard below that.
-const MAPPINGS_A_STRAND: usize = 2;
+/// Mappings of a coroutine: its stack, and the guard below that.
+const MAPPINGS_A_COROUTINE: usize = 2;
 
 /// Mappings that a process may have, by Linux' default for `vm.max_map_count`. At the limit the
-/// kernel refuses not only strands, but any memory.
+/// kernel refuses not only coroutines, but any memory.
 const MAPPINGS_MAX: usize = 65_530;
 
 /// Polls of all workers that may be left in their middle at a time: half of the mappings.
 const LEFT_COUNT_MAX: usize = 16_000;
-const _: () = assert!(LEFT_COUNT_MAX * MAPPINGS_A_STRAND <= MAPPINGS_MAX / 2);
+const _: () = assert!(LEFT_COUNT_MAX * MAPPINGS_A_COROUTINE <= MAPPINGS_MAX / 2);
 
 /// Such polls of one worker, even if there are few workers: more would only wait longer.
 const WORKER_LEFT_COUNT_MAX: usize = 4096;
@@ -55,17 +56,17 @@ const WORKER_LEFT_COUNT_MAX: usize = 4096;
 /// A task's future.
 pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What the worker orders a strand to do.
+/// What the worker orders a coroutine to do.
 enum Order {
     /// Poll this.
     Poll(TaskFuture, Waker),
     /// Go on where the poll was left; [`give_way`](crate::give_way) returns the answer.
     Resume(WayGiven),
-    /// Return: the strand is not needed any more.
+    /// Return: the coroutine is not needed any more.
     End,
 }
 
-/// What a strand reports when it stops running.
+/// What a coroutine reports when it stops running.
 pub(crate) enum Outcome {
     /// The task has come to its end.
     Done,
@@ -90,10 +91,10 @@ thread_local! {
 }
 
 /// See the module's head.
-pub(crate) struct Strand(Coroutine<Order, Outcome, (), DefaultStack>);
+pub(crate) struct TaskCoroutine(Coroutine<Order, Outcome, (), DefaultStack>);
 
-impl Strand {
-    /// Creates an idle strand.
+impl TaskCoroutine {
+    /// Creates an idle coroutine.
     ///
     /// # Errors
     /// If the system has no room for a stack.
@@ -105,23 +106,23 @@ impl Strand {
     /// Polls a task.
     pub(crate) fn run(&mut self, future: TaskFuture, waker: Waker) -> Outcome {
         self.order(Order::Poll(future, waker))
-            .expect("a strand ends when told to")
+            .expect("a coroutine ends when told to")
     }
 
     /// Goes on with a poll that was left.
     pub(crate) fn resume(&mut self, answer: WayGiven) -> Outcome {
         self.order(Order::Resume(answer))
-            .expect("a strand ends when told to")
+            .expect("a coroutine ends when told to")
     }
 
-    /// Ends an idle strand. If it were only dropped, it would have to be unwound.
+    /// Ends an idle coroutine. If it were only dropped, it would have to be unwound.
     pub(crate) fn end(mut self) {
         let outcome = self.order(Order::End);
-        assert!(outcome.is_none(), "an idle strand ends");
+        assert!(outcome.is_none(), "an idle coroutine ends");
     }
 
     fn order(&mut self, order: Order) -> Option<Outcome> {
-        // After this, no strand is current in any case: a panic passes through here.
+        // After this, no coroutine is current in any case: a panic passes through here.
         let guard = Clear;
         let outcome = match self.0.resume(order) {
             CoroutineResult::Yield(outcome) => Some(outcome),
@@ -132,9 +133,9 @@ impl Strand {
     }
 }
 
-impl fmt::Debug for Strand {
+impl fmt::Debug for TaskCoroutine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Strand")
+        f.write_str("TaskCoroutine")
     }
 }
 
@@ -147,13 +148,13 @@ impl Drop for Clear {
     }
 }
 
-/// What runs on a strand's stack: one poll after another.
+/// What runs on a coroutine's stack: one poll after another.
 fn work(yielder: &Yielder<Order, Outcome>, first: Order) {
     let mut order = first;
     loop {
         let (mut future, waker) = match order {
             Order::Poll(future, waker) => (future, waker),
-            Order::Resume(_) => unreachable!("an idle strand has nothing to resume"),
+            Order::Resume(_) => unreachable!("an idle coroutine has nothing to resume"),
             Order::End => return,
         };
         CURRENT.with(|current| current.set(Some(NonNull::from(yielder))));
@@ -180,7 +181,7 @@ pub(crate) fn left_count_max(worker_count: usize) -> usize {
     WORKER_LEFT_COUNT_MAX.min(LEFT_COUNT_MAX / worker_count.max(1))
 }
 
-/// Whether this is a strand, where [`leave`] works.
+/// Whether this is a coroutine, where [`leave`] works.
 pub(crate) fn is_current() -> bool {
     CURRENT.with(|current| current.get().is_some())
 }
@@ -188,18 +189,18 @@ pub(crate) fn is_current() -> bool {
 /// Leaves the running poll, which the worker resumes later.
 ///
 /// # Panics
-/// If no strand runs.
+/// If no coroutine runs.
 pub(crate) fn leave() -> WayGiven {
     let yielder = CURRENT
         .with(Cell::get)
-        .expect("somebody is being polled on a strand");
-    // SAFETY: by (I4) `CURRENT` was set on this thread by the strand that runs now and not emptied
-    // since, so this is its yielder. It lies at the root of the strand's stack, below this frame,
-    // and lives until `work` returns; it is only ever used by shared reference.
+        .expect("somebody is being polled on a coroutine");
+    // SAFETY: by (I4) `CURRENT` was set on this thread by the coroutine that runs now and not
+    // emptied since, so this is its yielder. It lies at the root of the coroutine's stack, below
+    // this frame, and lives until `work` returns; it is only ever used by shared reference.
     let yielder = unsafe { yielder.as_ref() };
     let answer = match yielder.suspend(Outcome::Left) {
         Order::Resume(answer) => answer,
-        Order::Poll(..) | Order::End => unreachable!("a strand that was left is resumed"),
+        Order::Poll(..) | Order::End => unreachable!("a coroutine that was left is resumed"),
     };
     CURRENT.with(|current| current.set(Some(NonNull::from(yielder))));
     answer
@@ -218,7 +219,7 @@ mod tests {
         for worker_count in 1..=1024 {
             let of_each = left_count_max(worker_count);
             assert!((1..=4096).contains(&of_each));
-            assert!(worker_count * of_each * MAPPINGS_A_STRAND <= MAPPINGS_MAX / 2);
+            assert!(worker_count * of_each * MAPPINGS_A_COROUTINE <= MAPPINGS_MAX / 2);
         }
     }
 
@@ -226,7 +227,7 @@ mod tests {
     fn a_poll_is_left_and_resumed_where_it_was() {
         let steps = Rc::new(Cell::new(0));
         let seen = Rc::clone(&steps);
-        let mut strand = Strand::new().unwrap();
+        let mut coroutine = TaskCoroutine::new().unwrap();
         let future: TaskFuture = Box::pin(poll_fn(move |_| {
             for _ in 0..3 {
                 seen.set(seen.get() + 1);
@@ -234,15 +235,15 @@ mod tests {
             }
             Poll::Ready(())
         }));
-        let outcome = strand.run(future, Waker::noop().clone());
+        let outcome = coroutine.run(future, Waker::noop().clone());
         assert!(matches!(outcome, Outcome::Left));
         for expected in 1..3 {
             assert_eq!(steps.get(), expected);
             assert!(!is_current());
-            assert!(matches!(strand.resume(WayGiven::Yes), Outcome::Left));
+            assert!(matches!(coroutine.resume(WayGiven::Yes), Outcome::Left));
         }
-        assert!(matches!(strand.resume(WayGiven::Yes), Outcome::Done));
-        strand.end();
+        assert!(matches!(coroutine.resume(WayGiven::Yes), Outcome::Done));
+        coroutine.end();
     }
 
     #[test]
@@ -256,7 +257,7 @@ mod tests {
                 order.borrow_mut().push((name, 2));
             })
         };
-        let (mut a, mut b) = (Strand::new().unwrap(), Strand::new().unwrap());
+        let (mut a, mut b) = (TaskCoroutine::new().unwrap(), TaskCoroutine::new().unwrap());
         for _ in 0..2 {
             assert!(matches!(
                 a.run(task("a"), Waker::noop().clone()),
@@ -277,10 +278,10 @@ mod tests {
 
     #[test]
     fn a_panic_passes_through_and_leaves_nothing_current() {
-        let mut strand = Strand::new().unwrap();
+        let mut coroutine = TaskCoroutine::new().unwrap();
         let future: TaskFuture = Box::pin(async { panic!("of the task") });
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            strand.run(future, Waker::noop().clone())
+            coroutine.run(future, Waker::noop().clone())
         }));
         assert!(caught.is_err());
         assert!(!is_current());
