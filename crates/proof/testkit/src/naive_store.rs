@@ -3,7 +3,8 @@
 //! Tables are maps from encoded primary keys to encoded rows; an index scan computes every row's
 //! key and sorts. There is one transaction at a time, without isolation or locks; undo is a list of
 //! old rows. It serves the tests of code above `store`, and as the twin of an engine. It can
-//! suspend every n-th operation, so that callers prove that they can be called again.
+//! suspend every n-th operation, so that callers prove that they can be called again. It can also
+//! stand for a store on another server: each call then costs a round trip, and is counted.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 use format::row::RowLayout;
 use store::{
-    AutoIncrement, Cursor, Direction, Durability, Fetched, Inserted, KeyBound, KeyRange,
+    AutoIncrement, CallCost, Cursor, Direction, Durability, Fetched, Inserted, KeyBound, KeyRange,
     LocalFuture, Mutation, Outcome, RowBatch, RowKey, RowLock, ScanOptions, Store, StoreError,
     Suspend, Table, TableDefinition, TableId, TableName, TableStatistics, Transaction,
     TransactionOptions, UndoMark, Uniqueness,
@@ -22,8 +23,17 @@ use store::{
 use value::key::KeyPart;
 use value::{CollationId, ValueRef};
 
-/// A store in memory.
-#[derive(Debug, Default)]
+/// A wait for as long as a call to another server takes.
+pub struct RoundTrip(pub Box<dyn Fn() -> Suspend>);
+
+impl fmt::Debug for RoundTrip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RoundTrip")
+    }
+}
+
+/// A store in memory. Clones are handles of the same store.
+#[derive(Debug, Clone, Default)]
 pub struct NaiveStore {
     inner: Rc<Inner>,
 }
@@ -40,6 +50,12 @@ struct Inner {
     /// Every how many operations it suspends; 0 never.
     suspend_every: Cell<u64>,
     operations: Cell<u64>,
+    /// Waits for a round trip, if the store is remote.
+    round_trip: RefCell<Option<RoundTrip>>,
+    /// The present call has waited.
+    has_waited: Cell<bool>,
+    /// Completed calls that read or wrote.
+    calls: Cell<u64>,
     /// Rows that cursors have returned.
     rows_read: Cell<u64>,
 }
@@ -77,6 +93,16 @@ impl NaiveStore {
     /// Makes every `count`-th operation suspend once before it completes; 0 for none.
     pub fn suspend_every(&self, count: u64) {
         self.inner.suspend_every.set(count);
+    }
+
+    /// From now on each call waits for a round trip, as to another server.
+    pub fn be_remote(&self, round_trip: RoundTrip) {
+        *self.inner.round_trip.borrow_mut() = Some(round_trip);
+    }
+
+    /// How many calls have read or written so far.
+    pub fn calls(&self) -> u64 {
+        self.inner.calls.get()
     }
 
     /// How many rows cursors have returned so far.
@@ -118,8 +144,15 @@ impl NaiveStore {
 }
 
 impl Inner {
-    /// Suspends if it is time to.
+    /// Begins a call that reads or writes. Suspends for its round trip, and if it is time to.
     fn operate(&self) -> Outcome<()> {
+        if let Some(round_trip) = &*self.round_trip.borrow()
+            && !self.has_waited.replace(false)
+        {
+            self.has_waited.set(true);
+            return Err((round_trip.0)().into());
+        }
+        self.calls.set(self.calls.get() + 1);
         self.operations.set(self.operations.get() + 1);
         let every = self.suspend_every.get();
         if every > 0 && self.operations.get().is_multiple_of(every) {
@@ -365,6 +398,12 @@ impl NaiveTable {
             }
             let key = self.index_key(index, row);
             let rows = self.rows.borrow();
+            if definition.uniqueness == Uniqueness::Primary {
+                if own != Some(key.as_slice()) && rows.contains_key(&key) {
+                    return Some((index, key));
+                }
+                continue;
+            }
             let found = rows.iter().find(|(row_key, bytes)| {
                 own != Some(row_key.as_slice())
                     && self.index_key(index, &self.decoded(bytes)) == key
@@ -398,56 +437,60 @@ impl NaiveTable {
         self.inner.undo.borrow_mut().push(undo);
     }
 
-    /// The rows of a range, in order, as (row key, row).
-    fn select(&self, options: &ScanOptions) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut found: Vec<(Vec<u8>, Vec<u8>, Vec<u8>)> = Vec::new();
-        for (key, row) in self.rows.borrow().iter() {
-            let sort_key = match options.index {
+    /// All rows in the order of an index, or of their keys.
+    fn sorted(&self, index: Option<usize>) -> Vec<IndexedRow> {
+        let rows = self.rows.borrow();
+        let indexed = rows.iter().map(|(key, row)| IndexedRow {
+            sort_key: match index {
                 Some(index) => self.index_key(index, &self.decoded(row)),
                 None => key.clone(),
-            };
-            let is_inside = options
-                .index
-                .is_none_or(|index| self.is_inside(index, &options.range, &sort_key));
-            if is_inside {
-                found.push((sort_key, key.clone(), row.clone()));
-            }
-        }
-        found.sort();
-        if options.direction == Direction::Backward {
-            found.reverse();
-        }
-        found.into_iter().map(|(_, key, row)| (key, row)).collect()
+            },
+            key: key.clone(),
+            row: row.clone(),
+        });
+        let mut indexed: Vec<_> = indexed.collect();
+        indexed.sort();
+        indexed
     }
 
-    fn is_inside(&self, index: usize, range: &KeyRange, key: &[u8]) -> bool {
-        let prefix = |values: &[value::Value]| {
-            let mut bytes = Vec::new();
-            let parts = &self.definition.indexes[index].parts;
-            for (value, part) in values.iter().zip(parts) {
-                self.part(part.column, part.prefix_length)
-                    .append(value.as_ref(), &mut bytes);
-            }
-            bytes
-        };
-        let above = match &range.lower {
-            KeyBound::Open => true,
-            KeyBound::Inclusive(values) => *key >= *prefix(values),
-            KeyBound::Exclusive(values) => {
-                let prefix = prefix(values);
-                *key > *prefix && !key.starts_with(&prefix)
+    /// The test whether a key of an index is within a range.
+    fn is_inside(&self, index: usize, range: &KeyRange) -> impl Fn(&[u8]) -> bool {
+        let prefix = |bound: &KeyBound| match bound {
+            KeyBound::Open => Vec::new(),
+            KeyBound::Inclusive(values) | KeyBound::Exclusive(values) => {
+                let mut bytes = Vec::new();
+                let parts = &self.definition.indexes[index].parts;
+                for (value, part) in values.iter().zip(parts) {
+                    self.part(part.column, part.prefix_length)
+                        .append(value.as_ref(), &mut bytes);
+                }
+                bytes
             }
         };
-        let below = match &range.upper {
-            KeyBound::Open => true,
-            KeyBound::Inclusive(values) => {
-                let prefix = prefix(values);
-                *key <= *prefix || key.starts_with(&prefix)
-            }
-            KeyBound::Exclusive(values) => *key < *prefix(values),
-        };
-        above && below
+        let (lower, upper) = (prefix(&range.lower), prefix(&range.upper));
+        let range = range.clone();
+        move |key| {
+            let is_above = match range.lower {
+                KeyBound::Open => true,
+                KeyBound::Inclusive(_) => *key >= *lower,
+                KeyBound::Exclusive(_) => *key > *lower && !key.starts_with(&lower),
+            };
+            let is_below = match range.upper {
+                KeyBound::Open => true,
+                KeyBound::Inclusive(_) => *key <= *upper || key.starts_with(&upper),
+                KeyBound::Exclusive(_) => *key < *upper,
+            };
+            is_above && is_below
+        }
     }
+}
+
+/// A row with its key in an index.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct IndexedRow {
+    sort_key: Vec<u8>,
+    key: Vec<u8>,
+    row: Vec<u8>,
 }
 
 impl Table for NaiveTable {
@@ -461,10 +504,13 @@ impl Table for NaiveTable {
 
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {
         let table = self.inner.tables.borrow()[&self.definition.id.0].clone();
+        let ranges = vec![options.range.clone()];
         Box::new(NaiveCursor {
             table,
             options,
+            ranges,
             rows: None,
+            range: 0,
             at: 0,
         })
     }
@@ -523,17 +569,26 @@ impl Table for NaiveTable {
     fn lookup(
         &self,
         _: &mut dyn Transaction,
-        key: RowKey<'_>,
+        keys: &[RowKey<'_>],
         _: RowLock,
         batch: &mut RowBatch,
-    ) -> Outcome<bool> {
+    ) -> Outcome<()> {
         self.inner.operate()?;
         let rows = self.rows.borrow();
-        let Some(row) = rows.get(key.0) else {
-            return Ok(false);
-        };
-        batch.push(key.0, |buffer| buffer.extend_from_slice(row));
-        Ok(true)
+        for key in keys {
+            if let Some(row) = rows.get(key.0) {
+                batch.push(key.0, |buffer| buffer.extend_from_slice(row));
+            }
+            batch.end_range();
+        }
+        Ok(())
+    }
+
+    fn call_cost(&self) -> CallCost {
+        match &*self.inner.round_trip.borrow() {
+            Some(_) => CallCost::RoundTrip,
+            None => CallCost::Local,
+        }
     }
 
     fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64> {
@@ -577,15 +632,19 @@ impl Table for NaiveTable {
 struct NaiveCursor {
     table: Rc<NaiveTable>,
     options: ScanOptions,
-    rows: Option<Vec<(Vec<u8>, Vec<u8>)>>,
+    ranges: Vec<KeyRange>,
+    /// All rows in the order of the index, once one was read.
+    rows: Option<Vec<IndexedRow>>,
+    /// The range that is read, and the next row to look at.
+    range: usize,
     at: usize,
 }
 
 impl Cursor for NaiveCursor {
-    fn seek(&mut self, range: &KeyRange) {
-        self.options.range = range.clone();
+    fn seek(&mut self, ranges: &[KeyRange]) {
+        self.ranges = ranges.to_vec();
         self.rows = None;
-        self.at = 0;
+        (self.range, self.at) = (0, 0);
     }
 
     fn fetch(
@@ -599,18 +658,35 @@ impl Cursor for NaiveCursor {
             "a batch is cleared before it is filled again"
         );
         self.table.inner.operate()?;
-        let (table, options) = (&self.table, &self.options);
-        let rows = self.rows.get_or_insert_with(|| table.select(options));
-        let rows_read = &table.inner.rows_read;
-        for (key, row) in rows.iter().skip(self.at).take(limit) {
-            batch.push(key, |buffer| buffer.extend_from_slice(row));
-            rows_read.set(rows_read.get() + 1);
+        let rows_read = &self.table.inner.rows_read;
+        let rows = self.rows.get_or_insert_with(|| {
+            let mut rows = self.table.sorted(self.options.index);
+            if self.options.direction == Direction::Backward {
+                rows.reverse();
+            }
+            rows
+        });
+        while let Some(range) = self.ranges.get(self.range) {
+            let index = self.options.index;
+            let is_inside = index.map(|index| self.table.is_inside(index, range));
+            while let Some(IndexedRow { sort_key, key, row }) = rows.get(self.at) {
+                if is_inside
+                    .as_ref()
+                    .is_none_or(|is_inside| is_inside(sort_key))
+                {
+                    if batch.len() == limit {
+                        return Ok(Fetched::More);
+                    }
+                    batch.push(key, |buffer| buffer.extend_from_slice(row));
+                    rows_read.set(rows_read.get() + 1);
+                }
+                self.at += 1;
+            }
+            (self.range, self.at) = (self.range + 1, 0);
+            if self.range < self.ranges.len() {
+                batch.end_range();
+            }
         }
-        self.at = (self.at + limit).min(rows.len());
-        Ok(if self.at == rows.len() {
-            Fetched::End
-        } else {
-            Fetched::More
-        })
+        Ok(Fetched::End)
     }
 }

@@ -167,7 +167,8 @@ impl Table for VirtualTable {
             shared: Rc::clone(&self.shared),
             by_name: options.index.is_some(),
             is_backward: options.direction == Direction::Backward,
-            range: options.range,
+            ranges: vec![options.range],
+            at: 0,
             rows: None,
             next: 0,
         })
@@ -193,10 +194,10 @@ impl Table for VirtualTable {
     fn lookup(
         &self,
         _: &mut dyn Transaction,
-        _: RowKey<'_>,
+        _: &[RowKey<'_>],
         _: RowLock,
         _: &mut RowBatch,
-    ) -> Outcome<bool> {
+    ) -> Outcome<()> {
         Err(READ_ONLY.into())
     }
 
@@ -220,23 +221,22 @@ impl Table for VirtualTable {
 /// A scan of the rows in memory.
 struct VirtualCursor {
     shared: Rc<Shared>,
-    /// Over the index, within `range`.
+    /// Over the index, within `ranges`.
     by_name: bool,
-    range: KeyRange,
+    ranges: Vec<KeyRange>,
+    /// The range that is read.
+    at: usize,
     is_backward: bool,
-    /// `None` before the first is read.
+    /// Those of the range; `None` before the first is read.
     rows: Option<Rc<[Row]>>,
     /// How many of them were returned.
     next: usize,
 }
 
 impl Cursor for VirtualCursor {
-    fn seek(&mut self, range: &KeyRange) {
-        self.next = 0;
-        if self.by_name {
-            self.range.clone_from(range);
-            self.rows = None;
-        }
+    fn seek(&mut self, ranges: &[KeyRange]) {
+        self.ranges = ranges.to_vec();
+        self.enter(0);
     }
 
     fn fetch(
@@ -245,17 +245,16 @@ impl Cursor for VirtualCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
-        let shared = &self.shared;
-        let rows = self.rows.get_or_insert_with(|| {
-            if self.by_name {
-                shared.rows_within(&self.range)
-            } else {
-                shared.rows()
-            }
-        });
-        for _ in 0..limit {
+        let last = self.ranges.len().saturating_sub(1);
+        while batch.len() < limit {
+            let rows = self.rows();
             if rows.len() <= self.next {
-                return Ok(Fetched::End);
+                if self.at == last || self.ranges.is_empty() {
+                    return Ok(Fetched::End);
+                }
+                batch.end_range();
+                self.enter(self.at + 1);
+                continue;
             }
             let position = if self.is_backward {
                 rows.len() - 1 - self.next
@@ -265,11 +264,34 @@ impl Cursor for VirtualCursor {
             push(&rows[position], &position.to_le_bytes(), batch)?;
             self.next += 1;
         }
-        Ok(if rows.len() <= self.next {
-            Fetched::End
-        } else {
-            Fetched::More
-        })
+        let is_end = self.at == last && self.rows().len() <= self.next;
+        Ok(if is_end { Fetched::End } else { Fetched::More })
+    }
+}
+
+impl VirtualCursor {
+    /// The rows of the present range.
+    fn rows(&mut self) -> Rc<[Row]> {
+        let Some(range) = self.ranges.get(self.at) else {
+            return Rc::from([]);
+        };
+        let rows = self.rows.get_or_insert_with(|| {
+            if self.by_name {
+                self.shared.rows_within(range)
+            } else {
+                self.shared.rows()
+            }
+        });
+        Rc::clone(rows)
+    }
+
+    /// Goes to the beginning of a range.
+    fn enter(&mut self, range: usize) {
+        self.at = range;
+        self.next = 0;
+        if self.by_name {
+            self.rows = None;
+        }
     }
 }
 

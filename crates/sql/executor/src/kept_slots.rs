@@ -3,9 +3,10 @@
 //! Hash joins and sorts read their whole input before they return a row. The copies have the shape
 //! of their slots and stand in packs, so no large buffer is ever moved. To return a row, its pack
 //! is exchanged with the slot's content. The former content stands in the pack's place until
-//! filling begins again.
+//! filling begins again. A nested-loop join that looks up many left rows at once fills several
+//! times, and its left side goes on in between.
 //!
-//! (I1) When filling begins again, a slot holds what it held when filling began. So operators below
+//! (I1) When filling begins again, a slot holds what it held when filling ended. So operators below
 //! that exchange contents of the same slots find theirs.
 
 use expression::{Frame, Rows, SlotContent};
@@ -28,6 +29,8 @@ struct KeptSlot {
     packs: DeferredDropVec<SlotContent>,
     /// The pack that is currently the slot's content.
     shown: Option<usize>,
+    /// The current row when filling ended, once another was set; for `resume`.
+    own_row: Option<Option<usize>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +52,7 @@ impl KeptSlots {
             slot,
             packs: DeferredDropVec::new(),
             shown: None,
+            own_row: None,
         });
         Self {
             slots: slots.collect(),
@@ -63,8 +67,19 @@ impl KeptSlots {
         self.bytes = 0;
         for kept in &mut self.slots {
             kept.hide(frame);
+            kept.own_row = None;
             kept.packs.clear();
         }
+    }
+
+    /// As `start`, where the operators below go on: their current rows are current again, too.
+    pub(crate) fn resume(&mut self, frame: &mut Frame) {
+        for kept in &self.slots {
+            if let Some(row) = kept.own_row {
+                frame.slots[kept.slot].row = row;
+            }
+        }
+        self.start(frame);
     }
 
     /// Copies the slots' current rows. Returns the number by which they are set again.
@@ -89,6 +104,7 @@ impl KeptSlots {
         for (index, kept) in self.slots.iter_mut().enumerate() {
             let place = kept_row.map(|row| self.places[row * width + index]);
             let place = place.filter(|place| place.row != NO_ROW);
+            kept.own_row.get_or_insert(frame.slots[kept.slot].row);
             if let Some(place) = place {
                 kept.show(place.pack as usize, frame);
             }

@@ -17,6 +17,7 @@ use crate::Outcome;
 use crate::context::Context;
 
 mod aggregate;
+mod collected;
 mod derived;
 mod distinct;
 mod filter;
@@ -40,10 +41,30 @@ pub(crate) trait Operator: Debug {
     /// Puts the next row into the slots. Returns false at the end.
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool>;
 
+    /// Itself, if it can find the rows for many left rows of a join by one call, and such calls
+    /// cost a round trip. `None`: it is started again for each left row.
+    fn collector(&mut self) -> Option<&mut dyn Collector> {
+        None
+    }
+
     /// The number of rows without LIMIT, if the plan asked for it; known at the end.
     fn found_rows(&self) -> Option<u64> {
         None
     }
+}
+
+/// An operator at the right side of a join that looks up the rows for many left rows at once.
+/// After `begin` come calls of `collect`. Then each `rewind` by [`Rewind::Again`] goes to the next
+/// of the collected rows, and `next` returns what was found for it.
+pub(crate) trait Collector {
+    /// Drops what was collected.
+    fn begin(&mut self);
+
+    /// Notes what the current left row needs.
+    fn collect(&mut self, cx: &mut Context<'_>) -> Outcome<()>;
+
+    /// True once as much was collected as one call should ask for.
+    fn is_full(&self) -> bool;
 }
 
 /// Why an operator starts over.

@@ -409,6 +409,7 @@ impl Binder<'_> {
             kind,
             on: None,
             dependent: Vec::new(),
+            left_slots: Vec::new(),
             right_slots,
         };
         Node::NestedLoop(Box::new(gate), Box::new(node), Rc::new(join))
@@ -538,6 +539,7 @@ impl Binder<'_> {
             kind,
             on: None,
             dependent: Vec::new(),
+            left_slots: placed.to_vec(),
             right_slots: slots.clone(),
         };
         let node = Node::NestedLoop(Box::new(left), Box::new(right), Rc::new(join));

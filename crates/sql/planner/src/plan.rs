@@ -436,6 +436,8 @@ pub struct Join {
     pub on: Option<Expression>,
     /// Subqueries and calls to run for each pair before `on`.
     pub dependent: Vec<Dependent>,
+    /// Slots of the left side: kept where several of its rows are looked up at once.
+    pub left_slots: Vec<usize>,
     /// Slots of the right side, which become rows of NULLs.
     pub right_slots: Vec<usize>,
 }

@@ -165,8 +165,10 @@ fn a_large_row_that_was_looked_up_is_not_kept() {
         txn.insert(&accounts, &row(1, 1, &large)).await.unwrap();
         let key = txn.scan(&accounts, all()).await.unwrap()[0].0.clone();
         let mut batch = RowBatch::new(accounts.layout().clone());
-        let look = || accounts.lookup(&mut *txn.txn, RowKey(&key), RowLock::Exclusive, &mut batch);
-        assert_eq!(sim::rows::until_done(look).await, Ok(true));
+        let keys = [RowKey(&key)];
+        let look = || accounts.lookup(&mut *txn.txn, &keys, RowLock::Exclusive, &mut batch);
+        assert_eq!(sim::rows::until_done(look).await, Ok(()));
+        assert_eq!((batch.len(), batch.range_ends()), (1, [1].as_slice()));
         let engines = txn.txn.as_any_mut().downcast_mut::<EngineTransaction>();
         let held = format!("{:?}", engines.unwrap());
         assert!(!held.contains(&format!("{:?}", b"xxxx").replace(['[', ']'], "")));

@@ -23,6 +23,8 @@ pub struct RowBatch {
     key_bytes: Vec<u8>,
     /// Where each key ends in `key_bytes`.
     key_ends: Vec<usize>,
+    /// How many rows there were at each call of `end_range`.
+    range_ends: Vec<usize>,
 }
 
 impl RowBatch {
@@ -35,6 +37,7 @@ impl RowBatch {
             row_ends: Vec::new(),
             key_bytes,
             key_ends: Vec::new(),
+            range_ends: Vec::new(),
         }
     }
 
@@ -44,6 +47,7 @@ impl RowBatch {
         self.row_ends.clear();
         self.key_bytes.clear();
         self.key_ends.clear();
+        self.range_ends.clear();
     }
 
     /// Returns the memory that large rows have taken. If there are many rows, they are removed.
@@ -55,7 +59,7 @@ impl RowBatch {
 
     /// Allocated bytes.
     pub fn memory_bytes(&self) -> usize {
-        let ends = self.row_ends.capacity() + self.key_ends.capacity();
+        let ends = self.row_ends.capacity() + self.key_ends.capacity() + self.range_ends.capacity();
         self.bytes.capacity() + self.key_bytes.capacity() + ends * size_of::<usize>()
     }
 
@@ -90,6 +94,16 @@ impl RowBatch {
             self.key_ends.len(),
             "each row has a key"
         );
+    }
+
+    /// Marks the end of a range: the rows that follow belong to the next one.
+    pub fn end_range(&mut self) {
+        self.range_ends.push(self.row_ends.len());
+    }
+
+    /// For each range that has ended in this batch, the number of rows at its end.
+    pub fn range_ends(&self) -> &[usize] {
+        &self.range_ends
     }
 
     /// The encoded row at `row_index`.

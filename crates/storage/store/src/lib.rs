@@ -35,8 +35,8 @@ pub use error::StoreError;
 pub use interrupt::{Interrupt, Outcome, Suspend, WaitReason, until_done};
 pub use range::{Direction, KeyBound, KeyRange};
 pub use table::{
-    AutoIncrement, Cursor, Fetched, Inserted, LockWait, Mutation, RowKey, RowLock, ScanOptions,
-    Table, TableStatistics,
+    AutoIncrement, CallCost, Cursor, FETCH_BYTES_MAX, Fetched, Inserted, LockWait, Mutation,
+    RowKey, RowLock, ScanOptions, Table, TableStatistics,
 };
 pub use transaction::{
     Durability, Isolation, LocalFuture, Store, Transaction, TransactionOptions, UndoMark,

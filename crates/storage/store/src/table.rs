@@ -37,15 +37,21 @@ pub trait Table {
     /// Removes a row whose key came from a locking scan of this transaction (or a duplicate).
     fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation>;
 
-    /// Appends the newest version of the named row, locked by `lock`, to `batch`. Returns false if
-    /// there is none.
+    /// Appends the newest version of each named row, locked by `lock`, to `batch`, in the order of
+    /// the keys. A range ends in the batch after each key, with one row or none. If a call
+    /// suspends, the repeated call continues at the first key whose range has not ended.
     fn lookup(
         &self,
         txn: &mut dyn Transaction,
-        key: RowKey<'_>,
+        keys: &[RowKey<'_>],
         lock: RowLock,
         batch: &mut RowBatch,
-    ) -> Outcome<bool>;
+    ) -> Outcome<()>;
+
+    /// What a call costs in addition to the rows that it reads or writes.
+    fn call_cost(&self) -> CallCost {
+        CallCost::Local
+    }
 
     /// Takes `count` numbers for the AUTO_INCREMENT column. Returns the first of the run.
     fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64>;
@@ -68,11 +74,14 @@ pub trait Table {
 
 /// A scan in progress.
 pub trait Cursor {
-    /// Starts over with another range, for the inner side of an index lookup join.
-    fn seek(&mut self, range: &KeyRange);
+    /// Starts over with other ranges, which are read one after the other, in the order given. The
+    /// inner side of a lookup join seeks the keys of many outer rows at once. Reads nothing.
+    fn seek(&mut self, ranges: &[KeyRange]);
 
-    /// Appends up to `limit` rows to `batch`. If a call suspends, the rows that it appended stay,
-    /// and the repeated call continues after them. `More` may come without a row.
+    /// Appends up to `limit` rows to `batch`, and ends a range in it ([`RowBatch::end_range`])
+    /// before it goes on to the next one. [`Fetched::End`] ends the last range. If a call suspends,
+    /// the rows that it appended stay, and the repeated call continues after them. `More` may come
+    /// without a row. Rows of more than [`FETCH_BYTES_MAX`] bytes in sum end the call, too.
     ///
     /// # Panics
     /// If the batch is full already: a caller that did not clear it would loop for ever.
@@ -82,6 +91,20 @@ pub trait Cursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched>;
+}
+
+/// Bytes of rows after which a fetch ends, even if more rows were asked for: large rows come one by
+/// one.
+pub const FETCH_BYTES_MAX: usize = 1 << 20;
+
+/// What a call of a table costs in addition to the rows that it reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallCost {
+    /// Little: the rows are in this process. Callers ask for what they need next.
+    #[default]
+    Local,
+    /// The time to a server and back. Callers collect keys, and ask for many rows at a time.
+    RoundTrip,
 }
 
 /// The result of a `fetch`.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use planner::Filter;
 
 use crate::context::{Context, Dependents};
+use crate::operator::Collector;
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]
@@ -33,6 +34,10 @@ impl Operator for FilterOperator {
         self.input.rewind(how);
         self.dependents.rewind();
         self.holds_row = false;
+    }
+
+    fn collector(&mut self) -> Option<&mut dyn Collector> {
+        self.input.collector()
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {

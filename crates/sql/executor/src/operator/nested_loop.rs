@@ -1,13 +1,18 @@
 //! Nested-loop join: for each row of the left side, the right side from its beginning.
 //!
 //! The right side's scan computes its range from the left side's columns, so this is also the index
-//! lookup join.
+//! lookup join. If the right side's table is remote, left rows are kept until there are enough of
+//! them for one lookup ([`LeftRows`]). Each left row then becomes current again, in its order.
 
 use std::rc::Rc;
 
+use expression::Share;
 use planner::{Join, JoinKind};
 
+use super::Collector;
+use super::collected::rows_after;
 use crate::context::{Context, Dependents};
+use crate::kept_slots::KeptSlots;
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]
@@ -17,6 +22,8 @@ pub(crate) struct NestedLoopOperator {
     plan: Rc<Join>,
     dependents: Dependents,
     state: State,
+    /// Set if the right side collects.
+    left_rows: Option<LeftRows>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +41,26 @@ enum State {
 impl NestedLoopOperator {
     pub(crate) fn new(left: Box<dyn Operator>, right: Box<dyn Operator>, plan: Rc<Join>) -> Self {
         let dependents = Dependents::new(&plan.dependent);
-        Self {
+        let mut join = Self {
             left,
             right,
             plan,
             dependents,
             state: State::Left,
+            left_rows: None,
+        };
+        if join.right.collector().is_some() {
+            join.left_rows = Some(LeftRows::new(&join.plan.left_slots));
         }
+        join
+    }
+
+    /// Makes the next left row current. Returns false if there is none.
+    fn next_left(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        let (Some(rows), Some(right)) = (&mut self.left_rows, self.right.collector()) else {
+            return self.left.next(cx);
+        };
+        rows.next(&mut *self.left, right, cx)
     }
 
     /// Makes the right side a row of NULLs.
@@ -57,13 +77,16 @@ impl Operator for NestedLoopOperator {
         self.right.rewind(how);
         self.dependents.rewind();
         self.state = State::Left;
+        if let Some(rows) = &mut self.left_rows {
+            rows.rewind();
+        }
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         loop {
             match self.state {
                 State::Left => {
-                    if !self.left.next(cx)? {
+                    if !self.next_left(cx)? {
                         self.state = State::End;
                         continue;
                     }
@@ -99,5 +122,101 @@ impl Operator for NestedLoopOperator {
                 State::End => return Ok(false),
             }
         }
+    }
+}
+
+/// Left rows that are looked up at once.
+#[derive(Debug)]
+struct LeftRows {
+    kept: KeptSlots,
+    share: Share,
+    /// How many are kept, and how many of them were current.
+    count: usize,
+    given: usize,
+    /// How many are kept before they are looked up.
+    wanted: usize,
+    state: Filling,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Filling {
+    /// Nothing was kept yet.
+    Start,
+    /// The next left row is wanted.
+    Left,
+    /// A left row is current, and was not collected yet.
+    Collect,
+    /// The kept rows become current, one after the other.
+    Giving,
+    /// So do these, which are the last.
+    GivingLast,
+}
+
+impl LeftRows {
+    fn new(slots: &[usize]) -> Self {
+        Self {
+            kept: KeptSlots::new(slots),
+            share: Share::default(),
+            count: 0,
+            given: 0,
+            wanted: 0,
+            state: Filling::Start,
+        }
+    }
+
+    fn rewind(&mut self) {
+        self.state = Filling::Start;
+        (self.count, self.given, self.wanted) = (0, 0, 0);
+    }
+
+    /// Makes the next row current. Returns false if there is none.
+    fn next(
+        &mut self,
+        left: &mut dyn Operator,
+        right: &mut dyn Collector,
+        cx: &mut Context<'_>,
+    ) -> Outcome<bool> {
+        loop {
+            match self.state {
+                Filling::Start => {
+                    self.kept.start(cx.frame);
+                    self.begin(right);
+                }
+                Filling::Left => {
+                    if self.wanted <= self.count || right.is_full() {
+                        self.state = Filling::Giving;
+                    } else if left.next(cx)? {
+                        self.state = Filling::Collect;
+                    } else {
+                        self.state = Filling::GivingLast;
+                    }
+                }
+                Filling::Collect => {
+                    right.collect(cx)?;
+                    self.state = Filling::Left;
+                    self.kept.keep(cx.frame);
+                    self.count += 1;
+                    cx.keep(&mut self.share, self.kept.memory_bytes())?;
+                }
+                Filling::Giving | Filling::GivingLast if self.given < self.count => {
+                    self.kept.set(cx.frame, Some(self.given));
+                    self.given += 1;
+                    return Ok(true);
+                }
+                Filling::Giving => {
+                    self.kept.resume(cx.frame);
+                    self.begin(right);
+                }
+                Filling::GivingLast => return Ok(false),
+            }
+        }
+    }
+
+    fn begin(&mut self, right: &mut dyn Collector) {
+        right.begin();
+        self.share.clear();
+        self.wanted = rows_after(self.wanted);
+        (self.count, self.given) = (0, 0);
+        self.state = Filling::Left;
     }
 }

@@ -23,13 +23,18 @@ pub(crate) struct RangeSet {
 /// Fewer ranges are not counted.
 const COUNTED_RANGES_MIN: usize = 256;
 
-/// The approximate memory of a range in addition to its values.
+/// The memory of a range in addition to its values.
 const RANGE_BYTES: usize = size_of::<KeyRange>() + 2 * 16;
 
 impl RangeSet {
     /// The ranges in use, in the index's order.
     pub(crate) fn ranges(&self) -> &[KeyRange] {
         &self.ranges[..self.count]
+    }
+
+    /// Turns their order around.
+    pub(crate) fn reverse(&mut self) {
+        self.ranges[..self.count].reverse();
     }
 
     /// Computes the ranges of `access` over the current frame.
@@ -85,7 +90,8 @@ impl RangeSet {
     }
 }
 
-fn range_bytes(range: &KeyRange) -> usize {
+/// The approximate memory of a range.
+pub(super) fn range_bytes(range: &KeyRange) -> usize {
     let bound = |bound: &KeyBound| match bound {
         KeyBound::Open => 0,
         KeyBound::Inclusive(values) | KeyBound::Exclusive(values) => values

@@ -1,13 +1,17 @@
 //! Reads a table: all of it, ranges of an index, or one row by a unique key.
 //!
 //! The cursor is created once and kept: each start computes the ranges and seeks. A batch has at
-//! most the rows of one turn, so that a scan can yield between two fetches.
+//! most the rows of one turn, so that a scan can yield between two fetches. A table whose calls
+//! cost a round trip is asked for more rows at a time, and for several ranges. As the right side of
+//! a join, it is also asked for the ranges of several left rows (`collected.rs`).
 
 use std::rc::Rc;
 
 use planner::{Access, Scan};
 use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, ScanOptions, Table};
 
+use super::Collector;
+use super::collected::{CALL_ROWS_MAX, Collected, Next, fetch_limit, is_remote};
 use super::range::RangeSet;
 use crate::context::{Context, Dependents, ROWS_PER_TURN};
 use crate::{HandlerCall, Operator, Outcome, Rewind};
@@ -19,6 +23,8 @@ pub(crate) struct ScanOperator {
     ranges: RangeSet,
     dependents: Dependents,
     state: State,
+    /// How many rows the last fetch has asked for; 0 at the start.
+    fetch_rows: usize,
     /// The next row of the batch to return.
     at: usize,
     /// Ranges sought so far.
@@ -27,6 +33,8 @@ pub(crate) struct ScanOperator {
     is_behind_row: bool,
     /// Rows that this start has read.
     rows_read: u64,
+    /// The ranges of several left rows of a join.
+    collected: Collected,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,21 +65,32 @@ impl ScanOperator {
             ranges: RangeSet::default(),
             dependents: Dependents::new(&plan.dependent),
             state: State::Start,
+            fetch_rows: 0,
             at: 0,
             ranges_sought: 0,
             is_behind_row: false,
             rows_read: 0,
+            collected: Collected::default(),
             plan,
         }
     }
 
-    fn start(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+    /// Computes the ranges over the current frame, in the order in which they are read.
+    fn compute_ranges(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         self.dependents.run(cx)?;
         let definition = self.table.definition();
         let index = self.plan.index.map(|index| &definition.indexes[index]);
         self.ranges
             .compute(&self.plan.access, definition, index, cx)?;
+        if self.plan.direction == Direction::Backward {
+            self.ranges.reverse();
+        }
         cx.frame.recycle();
+        Ok(())
+    }
+
+    fn start(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        self.compute_ranges(cx)?;
         cx.frame.batch_mut(self.plan.slot).clear();
         self.at = 0;
         self.ranges_sought = 0;
@@ -81,7 +100,7 @@ impl ScanOperator {
         Ok(())
     }
 
-    /// Seeks the next range. Returns false if there is none.
+    /// Seeks the next range, or several of a remote table. Returns false if there is none.
     fn seek_next(&mut self, cx: &mut Context<'_>) -> bool {
         let ranges = self.ranges.ranges();
         if self.ranges_sought == ranges.len() {
@@ -89,20 +108,19 @@ impl ScanOperator {
             self.ranges_sought = self.ranges.ranges().len();
             return false;
         }
-        let place = match self.plan.direction {
-            Direction::Forward => self.ranges_sought,
-            Direction::Backward => ranges.len() - 1 - self.ranges_sought,
+        let left = &ranges[self.ranges_sought..];
+        let count = if is_remote(&*self.table) {
+            left.len().min(CALL_ROWS_MAX)
+        } else {
+            1
         };
-        let range = &ranges[place];
-        match &mut self.cursor {
-            Some(cursor) => cursor.seek(range),
-            None => self.cursor = Some(self.table.scan(options(&self.plan, range))),
-        }
-        if let Some(call) = first_call(&self.plan, range) {
+        let next = &left[..count];
+        seek(&mut self.cursor, (&*self.table, &self.plan), next);
+        for call in next.iter().filter_map(|it| first_call(&self.plan, it)) {
             cx.handler.count(call);
         }
         self.is_behind_row = self.plan.index.is_none();
-        self.ranges_sought += 1;
+        self.ranges_sought += count;
         true
     }
 
@@ -116,14 +134,21 @@ impl ScanOperator {
         self.is_behind_row = false;
     }
 
+    /// Clears the batch for the next fetch.
+    fn begin_fetch(&mut self, cx: &mut Context<'_>) {
+        cx.frame.batch_mut(self.plan.slot).clear();
+        self.at = 0;
+        self.fetch_rows = match self.plan.access {
+            Access::Unique(_) => 1,
+            _ => fetch_limit(&*self.table, self.plan.fetch_rows_max, self.fetch_rows),
+        };
+        self.state = State::Fetching;
+    }
+
     fn fetch(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let cursor = self.cursor.as_mut().expect("a range was sought");
-        let limit = match self.plan.access {
-            Access::Unique(_) => 1,
-            _ => self.plan.fetch_rows_max.min(ROWS_PER_TURN as usize),
-        };
         let batch = cx.frame.batch_mut(self.plan.slot);
-        let fetched = cursor.fetch(cx.txn, limit, batch)?;
+        let fetched = cursor.fetch(cx.txn, self.fetch_rows, batch)?;
         if let Some(most) = self.plan.rows_read_max {
             self.rows_read += stdx::to_u64(batch.len());
             *cx.is_off |= most < self.rows_read;
@@ -158,6 +183,23 @@ fn next_call(plan: &Scan) -> HandlerCall {
     }
 }
 
+/// Seeks the ranges with the cursor, which is opened if there is none.
+fn seek(
+    cursor: &mut Option<Box<dyn Cursor>>,
+    (table, plan): (&dyn Table, &Scan),
+    ranges: &[KeyRange],
+) {
+    if let (None, Some(first)) = (&cursor, ranges.first()) {
+        *cursor = Some(table.scan(options(plan, first)));
+        if ranges.len() == 1 {
+            return;
+        }
+    }
+    if let Some(cursor) = cursor {
+        cursor.seek(ranges);
+    }
+}
+
 fn options(plan: &Scan, range: &KeyRange) -> ScanOptions {
     ScanOptions {
         index: plan.index,
@@ -171,6 +213,16 @@ fn options(plan: &Scan, range: &KeyRange) -> ScanOptions {
 
 impl Operator for ScanOperator {
     fn rewind(&mut self, how: Rewind) {
+        if how == Rewind::Again && self.collected.is_filled() {
+            if self.collected.next_left() {
+                let (table, plan) = (&*self.table, &*self.plan);
+                seek(&mut self.cursor, (table, plan), self.collected.ranges());
+            }
+            self.is_behind_row = false;
+            return;
+        }
+        self.collected.begin();
+        self.fetch_rows = 0;
         self.state = State::Start;
         self.dependents.rewind();
         if how == Rewind::Fresh {
@@ -178,7 +230,18 @@ impl Operator for ScanOperator {
         }
     }
 
+    fn collector(&mut self) -> Option<&mut dyn Collector> {
+        let looks_up = self.plan.index.is_some() && !matches!(self.plan.access, Access::All);
+        match looks_up && is_remote(&*self.table) {
+            true => Some(self),
+            false => None,
+        }
+    }
+
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        if self.collected.is_filled() {
+            return self.next_collected(cx);
+        }
         if self.state == State::Start {
             self.start(cx)?;
         }
@@ -202,9 +265,64 @@ impl Operator for ScanOperator {
                     return Ok(false);
                 }
             }
-            cx.frame.batch_mut(self.plan.slot).clear();
-            self.at = 0;
-            self.state = State::Fetching;
+            self.begin_fetch(cx);
         }
+    }
+}
+
+impl ScanOperator {
+    /// Returns the next row that was found for the current one of the collected left rows.
+    fn next_collected(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        loop {
+            let slot = self.plan.slot;
+            if self.state == State::Fetching {
+                let cursor = self.cursor.as_mut().expect("the ranges were sought");
+                let batch = cx.frame.batch_mut(slot);
+                if cursor.fetch(cx.txn, CALL_ROWS_MAX, batch)? == Fetched::End {
+                    self.collected.set_end();
+                }
+                self.state = State::Giving;
+            }
+            match self.collected.next(cx.frame.batch(slot)) {
+                Next::Row(row) => {
+                    cx.frame.slots[slot].row = Some(row);
+                    self.count_next(cx);
+                    self.is_behind_row = true;
+                    return Ok(true);
+                }
+                Next::None => {
+                    self.count_next(cx);
+                    return Ok(false);
+                }
+                Next::Fetch => {
+                    cx.charge(ROWS_PER_TURN)?;
+                    cx.frame.batch_mut(slot).clear();
+                    self.collected.start_batch();
+                    self.state = State::Fetching;
+                }
+            }
+        }
+    }
+}
+
+impl Collector for ScanOperator {
+    fn begin(&mut self) {
+        self.collected.begin();
+        self.dependents.rewind();
+        self.state = State::Giving;
+    }
+
+    fn collect(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        self.compute_ranges(cx)?;
+        let ranges = self.ranges.ranges();
+        self.collected.add(ranges, cx)?;
+        for call in ranges.iter().filter_map(|it| first_call(&self.plan, it)) {
+            cx.handler.count(call);
+        }
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.collected.is_full()
     }
 }

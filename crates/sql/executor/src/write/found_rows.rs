@@ -199,7 +199,8 @@ pub(super) fn look_up(
     let table = cx.tables[table].clone();
     let batch = cx.frame.batch_mut(slot);
     batch.clear();
-    let is_there = table.lookup(cx.txn, RowKey(key), RowLock::Exclusive, batch)?;
+    table.lookup(cx.txn, &[RowKey(key)], RowLock::Exclusive, batch)?;
+    let is_there = !batch.is_empty();
     cx.handler.count(HandlerCall::ReadPlace);
     cx.frame.slots[slot].row = is_there.then_some(0);
     Ok(is_there)

@@ -489,9 +489,10 @@ impl InsertRunner {
         let table = cx.tables[plan.table].clone();
         let batch = cx.frame.batch_mut(plan.old_slot);
         batch.clear();
-        let key = RowKey(&self.duplicate);
+        let keys = [RowKey(&self.duplicate)];
         let mut is_same = false;
-        let is_there = table.lookup(cx.txn, key, RowLock::Exclusive, batch)?;
+        table.lookup(cx.txn, &keys, RowLock::Exclusive, batch)?;
+        let is_there = !batch.is_empty();
         cx.handler.count(HandlerCall::ReadKey);
         if is_there {
             cx.frame.slots[plan.old_slot].row = Some(0);
@@ -571,8 +572,9 @@ impl InsertRunner {
         let table = cx.tables[plan.table].clone();
         let batch = cx.frame.batch_mut(plan.old_slot);
         batch.clear();
-        let key = RowKey(&self.duplicate);
-        let is_there = table.lookup(cx.txn, key, RowLock::Exclusive, batch)?;
+        let keys = [RowKey(&self.duplicate)];
+        table.lookup(cx.txn, &keys, RowLock::Exclusive, batch)?;
+        let is_there = !batch.is_empty();
         cx.handler.count(HandlerCall::ReadKey);
         if !is_there {
             // It is gone: the new row can be inserted.

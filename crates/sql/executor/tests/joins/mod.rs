@@ -1,6 +1,10 @@
 //! Joins of tables: their results, and the rows that are read for them.
 
-use super::bench::Bench;
+use store::{Suspend, WaitReason};
+use testkit::naive_store::RoundTrip;
+use value::Value;
+
+use super::bench::{Bench, shown};
 
 /// Runs a statement once. Returns the number of its rows, and of the table rows that it read.
 fn counts(bench: &mut Bench, sql: &str) -> (usize, u64) {
@@ -87,5 +91,67 @@ fn a_pair_is_judged_by_a_subquery() {
                ON a.id + 0 = b.id + 0 AND b.id < 51 \
                AND b.k + a.k < (SELECT MAX(id) * 3 FROM cities c WHERE c.id < a.id)";
     bench.check(sql, &["200 22"]);
+    bench.end();
+}
+
+/// Runs a statement once in a store where each call is a round trip. Returns its rows, and the
+/// number of calls.
+fn remote_calls(bench: &mut Bench, sql: &str) -> (Vec<Vec<Value>>, u64) {
+    let round_trip = || Suspend::new(WaitReason::Remote, std::future::ready(()));
+    bench.store.be_remote(RoundTrip(Box::new(round_trip)));
+    let mut execution = bench.execution(sql).expect("a plan");
+    let before = bench.store.calls();
+    let (rows, _) = bench.execute(&mut execution, &[]).expect("rows");
+    (rows, bench.store.calls() - before)
+}
+
+/// A bench with rows in `sbtest1`; `k` is the number of another row, or of none.
+fn linked(row_count: u32) -> Bench {
+    let mut bench = Bench::new();
+    let rows: Vec<String> = (1..=row_count)
+        .map(|id| format!("({id}, {})", id * 7 % (row_count + 100)))
+        .collect();
+    bench.ok(&format!(
+        "INSERT INTO sbtest1 (id, k) VALUES {}",
+        rows.join(", ")
+    ));
+    bench
+}
+
+#[test]
+fn a_join_by_key_of_a_remote_table_looks_up_many_rows_at_a_call() {
+    let by_key = [
+        "SELECT a.id, b.id, b.k FROM sbtest1 a JOIN sbtest1 b ON b.id = a.k",
+        "SELECT a.id, b.id, b.k FROM sbtest1 a LEFT JOIN sbtest1 b ON b.id = a.k",
+        "SELECT a.id, b.id FROM sbtest1 a LEFT JOIN sbtest1 b ON b.id = a.k AND b.k > a.id",
+        "SELECT a.id, b.id FROM sbtest1 a JOIN sbtest1 b ON b.k = a.id ORDER BY a.id",
+        "SELECT a.id, b.id FROM sbtest1 a STRAIGHT_JOIN sbtest1 b ON b.id BETWEEN a.k AND a.k + 2",
+        "SELECT a.id, b.id, c.id FROM sbtest1 a JOIN sbtest1 b ON b.id = a.k \
+         JOIN sbtest1 c ON c.id = b.k",
+        "SELECT a.id, (SELECT COUNT(*) FROM people p JOIN cities c ON c.id = p.city \
+         WHERE p.id <= a.id) FROM cities a",
+    ];
+    for sql in by_key {
+        let mut bench = linked(150);
+        let (local, _) = bench.run(sql).expect("rows");
+        let (remote, _) = remote_calls(&mut bench, sql);
+        assert_eq!(remote, local, "{sql}");
+        bench.end();
+        let mut bench = linked(1000);
+        let (_, calls) = remote_calls(&mut bench, sql);
+        assert!(calls <= 20, "{calls} calls: {sql}");
+        bench.end();
+    }
+}
+
+#[test]
+fn a_join_that_stops_early_has_looked_up_few_remote_rows() {
+    let mut bench = linked(1000);
+    let sql = "SELECT a.id, b.id FROM sbtest1 a JOIN sbtest1 b ON b.id = a.k LIMIT 3";
+    let before = bench.store.rows_read();
+    let (rows, calls) = remote_calls(&mut bench, sql);
+    assert_eq!(shown(&rows), "1 7\n2 14\n3 21");
+    let read = bench.store.rows_read() - before;
+    assert!(calls <= 2 && read <= 64 + 16, "{calls} calls, {read} rows");
     bench.end();
 }

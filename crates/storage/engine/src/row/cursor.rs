@@ -20,8 +20,8 @@ use btree::{From, Place, Run, Tree, damaged};
 use format::PageId;
 use format::row_header::{EntryHeader, RowHeader};
 use store::{
-    Cursor, Direction, Fetched, Interrupt, Isolation, KeyRange, Outcome, RowBatch, RowLock,
-    ScanOptions, StoreError, Transaction,
+    Cursor, Direction, FETCH_BYTES_MAX, Fetched, Interrupt, Isolation, KeyRange, Outcome, RowBatch,
+    RowLock, ScanOptions, StoreError, Transaction,
 };
 
 use crate::row::conflict::{Access, RowName, record_lock};
@@ -36,10 +36,6 @@ use crate::worker::Worker;
 /// Entries copied out of a leaf at a time.
 const RUN_LIMIT: usize = 64;
 
-/// Bytes of rows after which a fetch ends, even if more rows were asked for: large rows come one by
-/// one.
-const FETCH_BYTES_MAX: usize = 1 << 20;
-
 /// A scan of a table by one of its indexes.
 #[derive(Debug)]
 pub(crate) struct EngineCursor {
@@ -51,6 +47,8 @@ pub(crate) struct EngineCursor {
     /// Set if the columns to be read can be taken from the entries of `secondary`.
     covering: Option<Covering>,
     interval: Interval,
+    /// The intervals to read after it, the next one last.
+    following: Vec<Interval>,
     /// Where the next run begins.
     place: Place,
     run: Run,
@@ -91,6 +89,7 @@ impl EngineCursor {
             secondary,
             covering,
             interval: Interval::default(),
+            following: Vec::new(),
             place: Place::default(),
             run: Run::new(),
             position: 0,
@@ -101,7 +100,7 @@ impl EngineCursor {
             memo: LobMemo::default(),
             looks: Looks::default(),
         };
-        cursor.seek(&range);
+        cursor.seek(std::slice::from_ref(&range));
         cursor
     }
 
@@ -132,6 +131,39 @@ impl EngineCursor {
         tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run)?;
         std::mem::swap(&mut self.place, &mut self.run.next);
         Ok(true)
+    }
+
+    /// Goes to the beginning of an interval.
+    fn enter(&mut self, interval: Interval) {
+        self.interval = interval;
+        self.run.clear();
+        self.position = 0;
+        self.is_begun = false;
+        self.is_loaded = false;
+        self.place.key.clear();
+        self.place.from = match (self.options.direction, &self.interval.upper) {
+            _ if self.interval.is_empty => From::Nothing,
+            (Direction::Forward, _) => {
+                self.place.key.extend_from_slice(&self.interval.lower);
+                From::AtLeast
+            }
+            (Direction::Backward, None) => From::Last,
+            (Direction::Backward, Some(upper)) => {
+                self.place.key.extend_from_slice(upper);
+                From::Below
+            }
+        };
+    }
+
+    /// Goes on to the next interval, and ends the present one in the batch. Returns false if there
+    /// is none.
+    fn next_interval(&mut self, batch: &mut RowBatch) -> bool {
+        let Some(next) = self.following.pop() else {
+            return false;
+        };
+        batch.end_range();
+        self.enter(next);
+        true
     }
 
     /// The lock that rows are read with.
@@ -329,7 +361,11 @@ impl EngineCursor {
             }
             if self.position == self.run.len() {
                 if !self.next_run()? {
-                    return Ok(Fetched::End);
+                    if !self.next_interval(batch) {
+                        return Ok(Fetched::End);
+                    }
+                    self.looks.count()?;
+                    continue;
                 }
                 if self.run.is_empty() {
                     self.looks.count()?;
@@ -340,7 +376,7 @@ impl EngineCursor {
                 self.place.from = From::Nothing;
                 self.run.clear();
                 self.position = 0;
-                return Ok(Fetched::End);
+                continue;
             }
             if !self.is_loaded && self.push_covered(txn, batch)? {
                 self.position += 1;
@@ -423,29 +459,21 @@ pub(crate) fn lock_and_read(
 }
 
 impl Cursor for EngineCursor {
-    fn seek(&mut self, range: &KeyRange) {
+    fn seek(&mut self, ranges: &[KeyRange]) {
         let key = match self.secondary {
             Some(at) => Some(&self.table.secondary[at].key),
             None => self.table.primary(),
         };
-        self.interval = key.map(|key| key.interval(range)).unwrap_or_default();
-        self.run.clear();
-        self.position = 0;
-        self.is_begun = false;
-        self.is_loaded = false;
-        self.place.key.clear();
-        self.place.from = match (self.options.direction, &self.interval.upper) {
-            _ if self.interval.is_empty => From::Nothing,
-            (Direction::Forward, _) => {
-                self.place.key.extend_from_slice(&self.interval.lower);
-                From::AtLeast
-            }
-            (Direction::Backward, None) => From::Last,
-            (Direction::Backward, Some(upper)) => {
-                self.place.key.extend_from_slice(upper);
-                From::Below
+        let interval = |range| key.map(|key| key.interval(range)).unwrap_or_default();
+        self.following.clear();
+        let first = match ranges {
+            [] => Interval::nothing(),
+            [first, rest @ ..] => {
+                self.following.extend(rest.iter().rev().map(interval));
+                interval(first)
             }
         };
+        self.enter(first);
     }
 
     fn fetch(
@@ -470,6 +498,7 @@ impl Cursor for EngineCursor {
         let outcome = txn.run(|txn| self.fetch_rows(txn, limit, batch));
         if matches!(&outcome, Err(Interrupt::Error(error)) if error.ends_transaction()) {
             self.place.from = From::Nothing;
+            self.following.clear();
         }
         outcome
     }

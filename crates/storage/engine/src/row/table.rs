@@ -444,6 +444,41 @@ impl EngineTable {
         done.map(|()| Mutation::Done)
     }
 
+    /// Appends the newest version of a row to the batch, if there is one.
+    fn look_up(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+        lock: RowLock,
+        batch: &mut RowBatch,
+    ) -> Outcome<()> {
+        let mut version = Version::default();
+        let found = if lock == RowLock::None {
+            let tree = self.shape.clustered;
+            tree.get(&self.worker.pages, key, &mut version.bytes)? && !version.header()?.is_deleted
+        } else {
+            let wanted = (lock, LockWait::Wait);
+            lock_and_read(txn, &self.shape, key, wanted, &mut version)?
+        };
+        if !found {
+            return Ok(());
+        }
+        let mut row = Vec::new();
+        if version.header()?.is_spilled {
+            let space = self.shape.space();
+            let pages = &txn.worker.pages;
+            txn.pending
+                .memo
+                .read(pages, space, version.body(), &mut row)?;
+        } else {
+            row.extend_from_slice(version.body());
+        }
+        batch.push(key, |out| out.extend_from_slice(&row));
+        // No operation ends here that would drop what was read for it.
+        txn.pending.memo = LobMemo::default();
+        Ok(())
+    }
+
     /// Takes `count` numbers, `step` apart, the first congruent to `offset`.
     fn take_numbers(&self, count: u64, step: u64, offset: u64) -> Outcome<u64> {
         loop {
@@ -593,43 +628,17 @@ impl Table for EngineTable {
     fn lookup(
         &self,
         txn: &mut dyn Transaction,
-        key: RowKey<'_>,
+        keys: &[RowKey<'_>],
         lock: RowLock,
         batch: &mut RowBatch,
-    ) -> Outcome<bool> {
+    ) -> Outcome<()> {
         let txn = downcast(txn);
         txn.run(|txn| {
-            let mut version = Version::default();
-            let found = if lock == RowLock::None {
-                let tree = self.shape.clustered;
-                tree.get(&self.worker.pages, key.0, &mut version.bytes)?
-                    && !version.header()?.is_deleted
-            } else {
-                lock_and_read(
-                    txn,
-                    &self.shape,
-                    key.0,
-                    (lock, LockWait::Wait),
-                    &mut version,
-                )?
-            };
-            if !found {
-                return Ok(false);
+            while let Some(key) = keys.get(batch.range_ends().len()) {
+                self.look_up(txn, key.0, lock, batch)?;
+                batch.end_range();
             }
-            let mut row = Vec::new();
-            if version.header()?.is_spilled {
-                let space = self.shape.space();
-                let pages = &txn.worker.pages;
-                txn.pending
-                    .memo
-                    .read(pages, space, version.body(), &mut row)?;
-            } else {
-                row.extend_from_slice(version.body());
-            }
-            batch.push(key.0, |out| out.extend_from_slice(&row));
-            // No operation ends here that would drop what was read for it.
-            txn.pending.memo = LobMemo::default();
-            Ok(true)
+            Ok(())
         })
     }
 

@@ -316,6 +316,16 @@ pub(crate) struct Interval {
     pub(crate) is_empty: bool,
 }
 
+impl Interval {
+    /// The interval without a key.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            is_empty: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// An index that is not the primary key.
 #[derive(Debug)]
 pub(crate) struct IndexShape {
