@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::WORKLOADS;
-use super::contestant::{self, Program, Setup, base_of, start_all};
+use super::contestant::{self, Contestant, Program, Setup, base_of, start_all};
 use super::pair::{Order, Processor, Timing, measure};
 use super::point::{Point, median};
 use crate::sample::LoadArguments;
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             0 => [bases.clone(), own.clone()].concat(),
             _ => [own.clone(), bases.clone()].concat(),
         };
-        let mut contestants = start_all(&kinds, &arguments.clients, &setup)?;
+        let mut contestants = start_builds(&kinds, &arguments.clients, &setup)?;
         // Neighbours in turns are those that are compared. The sort keeps the order within a pair.
         contestants.sort_by_key(|it| (it.clients, it.name.split(' ').next_back()));
         for contestant in &mut contestants {
@@ -139,6 +139,22 @@ fn is_twin(setup: &Setup) -> Result<bool> {
     let read = |path: &Path| fs::read(path).with_context(|| path.display().to_string());
     let base = setup.base.as_deref().context("an earlier build")?;
     Ok(read(&setup.program)? == read(base)?)
+}
+
+/// Starts the builds for each number of clients. A server has no more workers than clients: with
+/// two workers and one client, the client's worker shares its core with the load by chance, and
+/// waking another core costs a virtual machine more than a short statement.
+fn start_builds(kinds: &[Program], clients: &[u32], setup: &Setup) -> Result<Vec<Contestant>> {
+    let processors = u32::try_from(std::thread::available_parallelism()?.get())?;
+    let mut started = Vec::new();
+    for &clients in clients {
+        let mut setup = setup.clone();
+        if clients < processors {
+            setup.settings.push(format!("workers={clients}"));
+        }
+        started.extend(start_all(kinds, &[clients], &setup)?);
+    }
+    Ok(started)
 }
 
 /// Adds the measurements of a generation.
