@@ -241,7 +241,10 @@ impl Contestant {
             ])
             .args(["-P", &self.server.port().to_string()])
             .args(["--warehouses", &arguments.warehouses.to_string()])
-            .args(["-T", &threads.to_string()]);
+            .args(["-T", &threads.to_string()])
+            // Its default is TLS if the server offers it. Plateau always does, and MariaDB only if
+            // it has a certificate: without this, one server would encrypt and the other not.
+            .args(["--conn-params", "tls=false"]);
     }
 
     fn load(&mut self, arguments: &Arguments, threads: u32) -> Result<Sample> {
