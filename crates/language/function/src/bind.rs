@@ -1,17 +1,17 @@
-//! Binds a call: turns a name and the types of its arguments into something that can be evaluated.
+//! Binds a call: turns a function and the types of its arguments into something that can be
+//! evaluated.
 
 use std::borrow::Cow;
 
-use errcode::{
-    ER_COLLATION_CHARSET_MISMATCH, ER_SP_DOES_NOT_EXIST, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
-};
+use builtin::Function;
+use errcode::{ER_COLLATION_CHARSET_MISMATCH, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
 use value::collation::{Coercibility, TextRule, mix};
 use value::{
     Charset, CollationId, ColumnType, Comparison, Date, SqlCondition, TypeKind, Value, ValueRef,
 };
 
 use crate::context::Context;
-use crate::registry::{self, Function};
+use crate::registry::{Eval, code_of};
 
 /// What is known of an argument when a call is bound.
 #[derive(Debug, Clone)]
@@ -144,7 +144,10 @@ pub struct Bound {
     pub rule: TextRule,
     /// The text of the whole expression, for errors like 1690; set by the caller of the binder.
     pub text: Box<str>,
-    pub(crate) function: &'static Function,
+    pub(crate) function: Function,
+    /// The name by which it was called.
+    name: &'static str,
+    eval: Eval,
     /// The types of the arguments.
     pub(crate) args: Box<[ColumnType]>,
     /// The domain of a comparison.
@@ -161,7 +164,8 @@ pub struct Bound {
 
 /// A call whose types are being inferred.
 pub(crate) struct Binding<'a> {
-    pub(crate) name: &'a str,
+    pub(crate) function: Function,
+    pub(crate) name: &'static str,
     pub(crate) args: &'a [Arg],
     pub(crate) env: &'a BindEnv,
     pub(crate) column: ColumnType,
@@ -172,25 +176,25 @@ pub(crate) struct Binding<'a> {
     pub(crate) choice: u32,
 }
 
-/// Binds a call. The case of names does not matter.
+/// Binds a call. `name` is the function's name in messages, in upper case.
 ///
 /// # Errors
-/// 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for texts whose
-/// collations do not mix, and the errors of single functions.
-pub fn bind(name: &str, args: &[Arg], env: &BindEnv) -> Result<Bound, SqlCondition> {
-    let Some(function) = registry::find(name) else {
-        return Err(SqlCondition::new(
-            ER_SP_DOES_NOT_EXIST,
-            &[&"FUNCTION", &name],
-        ));
-    };
-    if args.len() < function.least || args.len() > function.most {
+/// 1582 for a wrong number of arguments, 1267 for texts whose collations do not mix, and the errors
+/// of single functions.
+pub fn bind(
+    function: Function,
+    name: &'static str,
+    args: &[Arg],
+    env: &BindEnv,
+) -> Result<Bound, SqlCondition> {
+    let builtin = function.builtin();
+    if args.len() < builtin.least || builtin.most < args.len() {
         return Err(SqlCondition::new(
             ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
             &[&name],
         ));
     }
-    crate::geometry::refuse(function, name, args)?;
+    crate::geometry::refuse(builtin, name, args)?;
     bind_function(function, name, args, env, None)
 }
 
@@ -212,7 +216,13 @@ pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, 
         crate::geometry::refuse_geometry(&arg.column, &operation)?;
     }
     let args = std::slice::from_ref(arg);
-    bind_function(&registry::CAST, "cast", args, env, Some(target))
+    bind_function(
+        Function::Cast,
+        Function::Cast.name(),
+        args,
+        env,
+        Some(target),
+    )
 }
 
 /// Binds `argument COLLATE collation`.
@@ -238,7 +248,8 @@ pub fn bind_collate(
     let length = crate::infer::text_chars(arg);
     let target = ColumnType::varchar(length, collation);
     let args = std::slice::from_ref(arg);
-    let mut bound = bind_function(&registry::CAST, "collate", args, env, Some(target))?;
+    let mut bound = bind_function(Function::Cast, "COLLATE", args, env, Some(target))?;
+    bound.name = Function::Cast.name();
     bound.rule = TextRule {
         collation,
         coercibility: Coercibility::Explicit,
@@ -256,19 +267,22 @@ pub fn bind_convert(arg: &Arg, charset: Charset, env: &BindEnv) -> Result<Bound,
     let length = crate::infer::text_chars(arg);
     let target = ColumnType::varchar(length, charset.default_collation());
     let args = std::slice::from_ref(arg);
-    let mut bound = bind_function(&registry::CAST, "convert", args, env, Some(target))?;
+    let mut bound = bind_function(Function::Cast, "CONVERT", args, env, Some(target))?;
+    bound.name = Function::Cast.name();
     bound.rule.coercibility = Coercibility::Implicit;
     Ok(bound)
 }
 
 fn bind_function(
-    function: &'static Function,
-    name: &str,
+    function: Function,
+    name: &'static str,
     args: &[Arg],
     env: &BindEnv,
     target: Option<ColumnType>,
 ) -> Result<Bound, SqlCondition> {
+    let code = code_of(function);
     let mut binding = Binding {
+        function,
         name,
         args,
         env,
@@ -279,7 +293,7 @@ fn bind_function(
         texts: env.collation,
         choice: 0,
     };
-    (function.infer)(&mut binding)?;
+    (code.infer)(&mut binding)?;
     if binding.column.kind.is_string() {
         binding.column.collation = binding.rule.collation;
     }
@@ -289,11 +303,13 @@ fn bind_function(
         rule: binding.rule,
         text: "".into(),
         function,
+        name,
+        eval: code.eval,
         args: args.iter().map(|arg| arg.column.clone()).collect(),
         comparison: binding.comparison,
         texts: binding.texts,
         choice: binding.choice,
-        resolves: registry::is_temporal(function)
+        resolves: function.builtin().reads_dates
             && args.iter().any(|arg| {
                 let kind = arg.column.kind;
                 matches!(
@@ -349,7 +365,7 @@ impl Bound {
         if self.resolves {
             return self.eval_resolved(args, context);
         }
-        (self.function.eval)(self, args, context)
+        (self.eval)(self, args, context)
     }
 
     /// If a function made its result longer than `max_allowed_packet`, it is NULL with warning
@@ -380,13 +396,13 @@ impl Bound {
             .map(|(value, column)| crate::cast::resolve(*value, column))
             .collect();
         let values: Vec<ValueRef<'_>> = resolved.iter().map(Value::as_ref).collect();
-        (self.function.eval)(self, &values, context)
+        (self.eval)(self, &values, context)
     }
 
     /// True for a call whose text is a date or a time. As a number it counts with all its digits,
     /// where another text counts by its numeric prefix.
     pub fn is_dated_text(&self) -> bool {
-        self.column.kind == TypeKind::Char && registry::makes_dated_texts(self.function)
+        self.column.kind == TypeKind::Char && self.function.builtin().makes_dated_texts
     }
 
     /// Makes such a call return the date or time itself instead of its text.
@@ -400,9 +416,14 @@ impl Bound {
         self.gives_moments
     }
 
-    /// The name of the function or operator.
+    /// The function or operator.
+    pub fn function(&self) -> Function {
+        self.function
+    }
+
+    /// The name by which it was called, in upper case.
     pub fn name(&self) -> &'static str {
-        self.function.name
+        self.name
     }
 
     /// An argument as text in the character set of the call; `None` for NULL.

@@ -1,5 +1,6 @@
 //! Result types: type, length and decimals of an expression, as clients see them.
 
+use builtin::Function;
 use value::temporal::{parse_datetime, parse_time};
 use value::{CollationId, ColumnType, Decimal, SqlCondition, TypeKind};
 
@@ -371,6 +372,6 @@ pub fn type_of_union(
     args: &[Arg],
     env: &crate::BindEnv,
 ) -> Result<(ColumnType, bool), SqlCondition> {
-    let bound = crate::bind("COALESCE", args, env)?;
+    let bound = crate::bind(Function::Coalesce, Function::Coalesce.name(), args, env)?;
     Ok((bound.column, args.iter().any(|arg| arg.nullable)))
 }

@@ -1,5 +1,6 @@
 //! Functions that describe the session.
 
+use builtin::Function;
 use value::collation::{Coercibility, TextRule};
 use value::{CollationId, SqlCondition, TypeKind, Value, ValueRef};
 
@@ -89,7 +90,7 @@ pub(crate) fn connection_id(_: &Bound, _: &[ValueRef<'_>], context: &mut Context
 }
 
 pub(crate) fn infer_big(binding: &mut Binding<'_>) -> Inferred {
-    let unsigned = !binding.name.eq_ignore_ascii_case("ROW_COUNT");
+    let unsigned = binding.function != Function::RowCount;
     binding.column = of_length(TypeKind::BigInt, 21, unsigned);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! SQL's operators and scalar functions, with MySQL's result types, NULL logic and errors.
 //!
-//! A call is bound once ([`bind`]): the name is looked up, the number of arguments checked (error
-//! 1582) and the result's type inferred from those of the arguments. A bound call is evaluated for
-//! each row ([`Bound::eval`]) over borrowed values. Operators are functions named by their signs:
-//! `+`, `<=>`, `AND`, `LIKE`, `BETWEEN`; [`registry::names`] lists all.
+//! A call is bound once ([`bind`]): the number of arguments is checked (error 1582), and the type
+//! of the result is inferred from theirs. A bound call is evaluated for each row
+//! ([`Bound::eval`]) over borrowed values. The functions and their names are those of
+//! `builtin::TABLE`; operators are functions, too.
 //!
 //! The executor does the rest: aggregates, user variables, and everything that must wait or read
 //! tables (`SLEEP`, `BENCHMARK`, `GET_LOCK`, subqueries).
@@ -12,7 +12,7 @@
 
 mod bind;
 mod context;
-pub mod registry;
+mod registry;
 
 mod infer;
 
@@ -33,5 +33,4 @@ pub use context::{Context, DivisionByZero, SessionFacts};
 pub use geometry::{refuse_geometry, refuse_geometry_with};
 pub use infer::type_of_union;
 pub use number::random::{RandomState, Seeds};
-pub use registry::wants_number;
 pub use text::matcher::Patterns;

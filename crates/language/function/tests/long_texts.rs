@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use builtin::Function;
 use errcode::ER_QUERY_INTERRUPTED;
 use function::{Arg, BindEnv, Context, DivisionByZero, Patterns, Seeds, SessionFacts};
 use value::collation::CollationId;
@@ -13,7 +14,11 @@ use value::{ColumnType, SqlCondition, TypeKind, Value, Warnings};
 
 /// Calls a function of texts; the meter fails beyond `limit`. Returns the result, and the reported
 /// work.
-fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, SqlCondition>, usize) {
+fn called(
+    function: Function,
+    texts: &[&str],
+    limit: usize,
+) -> (Result<Value, SqlCondition>, usize) {
     let env = BindEnv {
         collation: CollationId::UTF8MB4_GENERAL_CI,
         div_precision_increment: 4,
@@ -28,7 +33,7 @@ fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, SqlConditi
         .iter()
         .map(|_| Arg::column(column.clone(), true, &env))
         .collect();
-    let bound = function::bind(name, &types, &env).expect("it takes texts");
+    let bound = function::bind(function, function.name(), &types, &env).expect("it takes texts");
     let now = Date::new(2024, 3, 1).at_midnight();
     let spent = Cell::new(0);
     let mut context = Context {
@@ -65,10 +70,10 @@ fn called(name: &str, texts: &[&str], limit: usize) -> (Result<Value, SqlConditi
 #[test]
 fn strcmp_of_long_texts_gives_way() {
     let (small, large) = ("\u{e4}".repeat(1 << 20), "\u{c4}".repeat(1 << 20));
-    let (equal, spent) = called("STRCMP", &[&small, &large], usize::MAX);
+    let (equal, spent) = called(Function::Strcmp, &[&small, &large], usize::MAX);
     assert_eq!(equal.ok(), Some(Value::Int(0)));
     assert!((1 << 19) < spent, "{spent} is what it said");
-    let (ended, spent) = called("STRCMP", &[&small, &large], 1 << 18);
+    let (ended, spent) = called(Function::Strcmp, &[&small, &large], 1 << 18);
     assert!(ended.is_err_and(|condition| condition.code == ER_QUERY_INTERRUPTED));
     assert!(spent < 1 << 19, "it went on to {spent}");
 }

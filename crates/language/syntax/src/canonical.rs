@@ -504,48 +504,11 @@ fn pins_string(word: &[u8]) -> bool {
         }
 }
 
-/// Whether a function's literals are types, names or precisions, or determine its type.
-fn pins_arguments(function: &[u8]) -> bool {
-    let is_any = |words: &[&[u8]]| {
-        words
-            .iter()
-            .any(|known| function.eq_ignore_ascii_case(known))
-    };
-    match function.len() {
-        3 => is_any(&[b"NOW"]),
-        4 => is_any(&[b"TIME"]),
-        5 => is_any(&[b"ROUND"]),
-        6 => is_any(&[b"FORMAT"]),
-        7 => is_any(&[
-            b"SYSDATE", b"CURTIME", b"CONVERT", b"ADDTIME", b"SUBTIME", b"ADDDATE", b"SUBDATE",
-        ]),
-        8 => is_any(&[
-            b"TRUNCATE",
-            b"UTC_TIME",
-            b"TIMEDIFF",
-            b"MAKETIME",
-            b"DATE_ADD",
-            b"DATE_SUB",
-        ]),
-        9 => is_any(&[b"LOCALTIME", b"PARTITION", b"TIMESTAMP"]),
-        10 => is_any(&[b"JSON_TABLE", b"NAME_CONST", b"GET_FORMAT", b"ADD_MONTHS"]),
-        11 => is_any(&[b"STR_TO_DATE", b"SEC_TO_TIME"]),
-        12 => is_any(&[
-            b"CURRENT_TIME",
-            b"GROUP_CONCAT",
-            b"TIMESTAMPADD",
-            b"RANDOM_BYTES",
-        ]),
-        13 => is_any(&[
-            b"UTC_TIMESTAMP",
-            b"WEIGHT_STRING",
-            b"JSON_ARRAYAGG",
-            b"FROM_UNIXTIME",
-        ]),
-        14 => is_any(&[b"LOCALTIMESTAMP", b"UNIX_TIMESTAMP"]),
-        17 => is_any(&[b"CURRENT_TIMESTAMP"]),
-        _ => false,
-    }
+/// Whether the literals after this word and `(` stay: they determine a function's type, or are
+/// names of partitions.
+fn pins_arguments(word: &[u8]) -> bool {
+    builtin::find(word).is_some_and(|found| found.builtin.pins_literals)
+        || word.eq_ignore_ascii_case(b"PARTITION")
 }
 
 fn long_integer(digits: &[u8]) -> ParameterKind {

@@ -8,6 +8,8 @@
 //! Source of the implicit commits: MariaDB manual, "SQL statements That Cause an Implicit
 //! Commit".
 
+use builtin::{Meaning, SessionFunction};
+
 use crate::keyword::Keyword as K;
 use crate::token::{Kind, Lexer, Mode, Token};
 
@@ -120,11 +122,7 @@ pub fn locks_rows(text: &[u8], mode: Mode) -> bool {
             | (_, Some(K::Nextval | K::Setval)) => return true,
             _ => {}
         }
-        let word = token.span.of(text);
-        let is_lock = token.kind == Kind::Word
-            && (word.eq_ignore_ascii_case(b"GET_LOCK")
-                || word.eq_ignore_ascii_case(b"RELEASE_LOCK"));
-        if is_lock {
+        if token.kind == Kind::Word && takes_named_lock(token.span.of(text)) {
             return true;
         }
         if matches!(token.kind, Kind::End | Kind::Semicolon) {
@@ -132,6 +130,17 @@ pub fn locks_rows(text: &[u8], mode: Mode) -> bool {
         }
         last = token.keyword;
     }
+}
+
+fn takes_named_lock(word: &[u8]) -> bool {
+    let meaning = builtin::find(word).map(|found| found.builtin.meaning);
+    let is_lock = |function| {
+        matches!(
+            function,
+            SessionFunction::GetLock | SessionFunction::ReleaseLock
+        )
+    };
+    matches!(meaning, Some(Meaning::Session(function)) if is_lock(function))
 }
 
 struct Words<'a> {

@@ -41,8 +41,7 @@ pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperation, BitOperator,
     Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows,
-    Like, Quantified, SessionCall, SessionFunction, SystemVariable, Test, UserVariable,
-    VariableScope,
+    Like, Quantified, SessionCall, SystemVariable, Test, UserVariable, VariableScope,
 };
 
 /// Why an expression has no value.

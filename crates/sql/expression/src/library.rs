@@ -1,5 +1,6 @@
 //! [`Call`]: a call of the function library, and its evaluation in the statement's context.
 
+use builtin::Function;
 use function::{Bound, Context, DivisionByZero};
 use smallvec::SmallVec;
 use value::{ColumnType, DateTime, SqlCondition, ValueRef};
@@ -19,9 +20,13 @@ pub struct Call {
 /// Calls of one function with equal arguments, results and kinds of values are equal.
 impl PartialEq for Call {
     fn eq(&self, other: &Self) -> bool {
-        let of = |call: &Self| -> (&'static str, ColumnType, bool) {
+        let of = |call: &Self| -> (Function, ColumnType, bool) {
             let bound = &call.bound;
-            (bound.name(), bound.column.clone(), bound.gives_moments())
+            (
+                bound.function(),
+                bound.column.clone(),
+                bound.gives_moments(),
+            )
         };
         of(self) == of(other) && self.arguments == other.arguments
     }
@@ -30,10 +35,7 @@ impl PartialEq for Call {
 impl Call {
     /// True if two evaluations over the same rows may differ.
     pub fn is_volatile(&self) -> bool {
-        matches!(
-            self.bound.name(),
-            "RAND" | "UUID" | "SYS_GUID" | "RANDOM_BYTES" | "SYSDATE"
-        )
+        self.bound.function().builtin().is_volatile
     }
 }
 

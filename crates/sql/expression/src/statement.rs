@@ -9,9 +9,10 @@ use value::{
     CollationId, ColumnType, Date, DateTime, Level, SqlCondition, StoreRules, Value, Warnings, Zone,
 };
 
+use builtin::SessionFunction;
 use function::{Patterns, Seeds, SessionFacts};
 
-use crate::{Failure, MemoryPool, SessionFunction, VariableScope};
+use crate::{Failure, MemoryPool, VariableScope};
 
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.

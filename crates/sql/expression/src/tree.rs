@@ -3,6 +3,7 @@
 //! The planner creates it, the executor evaluates it. Columns are places in the frame, and
 //! operators know the class in which they work. So evaluation looks nothing up.
 
+use builtin::SessionFunction;
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 use crate::constants::ListMembers;
@@ -115,38 +116,6 @@ pub struct SessionCall {
     pub function: SessionFunction,
     /// The arguments that it takes.
     pub arguments: Vec<Expression>,
-}
-
-/// Functions that the session answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionFunction {
-    /// `SLEEP(seconds)`.
-    Sleep,
-    /// `GET_LOCK(name, seconds)`.
-    GetLock,
-    /// `RELEASE_LOCK(name)`.
-    ReleaseLock,
-    /// `RELEASE_ALL_LOCKS()`.
-    ReleaseAllLocks,
-    /// `IS_FREE_LOCK(name)`.
-    IsFreeLock,
-    /// `IS_USED_LOCK(name)`.
-    IsUsedLock,
-}
-
-impl SessionFunction {
-    /// The function of that name, in upper case, and how many arguments it takes.
-    pub fn named(name: &str) -> Option<(Self, usize)> {
-        Some(match name {
-            "SLEEP" => (Self::Sleep, 1),
-            "GET_LOCK" => (Self::GetLock, 2),
-            "RELEASE_LOCK" => (Self::ReleaseLock, 1),
-            "RELEASE_ALL_LOCKS" => (Self::ReleaseAllLocks, 0),
-            "IS_FREE_LOCK" => (Self::IsFreeLock, 1),
-            "IS_USED_LOCK" => (Self::IsUsedLock, 1),
-            _ => return None,
-        })
-    }
 }
 
 /// A test that is never NULL.

@@ -13,7 +13,6 @@ use crate::numbered::Numbered;
 use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse, TextCheck};
 use crate::{Names, PlanError, Settings, not_supported};
 
-mod absent;
 mod call;
 mod compare;
 mod constants;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use builtin::Function;
 use value::collation::BYTES_PER_SPEND;
 use value::{Charset, SqlCondition, Value, ValueRef};
 
@@ -99,7 +100,7 @@ pub(crate) fn char_length(bound: &Bound, args: &[ValueRef<'_>], _: &mut Context<
 /// Text of the same length as the argument.
 pub(crate) fn infer_same(binding: &mut Binding<'_>) -> Inferred {
     let length = chars(&binding.args[0]);
-    let length = if binding.name.eq_ignore_ascii_case("SOUNDEX") {
+    let length = if binding.function == Function::Soundex {
         length.max(4)
     } else {
         length

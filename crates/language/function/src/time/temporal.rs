@@ -1,5 +1,6 @@
 //! Functions of dates and times: the clock, parts, day numbers.
 
+use builtin::Function;
 use errcode::{ER_TOO_BIG_PRECISION, ER_WRONG_ARGUMENTS};
 use value::convert::truncated;
 use value::temporal::{DateRules, SECOND_MICROS, Time, day_number, days_in_month, is_timestamp};
@@ -118,7 +119,7 @@ pub(crate) fn date(_: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) 
 
 pub(crate) fn infer_time(binding: &mut Binding<'_>) -> Inferred {
     let arg = &binding.args[0];
-    let seconds = binding.name.eq_ignore_ascii_case("SEC_TO_TIME");
+    let seconds = binding.function == Function::SecToTime;
     let by_name = matches!(arg.column.kind, TypeKind::Enum | TypeKind::Set);
     let digits = if seconds && arg.is_text() && !by_name {
         6

@@ -1,6 +1,8 @@
 //! A parser for the expressions of the comparison, far smaller than SQL's: literals, calls, infix
 //! operators, CAST, INTERVAL. It binds and evaluates them with the library under test.
 
+use builtin::{Function, Meaning};
+use errcode::ER_SP_DOES_NOT_EXIST;
 use function::{Arg, BindEnv, Bound, Context, bind, bind_cast, bind_collate, bind_convert};
 use value::{Charset, CollationId, ColumnType, SqlCondition, TypeKind, Value};
 
@@ -61,7 +63,9 @@ impl Expression {
                     .map(|arg| arg.evaluate(table, env, context))
                     .collect::<Result<_, _>>()?;
                 let types: Vec<Arg> = args.iter().map(|arg| arg.arg.clone()).collect();
-                run(&bind(name, &types, env)?, &args, context)
+                let bound =
+                    named(name).and_then(|(function, name)| bind(function, name, &types, env));
+                run(&bound?, &args, context)
             }
             Self::Cast(inner, target) => {
                 let arg = inner.evaluate(table, env, context)?;
@@ -76,6 +80,18 @@ impl Expression {
                 run(&bind_convert(&arg.arg, *charset, env)?, &[arg], context)
             }
         }
+    }
+}
+
+/// The function of that name, or error 1305.
+fn named(name: &str) -> Result<(Function, &'static str), SqlCondition> {
+    let found = builtin::find(name.as_bytes());
+    match found.map(|found| (found.builtin.meaning, found.name)) {
+        Some((Meaning::Library(function), name)) => Ok((function, name)),
+        _ => Err(SqlCondition::new(
+            ER_SP_DOES_NOT_EXIST,
+            &[&"FUNCTION", &name],
+        )),
     }
 }
 

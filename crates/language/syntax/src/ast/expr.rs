@@ -1,5 +1,7 @@
 //! Expressions.
 
+pub use builtin::AggregateFunction;
+
 use super::{ExprList, Ident, Limit, ObjectName, OrderItem, Query};
 use crate::token::Span;
 
@@ -469,47 +471,6 @@ pub struct Aggregate {
     pub over: Option<Over>,
 }
 
-/// The built-in aggregates of MariaDB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AggregateFunction {
-    /// `AVG`.
-    Avg,
-    /// `BIT_AND`.
-    BitAnd,
-    /// `BIT_OR`.
-    BitOr,
-    /// `BIT_XOR`.
-    BitXor,
-    /// `COUNT`.
-    Count,
-    /// `GROUP_CONCAT`.
-    GroupConcat,
-    /// `JSON_ARRAYAGG`.
-    JsonArrayAgg,
-    /// `JSON_OBJECTAGG`.
-    JsonObjectAgg,
-    /// `MAX`.
-    Max,
-    /// `MIN`.
-    Min,
-    /// `STD`, `STDDEV`, `STDDEV_POP`.
-    StddevPop,
-    /// `STDDEV_SAMP`.
-    StddevSamp,
-    /// `SUM`.
-    Sum,
-    /// `VARIANCE`, `VAR_POP`.
-    VarPop,
-    /// `VAR_SAMP`.
-    VarSamp,
-    /// `PERCENTILE_CONT(..) WITHIN GROUP (..)`.
-    PercentileCont,
-    /// `PERCENTILE_DISC(..) WITHIN GROUP (..)`.
-    PercentileDisc,
-    /// `MEDIAN`.
-    Median,
-}
-
 /// `OVER ..`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Over {
@@ -599,6 +560,35 @@ pub enum IntervalUnit {
     DayHour,
     /// `YEAR_MONTH`.
     YearMonth,
+}
+
+impl IntervalUnit {
+    /// Its word.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Microsecond => "MICROSECOND",
+            Self::Second => "SECOND",
+            Self::Minute => "MINUTE",
+            Self::Hour => "HOUR",
+            Self::Day => "DAY",
+            Self::Week => "WEEK",
+            Self::Month => "MONTH",
+            Self::Quarter => "QUARTER",
+            Self::Year => "YEAR",
+            Self::SecondMicrosecond => "SECOND_MICROSECOND",
+            Self::MinuteMicrosecond => "MINUTE_MICROSECOND",
+            Self::MinuteSecond => "MINUTE_SECOND",
+            Self::HourMicrosecond => "HOUR_MICROSECOND",
+            Self::HourSecond => "HOUR_SECOND",
+            Self::HourMinute => "HOUR_MINUTE",
+            Self::DayMicrosecond => "DAY_MICROSECOND",
+            Self::DaySecond => "DAY_SECOND",
+            Self::DayMinute => "DAY_MINUTE",
+            Self::DayHour => "DAY_HOUR",
+            Self::YearMonth => "YEAR_MONTH",
+        }
+    }
 }
 
 /// The side that `TRIM` trims.

@@ -165,6 +165,11 @@ impl SelectItem {
     }
 }
 
+fn is_name_const(function: &Ident) -> bool {
+    builtin::find(function.text.as_bytes())
+        .is_some_and(|found| found.builtin.meaning == builtin::Meaning::NameConst)
+}
+
 /// The name that a column or literal has by itself, whatever surrounds it.
 fn own_name<'a>(expr: &'a Expr, source: &'a [u8]) -> Option<&'a [u8]> {
     Some(match &expr.kind {
@@ -175,7 +180,7 @@ fn own_name<'a>(expr: &'a Expr, source: &'a [u8]) -> Option<&'a [u8]> {
         ExprKind::Literal(Literal::Bool(false)) => b"FALSE",
         ExprKind::Literal(_) => expr.span.of(source),
         ExprKind::Function(call) => match call.arguments.as_slice() {
-            [name, _] if call.name.text.eq_ignore_ascii_case("NAME_CONST") => {
+            [name, _] if is_name_const(&call.name) => {
                 return own_name(name, source);
             }
             _ => return None,

@@ -9,7 +9,7 @@
 //! bounded height, too.
 
 mod aggregate;
-mod arity;
+mod builtin_call;
 mod function;
 mod literal;
 
@@ -336,7 +336,7 @@ impl Cursor<'_> {
         let span = argument.span;
         let function = Function {
             schema: None,
-            name: Ident::new("SOUNDEX"),
+            name: Ident::new(builtin::Function::Soundex.name()),
             arguments: vec![argument],
             is_detached: false,
             over: None,

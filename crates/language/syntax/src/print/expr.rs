@@ -3,40 +3,10 @@
 use super::{Printer, left_in_text, quoted_name};
 use crate::ast::{
     Aggregate, AggregateFunction, BinaryOperator, CastType, ColumnName, Expr, ExprKind, ExprList,
-    Frame, FrameBound, Function, Ident, IntervalUnit, MatchMode, Over, SystemVariable, TrimSide,
-    UnaryOperator, VariableScope, Window,
+    Frame, FrameBound, Function, Ident, MatchMode, Over, SystemVariable, TrimSide, UnaryOperator,
+    VariableScope, Window,
 };
 use crate::keyword::{Class, Keyword};
-
-/// Names with a call syntax of their own: a plain call of such a name is quoted.
-const SPECIAL: [&str; 26] = [
-    "AVG",
-    "BIT_AND",
-    "BIT_OR",
-    "BIT_XOR",
-    "COUNT",
-    "GROUP_CONCAT",
-    "JSON_ARRAYAGG",
-    "JSON_OBJECTAGG",
-    "MAX",
-    "MIN",
-    "STD",
-    "STDDEV",
-    "STDDEV_POP",
-    "STDDEV_SAMP",
-    "SUM",
-    "VARIANCE",
-    "VAR_POP",
-    "VAR_SAMP",
-    "MEDIAN",
-    "CAST",
-    "EXTRACT",
-    "TRIM",
-    "DATE_ADD",
-    "ADDDATE",
-    "DATE_SUB",
-    "SUBDATE",
-];
 
 impl Printer<'_> {
     pub(super) fn expr(&mut self, expr: &Expr) {
@@ -385,10 +355,10 @@ impl Printer<'_> {
                     " + INTERVAL "
                 });
                 self.expr(interval);
-                self.put(&format!(" {})", unit_text(*unit)));
+                self.put(&format!(" {})", unit.text()));
             }
             ExprKind::Extract { unit, value } => {
-                self.put(&format!("EXTRACT({} FROM ", unit_text(*unit)));
+                self.put(&format!("EXTRACT({} FROM ", unit.text()));
                 self.expr(value);
                 self.put(")");
             }
@@ -397,14 +367,14 @@ impl Printer<'_> {
                 interval,
                 value,
             } => {
-                self.put(&format!("TIMESTAMPADD({}, ", unit_text(*unit)));
+                self.put(&format!("TIMESTAMPADD({}, ", unit.text()));
                 self.expr(interval);
                 self.put(", ");
                 self.expr(value);
                 self.put(")");
             }
             ExprKind::TimestampDiff { unit, from, to } => {
-                self.put(&format!("TIMESTAMPDIFF({}, ", unit_text(*unit)));
+                self.put(&format!("TIMESTAMPDIFF({}, ", unit.text()));
                 self.expr(from);
                 self.put(", ");
                 self.expr(to);
@@ -504,10 +474,13 @@ impl Printer<'_> {
                 .bytes()
                 .next()
                 .is_some_and(|byte| !byte.is_ascii_digit());
-        let is_never_called = Keyword::of(text.as_bytes())
-            .is_some_and(|word| word.class() == Class::NeverCalled && word != Keyword::Setval);
-        let is_special = SPECIAL.iter().any(|special| name.is(special));
-        if is_word && !is_never_called && !is_special {
+        let is_plain_call = match builtin::find(text.as_bytes()) {
+            Some(found) => found.grammar.is_plain_call(),
+            None => {
+                !Keyword::of(text.as_bytes()).is_some_and(|word| word.class() == Class::NeverCalled)
+            }
+        };
+        if is_word && is_plain_call {
             self.put(text);
         } else {
             self.name(name);
@@ -515,7 +488,7 @@ impl Printer<'_> {
     }
 
     fn aggregate(&mut self, aggregate: &Aggregate) {
-        self.put(aggregate_text(aggregate.function));
+        self.put(aggregate.function.name());
         self.put(if aggregate.distinct {
             "(DISTINCT "
         } else {
@@ -635,53 +608,5 @@ fn operator_text(operator: BinaryOperator) -> &'static str {
         BinaryOperator::IntegerDivide => " DIV ",
         BinaryOperator::Modulo => " % ",
         BinaryOperator::BitXor => " ^ ",
-    }
-}
-
-fn aggregate_text(function: AggregateFunction) -> &'static str {
-    match function {
-        AggregateFunction::Avg => "AVG",
-        AggregateFunction::BitAnd => "BIT_AND",
-        AggregateFunction::BitOr => "BIT_OR",
-        AggregateFunction::BitXor => "BIT_XOR",
-        AggregateFunction::Count => "COUNT",
-        AggregateFunction::GroupConcat => "GROUP_CONCAT",
-        AggregateFunction::JsonArrayAgg => "JSON_ARRAYAGG",
-        AggregateFunction::JsonObjectAgg => "JSON_OBJECTAGG",
-        AggregateFunction::Max => "MAX",
-        AggregateFunction::Min => "MIN",
-        AggregateFunction::StddevPop => "STDDEV_POP",
-        AggregateFunction::StddevSamp => "STDDEV_SAMP",
-        AggregateFunction::Sum => "SUM",
-        AggregateFunction::VarPop => "VAR_POP",
-        AggregateFunction::VarSamp => "VAR_SAMP",
-        AggregateFunction::PercentileCont => "PERCENTILE_CONT",
-        AggregateFunction::PercentileDisc => "PERCENTILE_DISC",
-        AggregateFunction::Median => "MEDIAN",
-    }
-}
-
-fn unit_text(unit: IntervalUnit) -> &'static str {
-    match unit {
-        IntervalUnit::Microsecond => "MICROSECOND",
-        IntervalUnit::Second => "SECOND",
-        IntervalUnit::Minute => "MINUTE",
-        IntervalUnit::Hour => "HOUR",
-        IntervalUnit::Day => "DAY",
-        IntervalUnit::Week => "WEEK",
-        IntervalUnit::Month => "MONTH",
-        IntervalUnit::Quarter => "QUARTER",
-        IntervalUnit::Year => "YEAR",
-        IntervalUnit::SecondMicrosecond => "SECOND_MICROSECOND",
-        IntervalUnit::MinuteMicrosecond => "MINUTE_MICROSECOND",
-        IntervalUnit::MinuteSecond => "MINUTE_SECOND",
-        IntervalUnit::HourMicrosecond => "HOUR_MICROSECOND",
-        IntervalUnit::HourSecond => "HOUR_SECOND",
-        IntervalUnit::HourMinute => "HOUR_MINUTE",
-        IntervalUnit::DayMicrosecond => "DAY_MICROSECOND",
-        IntervalUnit::DaySecond => "DAY_SECOND",
-        IntervalUnit::DayMinute => "DAY_MINUTE",
-        IntervalUnit::DayHour => "DAY_HOUR",
-        IntervalUnit::YearMonth => "YEAR_MONTH",
     }
 }

@@ -27,7 +27,7 @@ const BOOL_PARAMETERS: &[(&str, usize)] = &[
     ("session", 38),
     ("sim", 1),
     ("store", 1),
-    ("syntax", 19),
+    ("syntax", 18),
     ("testkit", 1),
     ("value", 16),
     ("wal", 2),

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use builtin::SessionFunction;
 use executor::{
     Execution, ExecutionContext, Flow, Interrupt, KeptRows, Outcome, Progress, RowSink, Summary,
 };
 use expression::{
-    Diagnostics, Failure, MemoryPool, SessionContext, SessionFunction, Statement, StatementOptions,
-    VariableScope,
+    Diagnostics, Failure, MemoryPool, SessionContext, Statement, StatementOptions, VariableScope,
 };
 use function::SessionFacts;
 use planner::{Names, OutputColumn, Settings};

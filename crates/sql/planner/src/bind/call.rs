@@ -1,15 +1,15 @@
 //! Calls: arithmetic, functions, aggregates, and the types of their results.
 
+use builtin::{Function, Meaning, SessionFunction, is_of_missing_family};
 use errcode::{ER_UNKNOWN_DATA_TYPE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
 use expression::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
-    Expression, ExpressionKind, SessionCall, SessionFunction, SqlMode, failure,
+    Expression, ExpressionKind, SessionCall, SqlMode, failure,
 };
 use function::{Arg, BindEnv};
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
-use super::absent::is_of_reference;
 use super::dated::{self, as_moment};
 use super::literal::{charset_named, literal_as_number, text_constant};
 use super::term::Bound;
@@ -26,18 +26,18 @@ impl Binder<'_> {
         right: Expression,
         whole: &Expr,
     ) -> Bound {
-        let name = match operator {
-            BinaryOperator::Add => "+",
-            BinaryOperator::Subtract => "-",
-            BinaryOperator::Multiply => "*",
-            BinaryOperator::Divide => "/",
-            BinaryOperator::IntegerDivide => "DIV",
-            BinaryOperator::Modulo => "%",
-            BinaryOperator::Regexp => "REGEXP",
-            BinaryOperator::Concat => "CONCAT",
+        let function = match operator {
+            BinaryOperator::Add => Function::Add,
+            BinaryOperator::Subtract => Function::Subtract,
+            BinaryOperator::Multiply => Function::Multiply,
+            BinaryOperator::Divide => Function::Divide,
+            BinaryOperator::IntegerDivide => Function::IntegerDivide,
+            BinaryOperator::Modulo => Function::Modulo,
+            BinaryOperator::Regexp => Function::Regexp,
+            BinaryOperator::Concat => Function::Concat,
             _ => return Err(not_supported("this operator")),
         };
-        let mut call = self.library(name, vec![left, right])?;
+        let mut call = self.library(function, vec![left, right])?;
         let text = self.text(whole.span);
         let ExpressionKind::Function(function) = &mut call.kind else {
             unreachable!("the library gives calls")
@@ -88,7 +88,7 @@ impl Binder<'_> {
         {
             return Ok(negated);
         }
-        let mut call = self.library("-", vec![operand])?;
+        let mut call = self.library(Function::Subtract, vec![operand])?;
         let text = self.text(whole.span);
         if let ExpressionKind::Function(function) = &mut call.kind {
             function.bound.text = text.into();
@@ -98,10 +98,20 @@ impl Binder<'_> {
     }
 
     /// A call of the function library.
-    pub(crate) fn library(&self, name: &str, arguments: Vec<Expression>) -> Bound {
+    pub(crate) fn library(&self, function: Function, arguments: Vec<Expression>) -> Bound {
+        self.library_named(function, function.name(), arguments)
+    }
+
+    /// A call of the function library by one of the function's names.
+    fn library_named(
+        &self,
+        function: Function,
+        name: &'static str,
+        arguments: Vec<Expression>,
+    ) -> Bound {
         let described: Vec<Arg> = arguments.iter().map(|arg| self.argument(arg)).collect();
-        let bound = function::bind(name, &described, &self.bind_env()).map_err(failure)?;
-        Ok(called(bound, arguments))
+        let bound = function::bind(function, name, &described, &self.bind_env());
+        Ok(called(bound.map_err(failure)?, arguments))
     }
 
     /// What is known of an argument when a call is bound.
@@ -287,13 +297,16 @@ impl Binder<'_> {
                 interval,
                 unit,
             } => {
-                let name = if *subtract { "DATE_SUB" } else { "DATE_ADD" };
+                let function = match subtract {
+                    true => Function::DateSub,
+                    false => Function::DateAdd,
+                };
                 let arguments = vec![self.term(value)?, self.term(interval)?, self.unit(*unit)];
-                self.library(name, arguments)
+                self.library(function, arguments)
             }
             ExprKind::Extract { unit, value } => {
                 let arguments = vec![self.unit(*unit), self.term(value)?];
-                self.library("EXTRACT", arguments)
+                self.library(Function::Extract, arguments)
             }
             ExprKind::TimestampAdd {
                 unit,
@@ -301,11 +314,11 @@ impl Binder<'_> {
                 value,
             } => {
                 let arguments = vec![self.unit(*unit), self.term(interval)?, self.term(value)?];
-                self.library("TIMESTAMPADD", arguments)
+                self.library(Function::TimestampAdd, arguments)
             }
             ExprKind::TimestampDiff { unit, from, to } => {
                 let arguments = vec![self.unit(*unit), self.term(from)?, self.term(to)?];
-                self.library("TIMESTAMPDIFF", arguments)
+                self.library(Function::TimestampDiff, arguments)
             }
             _ => self.special_call(expr),
         }
@@ -322,18 +335,18 @@ impl Binder<'_> {
                 if let Some(removed) = removed {
                     arguments.push(self.term(removed)?);
                 }
-                let name = match (side, removed.is_some()) {
-                    (ast::TrimSide::Both, _) => "TRIM",
-                    (ast::TrimSide::Leading, true) => "TRIM_LEADING",
-                    (ast::TrimSide::Trailing, true) => "TRIM_TRAILING",
-                    (ast::TrimSide::Leading, false) => "LTRIM",
-                    (ast::TrimSide::Trailing, false) => "RTRIM",
+                let function = match (side, removed.is_some()) {
+                    (ast::TrimSide::Both, _) => Function::Trim,
+                    (ast::TrimSide::Leading, true) => Function::TrimLeading,
+                    (ast::TrimSide::Trailing, true) => Function::TrimTrailing,
+                    (ast::TrimSide::Leading, false) => Function::Ltrim,
+                    (ast::TrimSide::Trailing, false) => Function::Rtrim,
                 };
-                self.library(name, arguments)
+                self.library(function, arguments)
             }
             ExprKind::Char { codes, charset } => {
                 let codes: Result<Vec<_>, _> = codes.iter().map(|code| self.number(code)).collect();
-                let call = self.library("CHAR", codes?)?;
+                let call = self.library(Function::Char, codes?)?;
                 let Some(charset) = charset else {
                     return Ok(call);
                 };
@@ -347,7 +360,7 @@ impl Binder<'_> {
                 length: None,
             } => {
                 let arguments = vec![self.term(value)?];
-                self.library("WEIGHT_STRING", arguments)
+                self.library(Function::WeightString, arguments)
             }
             ExprKind::WeightString { .. } => Err(not_supported("WEIGHT_STRING(.. AS ..)")),
             ExprKind::Match { .. } => Err(not_supported("MATCH .. AGAINST")),
@@ -361,35 +374,51 @@ impl Binder<'_> {
         if call.over.is_some() {
             return Err(not_supported("window functions"));
         }
-        let name = call.name.text.to_ascii_uppercase();
-        if name == "NAME_CONST" && call.schema.is_none() {
-            return self.name_const(call);
+        let found = match call.schema {
+            Some(_) => None,
+            None => builtin::find(call.name.text.as_bytes()),
+        };
+        let meaning = found.map(|found| found.builtin.meaning);
+        if let (Some(Meaning::NameConst), Some(found)) = (meaning, found) {
+            return self.name_const(found.name, call);
         }
         let arguments: Result<Vec<_>, _> = call
             .arguments
             .iter()
             .map(|argument| self.term(argument))
             .collect();
-        let mut arguments = arguments?;
-        if call.schema.is_none() && is_waiting(&name) {
-            return Err(not_supported(&name));
+        let arguments = arguments?;
+        match (meaning, found) {
+            (Some(Meaning::Session(function)), Some(found)) => {
+                session_call(function, found.builtin.least, arguments, call)
+            }
+            (Some(Meaning::Missing), Some(found)) => Err(not_supported(found.name)),
+            (Some(Meaning::Library(function)), Some(found)) if found.grammar.is_plain_call() => {
+                self.library_call(function, found.name, arguments)
+                    .map_err(|it| as_written(it, call))
+            }
+            _ if call.schema.is_none() && is_of_missing_family(&call.name.text) => {
+                Err(not_supported(&call.name.text.to_uppercase()))
+            }
+            _ => self.stored(call, arguments),
         }
-        if call.schema.is_none()
-            && let Some((function, count)) = SessionFunction::named(&name)
-        {
-            return session_call(function, count, arguments, call);
-        }
-        if call.schema.is_some() {
-            return self.stored(call, arguments);
-        }
-        if name == "NULLIF"
+    }
+
+    /// A call of the function library in the statement's text. Some have expressions of their own.
+    fn library_call(
+        &mut self,
+        function: Function,
+        name: &'static str,
+        arguments: Vec<Expression>,
+    ) -> Bound {
+        if function == Function::NullIf
             && let Some(of_dated) = self.nullif_of_dated(&arguments)
         {
             return of_dated;
         }
-        arguments = dated::arguments_of(&name, arguments);
-        match (name.as_str(), arguments.len()) {
-            ("IF", 3) => {
+        let mut arguments = dated::arguments_of(function.builtin(), arguments);
+        match (function, arguments.len()) {
+            (Function::If, 3) => {
                 let otherwise = arguments.pop();
                 let value = arguments.pop().expect("there are three");
                 let condition = arguments.pop().expect("there are three");
@@ -405,7 +434,7 @@ impl Binder<'_> {
                     nullable,
                 })
             }
-            ("IFNULL" | "NVL", 2) | ("COALESCE", 1..) => {
+            (Function::IfNull, 2) | (Function::Coalesce, 1..) => {
                 let (column_type, _) = self.union_type(&arguments)?;
                 let nullable = arguments.iter().all(|argument| argument.nullable);
                 Ok(Expression {
@@ -414,21 +443,12 @@ impl Binder<'_> {
                     nullable,
                 })
             }
-            _ if !is_known(&name) => {
-                let name = call.name.text.as_str();
-                if is_of_reference(name) {
-                    return Err(not_supported(&name.to_uppercase()));
-                }
-                self.stored(call, arguments)
-            }
-            _ => self
-                .library(&name, arguments)
-                .map_err(|it| as_written(it, call)),
+            _ => self.library_named(function, name, arguments),
         }
     }
 
     fn unit(&self, unit: ast::IntervalUnit) -> Expression {
-        text_constant(unit_name(unit).as_bytes(), self.settings.collation)
+        text_constant(unit.text().as_bytes(), self.settings.collation)
     }
 
     fn cast(&mut self, value: &Expr, to: &ast::CastType) -> Bound {
@@ -614,44 +634,9 @@ fn refuse_geometries(of: AggregateFunction, arguments: &[Expression]) -> Result<
     })
 }
 
-/// Functions that loop, or read what does not exist here.
-fn is_waiting(name: &str) -> bool {
-    matches!(name, "BENCHMARK" | "MASTER_POS_WAIT" | "LOAD_FILE")
-}
-
-fn is_known(name: &str) -> bool {
-    function::registry::names().any(|known| known == name)
-}
-
 /// The collation with this name.
 fn collation_named(name: &str) -> Result<CollationId, PlanError> {
     CollationId::from_name(name).ok_or_else(|| error(errcode::ER_UNKNOWN_COLLATION, &[&name]))
-}
-
-fn unit_name(unit: ast::IntervalUnit) -> &'static str {
-    use ast::IntervalUnit as U;
-    match unit {
-        U::Microsecond => "MICROSECOND",
-        U::Second => "SECOND",
-        U::Minute => "MINUTE",
-        U::Hour => "HOUR",
-        U::Day => "DAY",
-        U::Week => "WEEK",
-        U::Month => "MONTH",
-        U::Quarter => "QUARTER",
-        U::Year => "YEAR",
-        U::SecondMicrosecond => "SECOND_MICROSECOND",
-        U::MinuteMicrosecond => "MINUTE_MICROSECOND",
-        U::MinuteSecond => "MINUTE_SECOND",
-        U::HourMicrosecond => "HOUR_MICROSECOND",
-        U::HourSecond => "HOUR_SECOND",
-        U::HourMinute => "HOUR_MINUTE",
-        U::DayMicrosecond => "DAY_MICROSECOND",
-        U::DaySecond => "DAY_SECOND",
-        U::DayMinute => "DAY_MINUTE",
-        U::DayHour => "DAY_HOUR",
-        U::YearMonth => "YEAR_MONTH",
-    }
 }
 
 /// The class in which values of a type are computed.
@@ -755,8 +740,7 @@ fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunct
         F::Sum => AggregateFunction::Sum,
         F::VarPop => AggregateFunction::VariancePopulation,
         F::VarSamp => AggregateFunction::VarianceSample,
-        F::JsonArrayAgg => return Err(not_supported("JSON_ARRAYAGG")),
-        F::JsonObjectAgg => return Err(not_supported("JSON_OBJECTAGG")),
+        F::JsonArrayAgg | F::JsonObjectAgg => return Err(not_supported(function.name())),
         F::PercentileCont | F::PercentileDisc | F::Median => {
             return Err(not_supported("percentiles"));
         }

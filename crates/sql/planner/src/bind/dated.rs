@@ -5,6 +5,7 @@
 //! needs a number makes the call return the moment itself ([`as_moment`]); arithmetic takes it as a
 //! double ([`as_double`]). CASE, COALESCE, variables and columns see only the text.
 
+use builtin::{Builtin, Dated};
 use expression::{Case, CompareOperator, Expression, ExpressionKind};
 use value::{ColumnType, TypeKind};
 
@@ -40,25 +41,24 @@ pub(super) fn as_double(expression: Expression) -> Expression {
 }
 
 /// Arguments of a function, with dated texts in the form that the function takes.
-pub(super) fn arguments_of(name: &str, mut arguments: Vec<Expression>) -> Vec<Expression> {
+pub(super) fn arguments_of(function: &Builtin, mut arguments: Vec<Expression>) -> Vec<Expression> {
     for (index, argument) in arguments.iter_mut().enumerate() {
         let taken = std::mem::replace(argument, Expression::null());
-        *argument = match name {
-            _ if function::wants_number(name, index) => as_number(taken),
-            "FORMAT" => as_double(taken),
-            "TIME" | "TIME_TO_SEC" | "TIMEDIFF" | "ADDTIME" | "SUBTIME" | "DATE" | "YEAR"
-            | "TO_DAYS" => as_moment(taken),
-            _ => taken,
+        *argument = match function.dated {
+            _ if function.numbers.has(index) => as_number(taken),
+            Dated::Doubles => as_double(taken),
+            Dated::Moments => as_moment(taken),
+            Dated::Texts | Dated::NumbersBesideNumbers | Dated::DoublesBesideNumbers => taken,
         };
     }
     let is_number = |argument: &Expression| argument.column_type.kind.is_number();
     if !arguments.iter().any(is_number) {
         return arguments;
     }
-    match name {
-        "GREATEST" | "LEAST" | "NULLIF" => arguments.into_iter().map(as_number).collect(),
-        "FIELD" => arguments.into_iter().map(as_double).collect(),
-        _ => arguments,
+    match function.dated {
+        Dated::NumbersBesideNumbers => arguments.into_iter().map(as_number).collect(),
+        Dated::DoublesBesideNumbers => arguments.into_iter().map(as_double).collect(),
+        Dated::Texts | Dated::Moments | Dated::Doubles => arguments,
     }
 }
 

@@ -63,13 +63,17 @@ impl Binder<'_> {
     }
 
     /// `NAME_CONST('name', literal)`: the literal; its name becomes the column's name.
-    pub(super) fn name_const(&mut self, call: &Function) -> Result<Expression, PlanError> {
+    pub(super) fn name_const(
+        &mut self,
+        function: &str,
+        call: &Function,
+    ) -> Result<Expression, PlanError> {
         let [name, value] = call.arguments.as_slice() else {
             let code = ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
             return Err(error(code, &[&call.name.text]));
         };
         if !is_literal(name) || !is_literal(value) {
-            return Err(error(ER_WRONG_ARGUMENTS, &[&"NAME_CONST"]));
+            return Err(error(ER_WRONG_ARGUMENTS, &[&function]));
         }
         let mut literal = self.term(value)?;
         literal.nullable = true;

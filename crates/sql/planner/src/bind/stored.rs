@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use errcode::{ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NO_OF_ARGS};
+use errcode::{ER_FUNC_INEXISTENT_NAME_COLLISION, ER_SP_DOES_NOT_EXIST, ER_SP_WRONG_NO_OF_ARGS};
 use expression::{Case, Expression, ExpressionKind, StoredCall, Test};
 use syntax::ast;
 
@@ -18,7 +18,8 @@ use crate::not_supported;
 use crate::plan::{Dependent, Guard, GuardedCall};
 
 impl Binder<'_> {
-    /// A call of a stored function, or error 1305.
+    /// A call of a stored function, or error 1305; 1630 if a built-in function has the name, but
+    /// this is no call of it.
     pub(super) fn stored(&mut self, call: &ast::Function, arguments: Vec<Expression>) -> Bound {
         let database = match &call.schema {
             Some(schema) => schema.text.clone(),
@@ -30,6 +31,10 @@ impl Binder<'_> {
             database => format!("{database}.{name}"),
         };
         let Some(function) = self.names.stored_function(&database, name)? else {
+            let is_word = name.starts_with(|first: char| first.is_ascii_alphabetic());
+            if call.schema.is_none() && is_word && builtin::find(name.as_bytes()).is_some() {
+                return Err(error(ER_FUNC_INEXISTENT_NAME_COLLISION, &[&full]));
+            }
             return Err(error(ER_SP_DOES_NOT_EXIST, &[&"FUNCTION", &full]));
         };
         let (wanted, given) = (function.parameter_count, arguments.len());

@@ -422,7 +422,7 @@ impl Binder<'_> {
         }
         if lower_class != upper_class && !(is_number(lower_class) && is_number(upper_class)) {
             // All three are compared in their common type.
-            let between = self.library("BETWEEN", vec![value, low, high])?;
+            let between = self.library(builtin::Function::Between, vec![value, low, high])?;
             return Ok(negated_if(negated, between));
         }
         let (above, below) = if is_text(lower_class) {

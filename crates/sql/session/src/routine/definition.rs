@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use builtin::Meaning;
 use catalog::{AccountName, Privilege, PrivilegeSet, Routine, RoutineKey};
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_NATIVE_FCT_NAME_COLLISION, ER_SP_ALREADY_EXISTS,
@@ -58,7 +59,8 @@ impl Session {
         }
         let compiled = compile_routine(create, &parsed.text, of.collation)?;
         check_variables(&compiled.code)?;
-        let is_native = function::registry::names().any(|it| it.eq_ignore_ascii_case(&name));
+        let is_native = builtin::find(name.as_bytes())
+            .is_some_and(|found| matches!(found.builtin.meaning, Meaning::Library(_)));
         if create.kind == RoutineKind::Function && is_native {
             self.note_error(ClientError::new(ER_NATIVE_FCT_NAME_COLLISION, &[&name]));
         }

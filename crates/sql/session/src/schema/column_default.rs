@@ -1,5 +1,6 @@
 //! `DEFAULT` of a column in CREATE and ALTER TABLE.
 
+use builtin::Function;
 use errcode::{ClientError, ER_INVALID_DEFAULT};
 use expression::SqlMode;
 use planner::StringRules;
@@ -109,10 +110,7 @@ fn is_now(source: &str) -> bool {
         .trim_end()
         .strip_suffix(')')
         .is_some_and(|digits| digits.trim().bytes().all(|byte| byte.is_ascii_digit()));
-    is_call
-        && ["current_timestamp", "now", "localtime", "localtimestamp"]
-            .iter()
-            .any(|now| word.eq_ignore_ascii_case(now))
+    is_call && Function::Now.has_name(word)
 }
 
 /// A literal, perhaps with a sign.

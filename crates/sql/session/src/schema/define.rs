@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use builtin::Function;
 use errcode::{
     ClientError, ER_COLLATION_CHARSET_MISMATCH, ER_DUP_FIELDNAME, ER_DUP_KEYNAME,
     ER_DUPLICATED_VALUE_IN_TYPE, ER_KEY_COLUMN_DOES_NOT_EXIST, ER_M_BIGGER_THAN_D,
@@ -364,7 +365,7 @@ pub(crate) fn is_json(column: &ast::ColumnDefinition, kind: TypeKind) -> Defined
     };
     let is_text = kind.is_bytes() && kind != TypeKind::Geometry;
     let is_plain = call.schema.is_none() && call.over.is_none() && !call.is_detached;
-    if is_own && is_plain && call.name.is("json_valid") && is_text {
+    if is_own && is_plain && Function::JsonValid.has_name(&call.name.text) && is_text {
         return Ok(true);
     }
     Err(refused())

@@ -8,7 +8,8 @@ use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{Failure, MemoryPool, SessionContext, SessionFunction, VariableScope};
+use builtin::SessionFunction;
+use expression::{Failure, MemoryPool, SessionContext, VariableScope};
 use function::SessionFacts;
 use planner::OutputColumn;
 use store::TableId;

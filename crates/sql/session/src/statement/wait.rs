@@ -11,10 +11,11 @@
 //! effects are undone (rows back to the statement's mark, named locks one by one). Then it waits
 //! for the lock and begins again. It can do so as long as no row was written to the client.
 
+use builtin::SessionFunction;
 use errcode::{
     ClientError, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_TOO_LONG_IDENT, ER_WRONG_VALUE_FOR_TYPE,
 };
-use expression::{Failure, SessionFunction};
+use expression::Failure;
 use std::sync::Arc;
 use std::time::Duration;
 use value::{Charset, ColumnType, Level, TypeKind, Value};

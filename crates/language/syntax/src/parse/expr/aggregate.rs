@@ -153,28 +153,3 @@ fn takes_list(function: AggregateFunction, is_distinct: bool) -> bool {
         _ => false,
     }
 }
-
-/// The aggregate of a name in capitals.
-pub(crate) fn aggregate_function(upper: &str) -> Option<AggregateFunction> {
-    Some(match upper {
-        "AVG" => AggregateFunction::Avg,
-        "BIT_AND" => AggregateFunction::BitAnd,
-        "BIT_OR" => AggregateFunction::BitOr,
-        "BIT_XOR" => AggregateFunction::BitXor,
-        "COUNT" => AggregateFunction::Count,
-        "GROUP_CONCAT" => AggregateFunction::GroupConcat,
-        "JSON_ARRAYAGG" => AggregateFunction::JsonArrayAgg,
-        "JSON_OBJECTAGG" => AggregateFunction::JsonObjectAgg,
-        "MAX" => AggregateFunction::Max,
-        "MIN" => AggregateFunction::Min,
-        "STD" | "STDDEV" | "STDDEV_POP" => AggregateFunction::StddevPop,
-        "STDDEV_SAMP" => AggregateFunction::StddevSamp,
-        "SUM" => AggregateFunction::Sum,
-        "VARIANCE" | "VAR_POP" => AggregateFunction::VarPop,
-        "VAR_SAMP" => AggregateFunction::VarSamp,
-        "PERCENTILE_CONT" => AggregateFunction::PercentileCont,
-        "PERCENTILE_DISC" => AggregateFunction::PercentileDisc,
-        "MEDIAN" => AggregateFunction::Median,
-        _ => return None,
-    })
-}

@@ -1,72 +1,14 @@
-//! The innermost expressions: constants, names, parentheses, and everything that looks like a call,
-//! many with a syntax of their own.
+//! The innermost expressions: constants, names, parentheses, and everything that looks like a call.
 
-use super::aggregate::aggregate_function;
-use super::arity::arity;
+use builtin::{Found, Grammar};
+
 use crate::ast::{
     ColumnName, Expr, ExprKind, Function, Ident, Literal, MatchMode, SystemVariable, TemporalKind,
-    TrimSide, VariableScope,
+    VariableScope,
 };
 use crate::keyword::{Class, Keyword as K};
 use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span, Token};
-
-/// Reserved words that call a function with plain arguments if `(` follows.
-const RESERVED_CALLS: [K; 9] = [
-    K::If,
-    K::Left,
-    K::Right,
-    K::Replace,
-    K::Insert,
-    K::Repeat,
-    K::Mod,
-    K::Interval,
-    K::RowNumber,
-];
-
-/// Words that call a function without parentheses.
-const BARE_CALLS: [K; 9] = [
-    K::CurrentDate,
-    K::CurrentTime,
-    K::CurrentTimestamp,
-    K::CurrentUser,
-    K::CurrentRole,
-    K::Localtime,
-    K::Localtimestamp,
-    K::UtcDate,
-    K::UtcTime,
-];
-
-/// Names that are built in only if `(` follows directly (MariaDB, `IGNORE_SPACE`).
-const ADJACENT_ONLY: [&str; 27] = [
-    "ADDDATE",
-    "BIT_AND",
-    "BIT_OR",
-    "BIT_XOR",
-    "CAST",
-    "COUNT",
-    "CURDATE",
-    "CURTIME",
-    "DATE_ADD",
-    "DATE_SUB",
-    "EXTRACT",
-    "GROUP_CONCAT",
-    "MAX",
-    "MID",
-    "MIN",
-    "NOW",
-    "POSITION",
-    "STD",
-    "STDDEV",
-    "SUBDATE",
-    "SUBSTR",
-    "SUBSTRING",
-    "SUM",
-    "SYSDATE",
-    "TRIM",
-    "VARIANCE",
-    "VAR_POP",
-];
 
 impl Cursor<'_> {
     /// An expression without operators.
@@ -260,8 +202,8 @@ impl Cursor<'_> {
             return Ok(expr);
         }
         let is_taken = match word.class() {
-            Class::Reserved => !(is_call && RESERVED_CALLS.contains(&word)),
-            Class::NeverCalled => is_call,
+            Class::Reserved => !(is_call && grammar(word).is_some_and(is_called)),
+            Class::NeverCalled => is_call && !grammar(word).is_some_and(Grammar::has_own_syntax),
             Class::Free => false,
         };
         if is_taken {
@@ -279,12 +221,14 @@ impl Cursor<'_> {
         if paren.kind != Kind::LeftParen {
             return self.column_or_stored(token.span, name);
         }
+        let Some(found) = builtin::find(name.text.as_bytes()) else {
+            return self.call(token.span, None, name, false);
+        };
         let is_apart = token.span.end != paren.span.start && !self.mode.ignore_space;
-        let is_detached = is_apart && ADJACENT_ONLY.iter().any(|only| name.is(only));
-        if !is_detached && let Some(expr) = self.special_call(token.span, &name)? {
-            return Ok(expr);
+        if is_apart && found.is_adjacent {
+            return self.call(token.span, None, name, true);
         }
-        self.call(token.span, None, name, is_detached)
+        self.builtin_call(token.span, name, found)
     }
 
     /// Words with a meaning of their own without parentheses.
@@ -318,7 +262,7 @@ impl Cursor<'_> {
                 self.bump();
                 return Ok(Some(self.made(start, ExprKind::Default(None))));
             }
-            _ if BARE_CALLS.contains(&word) || word == K::UtcTimestamp => {
+            _ if grammar(word) == Some(Grammar::Bare) => {
                 return self.bare_call().map(Some);
             }
             _ => return Ok(None),
@@ -341,7 +285,7 @@ impl Cursor<'_> {
     }
 
     /// Digits of a second, as a literal.
-    fn precision(&mut self) -> Parsed<Option<Expr>> {
+    pub(super) fn precision(&mut self) -> Parsed<Option<Expr>> {
         if self.kind() == Kind::RightParen {
             return Ok(None);
         }
@@ -352,7 +296,7 @@ impl Cursor<'_> {
         ))
     }
 
-    fn function(
+    pub(super) fn function(
         &self,
         start: Span,
         schema: Option<Ident>,
@@ -383,7 +327,7 @@ impl Cursor<'_> {
         Ok(self.made(start, kind))
     }
 
-    /// Calls of keywords whose arguments have their own syntax; `(` is the token after next.
+    /// Keywords that look like a call and are none; `(` is the token after next.
     #[inline(never)]
     fn keyword_call(&mut self, word: K) -> Parsed<Option<Expr>> {
         let start = self.start();
@@ -398,8 +342,6 @@ impl Cursor<'_> {
                 }
                 ExprKind::Row(list)
             }
-            K::Convert => self.convert()?,
-            K::Char => self.char_call()?,
             K::Values | K::Value | K::Default => {
                 self.skip(2);
                 let column = self.column_name()?;
@@ -410,135 +352,9 @@ impl Cursor<'_> {
                     ExprKind::InsertedValue(column)
                 }
             }
-            K::Timestampadd | K::Timestampdiff => self.timestamp_call(word)?,
-            K::GetFormat => self.get_format()?,
-            K::WeightString => self.weight_string()?,
-            K::Nextval | K::Lastval => {
-                self.skip(2);
-                let name = self.object_name()?;
-                self.expect_kind(Kind::RightParen)?;
-                if word == K::Nextval {
-                    ExprKind::NextValue(name)
-                } else {
-                    ExprKind::PreviousValue(name)
-                }
-            }
-            K::Mod => self.mod_call()?,
-            K::Setval => return self.generic_keyword_call().map(Some),
             _ => return Ok(None),
         };
         Ok(Some(self.made(start, kind)))
-    }
-
-    /// `MOD(a, b)` is `a % b`.
-    #[inline(never)]
-    fn mod_call(&mut self) -> Parsed<ExprKind> {
-        self.skip(2);
-        let left = Box::new(self.expr()?);
-        self.expect_kind(Kind::Comma)?;
-        let right = Box::new(self.expr()?);
-        self.expect_kind(Kind::RightParen)?;
-        Ok(ExprKind::Binary {
-            operator: crate::ast::BinaryOperator::Modulo,
-            left,
-            right,
-        })
-    }
-
-    fn generic_keyword_call(&mut self) -> Parsed<Expr> {
-        let token = self.bump();
-        let name = self.ident_of(token)?;
-        self.call(token.span, None, name, false)
-    }
-
-    #[inline(never)]
-    fn convert(&mut self) -> Parsed<ExprKind> {
-        self.skip(2);
-        let value = Box::new(self.expr()?);
-        let kind = if self.eat(K::Using) {
-            let charset = if self.eat(K::Default) {
-                None
-            } else {
-                Some(self.charset_name()?)
-            };
-            ExprKind::ConvertUsing { value, charset }
-        } else {
-            self.expect_kind(Kind::Comma)?;
-            ExprKind::Cast {
-                value,
-                to: self.cast_type()?,
-            }
-        };
-        self.expect_kind(Kind::RightParen)?;
-        Ok(kind)
-    }
-
-    #[inline(never)]
-    fn char_call(&mut self) -> Parsed<ExprKind> {
-        self.skip(2);
-        let codes = self.list(Self::expr)?;
-        let charset = if self.eat(K::Using) {
-            Some(self.charset_name()?)
-        } else {
-            None
-        };
-        self.expect_kind(Kind::RightParen)?;
-        Ok(ExprKind::Char { codes, charset })
-    }
-
-    #[inline(never)]
-    fn timestamp_call(&mut self, word: K) -> Parsed<ExprKind> {
-        self.skip(2);
-        let unit = self.interval_unit()?;
-        self.expect_kind(Kind::Comma)?;
-        let first = Box::new(self.expr()?);
-        self.expect_kind(Kind::Comma)?;
-        let second = Box::new(self.expr()?);
-        self.expect_kind(Kind::RightParen)?;
-        Ok(if word == K::Timestampadd {
-            ExprKind::TimestampAdd {
-                unit,
-                interval: first,
-                value: second,
-            }
-        } else {
-            ExprKind::TimestampDiff {
-                unit,
-                from: first,
-                to: second,
-            }
-        })
-    }
-
-    #[inline(never)]
-    fn get_format(&mut self) -> Parsed<ExprKind> {
-        self.skip(2);
-        let of = match self.eat_any(&[K::Date, K::Time, K::Datetime, K::Timestamp]) {
-            Some(word) => word.text().to_owned(),
-            None => return Err(self.fail()),
-        };
-        self.expect_kind(Kind::Comma)?;
-        let value = Box::new(self.expr()?);
-        self.expect_kind(Kind::RightParen)?;
-        Ok(ExprKind::GetFormat { of, value })
-    }
-
-    #[inline(never)]
-    fn weight_string(&mut self) -> Parsed<ExprKind> {
-        self.skip(2);
-        let value = Box::new(self.expr()?);
-        let mut length = None;
-        if self.eat(K::As) {
-            let is_bytes = self.is(K::Binary);
-            if self.eat_any(&[K::Char, K::Binary]).is_none() {
-                return Err(self.fail());
-            }
-            self.expect_kind(Kind::LeftParen)?;
-            length = Some((is_bytes, self.length()?));
-            self.expect_kind(Kind::RightParen)?;
-        }
-        self.expect_kind(Kind::RightParen)?;
-        Ok(ExprKind::WeightString { value, length })
     }
 
     #[inline(never)]
@@ -606,136 +422,9 @@ impl Cursor<'_> {
         ))
     }
 
-    /// Functions whose names are no keywords but whose arguments have their own syntax.
-    #[inline(never)]
-    fn special_call(&mut self, start: Span, name: &Ident) -> Parsed<Option<Expr>> {
-        let upper = name.text.to_ascii_uppercase();
-        if let Some(function) = aggregate_function(&upper) {
-            return self.aggregate(start, function).map(Some);
-        }
-        let kind = match upper.as_str() {
-            "CAST" => {
-                self.skip(1);
-                let value = Box::new(self.expr()?);
-                self.expect(K::As)?;
-                let to = self.cast_type()?;
-                self.expect_kind(Kind::RightParen)?;
-                ExprKind::Cast { value, to }
-            }
-            "EXTRACT" => {
-                self.skip(1);
-                let unit = self.interval_unit()?;
-                self.expect(K::From)?;
-                let value = Box::new(self.expr()?);
-                self.expect_kind(Kind::RightParen)?;
-                ExprKind::Extract { unit, value }
-            }
-            "TRIM" => self.trim()?,
-            "DATE_ADD" | "ADDDATE" => self.date_add(&upper, false)?,
-            "DATE_SUB" | "SUBDATE" => self.date_add(&upper, true)?,
-            "POSITION" => return self.position(start).map(Some),
-            "SUBSTRING" | "SUBSTR" | "MID" => return self.substring(start, name).map(Some),
-            "NOW" | "SYSDATE" | "CURTIME" => {
-                self.skip(1);
-                let precision = self.precision()?.into_iter().collect();
-                self.expect_kind(Kind::RightParen)?;
-                return Ok(Some(self.function(start, None, name.clone(), precision)));
-            }
-            _ => return Ok(None),
-        };
-        Ok(Some(self.made(start, kind)))
-    }
-
-    #[inline(never)]
-    fn trim(&mut self) -> Parsed<ExprKind> {
-        self.skip(1);
-        let word = self.eat_any(&[K::Both, K::Leading, K::Trailing]);
-        let side = match word {
-            Some(K::Leading) => TrimSide::Leading,
-            Some(K::Trailing) => TrimSide::Trailing,
-            _ => TrimSide::Both,
-        };
-        let mut removed = None;
-        if !(word.is_some() && self.is(K::From)) {
-            removed = Some(Box::new(self.expr()?));
-        }
-        let value = if self.eat(K::From) {
-            Box::new(self.expr()?)
-        } else {
-            match removed.take() {
-                Some(value) if word.is_none() => value,
-                _ => return Err(self.fail()),
-            }
-        };
-        self.expect_kind(Kind::RightParen)?;
-        Ok(ExprKind::Trim {
-            side,
-            removed,
-            value,
-        })
-    }
-
-    /// `DATE_ADD(e, INTERVAL n unit)`; `ADDDATE(e, n)` means days.
-    #[inline(never)]
-    fn date_add(&mut self, name: &str, subtract: bool) -> Parsed<ExprKind> {
-        self.skip(1);
-        let value = Box::new(self.expr()?);
-        self.expect_kind(Kind::Comma)?;
-        let has_days = name == "ADDDATE" || name == "SUBDATE";
-        let kind = if has_days && !self.is(K::Interval) {
-            let interval = Box::new(self.expr()?);
-            let unit = crate::ast::IntervalUnit::Day;
-            ExprKind::DateAdd {
-                subtract,
-                value,
-                interval,
-                unit,
-            }
-        } else {
-            self.expect(K::Interval)?;
-            let interval = Box::new(self.expr()?);
-            let unit = self.interval_unit()?;
-            ExprKind::DateAdd {
-                subtract,
-                value,
-                interval,
-                unit,
-            }
-        };
-        self.expect_kind(Kind::RightParen)?;
-        Ok(kind)
-    }
-
-    #[inline(never)]
-    fn position(&mut self, start: Span) -> Parsed<Expr> {
-        self.skip(1);
-        let needle = self.bit_level()?;
-        self.expect(K::In)?;
-        let haystack = self.expr()?;
-        self.expect_kind(Kind::RightParen)?;
-        Ok(self.function(start, None, Ident::new("LOCATE"), vec![needle, haystack]))
-    }
-
-    #[inline(never)]
-    fn substring(&mut self, start: Span, name: &Ident) -> Parsed<Expr> {
-        self.skip(1);
-        let mut arguments = vec![self.expr()?];
-        if self.eat(K::From) {
-            arguments.push(self.expr()?);
-            if self.eat(K::For) {
-                arguments.push(self.expr()?);
-            }
-        } else {
-            self.expect_kind(Kind::Comma)?;
-            arguments.extend(self.list(Self::expr)?);
-        }
-        self.expect_kind(Kind::RightParen)?;
-        Ok(self.function(start, None, name.clone(), arguments))
-    }
-
     /// A call with plain arguments; `(` is next.
     #[inline(never)]
-    fn call(
+    pub(super) fn call(
         &mut self,
         start: Span,
         schema: Option<Ident>,
@@ -743,10 +432,12 @@ impl Cursor<'_> {
         is_detached: bool,
     ) -> Parsed<Expr> {
         self.expect_kind(Kind::LeftParen)?;
-        let arguments = match arity(&name.text) {
-            Some((least, most)) if schema.is_none() => self.counted_arguments(least, most)?,
-            _ if self.kind() == Kind::RightParen => Vec::new(),
-            _ => self.list(Self::argument)?,
+        let counted = builtin::find(name.text.as_bytes())
+            .filter(|found| found.grammar == Grammar::Counted && schema.is_none());
+        let arguments = match counted {
+            Some(Found { builtin, .. }) => self.counted_arguments(builtin.least, builtin.most)?,
+            None if self.kind() == Kind::RightParen => Vec::new(),
+            None => self.list(Self::argument)?,
         };
         self.expect_kind(Kind::RightParen)?;
         let over = self.over()?;
@@ -784,4 +475,14 @@ impl Cursor<'_> {
         }
         Ok(argument)
     }
+}
+
+/// How a call of this word is written, if it is a function's name.
+fn grammar(word: K) -> Option<Grammar> {
+    builtin::find(word.text().as_bytes()).map(|found| found.grammar)
+}
+
+/// True if `name(..)` calls the function.
+fn is_called(grammar: Grammar) -> bool {
+    grammar.is_plain_call() || grammar.has_own_syntax()
 }
