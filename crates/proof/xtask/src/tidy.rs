@@ -7,6 +7,7 @@ mod crates;
 mod folders;
 mod functions;
 mod modules;
+mod names;
 mod pages;
 mod source;
 mod tree;
@@ -46,6 +47,7 @@ const RULES: &[(&str, Rule)] = &[
     ("orphans", source::orphans),
     ("folder size", folders::folder_size),
     ("cycles", folders::cycles),
+    ("function names", names::function_names),
     ("places of machines", source::machine_paths),
     ("assertions", assertions::floors),
     ("generated pages", pages::in_step),
