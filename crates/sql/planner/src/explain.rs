@@ -93,24 +93,24 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
 
 fn columns() -> Vec<OutputColumn> {
     let text = |name: &str, chars: u32, nullable: bool| {
-        let column_type = ColumnType::varchar(chars, CollationId::UTF8MB4_GENERAL_CI);
+        let mut column_type = ColumnType::varchar(chars, CollationId::UTF8MB4_GENERAL_CI);
+        column_type.decimals = ColumnType::TEXT_DECIMALS;
         plain_output(name.to_owned(), column_type, nullable)
     };
-    let number = |name: &str, length: u32| {
-        let mut column_type = ColumnType::new(TypeKind::BigInt);
-        column_type.length = length;
-        plain_output(name.to_owned(), column_type, true)
-    };
+    let mut id = ColumnType::new(TypeKind::BigInt);
+    id.length = 3;
+    id.unsigned = true;
     vec![
-        number("id", 3),
+        plain_output(String::from("id"), id, true),
         text("select_type", 19, false),
         text("table", 64, true),
         text("type", 10, true),
         text("possible_keys", 4096, true),
         text("key", 64, true),
-        text("key_len", 64, true),
+        text("key_len", 4096, true),
         text("ref", 2048, true),
-        number("rows", 10),
+        // A text in MariaDB, too.
+        text("rows", 64, true),
         text("Extra", 255, false),
     ]
 }
@@ -121,12 +121,8 @@ impl Line {
             Some(text) => Value::bytes(text.as_str()),
             None => Value::Null,
         };
-        let number = |number: Option<u64>| match number.map(i64::try_from) {
-            Some(Ok(number)) => Value::Int(number),
-            _ => Value::Null,
-        };
         vec![
-            number(self.id),
+            self.id.map_or(Value::Null, Value::UInt),
             Value::bytes(self.select_type),
             text(&self.table),
             self.kind.map_or(Value::Null, Value::bytes),
@@ -134,7 +130,8 @@ impl Line {
             text(&self.key),
             text(&self.key_length),
             text(&self.reference),
-            number(self.rows),
+            self.rows
+                .map_or(Value::Null, |rows| Value::bytes(rows.to_string())),
             Value::bytes(self.extra.join("; ")),
         ]
     }

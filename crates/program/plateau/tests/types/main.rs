@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod charsets;
+mod column_definitions;
 mod system_variables;
 mod user_variables;

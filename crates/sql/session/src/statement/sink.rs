@@ -6,7 +6,7 @@ use executor::{Execution, ExecutionContext, Flow, Outcome, Progress, RowSink};
 use expression::SqlMode;
 use front::Client;
 use planner::{KeyFlag, OutputColumn, Plan};
-use value::{Charset, CollationId, TypeKind, ValueRef};
+use value::{Charset, CollationId, GeometryKind, TypeKind, ValueRef};
 use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 
 use crate::statement::kept_rows::CursorRows;
@@ -278,8 +278,11 @@ fn definition<'c>(
         name: &names.name,
         original_name: &names.original_name,
         extended_type: wire::ExtendedType {
+            type_name: match column_type.geometry_kind() {
+                GeometryKind::Any => b"",
+                kind => kind.name().as_bytes(),
+            },
             format_name: if column.is_json { b"json" } else { b"" },
-            ..wire::ExtendedType::default()
         },
         collation,
         display_bytes: column_type.protocol_length(char_bytes),
