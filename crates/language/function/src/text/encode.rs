@@ -12,7 +12,6 @@ type Evaluated = Result<Value, SqlCondition>;
 
 /// Characters of a line of TO_BASE64.
 const BASE64_LINE: usize = 76;
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The result is bytes without a character set.
 fn binary(binding: &mut Binding<'_>, bytes: u64) {
@@ -233,15 +232,9 @@ pub(crate) fn to_base64(
         if index > 0 && (index * 4).is_multiple_of(BASE64_LINE) {
             out.push(b'\n');
         }
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4usize {
-            out.push(if place <= chunk.len() {
-                BASE64[stdx::to_usize(bits >> (18 - 6 * place) & 63)]
-            } else {
-                b'='
-            });
-        }
+        let mut digits = stdx::base64::digits(chunk);
+        digits[chunk.len() + 1..].fill(b'=');
+        out.extend_from_slice(&digits);
     }
     Ok(Value::Bytes(out))
 }
@@ -274,18 +267,9 @@ pub(crate) fn from_base64(
     }
     let mut out = Vec::with_capacity(code.len() / 4 * 3);
     for group in code[..code.len() - padding].chunks(4) {
-        // Each digit is searched among 64.
-        context.spend(64)?;
-        let mut bits = 0u32;
-        for place in 0..4 {
-            let digit = match group.get(place) {
-                Some(byte) => some!(BASE64.iter().position(|known| known == byte)),
-                None => 0,
-            };
-            bits = bits << 6 | stdx::to_u32(digit);
-        }
-        let bytes = bits.to_be_bytes();
-        out.extend_from_slice(&bytes[1..group.len().max(1)]);
+        context.spend(group.len())?;
+        let bytes = some!(stdx::base64::bytes(group));
+        out.extend_from_slice(&bytes[..group.len() - 1]);
     }
     Ok(Value::Bytes(out))
 }
