@@ -13,6 +13,7 @@ pub mod privilege;
 pub mod rights;
 pub mod routine;
 pub mod system_tables;
+pub mod table_options;
 pub mod virtual_table;
 
 use store::TableId;

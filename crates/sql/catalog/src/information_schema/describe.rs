@@ -7,6 +7,7 @@ use syntax::print::{quoted_name, quoted_string};
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 use super::definition_by_id;
+use crate::table_options;
 
 /// The indexes that users see. Those of this schema's own tables are hidden: they only serve to
 /// find rows without making the others.
@@ -128,7 +129,7 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
         &mut text,
         format_args!(" DEFAULT CHARSET={charset} COLLATE={collation}"),
     );
-    for (option, value) in shown_options(table) {
+    for (option, value) in table_options::in_order(table) {
         let shown = option_value(option, value);
         push(&mut text, format_args!(" {option}={shown}"));
     }
@@ -141,32 +142,9 @@ pub fn show_create_table(table: &TableDefinition, next_auto_increment: u64) -> S
     text
 }
 
-/// The options of a table in MariaDB's order, followed by the others.
-fn shown_options(table: &TableDefinition) -> Vec<&(String, String)> {
-    const ORDER: [&str; 13] = [
-        "MIN_ROWS",
-        "MAX_ROWS",
-        "AVG_ROW_LENGTH",
-        "PACK_KEYS",
-        "STATS_PERSISTENT",
-        "STATS_AUTO_RECALC",
-        "STATS_SAMPLE_PAGES",
-        "CHECKSUM",
-        "PAGE_CHECKSUM",
-        "DELAY_KEY_WRITE",
-        "ROW_FORMAT",
-        "TRANSACTIONAL",
-        "KEY_BLOCK_SIZE",
-    ];
-    let place = |name: &str| ORDER.iter().position(|known| *known == name);
-    let mut shown: Vec<_> = table.options.iter().collect();
-    shown.sort_by_key(|(name, _)| place(name).unwrap_or(ORDER.len()));
-    shown
-}
-
 /// The options of a table, as `information_schema.tables` shows them.
 pub(super) fn create_options(table: &TableDefinition) -> String {
-    let options = shown_options(table).into_iter();
+    let options = table_options::in_order(table).into_iter();
     let shown: Vec<_> = options
         .filter(|(name, _)| name != "CONNECTION")
         .map(|(name, value)| {

@@ -4,8 +4,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::Privilege;
 use catalog::information_schema::INFORMATION_SCHEMA;
+use catalog::{Privilege, table_options};
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_DB_CREATE_EXISTS, ER_DB_DROP_EXISTS, ER_DUP_KEYNAME,
     ER_MULTIPLE_PRI_KEY, ER_NONUNIQ_TABLE, ER_TABLE_EXISTS_ERROR, ER_UNKNOWN_STORAGE_ENGINE,
@@ -603,30 +603,6 @@ pub(crate) fn own_indexes(column: &ast::ColumnDefinition) -> Vec<ast::IndexDefin
     primary.into_iter().chain(unique).collect()
 }
 
-/// Table options that are stored and shown, and have no effect here.
-const KEPT_OPTIONS: &[&str] = &[
-    "AVG_ROW_LENGTH",
-    "CHECKSUM",
-    "CONNECTION",
-    "DELAY_KEY_WRITE",
-    "ENCRYPTED",
-    "ENCRYPTION",
-    "ENCRYPTION_KEY_ID",
-    "INSERT_METHOD",
-    "KEY_BLOCK_SIZE",
-    "MAX_ROWS",
-    "MIN_ROWS",
-    "PACK_KEYS",
-    "PAGE_CHECKSUM",
-    "PAGE_COMPRESSED",
-    "PAGE_COMPRESSION_LEVEL",
-    "STATS_AUTO_RECALC",
-    "STATS_PERSISTENT",
-    "STATS_SAMPLE_PAGES",
-    "TABLE_CHECKSUM",
-    "TRANSACTIONAL",
-];
-
 /// Stores an option; it replaces an earlier one of the same name.
 fn set_option(definition: &mut TableDefinition, name: String, value: &str) {
     let options = &mut definition.options;
@@ -650,7 +626,7 @@ fn kept_name(written: &str, value: &str) -> Result<Option<String>, ClientError> 
         "DATA DIRECTORY" | "INDEX DIRECTORY" | "SEQUENCE" => Err(ClientError::not_supported(&name)),
         // As in MariaDB, these are parsed and ignored.
         "PASSWORD" | "STORAGE" | "TABLESPACE" => Ok(None),
-        known if KEPT_OPTIONS.contains(&known) => Ok(Some(name)),
+        known if table_options::is_stored(known) => Ok(Some(name)),
         _ => Err(ClientError::new(errcode::ER_UNKNOWN_OPTION, &[&written])),
     }
 }
