@@ -159,20 +159,20 @@ impl Parameter {
     }
 }
 
-/// What applies within a pair of parentheses. Flags of [`Frame`].
-type Frame = u8;
+/// What applies within a pair of parentheses: the sum of these constants.
+type FrameFlags = u8;
 /// Words like WHERE begin its own clauses.
-const QUERY: Frame = 1;
+const QUERY: FrameFlags = 1;
 /// Literals are replaced at the current place.
-const LIFT: Frame = 2;
+const LIFT: FrameFlags = 2;
 /// Only integers are replaced.
-const LIMIT: Frame = 4;
+const LIMIT: FrameFlags = 4;
 /// Nothing in parentheses is replaced, queries included.
-const PIN: Frame = 8;
+const PIN: FrameFlags = 8;
 /// Nothing is replaced until the end.
-const PINNED: Frame = 16;
+const PINNED: FrameFlags = 16;
 /// It is the statement's own frame, whose VALUES and SET have values.
-const WRITE: Frame = 32;
+const WRITE: FrameFlags = 32;
 
 /// The pass over a statement.
 struct Scan<'a> {
@@ -180,8 +180,8 @@ struct Scan<'a> {
     source: &'a [u8],
     lexer: Lexer<'a>,
     /// The frame of the innermost parentheses; the outer ones are in `outer`.
-    frame: Frame,
-    outer: [Frame; FRAMES_MAX],
+    frame: FrameFlags,
+    outer: [FrameFlags; FRAMES_MAX],
     depth: usize,
     /// Everything before has been copied or skipped.
     copied: usize,

@@ -107,7 +107,7 @@ type Scanned<T, E> = Result<T, Stop<E>>;
 
 /// The kind of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum Container {
     Array,
     Object,
 }
@@ -158,7 +158,7 @@ const OTHER: u8 = 0xff;
 
 impl<E> Scanner<'_, E> {
     fn document(&mut self) -> Scanned<(), E> {
-        let mut levels: Vec<Level> = Vec::new();
+        let mut levels: Vec<Container> = Vec::new();
         let mut next = Next::Value;
         loop {
             self.told()?;
@@ -247,7 +247,7 @@ impl<E> Scanner<'_, E> {
         }
     }
 
-    fn value(&mut self, levels: &mut Vec<Level>, is_first: bool) -> Scanned<Next, E> {
+    fn value(&mut self, levels: &mut Vec<Container>, is_first: bool) -> Scanned<Next, E> {
         self.skip_blanks()?;
         let first = self.here()?;
         match first.byte {
@@ -258,9 +258,9 @@ impl<E> Scanner<'_, E> {
                 }
                 let is_array = first.byte == b'[';
                 levels.push(if is_array {
-                    Level::Array
+                    Container::Array
                 } else {
-                    Level::Object
+                    Container::Object
                 });
                 return Ok(if is_array {
                     Next::First
@@ -292,19 +292,19 @@ impl<E> Scanner<'_, E> {
         Ok(Next::Comma)
     }
 
-    fn comma(&mut self, levels: &mut Vec<Level>, level: Level) -> Scanned<Next, E> {
+    fn comma(&mut self, levels: &mut Vec<Container>, level: Container) -> Scanned<Next, E> {
         self.skip_blanks()?;
         let found = self.here()?;
         match (found.byte, level) {
-            (b',', Level::Array) => {
+            (b',', Container::Array) => {
                 self.pass(found);
                 Ok(Next::Value)
             }
-            (b',', Level::Object) => {
+            (b',', Container::Object) => {
                 self.pass(found);
                 Ok(Next::Key { is_first: false })
             }
-            (b']', Level::Array) | (b'}', Level::Object) => {
+            (b']', Container::Array) | (b'}', Container::Object) => {
                 self.pass(found);
                 levels.pop();
                 Ok(Next::Comma)
@@ -314,7 +314,7 @@ impl<E> Scanner<'_, E> {
     }
 
     /// A key and its colon.
-    fn key(&mut self, levels: &mut Vec<Level>, is_first: bool) -> Scanned<Next, E> {
+    fn key(&mut self, levels: &mut Vec<Container>, is_first: bool) -> Scanned<Next, E> {
         self.skip_blanks()?;
         let found = self.here()?;
         if found.byte == b'}' && is_first {

@@ -26,7 +26,7 @@ mod term;
 mod variable;
 
 pub(crate) use scope::{Aliases, Relation, RelationColumn, Scope, plain_output};
-pub(crate) use variable::UserVariables;
+pub(crate) use variable::UserVariableUses;
 
 /// A plan under construction.
 pub(crate) struct Binder<'a> {
@@ -70,7 +70,7 @@ pub(crate) struct Binder<'a> {
     /// Checks of parameter values.
     pub(crate) text_checks: RefCell<Vec<TextCheck>>,
     /// The user variables that the statement reads and assigns.
-    pub(crate) user_variables: UserVariables<'a>,
+    pub(crate) user_variables: UserVariableUses<'a>,
     /// How the tables of the current query are locked.
     pub(crate) lock: (store::RowLock, store::LockWait),
     /// A table is read for update.
@@ -161,7 +161,7 @@ impl<'a> Binder<'a> {
             reads_whole_rows: false,
             new_row: None,
             text_checks: RefCell::default(),
-            user_variables: UserVariables::default(),
+            user_variables: UserVariableUses::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
             reads_for_update: false,
             asked_values: Cell::new(false),
@@ -172,7 +172,7 @@ impl<'a> Binder<'a> {
     /// The plan of a whole statement.
     pub(crate) fn statement(mut self, statement: &ast::Statement) -> Result<Plan, PlanError> {
         self.parameter_count = stdx::to_usize(statement.parameter_count);
-        self.user_variables = UserVariables::of(statement.span.of(self.source));
+        self.user_variables = UserVariableUses::of(statement.span.of(self.source));
         match &statement.kind {
             ast::StatementKind::Query(query) => {
                 let into = crate::query::into_variables(query.into.as_ref())?;

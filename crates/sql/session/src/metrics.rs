@@ -12,8 +12,8 @@ use sync::CachePadded;
 pub struct Counters {
     /// Statements from clients (`Questions`).
     pub questions: Counter,
-    /// Statements by kind (`Com_select`, ...), in the order of [`StatementKind`].
-    by_kind: [Counter; StatementKind::COUNT],
+    /// Statements by kind (`Com_select`, ...), in the order of [`CountedStatement`].
+    by_kind: [Counter; CountedStatement::COUNT],
     /// Clients that have logged in.
     pub connections: Counter,
     /// Connections that were ended before their login because too many were logging in.
@@ -35,7 +35,7 @@ pub struct Counters {
 /// Kinds of statements that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub enum StatementKind {
+pub enum CountedStatement {
     /// SELECT.
     Select,
     /// INSERT.
@@ -54,7 +54,7 @@ pub enum StatementKind {
     Other,
 }
 
-impl StatementKind {
+impl CountedStatement {
     const COUNT: usize = 8;
 
     pub(crate) const ALL: [(Self, &'static str); Self::COUNT] = [
@@ -71,7 +71,7 @@ impl StatementKind {
 
 impl Counters {
     /// Statements of a kind.
-    pub(crate) fn statements(&self, kind: StatementKind) -> &Counter {
+    pub(crate) fn statements(&self, kind: CountedStatement) -> &Counter {
         &self.by_kind[kind as usize]
     }
 
@@ -81,7 +81,7 @@ impl Counters {
     }
 
     /// Counts a statement of a kind.
-    pub fn count_statement(&self, kind: StatementKind) {
+    pub fn count_statement(&self, kind: CountedStatement) {
         self.by_kind[kind as usize].increment();
     }
 
@@ -140,7 +140,7 @@ const THREADS_RUNNING: Metric = Metric::gauge(
     "Sessions that run a statement or wait in one.",
 );
 
-/// Of each entry of [`StatementKind::ALL`].
+/// Of each entry of [`CountedStatement::ALL`].
 const STATEMENT_HELP: &str = "Statements of this kind.";
 /// Of each entry of [`HandlerCall::ALL`].
 const HANDLER_HELP: &str = "Calls of this kind of tables and transactions.";
@@ -172,7 +172,7 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         let sum = sum_of(counters, move |it| it.handler(call));
         registry.add(count(name, HANDLER_HELP), sum);
     }
-    for (kind, name) in StatementKind::ALL {
+    for (kind, name) in CountedStatement::ALL {
         let sum = sum_of(counters, move |it| it.statements(kind));
         registry.add(count(name, STATEMENT_HELP), sum);
     }

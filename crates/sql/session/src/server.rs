@@ -232,14 +232,14 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::StatementKind;
+    use crate::metrics::CountedStatement;
 
     #[test]
     fn counters_of_all_workers_are_summed() {
         let server = Server::new(Settings::default(), 2, 5_000_000);
         server.counters(0).questions.increment();
         server.counters(1).questions.increment();
-        server.counters(1).count_statement(StatementKind::Delete);
+        server.counters(1).count_statement(CountedStatement::Delete);
         let status = server.status(12_500_000);
         assert_eq!((status["Questions"], status["Com_delete"]), (2, 1));
         assert_eq!(status["Uptime"], 7);

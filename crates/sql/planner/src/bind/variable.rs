@@ -16,7 +16,7 @@ use super::term::Bound;
 
 /// How a statement uses user variables.
 #[derive(Debug, Default)]
-pub(crate) struct UserVariables<'a> {
+pub(crate) struct UserVariableUses<'a> {
     /// The statement's text.
     text: &'a [u8],
     /// The variables that the text assigns, once that was needed.
@@ -64,7 +64,7 @@ impl Assigned {
     }
 }
 
-impl<'a> UserVariables<'a> {
+impl<'a> UserVariableUses<'a> {
     /// The variables of a statement's text.
     pub(crate) fn of(text: &'a [u8]) -> Self {
         Self {

@@ -379,19 +379,19 @@ impl Session {
         Ok(())
     }
 
-    fn level(&self, on: &GrantTarget) -> Result<Level, Stop> {
+    fn level(&self, on: &GrantTarget) -> Result<GrantLevel, Stop> {
         Ok(match on {
-            GrantTarget::Global => Level::Global,
+            GrantTarget::Global => GrantLevel::Global,
             GrantTarget::CurrentSchema => {
-                Level::Database(self.state.current_database()?.to_string())
+                GrantLevel::Database(self.state.current_database()?.to_string())
             }
-            GrantTarget::Schema(name) => Level::Database(name.text.clone()),
+            GrantTarget::Schema(name) => GrantLevel::Database(name.text.clone()),
             GrantTarget::Table(name) => {
                 let database = match &name.schema {
                     Some(schema) => schema.text.clone(),
                     None => self.state.current_database()?.to_string(),
                 };
-                Level::Table(database, name.name.text.clone())
+                GrantLevel::Table(database, name.name.text.clone())
             }
             GrantTarget::Routine(kind, name) => {
                 let kinds = [RoutineKind::Procedure, RoutineKind::Function];
@@ -399,24 +399,24 @@ impl Session {
                     return Err(ClientError::not_supported(&format!("GRANT ON {kind}")).into());
                 };
                 let database = self.routine_database(name)?;
-                Level::Routine(RoutineKey::new(kind, &database, &name.name.text))
+                GrantLevel::Routine(RoutineKey::new(kind, &database, &name.name.text))
             }
         })
     }
 
     /// Error 1146 or 1305 for a table or a stored program that does not exist. Rights to it cannot
     /// be granted, except the right to create a table; they can be revoked.
-    fn check_is_there(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
+    fn check_is_there(&self, level: &GrantLevel, wanted: PrivilegeSet) -> Result<(), ClientError> {
         let worker = &self.state.worker;
         match level {
-            Level::Table(database, table)
+            GrantLevel::Table(database, table)
                 if worker.names().table(database, table).is_none()
                     && !wanted.has(Privilege::Create) =>
             {
                 let code = errcode::ER_NO_SUCH_TABLE;
                 Err(ClientError::new(code, &[database, table]))
             }
-            Level::Routine(key) if worker.server.routines().find(key).is_none() => {
+            GrantLevel::Routine(key) if worker.server.routines().find(key).is_none() => {
                 let code = ER_SP_DOES_NOT_EXIST;
                 let facts: [&dyn std::fmt::Display; 2] = [&"FUNCTION or PROCEDURE", &key.name()];
                 Err(ClientError::new(code, &facts))
@@ -494,17 +494,17 @@ impl Session {
     }
 
     /// A session can grant only what it holds with the grant option.
-    fn check_may_grant(&self, level: &Level, wanted: PrivilegeSet) -> Result<(), ClientError> {
+    fn check_may_grant(&self, level: &GrantLevel, wanted: PrivilegeSet) -> Result<(), ClientError> {
         let rights = self.state.rights();
         let account = rights.account();
         let (around, own) = match level {
-            Level::Global => (None, None),
-            Level::Database(pattern) => (rights.database_pattern_grant(pattern), None),
-            Level::Table(database, table) => {
+            GrantLevel::Global => (None, None),
+            GrantLevel::Database(pattern) => (rights.database_pattern_grant(pattern), None),
+            GrantLevel::Table(database, table) => {
                 let own = rights.table_grant(database, table);
                 (rights.database_grant(database), own)
             }
-            Level::Routine(key) => {
+            GrantLevel::Routine(key) => {
                 let own = rights.routine_grant(key);
                 (rights.database_grant(key.database()), own)
             }
@@ -516,7 +516,7 @@ impl Session {
         if levels.iter().any(|grant| grant.grantable) && given.includes(wanted) {
             return Ok(());
         }
-        if let Level::Routine(key) = level {
+        if let GrantLevel::Routine(key) = level {
             let command = match wanted {
                 wanted if wanted.has(Privilege::Execute) => "execute",
                 wanted if wanted.has(Privilege::AlterRoutine) => "alter routine",
@@ -524,7 +524,7 @@ impl Session {
             };
             return Err(self.routine_denied(command, key.database(), key.name()));
         }
-        if let Level::Table(database, table) = level {
+        if let GrantLevel::Table(database, table) = level {
             let missing = wanted & !rights.on_table(database, table);
             let has_option = levels.iter().any(|grant| grant.grantable);
             let is_option_missing = !has_option || missing.is_empty();
@@ -532,7 +532,7 @@ impl Session {
             return Err(self.state.table_denied(&missing, database, table));
         }
         let name = &account.name;
-        if matches!(level, Level::Global) {
+        if matches!(level, GrantLevel::Global) {
             let has_password = !account.credential.hash.is_empty();
             let denied = ClientError::access_denied(&name.user, &name.host, has_password);
             return Err(denied);
@@ -562,14 +562,14 @@ fn names_with_option(missing: PrivilegeSet, is_option_missing: bool) -> String {
 }
 
 /// Where a grant is kept.
-enum Level {
+enum GrantLevel {
     Global,
     Database(String),
     Table(String, String),
     Routine(RoutineKey),
 }
 
-impl Level {
+impl GrantLevel {
     /// The database; `*` for all.
     fn database(&self) -> &str {
         match self {
@@ -625,7 +625,7 @@ impl Level {
 }
 
 /// The privileges that a statement names at a level.
-fn set_of(privileges: &[ast::Privilege], level: &Level) -> Result<PrivilegeSet, Stop> {
+fn set_of(privileges: &[ast::Privilege], level: &GrantLevel) -> Result<PrivilegeSet, Stop> {
     let mut set = PrivilegeSet::NONE;
     for privilege in privileges {
         if !privilege.columns.is_empty() {
@@ -649,12 +649,12 @@ fn set_of(privileges: &[ast::Privilege], level: &Level) -> Result<PrivilegeSet, 
 }
 
 /// The error for a privilege that does not exist at the level.
-fn illegal_grant(level: &Level) -> ClientError {
+fn illegal_grant(level: &GrantLevel) -> ClientError {
     match level {
-        Level::Table(..) | Level::Routine(_) => {
+        GrantLevel::Table(..) | GrantLevel::Routine(_) => {
             ClientError::new(errcode::ER_ILLEGAL_GRANT_FOR_TABLE, &[])
         }
-        Level::Global | Level::Database(_) => {
+        GrantLevel::Global | GrantLevel::Database(_) => {
             let code = errcode::ER_WRONG_USAGE;
             ClientError::new(code, &[&"DB GRANT", &"GLOBAL PRIVILEGES"])
         }

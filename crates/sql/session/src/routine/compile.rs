@@ -25,7 +25,7 @@ use syntax::ast::{
 use value::{CollationId, ColumnType, TypeKind};
 
 use super::program::{
-    Argument, Call, Compiled, Fragment, Handler, Instruction, IntegerRange, RowOf, Signal, Variable,
+    Argument, Call, Compiled, CounterRange, Fragment, Handler, Instruction, RowOf, Signal, Variable,
 };
 use crate::schema::define;
 use crate::statement::dispatch::Parsed;
@@ -530,7 +530,7 @@ impl Compiler {
             self.counting.push(slot);
             self.emit(Instruction::SetLocal { slot, value });
         }
-        let range = IntegerRange {
+        let range = CounterRange {
             index: stdx::to_usize(range.index),
             limit: stdx::to_usize(range.limit),
             is_reverse: range.is_reverse,

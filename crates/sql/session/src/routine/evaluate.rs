@@ -13,7 +13,7 @@ use planner::{OutputColumn, StatementLimits};
 use value::{ColumnType, Place, TypeKind, Value, ValueRef};
 
 use super::frame::Frame;
-use super::held::HeldPlan;
+use super::held::FragmentPlan;
 use super::program::Fragment;
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
@@ -112,7 +112,7 @@ impl Session {
         let is_own = is_own || !is_cacheable(&plan) || !plan.warnings.is_empty();
         let shared = SharedPlan::new(plan, counted(&fragment.parsed.statement.kind));
         if !is_own {
-            let plan = HeldPlan {
+            let plan = FragmentPlan {
                 key: held_key,
                 schema_version,
                 shared: Rc::clone(&shared),

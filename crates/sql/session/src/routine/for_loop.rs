@@ -12,13 +12,13 @@ use errcode::{
 };
 use value::Value;
 
-use super::frame::OpenCursor;
-use super::program::{IntegerRange, RowOf};
+use super::frame::CursorState;
+use super::program::{CounterRange, RowOf};
 use crate::connection::session::Session;
 
 impl Session {
     /// True while a FOR loop has not passed its limit.
-    pub(crate) fn is_in_range(&mut self, range: IntegerRange) -> bool {
+    pub(crate) fn is_in_range(&mut self, range: CounterRange) -> bool {
         let values = &self.frame().values;
         let (Value::Int(index), Value::Int(limit)) = (&values[range.index], &values[range.limit])
         else {
@@ -31,7 +31,7 @@ impl Session {
     }
 
     /// The next integer of a FOR loop.
-    pub(crate) fn go_on_in_range(&mut self, range: IntegerRange) -> Result<(), ClientError> {
+    pub(crate) fn go_on_in_range(&mut self, range: CounterRange) -> Result<(), ClientError> {
         let frame = self.frame();
         let Value::Int(index) = &mut frame.values[range.index] else {
             return Ok(());
@@ -54,7 +54,7 @@ impl Session {
     pub(crate) fn next_row(&mut self, row: &RowOf) -> Result<bool, ClientError> {
         let state = Rc::clone(&self.state);
         let frame = self.frame();
-        let Some(OpenCursor { rows, places }) = &mut frame.cursors[row.cursor] else {
+        let Some(CursorState { rows, places }) = &mut frame.cursors[row.cursor] else {
             return Err(ClientError::new(ER_SP_CURSOR_NOT_OPEN, &[]));
         };
         let Some((mut values, columns)) = rows.next_row() else {

@@ -33,7 +33,7 @@ pub(crate) struct Frame {
     /// Their types.
     pub(crate) types: Vec<ColumnType>,
     /// Open cursors.
-    pub(crate) cursors: Vec<Option<OpenCursor>>,
+    pub(crate) cursors: Vec<Option<CursorState>>,
     /// Variables that are fields of rows and that the current row lacks, with the error of their
     /// use.
     pub(crate) absent: BTreeMap<usize, ClientError>,
@@ -55,7 +55,7 @@ fn text_bytes(value: &Value) -> usize {
 
 /// A cursor that is open.
 #[derive(Debug)]
-pub(crate) struct OpenCursor {
+pub(crate) struct CursorState {
     pub(crate) rows: CursorRows,
     /// The columns of the fields of a FOR loop's row, once they are known.
     pub(crate) places: Option<Rc<[Option<usize>]>>,

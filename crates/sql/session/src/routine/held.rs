@@ -18,7 +18,7 @@ const HELD_COUNT_MAX: usize = PLAN_COUNT_MAX;
 
 /// A plan that a fragment keeps.
 #[derive(Debug, Clone)]
-pub(crate) struct HeldPlan {
+pub(crate) struct FragmentPlan {
     /// The types of the variables and the session's settings.
     pub(crate) key: Rc<[u8]>,
     pub(crate) schema_version: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 struct Entry {
     number: u64,
-    plan: HeldPlan,
+    plan: FragmentPlan,
     is_used: bool,
 }
 
@@ -65,7 +65,7 @@ impl HeldPlans {
     }
 
     /// Keeps a plan, in place of the fragment's last one if that is still kept.
-    pub(crate) fn put(&mut self, last: Option<Ticket>, plan: HeldPlan) -> Ticket {
+    pub(crate) fn put(&mut self, last: Option<Ticket>, plan: FragmentPlan) -> Ticket {
         let known = last.filter(|ticket| self.entry(*ticket).is_some());
         self.count += 1;
         let number = self.count;
@@ -98,17 +98,17 @@ impl HeldPlans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::StatementKind;
+    use crate::metrics::CountedStatement;
 
-    fn plan(key: &[u8]) -> HeldPlan {
-        let statement = syntax::parse::parse(b"SELECT 1", syntax::Mode::default()).unwrap();
+    fn plan(key: &[u8]) -> FragmentPlan {
+        let statement = syntax::parse::parse(b"SELECT 1", settings::SqlMode::default()).unwrap();
         let names = planner::FixedNames::default();
         let settings = planner::Settings::default();
         let plan = planner::plan(&statement, b"SELECT 1", &names, &settings).unwrap();
-        HeldPlan {
+        FragmentPlan {
             key: key.into(),
             schema_version: 1,
-            shared: SharedPlan::new(plan, StatementKind::Select),
+            shared: SharedPlan::new(plan, CountedStatement::Select),
         }
     }
 

@@ -147,9 +147,9 @@ pub(crate) enum Instruction {
     /// `CLOSE`.
     Close(usize),
     /// Continues elsewhere if a FOR loop over integers has passed its limit.
-    RangeTest { range: IntegerRange, target: usize },
+    RangeTest { range: CounterRange, target: usize },
     /// Takes the next integer of a FOR loop and continues at its start.
-    RangeNext { range: IntegerRange, start: usize },
+    RangeNext { range: CounterRange, start: usize },
     /// Takes the next row of a FOR loop, or continues elsewhere.
     NextRow { row: Box<RowOf>, target: usize },
     /// `RETURN`: assigns the function's result.
@@ -164,7 +164,7 @@ pub(crate) enum Instruction {
 
 /// The variables of a FOR loop over integers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct IntegerRange {
+pub(crate) struct CounterRange {
     /// The counter.
     pub(crate) index: usize,
     /// The limit.

@@ -19,7 +19,7 @@ use wire::StatusFlags;
 
 use super::compile::compile;
 use super::evaluate::Strictness;
-use super::frame::{Frame, HeldHandler, OpenCursor};
+use super::frame::{CursorState, Frame, HeldHandler};
 use super::program::Instruction;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
@@ -324,12 +324,12 @@ impl Session {
             return Err(ClientError::new(ER_SP_CURSOR_ALREADY_OPEN, &[]).into());
         }
         let rows = Box::pin(self.cursor_rows(&program.cursors[cursor])).await?;
-        self.frame().cursors[cursor] = Some(OpenCursor { rows, places: None });
+        self.frame().cursors[cursor] = Some(CursorState { rows, places: None });
         Ok(())
     }
 
     fn fetch(&mut self, cursor: usize, into: &[IntoTarget]) -> Result<(), ClientError> {
-        let Some(OpenCursor { rows, .. }) = &mut self.frame().cursors[cursor] else {
+        let Some(CursorState { rows, .. }) = &mut self.frame().cursors[cursor] else {
             return Err(ClientError::new(ER_SP_CURSOR_NOT_OPEN, &[]));
         };
         if rows.column_count() != into.len() {

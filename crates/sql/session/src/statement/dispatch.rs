@@ -20,7 +20,7 @@ use value::{ColumnType, Value};
 
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::{Next, Session};
-use crate::metrics::StatementKind as Counted;
+use crate::metrics::CountedStatement as Counted;
 use crate::statement::cached_query::Tried;
 use crate::statement::estimates::Estimates;
 use crate::statement::row_encoder::RowProtocol;

@@ -30,7 +30,7 @@ use planner::{Plan, StatementLimits, StringRules};
 use syntax::canonical::Canonical;
 use value::{CollationId, ColumnType, DateTime, Value};
 
-use crate::metrics::StatementKind;
+use crate::metrics::CountedStatement;
 use crate::statement::clock_hand::ClockHand;
 
 /// Plans that a worker keeps: more than a large application has statements, and with the longest
@@ -105,7 +105,7 @@ pub struct SharedPlan {
     /// The plan's memory until a cache takes it over; the cache counts it itself.
     memory: RefCell<Share>,
     /// How the statement is counted.
-    pub kind: StatementKind,
+    pub kind: CountedStatement,
     /// The account that was last found to have the privileges, as of then.
     allowed: RefCell<Option<Rights>>,
     /// The last is the warmest.
@@ -122,7 +122,7 @@ pub struct SharedPlan {
 
 impl SharedPlan {
     /// A plan that has not run yet.
-    pub fn new(mut plan: Plan, kind: StatementKind) -> Rc<SharedPlan> {
+    pub fn new(mut plan: Plan, kind: CountedStatement) -> Rc<SharedPlan> {
         let memory = RefCell::new(std::mem::take(&mut plan.memory));
         Rc::new(SharedPlan {
             plan: Rc::new(plan),
@@ -362,7 +362,7 @@ mod tests {
         let names = planner::FixedNames::default();
         let settings = planner::Settings::default();
         let plan = planner::plan(&statement, b"SELECT 1", &names, &settings).unwrap();
-        SharedPlan::new(plan, StatementKind::Select)
+        SharedPlan::new(plan, CountedStatement::Select)
     }
 
     #[test]

@@ -29,7 +29,7 @@ use wire::StatusFlags;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::lock::metadata::Mode;
-use crate::metrics::StatementKind;
+use crate::metrics::CountedStatement;
 use crate::statement::dispatch::Parsed;
 use crate::statement::kept_rows::CursorRows;
 use crate::statement::plan_cache::SharedPlan;
@@ -55,7 +55,7 @@ impl Session {
         parameters: &[Value],
         run: &mut StatementRun,
     ) -> Result<Ran, Stop> {
-        let shared = SharedPlan::new(plan, StatementKind::Other);
+        let shared = SharedPlan::new(plan, CountedStatement::Other);
         self.run_shared(&shared, parameters, run, None).await
     }
 
