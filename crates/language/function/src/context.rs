@@ -1,5 +1,7 @@
 //! The context of an evaluation: the statement's time, the session, its modes.
 
+use std::rc::Rc;
+
 use errcode::{
     ER_DATETIME_FUNCTION_OVERFLOW, ER_DIVISION_BY_ZERO, ER_WARN_ALLOWED_PACKET_OVERFLOWED,
 };
@@ -25,7 +27,7 @@ pub enum DivisionByZero {
 #[derive(Debug, Clone, Default)]
 pub struct SessionFacts {
     /// `DATABASE()`
-    pub database: Option<String>,
+    pub database: Option<Rc<str>>,
     /// `USER()`: the name that the client sent, and its host.
     pub user: String,
     /// `CURRENT_USER()`: the account that matched.

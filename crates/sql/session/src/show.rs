@@ -606,7 +606,7 @@ impl Session {
             let taken = sink.row(&values);
             assert!(taken.is_ok(), "a packet sink takes what it is given");
         }
-        self.state.found_rows.set(rows.len() as u64);
+        self.state.set_found_rows(rows.len() as u64);
         Ok(Reply::Rows(Done {
             status: StatusFlags::default(),
             ..Done::default()

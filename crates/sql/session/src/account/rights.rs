@@ -256,8 +256,8 @@ impl State {
 
     /// The client's host, as `USER()` shows it.
     fn client_host(&self) -> String {
-        let user = self.user_text.borrow();
-        let host = user.rsplit_once('@').map_or("", |(_, host)| host);
+        let facts = self.facts();
+        let host = facts.user.rsplit_once('@').map_or("", |(_, host)| host);
         host.to_owned()
     }
 }

@@ -73,15 +73,15 @@ impl Session {
     pub(crate) fn reply_of(&self, summary: &Summary, has_rows: bool, is_write: bool) -> Reply {
         let state = &self.state;
         if let Some(found_rows) = summary.found_rows {
-            state.found_rows.set(found_rows);
+            state.set_found_rows(found_rows);
         } else if has_rows {
-            state.found_rows.set(summary.returned_rows);
+            state.set_found_rows(summary.returned_rows);
         }
         if is_write && summary.last_insert_id != 0 {
             state.set_last_insert_id(summary.last_insert_id);
         }
         if has_rows {
-            state.row_count.set(-1);
+            state.set_row_count(-1);
             return Reply::Rows(Done {
                 affected_rows: summary.affected_rows,
                 last_insert_id: summary.last_insert_id,
@@ -97,9 +97,7 @@ impl Session {
         } else {
             summary.affected_rows
         };
-        state
-            .row_count
-            .set(i64::try_from(affected_rows).unwrap_or(i64::MAX));
+        state.set_row_count(i64::try_from(affected_rows).unwrap_or(i64::MAX));
         Reply::Ok(Done {
             affected_rows,
             last_insert_id: self.told_insert_id(summary),

@@ -248,7 +248,7 @@ impl Session {
         let collation = self.database_collation(name).ok_or_else(absent)?;
         self.follow_database(collation)?;
         let canonical = if is_own { "information_schema" } else { name };
-        *self.state.database.borrow_mut() = Some(canonical.into());
+        self.state.set_database(Some(canonical.into()));
         self.state
             .handle
             .update(|line| line.database = Some(canonical.to_owned()));
@@ -497,7 +497,7 @@ impl Session {
 
     pub(crate) fn write_error(&mut self, error: &ClientError) {
         self.state.worker.counters().errors.increment();
-        self.state.row_count.set(-1);
+        self.state.set_row_count(-1);
         // A statement that fails early has no list of its own yet: the list is an earlier
         // statement's.
         if self.state.has_old_warnings.get() {
@@ -582,7 +582,7 @@ impl Session {
         if let Some(collation) = login_collation(self.client.info().collation)? {
             self.set_names(collation)?;
         }
-        let database = self.state.database.borrow().clone();
+        let database = self.state.database();
         if let Some(collation) = database.and_then(|name| self.database_collation(&name)) {
             self.follow_database(collation)?;
         }
@@ -617,7 +617,6 @@ impl Session {
         self.state.reset();
         let acting = acting_as(account, &self.client);
         self.state.set_account(user_text, acting);
-        *self.state.database.borrow_mut() = None;
         self.state.handle.update(|line| {
             line.user = user_name;
             line.database = None;

@@ -38,8 +38,6 @@ pub struct State {
     pub worker: Rc<Worker>,
     /// Its entry in the process list. Constant.
     pub handle: Arc<SessionHandle>,
-    /// `USER()`: the name that the client logged in with. Changed by COM_CHANGE_USER.
-    pub user_text: RefCell<String>,
     /// The account it acts as: that of the login, or the definer of a stored program.
     acting: RefCell<Acting>,
     /// The accounts from which `acting` was last derived.
@@ -48,16 +46,10 @@ pub struct State {
     pub variables: RefCell<Variables>,
     /// `@name`.
     user_variables: RefCell<UserVariables>,
-    /// The current database.
-    pub database: RefCell<Option<Rc<str>>>,
     /// The latest list of warnings.
     pub diagnostics: RefCell<Rc<Diagnostics>>,
     /// The list is an earlier statement's: the latest statement only reads it.
     pub has_old_warnings: Cell<bool>,
-    /// `ROW_COUNT()`.
-    pub row_count: Cell<i64>,
-    /// `FOUND_ROWS()`.
-    pub found_rows: Cell<u64>,
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
     /// What its statements have asked of tables since FLUSH STATUS (`Handler_%`).
@@ -86,7 +78,7 @@ pub struct State {
     pub(crate) locks_tables: Rc<Cell<bool>>,
     /// Whether the client is connected while a statement computes.
     pub(crate) liveness_probe: LivenessProbe,
-    /// What information functions return; `LAST_INSERT_ID()` is kept here alone.
+    /// The current database, the user, and what else information functions return.
     facts: RefCell<SessionFacts>,
 }
 
@@ -143,7 +135,8 @@ impl State {
         let settings = worker.server.settings();
         let facts = RefCell::new(SessionFacts {
             version: settings.text("version").to_owned(),
-            user: user_text.clone(),
+            connection_id: handle.id(),
+            user: user_text,
             current_user: account_text(acting.name()),
             ..SessionFacts::default()
         });
@@ -151,16 +144,12 @@ impl State {
         Self {
             worker,
             handle,
-            user_text: RefCell::new(user_text),
             acting: RefCell::new(acting),
             seen_accounts: RefCell::default(),
             variables: RefCell::new(variables),
             user_variables: RefCell::default(),
-            database: RefCell::new(None),
             diagnostics: RefCell::default(),
             has_old_warnings: Cell::new(false),
-            row_count: Cell::new(0),
-            found_rows: Cell::new(0),
             in_transaction: Cell::new(false),
             handler: Cell::default(),
             memory: Rc::default(),
@@ -237,10 +226,13 @@ impl State {
         *self.user_variables.borrow_mut() = UserVariables::default();
         *self.user_variables_share.borrow_mut() = Default::default();
         *self.diagnostics.borrow_mut() = Rc::default();
-        self.row_count.set(0);
-        self.found_rows.set(0);
-        self.set_last_insert_id(0);
-        self.facts.borrow_mut().random_state = None;
+        {
+            let mut facts = self.facts.borrow_mut();
+            facts.row_count = 0;
+            facts.found_rows = 0;
+            facts.last_insert_id = 0;
+            facts.random_state = None;
+        }
         self.flush_status();
     }
 
@@ -315,10 +307,10 @@ impl State {
     pub fn set_account(&self, user_text: String, acting: Acting) {
         {
             let mut facts = self.facts.borrow_mut();
-            facts.user.clone_from(&user_text);
+            facts.user = user_text;
             facts.current_user = account_text(acting.name());
+            facts.database = None;
         }
-        *self.user_text.borrow_mut() = user_text;
         *self.acting.borrow_mut() = acting;
         *self.seen_accounts.borrow_mut() = None;
     }
@@ -336,10 +328,40 @@ impl State {
         self.acting.borrow().name().clone()
     }
 
+    /// The current database.
+    pub fn database(&self) -> Option<Rc<str>> {
+        self.facts.borrow().database.clone()
+    }
+
+    /// Sets the current database, and returns the former one.
+    pub fn set_database(&self, database: Option<Rc<str>>) -> Option<Rc<str>> {
+        std::mem::replace(&mut self.facts.borrow_mut().database, database)
+    }
+
+    /// `ROW_COUNT()`.
+    pub fn row_count(&self) -> i64 {
+        self.facts.borrow().row_count
+    }
+
+    /// Sets what `ROW_COUNT()` returns.
+    pub fn set_row_count(&self, count: i64) {
+        self.facts.borrow_mut().row_count = count;
+    }
+
+    /// `FOUND_ROWS()`.
+    pub fn found_rows(&self) -> u64 {
+        self.facts.borrow().found_rows
+    }
+
+    /// Sets what `FOUND_ROWS()` returns.
+    pub fn set_found_rows(&self, count: u64) {
+        self.facts.borrow_mut().found_rows = count;
+    }
+
     /// The current database's name, or error 1046.
     pub fn current_database(&self) -> Result<Rc<str>, ClientError> {
-        let database = self.database.borrow().clone();
-        database.ok_or_else(|| ClientError::new(errcode::ER_NO_DB_ERROR, &[]))
+        self.database()
+            .ok_or_else(|| ClientError::new(errcode::ER_NO_DB_ERROR, &[]))
     }
 
     /// How many seconds the statement waits for metadata locks.
@@ -629,15 +651,7 @@ impl State {
 
     /// What information functions tell.
     pub(crate) fn facts(&self) -> RefMut<'_, SessionFacts> {
-        let mut facts = self.facts.borrow_mut();
-        facts.connection_id = self.handle.id();
-        facts.row_count = self.row_count.get();
-        facts.found_rows = self.found_rows.get();
-        let database = self.database.borrow();
-        if facts.database.as_deref() != database.as_deref() {
-            facts.database = database.as_deref().map(str::to_owned);
-        }
-        facts
+        self.facts.borrow_mut()
     }
 
     /// Random bits.

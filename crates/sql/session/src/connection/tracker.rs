@@ -76,7 +76,7 @@ impl Session {
             changes.variable(name, text.unwrap_or_default().as_bytes());
         }
         if std::mem::take(&mut self.tracker.has_schema) {
-            let database = self.state.database.borrow();
+            let database = self.state.database();
             changes.schema(database.as_deref().unwrap_or_default().as_bytes());
         }
         if std::mem::take(&mut self.tracker.has_state) {

@@ -159,7 +159,7 @@ impl Session {
             .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
         let prepared = Prepared {
             parsed,
-            database: self.state.database.borrow().clone(),
+            database: self.state.database(),
             _place: place,
             types: Vec::new(),
             long_data: LongData::default(),
@@ -277,15 +277,14 @@ impl Session {
     /// A statement's names mean what they meant when it was prepared. So the current database of
     /// that time is current again while it runs.
     pub(crate) fn enter_database(&self, database: Option<&Rc<str>>) -> Option<DatabaseGuard> {
-        let mut current = self.state.database.borrow_mut();
-        let is_elsewhere = current.as_ref() != database;
-        is_elsewhere.then(|| DatabaseGuard(std::mem::replace(&mut *current, database.cloned())))
+        let is_elsewhere = self.state.database().as_ref() != database;
+        is_elsewhere.then(|| DatabaseGuard(self.state.set_database(database.cloned())))
     }
 
     /// Restores the current database, whatever the statement made of it.
     pub(crate) fn leave_database(&self, around: Option<DatabaseGuard>) {
         if let Some(DatabaseGuard(database)) = around {
-            *self.state.database.borrow_mut() = database;
+            self.state.set_database(database);
         }
     }
 
@@ -465,7 +464,7 @@ impl Session {
                 }
                 let named = Named {
                     _place: self.prepared_place(&of)?,
-                    database: self.state.database.borrow().clone(),
+                    database: self.state.database(),
                     parsed: Rc::new(of),
                 };
                 self.prepared.by_name.insert(key, named);
@@ -485,7 +484,7 @@ impl Session {
             }
             ast::Prepared::ExecuteImmediate { from, using } => {
                 let of = Rc::new(self.parse_value(from, parsed).await?);
-                let database = self.state.database.borrow().clone();
+                let database = self.state.database();
                 self.execute_using((&of, database), using, parsed, run)
                     .await
             }

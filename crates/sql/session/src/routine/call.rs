@@ -323,7 +323,7 @@ impl Session {
         let state = &self.state;
         let database = Some(routine.database.as_str().into());
         Ok(Around {
-            database: state.database.replace(database),
+            database: state.set_database(database),
             variables: state.variables.replace(variables),
             acting: definer.map(|definer| state.act_as(definer)),
         })
@@ -363,7 +363,7 @@ impl Session {
     }
 
     pub(crate) fn leave_routine(&mut self, around: Around) {
-        *self.state.database.borrow_mut() = around.database;
+        self.state.set_database(around.database);
         if let Some(acting) = around.acting {
             self.state.act_as(acting);
         }

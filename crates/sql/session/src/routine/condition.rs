@@ -135,7 +135,7 @@ impl Session {
         if std::mem::take(&mut run.has_partial_rows) {
             self.end_partial_rows();
         }
-        self.state.row_count.set(-1);
+        self.state.set_row_count(-1);
         let diagnostics = std::rc::Rc::clone(&self.state.diagnostics.borrow());
         diagnostics.push(Level::Error, condition.error);
         for place in self.programs.take_trace() {

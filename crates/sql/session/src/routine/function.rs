@@ -141,8 +141,8 @@ impl Session {
             has_kept_warnings,
             affected_rows,
             used_table_count,
-            row_count: state.row_count.get(),
-            found_rows: state.found_rows.get(),
+            row_count: state.row_count(),
+            found_rows: state.found_rows(),
             insert_id: state.last_insert_id(),
             has_insert_id: state.given_insert_id().is_some(),
             diagnostics: self.set_diagnostics_aside(),
@@ -160,8 +160,8 @@ impl Session {
         if let Some(now) = aside.now {
             state.function_now.replace(now);
         }
-        state.row_count.set(aside.row_count);
-        state.found_rows.set(aside.found_rows);
+        state.set_row_count(aside.row_count);
+        state.set_found_rows(aside.found_rows);
         state.set_last_insert_id(aside.insert_id);
         state.set_insert_id_given(aside.has_insert_id);
         let own = state.diagnostics.replace(Rc::clone(&aside.diagnostics));

@@ -54,7 +54,7 @@ impl Session {
     pub(crate) fn program_reply(&self) -> Reply {
         let affected_rows = self.programs.affected_rows;
         let count = i64::try_from(affected_rows).unwrap_or(i64::MAX);
-        self.state.row_count.set(count);
+        self.state.set_row_count(count);
         Reply::Ok(Done {
             affected_rows,
             ..Done::default()

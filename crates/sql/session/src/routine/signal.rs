@@ -171,7 +171,7 @@ impl Session {
 
     fn statement_item(&self, item: StatementItem) -> Value {
         Value::Int(match item {
-            StatementItem::RowCount => self.state.row_count.get(),
+            StatementItem::RowCount => self.state.row_count(),
             StatementItem::Number => {
                 let diagnostics = self.state.diagnostics.borrow();
                 let count = diagnostics.warnings().count();

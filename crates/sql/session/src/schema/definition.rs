@@ -251,9 +251,9 @@ impl Session {
             Err(StoreError::NoSuchTable) => return Err(absent().into()),
             Err(error) => return Err(error.into()),
         }
-        let is_current = self.state.database.borrow().as_deref() == Some(name);
+        let is_current = self.state.database().as_deref() == Some(name);
         if is_current {
-            *self.state.database.borrow_mut() = None;
+            self.state.set_database(None);
             self.state.handle.update(|line| line.database = None);
             self.follow_database(self.server_collation())?;
             self.track_schema();

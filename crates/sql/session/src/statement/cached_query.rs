@@ -104,7 +104,7 @@ impl Session {
     /// What the plans of statements that arrive now depend on.
     pub(crate) fn with_key_context<T>(&self, act: impl FnOnce(&PlanKeyContext<'_>) -> T) -> T {
         let active = Rc::clone(self.state.variables.borrow().active());
-        let database = self.state.database.borrow();
+        let database = self.state.database();
         act(&PlanKeyContext {
             database: database.as_deref(),
             mode: active.mode,

@@ -384,7 +384,7 @@ impl Session {
         limits: StatementLimits,
     ) -> Result<planner::Plan, Box<ClientError>> {
         let active = Rc::clone(self.state.variables.borrow().active());
-        let database = self.state.database.borrow().as_deref().map(str::to_owned);
+        let database = self.state.database().as_deref().map(str::to_owned);
         let settings = planner::Settings {
             database,
             sql_mode: active.options.sql_mode,

@@ -142,7 +142,7 @@ impl Session {
                 IntoVariable::Slot(slot) => self.set_local(*slot, value, column_type)?,
             }
         }
-        self.state.row_count.set(1);
+        self.state.set_row_count(1);
         Ok(Reply::Ok(Done {
             affected_rows: 1,
             ..Done::default()
