@@ -3,8 +3,9 @@
 //! [`TABLE`] declares the flat settings and [`SECTIONS`] the sections of `plateau.toml`. From the
 //! two come the reader of the file and of `--set name=value` ([`Configuration`]), its errors with
 //! their lines ([`Mistake`]), the page `docs/settings.md` ([`reference_page`]) and what
-//! `SHOW VARIABLES` lists ([`Settings::variables`]). A subsystem never sees this crate: the program
-//! builds the subsystem's `Options` value and passes it in.
+//! `SHOW VARIABLES` lists ([`Settings::variables`]). A subsystem never sees the values: the program
+//! builds the subsystem's `Options` value and passes it in. Two types of this crate are used in
+//! others, too: [`SqlMode`] and [`VariableScope`].
 #![forbid(unsafe_code)]
 
 mod configuration;
@@ -17,6 +18,7 @@ mod reader;
 mod registry;
 mod section;
 mod sections;
+mod sql_mode;
 mod suggest;
 mod table;
 
@@ -28,4 +30,5 @@ pub use places::find;
 pub use registry::Settings;
 pub use section::{Field, FieldKind, Presence, Repetition, SECTIONS, Section};
 pub use sections::{Entry, Sections};
-pub use table::{Scope, Setting, TABLE};
+pub use sql_mode::SqlMode;
+pub use table::{Scope, Setting, TABLE, VariableScope};

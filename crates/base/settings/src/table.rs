@@ -16,6 +16,15 @@ pub enum Scope {
     Fixed,
 }
 
+/// Whose value of a system variable is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VariableScope {
+    /// `GLOBAL`, `@@global.`: the server's.
+    Global,
+    /// `SESSION` and `LOCAL`, `@@session.`: the session's.
+    Session,
+}
+
 /// One entry of the table. All fields are constant.
 #[derive(Debug)]
 pub struct Setting {
@@ -133,44 +142,8 @@ const ISOLATION: Kind = Kind::Choice(&[
     "SERIALIZABLE",
 ]);
 
-/// The flags of `sql_mode` and the names that stand for several of them.
-const SQL_MODES: Kind = Kind::Flags(&[
-    "REAL_AS_FLOAT",
-    "PIPES_AS_CONCAT",
-    "ANSI_QUOTES",
-    "IGNORE_SPACE",
-    "IGNORE_BAD_TABLE_OPTIONS",
-    "ONLY_FULL_GROUP_BY",
-    "NO_UNSIGNED_SUBTRACTION",
-    "NO_DIR_IN_CREATE",
-    "POSTGRESQL",
-    "ORACLE",
-    "MSSQL",
-    "DB2",
-    "MAXDB",
-    "NO_KEY_OPTIONS",
-    "NO_TABLE_OPTIONS",
-    "NO_FIELD_OPTIONS",
-    "MYSQL323",
-    "MYSQL40",
-    "ANSI",
-    "NO_AUTO_VALUE_ON_ZERO",
-    "NO_BACKSLASH_ESCAPES",
-    "STRICT_TRANS_TABLES",
-    "STRICT_ALL_TABLES",
-    "NO_ZERO_IN_DATE",
-    "NO_ZERO_DATE",
-    "ALLOW_INVALID_DATES",
-    "ERROR_FOR_DIVISION_BY_ZERO",
-    "TRADITIONAL",
-    "NO_AUTO_CREATE_USER",
-    "HIGH_NOT_PRECEDENCE",
-    "NO_ENGINE_SUBSTITUTION",
-    "PAD_CHAR_TO_FULL_LENGTH",
-    "EMPTY_STRING_IS_NULL",
-    "SIMULTANEOUS_ASSIGNMENT",
-    "TIME_ROUND_FRACTIONAL",
-]);
+/// The words of `sql_mode`, some of which stand for several.
+const SQL_MODES: Kind = Kind::Flags(&crate::sql_mode::WORDS);
 
 /// Every setting, by subject.
 pub const TABLE: &[Setting] = &[

@@ -14,14 +14,16 @@
 //!   both ends.
 //! * (I4) Parameters are in the order of their `?`; original `?` are counted, too.
 //!
-//! The key depends only on the text. `sql_mode` ([`Mode`]), the character set of the connection and
-//! the default database must be added to the cache's key. If the canonical text does not parse,
-//! parse the original for the message.
+//! The key depends only on the text. `sql_mode`, the character set of the connection and the
+//! default database must be added to the cache's key. If the canonical text does not parse, parse
+//! the original for the message.
 
 use std::borrow::Cow;
 
+use settings::SqlMode;
+
 use crate::ast::Literal;
-use crate::token::{Kind, Lexer, Mode, Span, Token, string_value};
+use crate::token::{Kind, Lexer, Span, Token, string_value};
 
 /// How deep parentheses may be nested in a canonical form.
 const FRAMES_MAX: usize = 64;
@@ -92,7 +94,7 @@ impl Canonical {
 
     /// Fills the form from `source`. Returns false if the statement has none; then the contents are
     /// meaningless.
-    pub fn fill(&mut self, source: &[u8], mode: Mode) -> bool {
+    pub fn fill(&mut self, source: &[u8], mode: SqlMode) -> bool {
         self.key.clear();
         self.parameters.clear();
         if TEXT_BYTES_MAX < source.len() {
@@ -123,7 +125,7 @@ impl Parameter {
 
     /// The bytes of a string, with resolved escapes; borrowed if there are none.
     #[must_use]
-    pub fn string<'a>(&self, source: &'a [u8], mode: Mode) -> Cow<'a, [u8]> {
+    pub fn string<'a>(&self, source: &'a [u8], mode: SqlMode) -> Cow<'a, [u8]> {
         let text = source.get(self.span.start as usize..self.span.end as usize);
         let text = text.unwrap_or_default();
         let mut lexer = Lexer::new(text, mode);
@@ -142,7 +144,7 @@ impl Parameter {
 
     /// The original literal; `None` for a placeholder.
     #[must_use]
-    pub fn literal(&self, source: &[u8], mode: Mode) -> Option<Literal> {
+    pub fn literal(&self, source: &[u8], mode: SqlMode) -> Option<Literal> {
         let text = || String::from_utf8_lossy(self.span.of(source)).into_owned();
         Some(match self.kind {
             ParameterKind::Placeholder => return None,
@@ -191,7 +193,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(form: &'a mut Canonical, source: &'a [u8], mode: Mode) -> Scan<'a> {
+    fn new(form: &'a mut Canonical, source: &'a [u8], mode: SqlMode) -> Scan<'a> {
         Scan {
             form,
             source,

@@ -9,9 +9,10 @@
 //! Commit".
 
 use builtin::{Meaning, SessionFunction};
+use settings::SqlMode;
 
 use crate::keyword::Keyword as K;
-use crate::token::{Kind, Lexer, Mode, Token};
+use crate::token::{Kind, Lexer, Token};
 
 /// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,7 +83,7 @@ pub struct Classified {
 
 /// The class of the first statement of `text`.
 #[must_use]
-pub fn classify(text: &[u8], mode: Mode) -> Classified {
+pub fn classify(text: &[u8], mode: SqlMode) -> Classified {
     let mut words = Words {
         source: text,
         lexer: Lexer::new(text, mode),
@@ -109,7 +110,7 @@ pub fn classify(text: &[u8], mode: Mode) -> Classified {
 /// Whether a query locks rows or writes a file: `FOR UPDATE`, `LOCK IN SHARE MODE`, `INTO OUTFILE`,
 /// or a function that only the primary may run. Reads the whole text.
 #[must_use]
-pub fn locks_rows(text: &[u8], mode: Mode) -> bool {
+pub fn locks_rows(text: &[u8], mode: SqlMode) -> bool {
     let mut lexer = Lexer::new(text, mode);
     let mut last: Option<K> = None;
     loop {
@@ -318,7 +319,7 @@ mod tests {
     use super::*;
 
     fn check(sql: &str, class: Class, effect: Effect) {
-        let got = classify(sql.as_bytes(), Mode::default());
+        let got = classify(sql.as_bytes(), SqlMode::default());
         assert_eq!(got, Classified { class, effect }, "{sql}");
     }
 
@@ -413,7 +414,7 @@ mod tests {
 
     #[test]
     fn locking_reads_are_found() {
-        let locks = |sql: &str| locks_rows(sql.as_bytes(), Mode::default());
+        let locks = |sql: &str| locks_rows(sql.as_bytes(), SqlMode::default());
         assert!(locks("SELECT a FROM t FOR UPDATE"));
         assert!(locks("SELECT a FROM t LOCK IN SHARE MODE"));
         assert!(locks("SELECT a INTO OUTFILE 'x' FROM t"));

@@ -25,4 +25,5 @@ pub mod token;
 
 pub use parse::{SyntaxError, parse, parse_expr, parse_one};
 pub use print::print;
-pub use token::{Mode, Span};
+pub use settings::SqlMode;
+pub use token::Span;

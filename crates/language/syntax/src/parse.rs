@@ -26,10 +26,12 @@ pub use cursor::{DEPTH_MAX, HEIGHT_MAX, TOKENS_PER_LOOK};
 pub use error::{RoutineError, SyntaxError, SyntaxErrorKind, quoted};
 pub use routine::check_in_function;
 
+use settings::SqlMode;
+
 #[cfg(doc)]
 use crate::ast;
 use crate::ast::{Expr, Statement};
-use crate::token::{Kind, Mode};
+use crate::token::Kind;
 use cursor::Cursor;
 
 /// Returns the first statement of `text` and the offset after it and its `;`.
@@ -40,7 +42,7 @@ use cursor::Cursor;
 /// # Errors
 ///
 /// [`SyntaxErrorKind::Empty`] if there are only blanks.
-pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxError> {
+pub fn parse_one(text: &[u8], mode: SqlMode) -> Result<(Statement, usize), SyntaxError> {
     parse_one_while(text, mode, &|| true)
 }
 
@@ -52,7 +54,7 @@ pub fn parse_one(text: &[u8], mode: Mode) -> Result<(Statement, usize), SyntaxEr
 /// [`SyntaxErrorKind::Stopped`] if it may not.
 pub fn parse_one_while(
     text: &[u8],
-    mode: Mode,
+    mode: SqlMode,
     may_go_on: &dyn Fn() -> bool,
 ) -> Result<(Statement, usize), SyntaxError> {
     let mut cursor = Cursor::while_allowed(text, mode, may_go_on);
@@ -70,7 +72,7 @@ pub fn parse_one_while(
 /// # Errors
 ///
 /// As [`parse_one`]; a second statement is an error at its first token.
-pub fn parse(text: &[u8], mode: Mode) -> Result<Statement, SyntaxError> {
+pub fn parse(text: &[u8], mode: SqlMode) -> Result<Statement, SyntaxError> {
     only(&mut Cursor::new(text, mode), text)
 }
 
@@ -81,7 +83,7 @@ pub fn parse(text: &[u8], mode: Mode) -> Result<Statement, SyntaxError> {
 /// [`SyntaxErrorKind::Stopped`] if it may not continue.
 pub fn parse_while(
     text: &[u8],
-    mode: Mode,
+    mode: SqlMode,
     may_go_on: &dyn Fn() -> bool,
 ) -> Result<Statement, SyntaxError> {
     let mut cursor = Cursor::while_allowed(text, mode, may_go_on);
@@ -108,7 +110,7 @@ fn only(cursor: &mut Cursor<'_>, text: &[u8]) -> Result<Statement, SyntaxError> 
 /// # Errors
 ///
 /// As [`parse_one`].
-pub fn parse_expr(text: &[u8], mode: Mode) -> Result<Expr, SyntaxError> {
+pub fn parse_expr(text: &[u8], mode: SqlMode) -> Result<Expr, SyntaxError> {
     let mut cursor = Cursor::new(text, mode);
     let parsed = cursor.expr().and_then(|expr| {
         if cursor.peek().kind == Kind::End {

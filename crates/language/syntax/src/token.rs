@@ -12,6 +12,8 @@
 
 use std::borrow::Cow;
 
+use settings::SqlMode;
+
 use crate::keyword::Keyword;
 
 /// The version that executable comments are compared with: MariaDB 10.11.
@@ -20,6 +22,16 @@ pub const VERSION: u32 = 101_199;
 const MYSQL_ONLY_FIRST: u32 = 50_700;
 /// ... up to here are for MySQL only.
 const MYSQL_ONLY_LAST: u32 = 99_999;
+
+/// The words of `sql_mode` that change how a text is read.
+pub const MODE_WORDS: [SqlMode; 6] = [
+    SqlMode::ANSI_QUOTES,
+    SqlMode::NO_BACKSLASH_ESCAPES,
+    SqlMode::PIPES_AS_CONCAT,
+    SqlMode::HIGH_NOT_PRECEDENCE,
+    SqlMode::IGNORE_SPACE,
+    SqlMode::REAL_AS_FLOAT,
+];
 
 /// A range of the source text, in bytes, the end excluded.
 ///
@@ -69,53 +81,6 @@ impl Span {
         Span {
             start: self.start,
             end: other.end,
-        }
-    }
-}
-
-/// The parts of `sql_mode` that change how text is parsed. Constant for a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Mode {
-    /// `ANSI_QUOTES`: double quotes make names, not strings.
-    pub ansi_quotes: bool,
-    /// `NO_BACKSLASH_ESCAPES`: a backslash in a string is a backslash.
-    pub no_backslash_escapes: bool,
-    /// `PIPES_AS_CONCAT`: `||` joins strings and binds tightly.
-    pub pipes_as_concat: bool,
-    /// `HIGH_NOT_PRECEDENCE`: `NOT` binds like `!`.
-    pub high_not_precedence: bool,
-    /// `IGNORE_SPACE`: blanks may stand between a function name and its parenthesis.
-    pub ignore_space: bool,
-    /// `REAL_AS_FLOAT`: the type name `REAL` means `FLOAT`.
-    pub real_as_float: bool,
-}
-
-impl Mode {
-    /// One bit for each part, in their order, the first one lowest.
-    #[must_use]
-    pub fn bits(self) -> u8 {
-        let parts = [
-            self.ansi_quotes,
-            self.no_backslash_escapes,
-            self.pipes_as_concat,
-            self.high_not_precedence,
-            self.ignore_space,
-            self.real_as_float,
-        ];
-        let bits = parts.iter().rev();
-        bits.fold(0, |bits, part| bits << 1 | u8::from(*part))
-    }
-
-    /// The mode of these bits; higher ones are ignored.
-    #[must_use]
-    pub fn from_bits(bits: u8) -> Self {
-        Self {
-            ansi_quotes: bits & 1 != 0,
-            no_backslash_escapes: bits & 2 != 0,
-            pipes_as_concat: bits & 4 != 0,
-            high_not_precedence: bits & 8 != 0,
-            ignore_space: bits & 16 != 0,
-            real_as_float: bits & 32 != 0,
         }
     }
 }
@@ -239,7 +204,7 @@ pub struct Token {
 pub struct Lexer<'a> {
     source: &'a [u8],
     at: usize,
-    mode: Mode,
+    mode: SqlMode,
     /// Inside an executable comment, whose `*/` is a blank.
     is_in_comment: bool,
     /// The byte at `at` follows `word.`, so a word there is a name.
@@ -251,13 +216,13 @@ pub struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     /// A cursor at the start of `source`.
     #[must_use]
-    pub fn new(source: &'a [u8], mode: Mode) -> Lexer<'a> {
+    pub fn new(source: &'a [u8], mode: SqlMode) -> Lexer<'a> {
         Lexer::starting_at(source, 0, mode)
     }
 
     /// A cursor in the middle of a text, outside of comments.
     #[must_use]
-    pub fn starting_at(source: &'a [u8], at: usize, mode: Mode) -> Lexer<'a> {
+    pub fn starting_at(source: &'a [u8], at: usize, mode: SqlMode) -> Lexer<'a> {
         Lexer {
             source,
             at,
@@ -314,7 +279,7 @@ impl<'a> Lexer<'a> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => self.word_or_prefixed(first),
             b'0'..=b'9' => self.number(),
             b'\'' => self.quoted(b'\'', Kind::String),
-            b'"' if self.mode.ansi_quotes => self.quoted_name(b'"'),
+            b'"' if self.mode.has(SqlMode::ANSI_QUOTES) => self.quoted_name(b'"'),
             b'"' => self.quoted(b'"', Kind::String),
             b'`' => self.quoted_name(b'`'),
             b'@' => self.at_sign(),
@@ -580,7 +545,7 @@ impl<'a> Lexer<'a> {
                 if self.peek(0) != Some(quote) {
                     return kind;
                 }
-            } else if byte == b'\\' && !self.mode.no_backslash_escapes {
+            } else if byte == b'\\' && !self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) {
                 self.at += 1;
             }
             self.at += 1;
@@ -678,12 +643,12 @@ pub const fn is_word_byte(byte: u8) -> bool {
 /// Borrowed if nothing had to be resolved. `\%` and `\_` keep their backslash, since patterns need
 /// it (MariaDB manual, "String Literals").
 #[must_use]
-pub fn string_value(quoted: &[u8], mode: Mode) -> Cow<'_, [u8]> {
+pub fn string_value(quoted: &[u8], mode: SqlMode) -> Cow<'_, [u8]> {
     let quote = quoted.first().copied().unwrap_or(b'\'');
     let inner = quoted
         .get(1..quoted.len().saturating_sub(1))
         .unwrap_or_default();
-    let has_escapes = !mode.no_backslash_escapes;
+    let has_escapes = !mode.has(SqlMode::NO_BACKSLASH_ESCAPES);
     let is_special = |&byte: &u8| byte == quote || (has_escapes && byte == b'\\');
     if !inner.iter().any(is_special) {
         return Cow::Borrowed(inner);
@@ -716,9 +681,5 @@ pub fn string_value(quoted: &[u8], mode: Mode) -> Cow<'_, [u8]> {
 /// The value of a quoted name: without quotes, doubled quotes resolved.
 #[must_use]
 pub fn name_value(quoted: &[u8]) -> Cow<'_, [u8]> {
-    let raw = Mode {
-        no_backslash_escapes: true,
-        ..Mode::default()
-    };
-    string_value(quoted, raw)
+    string_value(quoted, SqlMode::NO_BACKSLASH_ESCAPES)
 }

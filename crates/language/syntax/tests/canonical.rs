@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use syntax::Mode;
+use syntax::SqlMode;
 use syntax::canonical::Canonical;
 
 fn check(sql: &str, expected: &str) {
     let mut form = Canonical::new();
-    let got = if form.fill(sql.as_bytes(), Mode::default()) {
+    let got = if form.fill(sql.as_bytes(), SqlMode::default()) {
         String::from_utf8_lossy(form.key()).replace('\0', " -- ")
     } else {
         "none".to_owned()

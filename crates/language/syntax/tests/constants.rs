@@ -4,15 +4,15 @@
 
 use syntax::ast::{Constants, Expr, ExprKind, ExprList, InsertSource, StatementKind, ValueRows};
 use syntax::parse::{CONSTANTS_MIN, parse, parse_one_while, read_constants};
-use syntax::{Mode, ast};
+use syntax::{SqlMode, ast};
 
 fn parsed(text: &str) -> StatementKind {
-    let parsed = parse_one_while(text.as_bytes(), Mode::default(), &|| true);
+    let parsed = parse_one_while(text.as_bytes(), SqlMode::default(), &|| true);
     parsed.expect("it is a statement").0.kind
 }
 
 fn trees(text: &str) -> StatementKind {
-    let parsed = parse(text.as_bytes(), Mode::default());
+    let parsed = parse(text.as_bytes(), SqlMode::default());
     parsed.expect("it is a statement").kind
 }
 
@@ -160,8 +160,8 @@ fn errors_are_those_of_short_lists() {
         format!("DO 1 IN ({inner} 5)"),
         format!("INSERT INTO t VALUES ({inner}),"),
     ] {
-        let left = parse_one_while(text.as_bytes(), Mode::default(), &|| true);
-        let whole = parse(text.as_bytes(), Mode::default());
+        let left = parse_one_while(text.as_bytes(), SqlMode::default(), &|| true);
+        let whole = parse(text.as_bytes(), SqlMode::default());
         assert_eq!(left.map(|it| it.0), whole);
     }
 }

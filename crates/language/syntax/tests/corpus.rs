@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use syntax::{Mode, parse};
+use syntax::{SqlMode, parse};
 
 /// Statements of MySQL 8 that MariaDB 10.11 refuses with error 1064, and LATERAL.
 const REFUSED: [&str; 4] = ["j->'$.a'", "MEMBER OF", "AS new ON DUPLICATE", "LATERAL"];
@@ -13,7 +13,7 @@ fn all_valid_statements_parse() {
     let mut taken = 0;
     for line in corpus.lines().filter(|line| !line.starts_with("-- @")) {
         let is_refused = REFUSED.iter().any(|part| line.contains(part));
-        match parse(line.as_bytes(), Mode::default()) {
+        match parse(line.as_bytes(), SqlMode::default()) {
             Ok(_) => {
                 assert!(!is_refused, "taken, though MariaDB refuses it: {line}");
                 taken += 1;

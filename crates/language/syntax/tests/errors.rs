@@ -4,10 +4,10 @@
 
 use syntax::ast::StatementKind;
 use syntax::parse::{TOKENS_PER_LOOK, parse_one_while};
-use syntax::{Mode, parse, parse_one};
+use syntax::{SqlMode, parse, parse_one};
 
 fn near(sql: &str) -> (u16, String, u32) {
-    let error = parse(sql.as_bytes(), Mode::default()).expect_err(sql);
+    let error = parse(sql.as_bytes(), SqlMode::default()).expect_err(sql);
     (error.code(), error.near.clone(), error.line)
 }
 
@@ -47,7 +47,7 @@ fn a_reader_asks_every_so_many_tokens_and_stops_when_told() {
             asked.set(asked.get() + 1);
             asked.get() <= last
         };
-        let read = parse_one_while(text.as_bytes(), Mode::default(), &may_go_on);
+        let read = parse_one_while(text.as_bytes(), SqlMode::default(), &may_go_on);
         (read.map_err(|error| error.code()).err(), asked.get())
     };
     // The end is a token, too.
@@ -82,7 +82,7 @@ fn an_empty_text_is_an_error_but_a_comment_is_not() {
         "/*!99999 SELECT 1 */",
         "/* x */;",
     ] {
-        let statement = parse(sql.as_bytes(), Mode::default()).expect(sql);
+        let statement = parse(sql.as_bytes(), SqlMode::default()).expect(sql);
         assert_eq!(statement.kind, StatementKind::Empty, "{sql}");
     }
 }
@@ -113,9 +113,9 @@ fn nesting_is_bounded() {
 #[test]
 fn long_lists_and_conditions_are_fine() {
     let ors = format!("SELECT 1 WHERE a=0{}", " OR a=1".repeat(50_000));
-    assert!(parse(ors.as_bytes(), Mode::default()).is_ok());
+    assert!(parse(ors.as_bytes(), SqlMode::default()).is_ok());
     let list = format!("SELECT 1 WHERE a IN (0{})", ",1".repeat(100_000));
-    assert!(parse(list.as_bytes(), Mode::default()).is_ok());
+    assert!(parse(list.as_bytes(), SqlMode::default()).is_ok());
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_text_is_split_at_semicolons() {
     let mut text: &[u8] = b"SELECT 1; /* a;b */ SELECT ';' ;\n INSERT INTO t VALUES (1)";
     let mut count = 0;
     while !text.is_empty() {
-        let (_, end) = parse_one(text, Mode::default()).expect("a statement");
+        let (_, end) = parse_one(text, SqlMode::default()).expect("a statement");
         text = &text[end..];
         count += 1;
     }

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use syntax::ast::{QueryBody, StatementKind};
-use syntax::{Mode, parse};
+use syntax::{SqlMode, parse};
 
 fn check(item: &str, expected: &str) {
     let sql = format!("SELECT {item} FROM t1");
-    let statement = parse(sql.as_bytes(), Mode::default()).expect("a query");
+    let statement = parse(sql.as_bytes(), SqlMode::default()).expect("a query");
     let StatementKind::Query(query) = statement.kind else {
         panic!("{item} is no query");
     };

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use syntax::print::print_expr;
-use syntax::{Mode, parse_expr};
+use syntax::{SqlMode, parse_expr};
 use testkit::client::{Client, Outcome};
 use testkit::server::Server;
 
@@ -109,7 +109,7 @@ fn expressions() -> Vec<String> {
     all
 }
 
-fn compare(client: &mut Client, mode: Mode) -> Vec<String> {
+fn compare(client: &mut Client, mode: SqlMode) -> Vec<String> {
     let mut report = Vec::new();
     let mut compared = 0;
     for text in expressions() {
@@ -144,15 +144,11 @@ fn expressions_group_as_mariadb_groups_them() {
         "CREATE TABLE t (a VARCHAR(20), b VARCHAR(20), c VARCHAR(20), d DATETIME)",
         "INSERT INTO t VALUES ('1', '2', '3', NOW()), ('4', '5', '6', NOW())",
     ]);
-    let mut report = compare(&mut client, Mode::default());
+    let mut report = compare(&mut client, SqlMode::default());
     client
         .run("SET sql_mode = 'PIPES_AS_CONCAT,HIGH_NOT_PRECEDENCE'")
         .expect("a mode");
-    let mode = Mode {
-        pipes_as_concat: true,
-        high_not_precedence: true,
-        ..Mode::default()
-    };
+    let mode = SqlMode::PIPES_AS_CONCAT.with(SqlMode::HIGH_NOT_PRECEDENCE);
     let others = compare(&mut client, mode);
     report.extend(others.iter().map(|line| format!("other mode: {line}")));
     assert!(

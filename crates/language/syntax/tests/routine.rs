@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use syntax::Mode;
+use syntax::SqlMode;
 use syntax::ast::{
     Direction, ExprKind, LoopKind, Program, RoutineKind, StatementKind, Step, StepKind,
 };
@@ -10,7 +10,7 @@ use syntax::parse::{RoutineError, SyntaxErrorKind, parse, parse_one};
 
 fn program(body: &str) -> Program {
     let text = format!("CREATE PROCEDURE p(a INT, OUT b CHAR(3)) {body}");
-    match parse(text.as_bytes(), Mode::default()).map(|statement| statement.kind) {
+    match parse(text.as_bytes(), SqlMode::default()).map(|statement| statement.kind) {
         Ok(StatementKind::CreateRoutine(create)) => create.program,
         other => panic!("{other:?}"),
     }
@@ -25,7 +25,7 @@ fn steps(program: &Program) -> &[Step] {
 
 fn error(body: &str) -> (SyntaxErrorKind, String) {
     let text = format!("CREATE PROCEDURE p(a INT) {body}");
-    let error = parse(text.as_bytes(), Mode::default()).expect_err("it contradicts itself");
+    let error = parse(text.as_bytes(), SqlMode::default()).expect_err("it contradicts itself");
     (error.kind, error.name)
 }
 
@@ -33,7 +33,7 @@ fn error(body: &str) -> (SyntaxErrorKind, String) {
 fn a_definition_has_its_parts() {
     let text = b"CREATE OR REPLACE DEFINER = u@h PROCEDURE IF NOT EXISTS d.p ( IN a INT )\n\
                  COMMENT 'c' DETERMINISTIC READS SQL DATA SQL SECURITY INVOKER SELECT a; SELECT 2";
-    let (statement, end) = parse_one(text, Mode::default()).unwrap();
+    let (statement, end) = parse_one(text, SqlMode::default()).unwrap();
     let StatementKind::CreateRoutine(create) = statement.kind else {
         panic!("no routine");
     };

@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use syntax::token::{Kind, Lexer, Mode, string_value};
+use syntax::SqlMode;
+use syntax::token::{Kind, Lexer, string_value};
 
-fn kinds(text: &str, mode: Mode) -> Vec<(Kind, &str)> {
+fn kinds(text: &str, mode: SqlMode) -> Vec<(Kind, &str)> {
     let mut lexer = Lexer::new(text.as_bytes(), mode);
     let mut kinds = Vec::new();
     loop {
@@ -18,7 +19,7 @@ fn kinds(text: &str, mode: Mode) -> Vec<(Kind, &str)> {
 }
 
 fn check(text: &str, expected: &[(Kind, &str)]) {
-    assert_eq!(kinds(text, Mode::default()), expected, "{text}");
+    assert_eq!(kinds(text, SqlMode::default()), expected, "{text}");
 }
 
 #[test]
@@ -83,22 +84,16 @@ fn strings_and_variables_hold_together() {
 
 #[test]
 fn modes_change_quotes_and_backslashes() {
-    let ansi = Mode {
-        ansi_quotes: true,
-        ..Mode::default()
-    };
+    let ansi = SqlMode::ANSI_QUOTES;
     assert_eq!(kinds("\"a\"", ansi), [(Kind::Quoted, "\"a\"")]);
-    let raw = Mode {
-        no_backslash_escapes: true,
-        ..Mode::default()
-    };
+    let raw = SqlMode::NO_BACKSLASH_ESCAPES;
     assert_eq!(
         kinds("'a\\' b", raw),
         [(Kind::String, "'a\\'"), (Kind::Word, "b")]
     );
     assert_eq!(&*string_value(br"'a\n'", raw), br"a\n");
     assert_eq!(
-        &*string_value(br"'a\n\%\q'''", Mode::default()),
+        &*string_value(br"'a\n\%\q'''", SqlMode::default()),
         b"a\n\\%q'"
     );
 }
@@ -133,16 +128,4 @@ fn comments_vanish_and_claimed_ones_are_read() {
     ];
     check("1--1", &expected);
     check("1 /* x", &[(Kind::Integer, "1"), (Kind::Invalid, "/* x")]);
-}
-
-#[test]
-fn a_mode_is_six_bits() {
-    for bits in 0..=u8::MAX {
-        assert_eq!(Mode::from_bits(bits).bits(), bits & 0x3f);
-    }
-    let ansi = Mode {
-        ansi_quotes: true,
-        ..Mode::default()
-    };
-    assert_eq!(ansi.bits(), 1);
 }

@@ -4,14 +4,18 @@ use syntax::ast::Statement;
 use syntax::canonical::Canonical;
 use syntax::parse::SyntaxErrorKind;
 use syntax::print::{print, print_with};
-use syntax::token::{Kind, Lexer};
-use syntax::{Mode, parse, parse_expr, parse_one};
+use syntax::token::{Kind, Lexer, MODE_WORDS};
+use syntax::{SqlMode, parse, parse_expr, parse_one};
 
 use crate::choices::Choices;
 
 pub(crate) fn run(input: &[u8]) {
     let mut choices = Choices::new(input);
-    let mode = Mode::from_bits(choices.u8());
+    let bits = choices.u8();
+    let words = MODE_WORDS.iter().enumerate();
+    let mode = words
+        .filter(|(place, _)| bits >> place & 1 == 1)
+        .fold(SqlMode::default(), |mode, (_, word)| mode.with(*word));
     let text = choices.rest();
     tokens(text, mode);
     let _ = syntax::class::classify(text, mode);
@@ -27,7 +31,7 @@ pub(crate) fn run(input: &[u8]) {
     canonical_keeps_meaning(text, mode);
 }
 
-fn tokens(text: &[u8], mode: Mode) {
+fn tokens(text: &[u8], mode: SqlMode) {
     let mut lexer = Lexer::new(text, mode);
     let mut end = 0;
     loop {
@@ -46,14 +50,14 @@ fn printed_reads_back(statement: &Statement) {
     let Some(text) = print(statement) else {
         return;
     };
-    match parse(text.as_bytes(), Mode::default()) {
+    match parse(text.as_bytes(), SqlMode::default()) {
         Ok(again) => assert_eq!(print(&again).as_deref(), Some(text.as_str())),
         Err(error) => assert!(error.kind == SyntaxErrorKind::TooDeep, "{error}: {text}"),
     }
 }
 
 /// The canonical text parses if and only if the original does, and to the same tree.
-fn canonical_keeps_meaning(text: &[u8], mode: Mode) {
+fn canonical_keeps_meaning(text: &[u8], mode: SqlMode) {
     let mut form = Canonical::new();
     if !form.fill(text, mode) {
         return;

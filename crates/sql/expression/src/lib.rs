@@ -36,12 +36,12 @@ pub use library::Call;
 pub use members::{Lookup, LookupKind, Members};
 pub use memory::{Memory, MemoryPool, ProcessLimit, Share};
 pub use rows::Rows;
-pub use statement::{Diagnostics, SessionContext, SqlMode, Statement, StatementOptions};
+pub use statement::{Diagnostics, SessionContext, Statement, StatementOptions};
 pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperation, BitOperator,
     Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows,
-    Like, Quantified, SessionCall, SystemVariable, Test, UserVariable, VariableScope,
+    Like, Quantified, SessionCall, SystemVariable, Test, UserVariable,
 };
 
 /// Why an expression has no value.

@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 use value::{ColumnType, DateTime, SqlCondition, ValueRef};
 
 use crate::tree::Expression;
-use crate::{Evaluator, Failure, SqlMode, Statement, failure};
+use crate::{Evaluator, Failure, Statement, failure};
+use settings::SqlMode;
 
 /// A call of the function library.
 #[derive(Debug, Clone)]

@@ -3,16 +3,16 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
 
+use builtin::SessionFunction;
 use errcode::{ClientError, ER_DIVISION_BY_ZERO, ER_QUERY_INTERRUPTED};
+use function::{Patterns, Seeds, SessionFacts};
+use settings::{SqlMode, VariableScope};
 use value::temporal::DateRules;
 use value::{
     CollationId, ColumnType, Date, DateTime, Level, SqlCondition, StoreRules, Value, Warnings, Zone,
 };
 
-use builtin::SessionFunction;
-use function::{Patterns, Seeds, SessionFacts};
-
-use crate::{Failure, MemoryPool, VariableScope};
+use crate::{Failure, MemoryPool};
 
 /// What a session offers to expressions. All by shared reference: an expression that assigns a
 /// variable does so while its row is borrowed.
@@ -110,42 +110,6 @@ impl Default for StatementOptions {
             default_week_format: 0,
             kept_bytes_max: 1 << 30,
         }
-    }
-}
-
-/// The flags of `sql_mode` that change the meaning of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SqlMode(pub u32);
-
-impl SqlMode {
-    /// `STRICT_TRANS_TABLES` or `STRICT_ALL_TABLES`.
-    pub const STRICT: Self = Self(1);
-    /// `ERROR_FOR_DIVISION_BY_ZERO`.
-    pub const ERROR_FOR_DIVISION_BY_ZERO: Self = Self(1 << 1);
-    /// `NO_ZERO_DATE`.
-    pub const NO_ZERO_DATE: Self = Self(1 << 2);
-    /// `NO_ZERO_IN_DATE`.
-    pub const NO_ZERO_IN_DATE: Self = Self(1 << 3);
-    /// `NO_AUTO_VALUE_ON_ZERO`.
-    pub const NO_AUTO_VALUE_ON_ZERO: Self = Self(1 << 4);
-    /// `NO_UNSIGNED_SUBTRACTION`.
-    pub const NO_UNSIGNED_SUBTRACTION: Self = Self(1 << 5);
-    /// `PAD_CHAR_TO_FULL_LENGTH`.
-    pub const PAD_CHAR_TO_FULL_LENGTH: Self = Self(1 << 6);
-    /// `ALLOW_INVALID_DATES`.
-    pub const ALLOW_INVALID_DATES: Self = Self(1 << 7);
-    /// `ONLY_FULL_GROUP_BY`.
-    pub const ONLY_FULL_GROUP_BY: Self = Self(1 << 8);
-    /// `NO_BACKSLASH_ESCAPES`.
-    pub const NO_BACKSLASH_ESCAPES: Self = Self(1 << 9);
-    /// `PIPES_AS_CONCAT`.
-    pub const PIPES_AS_CONCAT: Self = Self(1 << 10);
-    /// MariaDB's default: strict, and errors for division by zero.
-    pub const DEFAULT: Self = Self(0b11);
-
-    /// True if all of `flags` are set.
-    pub const fn has(self, flags: Self) -> bool {
-        self.0 & flags.0 == flags.0
     }
 }
 

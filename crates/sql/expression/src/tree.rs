@@ -4,6 +4,7 @@
 //! operators know the class in which they work. So evaluation looks nothing up.
 
 use builtin::SessionFunction;
+use settings::VariableScope;
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 use crate::constants::ListMembers;
@@ -357,15 +358,6 @@ pub struct SystemVariable {
     pub scope: Option<VariableScope>,
     /// In lower case.
     pub name: Box<str>,
-}
-
-/// The level of a system variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VariableScope {
-    /// `@@global.`
-    Global,
-    /// `@@session.`, `@@local.`
-    Session,
 }
 
 /// An aggregate over a group's rows.

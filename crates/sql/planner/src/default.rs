@@ -29,7 +29,7 @@ pub(crate) fn computed(
         today,
         ..Settings::default()
     };
-    let read = syntax::parse_expr(text.as_bytes(), syntax::Mode::default());
+    let read = syntax::parse_expr(text.as_bytes(), settings::SqlMode::default());
     let parsed = read.map_err(|_| not_supported("this DEFAULT (expression)"))?;
     let mut binder = Binder::new(text.as_bytes(), names, &settings);
     binder.blocks.push(Block::default());

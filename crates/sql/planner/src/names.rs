@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TABLE};
-use expression::{StoredFunction, VariableScope};
+use expression::StoredFunction;
+use settings::VariableScope;
 use store::{KeyRange, TableDefinition, TableStatistics};
 use value::{CollationId, ColumnType, Value};
 

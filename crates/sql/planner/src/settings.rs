@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use expression::SqlMode;
+use settings::SqlMode;
 use value::{Charset, CollationId, ColumnType, Date};
 
 /// The session settings that a plan depends on. Sessions with equal settings share plans.

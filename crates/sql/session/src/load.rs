@@ -277,7 +277,7 @@ impl Session {
 
     fn is_strict(&self, plan: &Plan) -> bool {
         let mode = self.state.statement_options().sql_mode;
-        !plan.is_ignore() && mode.has(expression::SqlMode::STRICT)
+        !plan.is_ignore() && mode.is_strict()
     }
 
     /// The info text of the reply. A row that replaced another counts as two affected ones.

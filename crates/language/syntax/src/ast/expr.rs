@@ -1,6 +1,7 @@
 //! Expressions.
 
 pub use builtin::AggregateFunction;
+pub use settings::VariableScope;
 
 use super::{ExprList, Ident, Limit, ObjectName, OrderItem, Query};
 use crate::token::Span;
@@ -327,15 +328,6 @@ pub struct SystemVariable {
     pub instance: Option<Ident>,
     /// The variable.
     pub name: Ident,
-}
-
-/// The level of a system variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum VariableScope {
-    /// `GLOBAL`.
-    Global,
-    /// `SESSION` and `LOCAL`.
-    Session,
 }
 
 /// Operators with one side.

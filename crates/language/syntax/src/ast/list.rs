@@ -4,8 +4,10 @@
 //! of only constants is not kept as trees. It stays in the text, and is read again when its values
 //! are needed ([`crate::parse::read_constants`]), one tree at a time.
 
+use settings::SqlMode;
+
 use super::Expr;
-use crate::token::{Mode, Span};
+use crate::token::Span;
 
 /// The members of a list.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +41,7 @@ pub struct Constants {
     /// How many there are.
     pub count: u32,
     /// How their text is read.
-    pub mode: Mode,
+    pub mode: SqlMode,
     /// A digest of the text: lists are equal if their texts are.
     pub digest: u64,
 }

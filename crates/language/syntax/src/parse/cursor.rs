@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use settings::SqlMode;
+
 use super::error::{Fail, SyntaxErrorKind};
 use super::scope::Scope;
 use crate::ast::{Ident, LockWait, ObjectName, Refused};
 use crate::keyword::{Class, Keyword};
-use crate::token::{self, Kind, Lexer, Mode, Span, Token};
+use crate::token::{self, Kind, Lexer, Span, Token};
 
 /// How deep rules may be nested: parentheses, subqueries, prefix operators. Programs that write SQL
 /// stay below 30. A level costs at most 8 KiB of stack, 32 KiB in builds without optimisation, so
@@ -40,7 +42,7 @@ pub(super) struct Cursor<'a> {
     pub(super) definition_wait: LockWait,
     /// Set within the body of a stored program.
     pub(super) scope: Option<Box<Scope>>,
-    pub(super) mode: Mode,
+    pub(super) mode: SqlMode,
     /// Called every [`TOKENS_PER_LOOK`] tokens.
     may_go_on: &'a dyn Fn() -> bool,
     /// It must stop: the text ends at that place.
@@ -60,27 +62,27 @@ const TOKENS_DROPPED: usize = 512;
 pub(super) const PART_LEN: usize = 4096;
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(source: &'a [u8], mode: Mode) -> Cursor<'a> {
+    pub(super) fn new(source: &'a [u8], mode: SqlMode) -> Cursor<'a> {
         Cursor::while_allowed(source, mode, &|| true)
     }
 
     pub(super) fn while_allowed(
         source: &'a [u8],
-        mode: Mode,
+        mode: SqlMode,
         may_go_on: &'a dyn Fn() -> bool,
     ) -> Cursor<'a> {
         Cursor::at_lexer(Lexer::new(source, mode), source, mode, may_go_on)
     }
 
     /// A cursor in the middle of a text, outside of comments.
-    pub(super) fn starting_at(source: &'a [u8], at: usize, mode: Mode) -> Cursor<'a> {
+    pub(super) fn starting_at(source: &'a [u8], at: usize, mode: SqlMode) -> Cursor<'a> {
         Cursor::at_lexer(Lexer::starting_at(source, at, mode), source, mode, &|| true)
     }
 
     fn at_lexer(
         lexer: Lexer<'a>,
         source: &'a [u8],
-        mode: Mode,
+        mode: SqlMode,
         may_go_on: &'a dyn Fn() -> bool,
     ) -> Cursor<'a> {
         let tokens = Vec::with_capacity(32);

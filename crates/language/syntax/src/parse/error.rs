@@ -1,8 +1,9 @@
 //! Syntax errors, in MariaDB's words.
 
+use settings::SqlMode;
 use thiserror::Error;
 
-use crate::token::{self, Kind, Lexer, Mode};
+use crate::token::{self, Kind, Lexer};
 
 /// Why a text is not a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -226,11 +227,11 @@ impl SyntaxError {
 
 /// The name at the start of a text, quotes removed.
 fn name_at(text: &[u8]) -> String {
-    let token = Lexer::new(text, Mode::default()).next_token();
+    let token = Lexer::new(text, SqlMode::default()).next_token();
     let raw = token.span.of(text);
     let value = match token.kind {
         Kind::Quoted => token::name_value(raw),
-        Kind::String => token::string_value(raw, Mode::default()),
+        Kind::String => token::string_value(raw, SqlMode::default()),
         _ => raw.into(),
     };
     String::from_utf8_lossy(&value).into_owned()

@@ -13,6 +13,8 @@ mod builtin_call;
 mod function;
 mod literal;
 
+use settings::SqlMode;
+
 use super::cursor::{Cursor, PART_LEN, Parsed};
 use crate::ast::{
     BinaryOperator, CastType, ColumnName, Expr, ExprKind, Function, Ident, IntervalUnit,
@@ -42,7 +44,7 @@ impl Cursor<'_> {
 
     fn or_expr(&mut self) -> Parsed<High> {
         self.chain(BinaryOperator::Or, Self::xor_expr, |this| {
-            let pipes = this.kind() == Kind::PipePipe && !this.mode.pipes_as_concat;
+            let pipes = this.kind() == Kind::PipePipe && !this.mode.has(SqlMode::PIPES_AS_CONCAT);
             pipes || this.is(K::Or)
         })
     }
@@ -148,7 +150,7 @@ impl Cursor<'_> {
 
     #[inline(never)]
     fn not_expr(&mut self) -> Parsed<High> {
-        if self.is(K::Not) && !self.mode.high_not_precedence {
+        if self.is(K::Not) && !self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE) {
             let start = self.bump().span;
             let operand = self.deeper(Self::not_expr)?;
             return self.unary(UnaryOperator::Not, start, operand);
@@ -473,7 +475,7 @@ impl Cursor<'_> {
 
     fn concatenation(&mut self) -> Parsed<High> {
         let mut left = self.prefixed()?;
-        while self.mode.pipes_as_concat && self.eat_kind(Kind::PipePipe) {
+        while self.mode.has(SqlMode::PIPES_AS_CONCAT) && self.eat_kind(Kind::PipePipe) {
             let right = self.prefixed()?;
             left = self.binary(BinaryOperator::Concat, left, right)?;
         }
@@ -486,7 +488,9 @@ impl Cursor<'_> {
             Kind::Plus => UnaryOperator::Plus,
             Kind::Tilde => UnaryOperator::BitNot,
             Kind::Exclamation => UnaryOperator::Not,
-            Kind::Word if self.is(K::Not) && self.mode.high_not_precedence => UnaryOperator::Not,
+            Kind::Word if self.is(K::Not) && self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE) => {
+                UnaryOperator::Not
+            }
             Kind::Word if self.is(K::Binary) => return self.binary_prefix(),
             _ => return self.collated(),
         };

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_QUERY_RESULT_INCOMPLETE};
-use expression::{Rows, Share, SqlMode, failure};
+use expression::{Rows, Share, failure};
 use planner::{Latest, Query, Recursive};
 use value::Place;
 
@@ -75,7 +75,7 @@ impl RecursiveOperator {
         self.row_count += 1;
         self.seen.begin();
         let mut rules = cx.statement.store_rules();
-        rules.strict = cx.statement.options.sql_mode.has(SqlMode::STRICT);
+        rules.strict = cx.statement.options.sql_mode.is_strict();
         for (column, (from, (name, to))) in query.output.iter().zip(&self.plan.columns).enumerate()
         {
             let value = cx.frame.rows(slot).get(0, column);

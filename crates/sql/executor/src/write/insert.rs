@@ -11,8 +11,9 @@
 
 use std::rc::Rc;
 
-use expression::{Expression, ExpressionKind, Rows, Share, SqlMode};
+use expression::{Expression, ExpressionKind, Rows, Share};
 use planner::{Dependent, Insert, InsertSource, OnDuplicate, ValueRows};
+use settings::SqlMode;
 use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniqueness};
 use value::{ColumnType, ValueRef};
 

@@ -9,11 +9,10 @@ use builtin::SessionFunction;
 use executor::{
     Execution, ExecutionContext, Flow, Interrupt, KeptRows, Outcome, Progress, RowSink, Summary,
 };
-use expression::{
-    Diagnostics, Failure, MemoryPool, SessionContext, Statement, StatementOptions, VariableScope,
-};
+use expression::{Diagnostics, Failure, MemoryPool, SessionContext, Statement, StatementOptions};
 use function::SessionFacts;
 use planner::{Names, OutputColumn, Settings};
+use settings::VariableScope;
 use store::{
     ColumnDefault, Durability, Isolation, Store, TableDefinition, TableStatistics, Transaction,
     TransactionOptions, Uniqueness, WaitReason,
@@ -251,7 +250,7 @@ impl Bench {
 
     /// An execution of the statement.
     pub(crate) fn execution(&self, sql: &str) -> Result<Execution, String> {
-        let parsed = syntax::parse(sql.as_bytes(), syntax::Mode::default());
+        let parsed = syntax::parse(sql.as_bytes(), settings::SqlMode::default());
         let statement = parsed.map_err(|error| format!("{error:?}"))?;
         let names = StoreNames(&self.store);
         let plan = planner::plan(&statement, sql.as_bytes(), &names, &self.settings)

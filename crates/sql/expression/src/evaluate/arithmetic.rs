@@ -5,8 +5,9 @@ use value::decimal::{DecimalOverflow, DecimalRef, Rounding};
 use value::{ColumnType, Decimal, ValueRef};
 
 use super::{Evaluated, Evaluator};
+use crate::Failure;
 use crate::tree::{Arithmetic, ArithmeticOperator, Class, Expression, ExpressionKind};
-use crate::{Failure, SqlMode};
+use settings::SqlMode;
 
 impl<'a> Evaluator<'a> {
     pub(super) fn arithmetic(

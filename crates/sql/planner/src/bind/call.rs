@@ -4,9 +4,10 @@ use builtin::{Function, Meaning, SessionFunction, is_of_missing_family};
 use errcode::{ER_UNKNOWN_DATA_TYPE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
 use expression::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
-    Expression, ExpressionKind, SessionCall, SqlMode, failure,
+    Expression, ExpressionKind, SessionCall, failure,
 };
 use function::{Arg, BindEnv};
+use settings::SqlMode;
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 

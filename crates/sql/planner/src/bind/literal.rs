@@ -3,7 +3,8 @@
 use errcode::{
     ER_UNKNOWN_CHARACTER_SET, ER_WRONG_ARGUMENTS, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT, ER_WRONG_VALUE,
 };
-use expression::{Expression, ExpressionKind, SqlMode};
+use expression::{Expression, ExpressionKind};
+use settings::SqlMode;
 use syntax::ast::{Expr, ExprKind, Function, Literal, TemporalKind};
 use value::temporal::{DateRules, ParsedDateTime, parse_datetime, parse_time};
 use value::{Charset, CollationId, ColumnType, Decimal, TypeKind, Value};

@@ -5,8 +5,9 @@ use std::iter;
 use errcode::{ER_INVALID_GROUP_FUNC_USE, ER_NON_UNIQ_ERROR, ER_OPERAND_COLUMNS};
 use expression::{
     BitOperation, BitOperator, Case, Class, CompareOperator, Expression, ExpressionKind, InList,
-    Like, ListMembers, SqlMode, Test,
+    Like, ListMembers, Test,
 };
+use settings::SqlMode;
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind, ExprList, UnaryOperator};
 use value::{Charset, CollationId, ColumnType, TypeKind, Value};
 

@@ -143,10 +143,7 @@ impl Binder<'_> {
     }
 
     fn system_variable(&self, variable: &ast::SystemVariable) -> Bound {
-        let scope = variable.scope.map(|scope| match scope {
-            ast::VariableScope::Global => expression::VariableScope::Global,
-            ast::VariableScope::Session => expression::VariableScope::Session,
-        });
+        let scope = variable.scope;
         let name: Box<str> = variable.name.text.to_lowercase().into();
         let column_type = self.names.system_variable_type(scope, &name)?;
         let variable = expression::SystemVariable { scope, name };

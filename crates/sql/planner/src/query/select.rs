@@ -4,7 +4,8 @@ use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
     ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
 };
-use expression::{AggregateFunction, CompareOperator, SqlMode, Test};
+use expression::{AggregateFunction, CompareOperator, Test};
+use settings::SqlMode;
 use value::{ColumnType, Date, TypeKind, Value};
 
 use crate::plan::SlotShape;

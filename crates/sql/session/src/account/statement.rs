@@ -16,6 +16,7 @@ use errcode::{
     ER_SP_DOES_NOT_EXIST, ER_USER_CREATE_EXISTS, ER_USER_DROP_EXISTS, ER_WRONG_STRING_LENGTH,
     ErrorCode,
 };
+use settings::SqlMode;
 use syntax::ast::{self, AccountOptions, GrantTarget, RoutineKind, UserName, UserSpec};
 use syntax::print::{quoted_name, quoted_string};
 
@@ -546,8 +547,8 @@ impl Session {
     /// `NO_AUTO_CREATE_USER` in `sql_mode`: GRANT makes no account without authentication.
     fn has_no_auto_create_user(&self) -> bool {
         let variables = self.state.variables.borrow();
-        let mut words = variables.active().sql_mode.split(',');
-        words.any(|word| word == "NO_AUTO_CREATE_USER")
+        let mode = variables.active().options.sql_mode;
+        mode.has(SqlMode::NO_AUTO_CREATE_USER)
     }
 }
 

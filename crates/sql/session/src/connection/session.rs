@@ -23,7 +23,7 @@ use errcode::{
 };
 use front::{Client, Disconnect, PacketBytes};
 use runtime::{Stream, TaskClass};
-use syntax::ast::VariableScope;
+use settings::{SqlMode, VariableScope};
 use value::{CollationId, Level, SqlCondition};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
@@ -530,6 +530,7 @@ impl Session {
         let variables = self.state.variables.borrow();
         let active = variables.active();
         let is_open = self.transaction.is_open();
+        let mode = active.options.sql_mode;
         self.state.in_transaction.set(is_open);
         StatusFlags::default()
             .with(StatusFlags::AUTOCOMMIT, active.autocommit)
@@ -543,10 +544,10 @@ impl Session {
                 StatusFlags::IN_READ_ONLY_TRANSACTION,
                 self.transaction.is_read_only,
             )
-            .with(StatusFlags::ANSI_QUOTES, active.mode.ansi_quotes)
+            .with(StatusFlags::ANSI_QUOTES, mode.has(SqlMode::ANSI_QUOTES))
             .with(
                 StatusFlags::NO_BACKSLASH_ESCAPES,
-                active.mode.no_backslash_escapes,
+                mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
             )
     }
 

@@ -616,11 +616,11 @@ impl State {
     /// `@@name`.
     pub(crate) fn system_variable(
         &self,
-        scope: Option<expression::VariableScope>,
+        scope: Option<settings::VariableScope>,
         name: &str,
     ) -> Result<Value, expression::Failure> {
         let name = name.to_ascii_lowercase();
-        let is_global = scope == Some(expression::VariableScope::Global);
+        let is_global = scope == Some(settings::VariableScope::Global);
         if !is_global && let Some(value) = self.extra_variable(&name) {
             return Ok(value);
         }
@@ -630,7 +630,7 @@ impl State {
             return Err(fail(VariableError::WrongLevel { level: "SESSION" }));
         }
         let setting = found.map_err(fail)?;
-        let is_session_only = scope == Some(expression::VariableScope::Session);
+        let is_session_only = scope == Some(settings::VariableScope::Session);
         let is_sessions =
             setting.scope == settings::Scope::Session || system::is_fixed_in_sessions(setting.name);
         if is_session_only && !is_sessions {
@@ -649,7 +649,7 @@ impl State {
             .unwrap_or_default())
     }
 
-    /// What information functions tell.
+    /// What information functions return.
     pub(crate) fn facts(&self) -> RefMut<'_, SessionFacts> {
         self.facts.borrow_mut()
     }

@@ -351,7 +351,8 @@ mod tests {
 
     /// How many values became DEFAULT and how many assignments are left, or the error.
     fn with_marks(text: &str, marks: &[Mark]) -> Result<(usize, usize), u16> {
-        let statement = syntax::parse::parse(text.as_bytes(), syntax::Mode::default()).unwrap();
+        let statement =
+            syntax::parse::parse(text.as_bytes(), settings::SqlMode::default()).unwrap();
         let text = Source::new(text.as_bytes(), StringRules::default());
         let parsed = Parsed::new(statement, text);
         let marked = marked(&parsed, marks).map_err(|error| error.code.number())?;

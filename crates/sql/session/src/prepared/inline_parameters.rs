@@ -5,6 +5,7 @@
 //! know parameters.
 
 use planner::StringRules;
+use settings::SqlMode;
 use syntax::token::{Kind, Lexer};
 use value::{Charset, ColumnType, Decimal, TypeKind, Value};
 
@@ -13,14 +14,14 @@ use crate::statement::source::Source;
 /// How a literal must be written so that it is read back as the same value.
 #[derive(Debug, Clone, Copy)]
 struct Writing {
-    mode: syntax::Mode,
+    mode: SqlMode,
     strings: StringRules,
 }
 
 /// The text with values in place of its parameters. Their numbers must be equal.
 pub(crate) fn inline_parameters(
     text: &Source,
-    mode: syntax::Mode,
+    mode: SqlMode,
     (values, types): (&[Value], &[ColumnType]),
 ) -> Vec<u8> {
     let strings = text.strings;
@@ -54,7 +55,7 @@ pub(crate) fn inline_parameters(
 pub(crate) fn inline_at(
     text: &Source,
     statement: syntax::Span,
-    mode: syntax::Mode,
+    mode: SqlMode,
     places: &[syntax::Span],
     (values, types): (&[Value], &[ColumnType]),
 ) -> Vec<u8> {
@@ -129,7 +130,7 @@ fn append_text(out: &mut Vec<u8>, bytes: &[u8], column_type: &ColumnType, writin
     } else {
         out.push(b'\'');
         for &byte in bytes {
-            if byte == b'\'' || (byte == b'\\' && !mode.no_backslash_escapes) {
+            if byte == b'\'' || (byte == b'\\' && !mode.has(SqlMode::NO_BACKSLASH_ESCAPES)) {
                 out.push(byte);
             }
             out.push(byte);
@@ -178,7 +179,7 @@ mod tests {
             ColumnType::new(TypeKind::Double),
             ColumnType::decimal(65, 30),
         ];
-        let inlined = inline_parameters(text, syntax::Mode::default(), (&values, &types));
+        let inlined = inline_parameters(text, SqlMode::default(), (&values, &types));
         let expected = "SET @a = -5, @b = '?' /* ? */, @c = 'it''s a \\\\', @d = NULL, \
                         @e = 1.5e0, @f = 2.50";
         assert_eq!(String::from_utf8_lossy(&inlined), expected);
@@ -191,7 +192,7 @@ mod tests {
             u32::MAX,
             CollationId::BINARY,
         )];
-        let mode = syntax::Mode::default();
+        let mode = SqlMode::default();
         let inlined = inline_parameters(
             &source(b"DO ?"),
             mode,
@@ -208,7 +209,7 @@ mod tests {
             ColumnType::varchar(9, latin1),
         ];
         let values = [Value::bytes(b"\xc3\xa9"), Value::bytes(b"plain")];
-        let mode = syntax::Mode::default();
+        let mode = SqlMode::default();
         let inlined = inline_parameters(&source(b"DO ?, ?"), mode, (&values, &types));
         assert_eq!(inlined, b"DO _latin1 X'c3a9', 'plain'");
     }
@@ -230,7 +231,7 @@ mod tests {
             ),
         ] {
             let text = Source::new(&b"DO ?"[..], strings);
-            let inlined = inline_parameters(&text, syntax::Mode::default(), (&values, &utf8));
+            let inlined = inline_parameters(&text, SqlMode::default(), (&values, &utf8));
             assert_eq!(String::from_utf8_lossy(&inlined), expected, "{strings:?}");
         }
     }

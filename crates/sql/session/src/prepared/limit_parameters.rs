@@ -8,7 +8,7 @@ use value::number::Integer;
 use value::{ColumnType, TypeKind, Value, Warnings};
 
 /// The numbers of the parameters of LIMIT clauses, in order.
-pub(crate) fn limit_parameters(text: &[u8], mode: syntax::Mode) -> Vec<usize> {
+pub(crate) fn limit_parameters(text: &[u8], mode: settings::SqlMode) -> Vec<usize> {
     let mut lexer = Lexer::new(text, mode);
     let (mut found, mut count, mut is_limit) = (Vec::new(), 0, false);
     loop {
@@ -59,7 +59,7 @@ mod tests {
             ),
             ("UPDATE t SET a = ?, `limit` = ?", &[]),
         ] {
-            let found = limit_parameters(text.as_bytes(), syntax::Mode::default());
+            let found = limit_parameters(text.as_bytes(), settings::SqlMode::default());
             assert_eq!(found, expected, "{text}");
         }
     }

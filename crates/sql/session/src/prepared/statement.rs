@@ -86,7 +86,7 @@ pub(crate) struct Prepared {
     /// Parameters that come in pieces.
     long_data: LongData,
     /// The mode in which its text was read. Constant.
-    mode: syntax::Mode,
+    mode: settings::SqlMode,
     /// The plan that it ran last.
     held: Option<HeldPlan>,
     /// Rows that wait for COM_STMT_FETCH.
@@ -391,7 +391,7 @@ impl Session {
         self.with_key_context(|context| {
             // The tree was read in the mode of that time.
             let context = PlanKeyContext {
-                mode: prepared.mode,
+                text_mode: prepared.mode,
                 strings: text.strings,
                 ..*context
             };

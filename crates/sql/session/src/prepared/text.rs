@@ -25,7 +25,7 @@ pub(crate) struct PreparedTexts {
 #[derive(Debug)]
 struct Entry {
     /// How the text and its strings were read.
-    mode: syntax::Mode,
+    mode: settings::SqlMode,
     strings: StringRules,
     parsed: Weak<Parsed>,
 }
@@ -35,7 +35,7 @@ impl PreparedTexts {
     pub(crate) fn find(
         &self,
         text: &[u8],
-        mode: syntax::Mode,
+        mode: settings::SqlMode,
         strings: StringRules,
     ) -> Option<Rc<Parsed>> {
         let entry = self.by_text.get(text)?;
@@ -44,7 +44,7 @@ impl PreparedTexts {
     }
 
     /// Shares a tree from now on.
-    pub(crate) fn put(&mut self, text: &[u8], mode: syntax::Mode, parsed: &Rc<Parsed>) {
+    pub(crate) fn put(&mut self, text: &[u8], mode: settings::SqlMode, parsed: &Rc<Parsed>) {
         if self.sweep_at.max(SWEEP_COUNT_MIN) <= self.by_text.len() {
             self.by_text
                 .retain(|_, entry| 0 < entry.parsed.strong_count());
@@ -67,18 +67,15 @@ mod tests {
     use crate::statement::source::Source;
 
     fn parsed(text: &[u8]) -> Rc<Parsed> {
-        let statement = syntax::parse::parse(text, syntax::Mode::default()).unwrap();
+        let statement = syntax::parse::parse(text, settings::SqlMode::default()).unwrap();
         let text = Source::new(text, StringRules::default());
         Rc::new(Parsed::new(statement, text))
     }
 
     #[test]
     fn trees_are_shared_while_somebody_has_them() {
-        let mode = syntax::Mode::default();
-        let other_mode = syntax::Mode {
-            ansi_quotes: true,
-            ..mode
-        };
+        let mode = settings::SqlMode::default();
+        let other_mode = settings::SqlMode::ANSI_QUOTES;
         let mut texts = PreparedTexts::default();
         let tree = parsed(b"SELECT 1");
         texts.put(b"SELECT 1", mode, &tree);
@@ -98,7 +95,7 @@ mod tests {
 
     #[test]
     fn texts_that_nobody_has_are_swept() {
-        let mode = syntax::Mode::default();
+        let mode = settings::SqlMode::default();
         let mut texts = PreparedTexts::default();
         let kept = parsed(b"SELECT 0");
         texts.put(b"SELECT 0", mode, &kept);

@@ -405,7 +405,7 @@ impl State {
 /// Parses and compiles a routine's text.
 pub(crate) fn compiled_from_text(routine: &Routine) -> Result<Compiled, ClientError> {
     let text = Source::new(routine.show_create().into_bytes(), strings_of(routine));
-    let mode = crate::variables::system::parser_mode(&routine.sql_mode);
+    let mode = settings::SqlMode::of(&routine.sql_mode);
     let statement = syntax::parse::parse(&text, mode).map_err(|error| syntax_error(&error))?;
     let StatementKind::CreateRoutine(create) = &statement.kind else {
         return Err(ClientError::syntax("", 1));
@@ -427,7 +427,7 @@ fn strings_of(routine: &Routine) -> StringRules {
 /// A routine's parameters for `information_schema`; none if its text cannot be read.
 pub(crate) fn parameters_of(routine: &Routine) -> Vec<ParameterFacts> {
     let text = routine.show_create();
-    let mode = crate::variables::system::parser_mode(&routine.sql_mode);
+    let mode = settings::SqlMode::of(&routine.sql_mode);
     let Ok(statement) = syntax::parse::parse(text.as_bytes(), mode) else {
         return Vec::new();
     };

@@ -761,7 +761,7 @@ mod tests {
 
     fn compiled(text: String) -> Compiled {
         let text = Source::new(text.into_bytes(), planner::StringRules::default());
-        let statement = syntax::parse::parse(&text, syntax::Mode::default()).unwrap();
+        let statement = syntax::parse::parse(&text, settings::SqlMode::default()).unwrap();
         let StatementKind::Program(program) = &statement.kind else {
             panic!("no program");
         };

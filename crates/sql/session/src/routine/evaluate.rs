@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use errcode::{ClientError, ER_BAD_NULL_ERROR};
 use executor::{Flow, Outcome, RowSink};
-use expression::{SqlMode, Statement, fits_as_is, store_value};
+use expression::{Statement, fits_as_is, store_value};
 use planner::{OutputColumn, StatementLimits};
 use value::{ColumnType, Place, TypeKind, Value, ValueRef};
 
@@ -162,7 +162,7 @@ impl Session {
 
     fn has_strict_mode(&self) -> bool {
         let variables = self.state.variables.borrow();
-        variables.active().options.sql_mode.has(SqlMode::STRICT)
+        variables.active().options.sql_mode.is_strict()
     }
 
     /// True if a condition holds: `SELECT condition IS TRUE`.
@@ -294,7 +294,7 @@ impl Session {
             session: &run,
             options: &options,
             diagnostics: &diagnostics,
-            is_strict: options.sql_mode.has(SqlMode::STRICT),
+            is_strict: options.sql_mode.is_strict(),
         };
         let place = Place {
             database: "",

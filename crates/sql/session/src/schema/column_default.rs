@@ -2,8 +2,8 @@
 
 use builtin::Function;
 use errcode::{ClientError, ER_INVALID_DEFAULT};
-use expression::SqlMode;
 use planner::StringRules;
+use settings::SqlMode;
 use store::{ColumnDefault, ColumnDefinition};
 use syntax::ast::{self, ExprKind};
 use value::temporal::{DateRules, Zone};

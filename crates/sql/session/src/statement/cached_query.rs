@@ -77,7 +77,7 @@ impl Session {
     /// The plan of a text, and the values of its literals in the buffers.
     fn find_plan(&self, buffers: &mut QueryBuffers, text: &[u8]) -> Found {
         let active = Rc::clone(self.state.variables.borrow().active());
-        let mode = active.mode;
+        let mode = active.options.sql_mode;
         let is_canonical = buffers.canonical.fill(text, mode);
         if !is_canonical || !literals(buffers, text, mode, active.strings) {
             return Found::Nothing;
@@ -107,7 +107,7 @@ impl Session {
         let database = self.state.database();
         act(&PlanKeyContext {
             database: database.as_deref(),
-            mode: active.mode,
+            text_mode: active.options.sql_mode,
             sql_mode: active.options.sql_mode,
             strings: active.strings,
             collation: active.strings.collation,
@@ -195,7 +195,7 @@ impl Session {
 fn literals(
     buffers: &mut QueryBuffers,
     text: &[u8],
-    mode: syntax::Mode,
+    mode: settings::SqlMode,
     strings: StringRules,
 ) -> bool {
     buffers.values.clear();
@@ -213,7 +213,7 @@ fn literals(
 fn literal(
     parameter: &Parameter,
     text: &[u8],
-    mode: syntax::Mode,
+    mode: settings::SqlMode,
     other: Option<StringRules>,
 ) -> Option<Value> {
     let source = || parameter.span.of(text);
@@ -266,7 +266,7 @@ mod tests {
 
     fn values_of(text: &str) -> Option<(String, Vec<Value>)> {
         let mut buffers = QueryBuffers::default();
-        let mode = syntax::Mode::default();
+        let mode = settings::SqlMode::default();
         assert!(buffers.canonical.fill(text.as_bytes(), mode));
         let form = String::from_utf8(buffers.canonical.text().to_vec()).unwrap();
         let strings = StringRules::default();

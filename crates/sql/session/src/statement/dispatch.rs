@@ -454,9 +454,9 @@ impl Session {
         Ok(Reply::Ok(crate::connection::reply::Done::default()))
     }
 
-    /// The parser's mode.
-    pub(crate) fn mode(&self) -> syntax::Mode {
-        self.state.variables.borrow().active().mode
+    /// The session's `sql_mode`.
+    pub(crate) fn mode(&self) -> settings::SqlMode {
+        self.state.variables.borrow().active().options.sql_mode
     }
 
     /// Converts a statement from the client's character set to UTF-8.
@@ -578,7 +578,7 @@ fn syntax_error_at(rest: &[u8]) -> ClientError {
 }
 
 /// The error of a `?` in a text that is not prepared.
-fn stray_parameter(text: &[u8], mode: syntax::Mode) -> ClientError {
+fn stray_parameter(text: &[u8], mode: settings::SqlMode) -> ClientError {
     let mut lexer = syntax::token::Lexer::new(text, mode);
     loop {
         let token = lexer.next_token();
@@ -593,7 +593,7 @@ fn stray_parameter(text: &[u8], mode: syntax::Mode) -> ClientError {
 }
 
 /// True if anything but comments is left.
-fn has_token(text: &[u8], mode: syntax::Mode) -> bool {
+fn has_token(text: &[u8], mode: settings::SqlMode) -> bool {
     let mut lexer = syntax::token::Lexer::new(text, mode);
     lexer.next_token().kind != Kind::End
 }

@@ -24,9 +24,10 @@ use std::sync::Arc;
 
 use catalog::Rights;
 use executor::Execution;
-use expression::{Memory, MemoryPool, Share, SqlMode};
+use expression::{Memory, MemoryPool, Share};
 use foldhash::fast::FixedState;
 use planner::{Plan, StatementLimits, StringRules};
+use settings::SqlMode;
 use syntax::canonical::Canonical;
 use value::{CollationId, ColumnType, DateTime, Value};
 
@@ -59,8 +60,8 @@ const IDLE_BYTES_MAX: usize = 256 << 10;
 pub struct PlanKeyContext<'s> {
     /// The current database.
     pub database: Option<&'s str>,
-    /// How the text is read.
-    pub mode: syntax::Mode,
+    /// How the text is read: the mode in which it was prepared.
+    pub text_mode: SqlMode,
     /// How values are treated.
     pub sql_mode: SqlMode,
     /// How strings of the text are read.
@@ -78,8 +79,9 @@ pub struct PlanKeyContext<'s> {
 impl PlanKeyContext<'_> {
     fn append_to(&self, key: &mut Vec<u8>) {
         let date = self.now.date();
-        key.extend_from_slice(&[0, self.mode.bits(), self.division_increment]);
-        key.extend_from_slice(&self.sql_mode.0.to_le_bytes());
+        key.extend_from_slice(&[0, self.division_increment]);
+        key.extend_from_slice(&self.text_mode.bits().to_le_bytes());
+        key.extend_from_slice(&self.sql_mode.bits().to_le_bytes());
         key.extend_from_slice(&self.collation.id().to_le_bytes());
         key.extend_from_slice(&self.strings.collation.id().to_le_bytes());
         key.push(self.strings.client as u8);
@@ -358,7 +360,7 @@ mod tests {
     use super::*;
 
     fn shared() -> Rc<SharedPlan> {
-        let statement = syntax::parse::parse(b"SELECT 1", syntax::Mode::default()).unwrap();
+        let statement = syntax::parse::parse(b"SELECT 1", SqlMode::default()).unwrap();
         let names = planner::FixedNames::default();
         let settings = planner::Settings::default();
         let plan = planner::plan(&statement, b"SELECT 1", &names, &settings).unwrap();
@@ -388,7 +390,7 @@ mod tests {
     fn prepared_statements_are_told_apart_by_types() {
         let context = PlanKeyContext {
             database: Some("d"),
-            mode: syntax::Mode::default(),
+            text_mode: SqlMode::default(),
             sql_mode: SqlMode::DEFAULT,
             strings: StringRules::default(),
             collation: CollationId::UTF8MB4_GENERAL_CI,
@@ -440,10 +442,10 @@ mod tests {
     #[test]
     fn the_session_is_part_of_the_key() {
         let mut canonical = Canonical::new();
-        assert!(canonical.fill(b"SELECT a FROM t WHERE b = 5", syntax::Mode::default()));
+        assert!(canonical.fill(b"SELECT a FROM t WHERE b = 5", SqlMode::default()));
         let plain = PlanKeyContext {
             database: Some("d"),
-            mode: syntax::Mode::default(),
+            text_mode: SqlMode::default(),
             sql_mode: SqlMode::DEFAULT,
             strings: StringRules::default(),
             collation: CollationId::UTF8MB4_GENERAL_CI,
@@ -462,7 +464,11 @@ mod tests {
                 ..plain
             },
             PlanKeyContext {
-                sql_mode: SqlMode(0),
+                text_mode: SqlMode::ANSI_QUOTES,
+                ..plain
+            },
+            PlanKeyContext {
+                sql_mode: SqlMode::default(),
                 ..plain
             },
             PlanKeyContext {

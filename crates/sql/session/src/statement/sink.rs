@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use executor::{Execution, ExecutionContext, Flow, Outcome, Progress, RowSink};
-use expression::SqlMode;
 use front::Client;
 use planner::{KeyFlag, OutputColumn, Plan};
+use settings::SqlMode;
 use value::{Charset, CollationId, GeometryKind, TypeKind, ValueRef};
 use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 
@@ -78,7 +78,7 @@ impl Rows<'_> {
         match self {
             Self::Own { is_strict, .. } => *is_strict,
             Self::Client(_) | Self::Kept(_) => {
-                plan.is_write() && !plan.is_ignore() && mode.has(SqlMode::STRICT)
+                plan.is_write() && !plan.is_ignore() && mode.is_strict()
             }
         }
     }

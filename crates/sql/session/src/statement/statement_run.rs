@@ -9,9 +9,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use builtin::SessionFunction;
-use expression::{Failure, MemoryPool, SessionContext, VariableScope};
+use expression::{Failure, MemoryPool, SessionContext};
 use function::SessionFacts;
 use planner::OutputColumn;
+use settings::VariableScope;
 use store::TableId;
 use value::{ColumnType, Value};
 

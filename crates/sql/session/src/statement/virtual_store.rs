@@ -337,7 +337,7 @@ impl Names for SessionNames<'_> {
 
     fn system_variable_type(
         &self,
-        scope: Option<expression::VariableScope>,
+        scope: Option<settings::VariableScope>,
         name: &str,
     ) -> Result<ColumnType, PlanError> {
         self.asked_variable.set(true);

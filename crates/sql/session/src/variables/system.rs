@@ -6,9 +6,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{SqlMode, StatementOptions};
+use expression::StatementOptions;
 use planner::{StatementLimits, StringRules};
-use settings::{Scope, Setting, Settings, TABLE};
+use settings::{Scope, Setting, Settings, SqlMode, TABLE, VariableScope};
 use store::Isolation;
 use value::temporal::Zone;
 use value::{Charset, CollationId};
@@ -17,13 +17,11 @@ use value::{Charset, CollationId};
 const TIMESTAMP_S_MAX: f64 = 2_147_483_647.0;
 
 /// Words of `sql_mode` that would change results and are not built.
-const MODES_NOT_BUILT: [&str; 5] = [
-    "EMPTY_STRING_IS_NULL",
-    "ORACLE",
-    "PAD_CHAR_TO_FULL_LENGTH",
-    "SIMULTANEOUS_ASSIGNMENT",
-    "TIME_ROUND_FRACTIONAL",
-];
+const MODES_NOT_BUILT: SqlMode = SqlMode::ORACLE
+    .with(SqlMode::PAD_CHAR_TO_FULL_LENGTH)
+    .with(SqlMode::EMPTY_STRING_IS_NULL)
+    .with(SqlMode::SIMULTANEOUS_ASSIGNMENT)
+    .with(SqlMode::TIME_ROUND_FRACTIONAL);
 
 /// Variables that exist only in a session and are no settings.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,8 +65,6 @@ pub struct Active {
     pub tracked: Tracked,
     /// `wait_timeout`.
     pub wait_timeout_s: u64,
-    /// How texts are read.
-    pub mode: syntax::Mode,
     /// Options of expressions; each statement fills in the time.
     pub options: StatementOptions,
 }
@@ -171,15 +167,6 @@ pub enum VariableError {
     WrongType,
 }
 
-/// Which level a statement names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// `SET GLOBAL`, `@@global.`.
-    Global,
-    /// `SET SESSION`, `@@session.`.
-    Session,
-}
-
 /// A new value, as its expression returned it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NewValue {
@@ -228,7 +215,7 @@ impl Variables {
         value: &NewValue,
         globals: &Settings,
     ) -> Result<bool, VariableError> {
-        let setting = writable(name, Level::Session)?;
+        let setting = writable(name, VariableScope::Session)?;
         let (text, bent) = match value {
             NewValue::Default => (shown(globals, setting), false),
             value => text_of(setting, value)?,
@@ -299,7 +286,7 @@ pub fn set_global(
         name if is_extra(name) => return Err(VariableError::SessionOnly),
         _ => {}
     }
-    let setting = writable(name, Level::Global)?;
+    let setting = writable(name, VariableScope::Global)?;
     let (text, bent) = match value {
         NewValue::Default => (setting.default.to_owned(), false),
         value => text_of(setting, value)?,
@@ -309,15 +296,15 @@ pub fn set_global(
     Ok(bent)
 }
 
-/// The setting of that name, if it can be set at that level.
-fn writable(name: &str, level: Level) -> Result<&'static Setting, VariableError> {
+/// The setting of that name, if it can be set in that scope.
+fn writable(name: &str, scope: VariableScope) -> Result<&'static Setting, VariableError> {
     let setting = visible(name)?;
-    match (setting.scope, level) {
+    match (setting.scope, scope) {
         (Scope::Fixed | Scope::Start, _) => Err(VariableError::ReadOnly),
-        (Scope::Session, Level::Session) if is_taken_at_login(setting.name) => {
+        (Scope::Session, VariableScope::Session) if is_taken_at_login(setting.name) => {
             Err(VariableError::ReadOnlyInSession)
         }
-        (Scope::Global, Level::Session) => Err(VariableError::GlobalOnly),
+        (Scope::Global, VariableScope::Session) => Err(VariableError::GlobalOnly),
         (Scope::Global | Scope::Session, _) => Ok(setting),
     }
 }
@@ -413,9 +400,7 @@ pub(crate) fn put(
         _ => wrong(),
     })?;
     if setting.name == "sql_mode"
-        && let Some(word) = normal
-            .split(',')
-            .find(|word| MODES_NOT_BUILT.contains(word))
+        && let Some(word) = SqlMode::of(&normal).and(MODES_NOT_BUILT).words().next()
     {
         let text = word.to_owned();
         return Err(VariableError::NotBuilt { text });
@@ -445,7 +430,7 @@ fn normalized(name: &str, text: &str) -> Option<String> {
             let is_known = |word: &str| word == "*" || visible(word).is_ok();
             words.all(is_known).then(|| text.to_owned())
         }
-        "sql_mode" => Some(expanded_sql_mode(text)),
+        "sql_mode" => Some(SqlMode::expanded(text)),
         "time_zone" => Some(Zone::from_name(text)?.name_of(text)),
         _ => Some(text.to_owned()),
     }
@@ -500,39 +485,6 @@ pub fn is_time_zone(text: &str) -> bool {
     Zone::from_name(text).is_some()
 }
 
-/// Expands names of modes that stand for several.
-fn expanded_sql_mode(text: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in text
-        .split(',')
-        .map(str::trim)
-        .filter(|word| !word.is_empty())
-    {
-        let word = word.to_ascii_uppercase();
-        let brought: &[&str] = match word.as_str() {
-            "ANSI" => &[
-                "REAL_AS_FLOAT",
-                "PIPES_AS_CONCAT",
-                "ANSI_QUOTES",
-                "IGNORE_SPACE",
-            ],
-            "TRADITIONAL" => &[
-                "STRICT_TRANS_TABLES",
-                "STRICT_ALL_TABLES",
-                "NO_ZERO_IN_DATE",
-                "NO_ZERO_DATE",
-                "ERROR_FOR_DIVISION_BY_ZERO",
-                "NO_AUTO_CREATE_USER",
-                "NO_ENGINE_SUBSTITUTION",
-            ],
-            _ => &[],
-        };
-        words.extend(brought.iter().map(|&word| word.to_owned()));
-        words.push(word);
-    }
-    words.join(",")
-}
-
 fn shown(values: &Settings, setting: &Setting) -> String {
     values
         .value(setting.name)
@@ -574,7 +526,6 @@ fn decode(values: &Settings) -> Active {
             variables: values.text("session_track_system_variables").into(),
         },
         wait_timeout_s: values.unsigned("wait_timeout"),
-        mode: mode(values.text("sql_mode")),
         options: options(values),
     }
 }
@@ -589,27 +540,10 @@ fn limits(values: &Settings) -> StatementLimits {
     }
 }
 
-/// The parser's part of `sql_mode`.
-pub fn parser_mode(words: &str) -> syntax::Mode {
-    mode(words)
-}
-
-fn mode(words: &str) -> syntax::Mode {
-    let has = |word: &str| words.split(',').any(|of| of == word);
-    syntax::Mode {
-        ansi_quotes: has("ANSI_QUOTES"),
-        no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
-        pipes_as_concat: has("PIPES_AS_CONCAT"),
-        high_not_precedence: has("HIGH_NOT_PRECEDENCE"),
-        ignore_space: has("IGNORE_SPACE"),
-        real_as_float: has("REAL_AS_FLOAT"),
-    }
-}
-
 fn options(values: &Settings) -> StatementOptions {
     let bytes = |name| usize::try_from(values.unsigned(name)).unwrap_or(usize::MAX);
     StatementOptions {
-        sql_mode: sql_mode(values.text("sql_mode")),
+        sql_mode: SqlMode::of(values.text("sql_mode")),
         now_us: 0,
         zone: zone(values.text("time_zone")),
         division_increment: u8::try_from(values.unsigned("div_precision_increment"))
@@ -624,25 +558,6 @@ fn options(values: &Settings) -> StatementOptions {
         default_week_format: u8::try_from(values.unsigned("default_week_format")).unwrap_or(0),
         result_bytes_max: bytes("max_allowed_packet"),
     }
-}
-
-/// The flags of `sql_mode` that expressions know.
-pub fn sql_mode(text: &str) -> SqlMode {
-    let flag = |word: &str| match word {
-        "STRICT_TRANS_TABLES" | "STRICT_ALL_TABLES" => SqlMode::STRICT,
-        "ERROR_FOR_DIVISION_BY_ZERO" => SqlMode::ERROR_FOR_DIVISION_BY_ZERO,
-        "NO_ZERO_DATE" => SqlMode::NO_ZERO_DATE,
-        "NO_ZERO_IN_DATE" => SqlMode::NO_ZERO_IN_DATE,
-        "NO_AUTO_VALUE_ON_ZERO" => SqlMode::NO_AUTO_VALUE_ON_ZERO,
-        "NO_UNSIGNED_SUBTRACTION" => SqlMode::NO_UNSIGNED_SUBTRACTION,
-        "PAD_CHAR_TO_FULL_LENGTH" => SqlMode::PAD_CHAR_TO_FULL_LENGTH,
-        "ALLOW_INVALID_DATES" => SqlMode::ALLOW_INVALID_DATES,
-        "ONLY_FULL_GROUP_BY" => SqlMode::ONLY_FULL_GROUP_BY,
-        "NO_BACKSLASH_ESCAPES" => SqlMode::NO_BACKSLASH_ESCAPES,
-        "PIPES_AS_CONCAT" => SqlMode::PIPES_AS_CONCAT,
-        _ => SqlMode(0),
-    };
-    SqlMode(text.split(',').fold(0, |flags, word| flags | flag(word).0))
 }
 
 /// The zone of a name that was valid when it was set; UTC if the zone database no longer has it.

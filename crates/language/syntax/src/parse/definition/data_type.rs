@@ -1,5 +1,7 @@
 //! Types: of columns, and of casts.
 
+use settings::SqlMode;
+
 use crate::ast::{CastType, DataType, Ident, TypeName};
 use crate::keyword::Keyword as K;
 use crate::parse::cursor::{Cursor, Parsed};
@@ -107,7 +109,7 @@ impl Cursor<'_> {
             other.length = self.paren_length()?;
             return Ok(other);
         };
-        if let Some(name) = number_type(word, self.mode.real_as_float) {
+        if let Some(name) = number_type(word, self.mode.has(SqlMode::REAL_AS_FLOAT)) {
             self.bump();
             return self.number_type_tail(word, name);
         }

@@ -1,6 +1,7 @@
 //! The innermost expressions: constants, names, parentheses, and everything that looks like a call.
 
 use builtin::{Found, Grammar};
+use settings::SqlMode;
 
 use crate::ast::{
     ColumnName, Expr, ExprKind, Function, Ident, Literal, MatchMode, SystemVariable, TemporalKind,
@@ -224,7 +225,7 @@ impl Cursor<'_> {
         let Some(found) = builtin::find(name.text.as_bytes()) else {
             return self.call(token.span, None, name, false);
         };
-        let is_apart = token.span.end != paren.span.start && !self.mode.ignore_space;
+        let is_apart = token.span.end != paren.span.start && !self.mode.has(SqlMode::IGNORE_SPACE);
         if is_apart && found.is_adjacent {
             return self.call(token.span, None, name, true);
         }
