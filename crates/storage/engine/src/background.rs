@@ -188,12 +188,20 @@ impl Engine {
         let tables: Vec<_> = worker.dictionary().tables.values().cloned().collect();
         for table in tables {
             let auto = *table.live.auto.lock();
+            assert!(
+                auto.next <= auto.ceiling,
+                "no number was given out that a crash would give out again"
+            );
             if auto.next < auto.ceiling {
                 worker
                     .until_done(|| worker.set_auto(&table, auto.next))
                     .await?;
             }
         }
+        assert!(
+            worker.orphans.borrow().is_empty() && worker.left_spaces.borrow().is_empty(),
+            "nothing is left to be undone or removed"
+        );
         Ok(())
     }
 }
@@ -255,6 +263,7 @@ impl<'p> House<'p> {
     async fn round(&mut self, payload: &[u8]) -> Result<(), StoreError> {
         let pages = self.pages;
         let position = pages.reserved();
+        assert!(self.position <= position, "the log only grows");
         self.still_rounds = match position == self.position {
             true => self.still_rounds.saturating_add(1),
             false => 0,
@@ -404,6 +413,10 @@ impl Worker {
         } else {
             self.shared.txns.finish_rollback(id);
         }
+        assert!(
+            !self.shared.txns.is_active(id),
+            "locks are released behind the end"
+        );
         self.note_end();
         if let Some(mut locks) = orphan.locks.take() {
             while locks.release_some(LOCKS_PER_TURN) {

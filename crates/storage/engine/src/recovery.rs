@@ -135,6 +135,10 @@ impl Engine {
         }
         create_segments(pages, u32::from(options.worker_count)).await?;
         let segments = until_done(|| read_segment_count(pages)).await?;
+        assert!(
+            u32::from(options.worker_count) <= segments,
+            "each worker has a segment"
+        );
         let losers = find_losers(pages, segments).await?;
         let first = until_done(|| read_txn_ceiling(pages)).await?;
         let youngest = losers.keys().next_back().copied();
@@ -162,6 +166,10 @@ impl Engine {
         engine.worker.load_dictionary(&losers).await?;
         for (id, last_undo) in losers {
             engine.worker.roll_back_loser(id, last_undo).await?;
+            assert!(
+                !engine.worker.shared.txns.is_active(id),
+                "a loser ends before others work"
+            );
         }
         engine.worker.remove_orphan_spaces().await?;
         engine.worker.remove_copies().await?;
@@ -184,6 +192,15 @@ impl Engine {
         options: WorkerOptions,
     ) -> Result<Self, StoreError> {
         let segment = options.index;
+        assert!(
+            u32::from(segment) < shared.segment_count,
+            "each worker has a segment"
+        );
+        assert_eq!(
+            usize::from(segment),
+            pages.worker(),
+            "a worker has its own access to the pages"
+        );
         let undo = until_done(|| UndoLog::open(&pages, segment)).await?;
         let txns = TransactionWorker::new(Arc::clone(&shared.txns), usize::from(segment));
         let purge = RefCell::default();
@@ -481,6 +498,7 @@ impl Worker {
     }
 
     fn append_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
+        assert!(self.shared.txns.is_active(id), "a transaction ends once");
         let segment = last_undo.segment();
         let of_other;
         let log = if last_undo.is_null() || segment == self.options.index {

@@ -93,6 +93,10 @@ impl EngineTransaction {
         if let Some(id) = self.id {
             return Ok(id);
         }
+        assert!(
+            self.last_undo.is_null() && self.undo_count == 0,
+            "who has no id has changed nothing (I1)"
+        );
         let id = self.worker.allocate_txn_id()?;
         let table = std::sync::Arc::clone(&self.worker.shared.locks);
         self.locks = Some(OwnerLocks::new(table, id));
@@ -196,6 +200,11 @@ impl EngineTransaction {
                 .undo_one(self.last_undo, &mut self.pending.undoing)?;
             self.undo_count -= 1;
             self.last_undo = previous;
+            assert_eq!(
+                self.undo_count == 0,
+                previous.is_null(),
+                "undo is counted (I1)"
+            );
             if mark < self.undo_count && self.undo_count.is_multiple_of(UNDONE_PER_TURN) {
                 return Err(Suspend::turn().into());
             }
@@ -317,7 +326,11 @@ impl EngineTransaction {
 
     /// Drops everything that ends with the transaction, except its locks.
     fn release(&mut self) {
-        if self.id.is_some() {
+        if let Some(id) = self.id {
+            assert!(
+                !self.worker.shared.txns.is_active(id),
+                "the outcome is published before anything is released (I2)"
+            );
             self.worker.note_end();
         }
         self.pending = Pending::default();

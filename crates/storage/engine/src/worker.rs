@@ -29,7 +29,7 @@ use crate::schema::schema_turn::SchemaTurns;
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::TableShape;
 use crate::undo::purge::Purge;
-use crate::undo::undo_log::{UndoLog, put};
+use crate::undo::undo_log::{TABLE_SPACES_START, UndoLog, put};
 
 /// The tablespace of the dictionary and of the engine's counters.
 pub(crate) const SYSTEM_SPACE: SpaceId = SpaceId(0);
@@ -104,6 +104,10 @@ impl Shared {
     /// Replaces the present snapshot of the dictionary.
     pub(crate) fn replace_dictionary(&self, present: &mut Arc<Dictionary>, picture: Dictionary) {
         let version = picture.version;
+        assert!(
+            present.version < version,
+            "workers tell snapshots by their versions"
+        );
         *present = Arc::new(picture);
         // Release: a thread that sees the version finds the snapshot.
         self.schema_version.store(version, Ordering::Release);
@@ -200,11 +204,16 @@ impl Worker {
 
     /// A new transaction id.
     pub(crate) fn allocate_txn_id(&self) -> Outcome<TxnId> {
-        if *self.shared.txn_ceiling.lock() <= self.shared.txns.next().get() + 256 {
+        let ceiling = *self.shared.txn_ceiling.lock();
+        if ceiling <= self.shared.txns.next().get() + 256 {
             self.raise_txn_ceiling()?;
         }
         match self.shared.txns.allocate() {
             Some(id) => {
+                assert!(
+                    id.get() < ceiling || id.get() < *self.shared.txn_ceiling.lock(),
+                    "no id is given out that a crash would give out again"
+                );
                 // Changes will follow.
                 self.pages.call_house();
                 Ok(id)
@@ -250,6 +259,10 @@ impl Worker {
     /// meets the drop of the left one in the log, would then remove the new one's file.
     pub(crate) async fn allocate_space(&self) -> Result<SpaceId, StoreError> {
         let (id, end) = self.until_done(|| self.take_id()).await?;
+        assert!(
+            TABLE_SPACES_START <= id,
+            "the spaces below have their owners"
+        );
         self.pages.wait_log(end, LogLevel::Durable).await?;
         Ok(SpaceId(id))
     }
@@ -289,6 +302,14 @@ impl Worker {
     /// Removes a tablespace that no table names any more. Purge of another worker may be in the
     /// middle of a change there; the second note follows whatever it still writes.
     pub(crate) async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {
+        assert!(
+            TABLE_SPACES_START <= id.0,
+            "dictionary and undo keep their tablespaces"
+        );
+        assert!(
+            self.dictionary().tables.values().all(|it| it.space() != id),
+            "no table has the tablespace that is removed"
+        );
         let note = || {
             let mut change = self.pages.change()?;
             change.note_space_drop(id);

@@ -48,6 +48,7 @@ impl NewCounter {
     /// mutex is held over all of it, as in `write_auto`.
     pub(crate) fn commit(&self, mut change: Change<'_>, page: Latched) -> Lsn {
         let next = self.next;
+        assert_eq!(change.id(page), self.page, "the counter's page is latched");
         put(
             &mut change,
             page,
@@ -93,6 +94,14 @@ impl Worker {
         let Some(replaced) = replace(*auto) else {
             return Ok(());
         };
+        assert_eq!(
+            replaced.ceiling, ceiling,
+            "memory and disk have the same ceiling"
+        );
+        assert!(
+            replaced.next <= replaced.ceiling,
+            "no number is given out that a crash would give out again"
+        );
         let bytes = ceiling.to_le_bytes();
         put(&mut change, header, btree::space::OWNER_AT, &bytes)?;
         change.commit();

@@ -93,7 +93,12 @@ impl EngineTransaction {
                 Converted::Full => return Err(StoreError::LockTableFull.into()),
             }
         }
-        self.acquire(&name, kind, wait)
+        let access = self.acquire(&name, kind, wait)?;
+        debug_assert!(
+            access != Access::Granted || !self.worker.shared.txns.is_active(row.writer),
+            "who has a row locked meets no change under way"
+        );
+        Ok(access)
     }
 
     /// Asks for a lock by name.
@@ -118,6 +123,10 @@ impl EngineTransaction {
         match acquired {
             Ok(Acquired::Held | Acquired::Granted) => Ok(Access::Granted),
             Ok(Acquired::Wait(future)) => {
+                assert!(
+                    !patience.is_zero(),
+                    "who does not wait is not put into a queue"
+                );
                 Err(lock_suspend(&self.worker.options.sleep, future, patience).into())
             }
             Err(LockError::Timeout) => Err(StoreError::LockWaitTimeout.into()),

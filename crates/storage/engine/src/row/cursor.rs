@@ -70,6 +70,11 @@ pub(crate) struct EngineCursor {
 impl EngineCursor {
     pub(crate) fn new(worker: Rc<Worker>, table: Arc<TableShape>, options: ScanOptions) -> Self {
         let has_primary = table.primary().is_some();
+        let index_count = table.entry.definition.indexes.len();
+        assert!(
+            options.index.is_none_or(|index| index < index_count),
+            "the table has the index that is scanned"
+        );
         let secondary = match options.index {
             Some(0) if has_primary => None,
             Some(index) => Some(index - usize::from(has_primary)),
@@ -116,6 +121,12 @@ impl EngineCursor {
 
     /// Reads the next run. Returns false at the end of the range.
     fn next_run(&mut self) -> Outcome<bool> {
+        assert_eq!(
+            self.position,
+            self.run.len(),
+            "a run is used up before the next is read"
+        );
+        assert!(!self.is_loaded, "a row that was read is returned first");
         if self.place.from == From::Nothing {
             return Ok(false);
         }
@@ -129,6 +140,10 @@ impl EngineCursor {
         self.run.clear();
         self.position = 0;
         tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run)?;
+        assert!(
+            self.run.len() <= limit,
+            "a run has no more than was asked for"
+        );
         std::mem::swap(&mut self.place, &mut self.run.next);
         Ok(true)
     }
@@ -187,6 +202,10 @@ impl EngineCursor {
         assert!(
             !self.is_loaded,
             "a row that is locked and read is used first"
+        );
+        assert!(
+            self.is_begun || 0 < self.position,
+            "a scan that leaves a run has a place in it"
         );
         let (at, from) = match (self.is_begun, self.options.direction) {
             (true, Direction::Forward) => (self.position, From::AtLeast),
@@ -331,6 +350,7 @@ impl EngineCursor {
 
     /// Appends the present row to the batch.
     fn push(&mut self, batch: &mut RowBatch) -> Outcome<()> {
+        assert!(self.is_loaded, "a row is read before it is returned");
         let header = self.version.header()?;
         let is_unread = matches!(self.options.columns.as_deref(), Some([]));
         let body = if !header.is_spilled {
@@ -387,6 +407,10 @@ impl EngineCursor {
             if sight == Sight::Seen {
                 self.push(batch)?;
             }
+            assert!(
+                sight != Sight::Changed || is_locking,
+                "a consistent read reads an entry once"
+            );
             if sight != Sight::Changed {
                 self.position += 1;
                 self.is_begun = false;

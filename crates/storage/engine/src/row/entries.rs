@@ -10,7 +10,7 @@ use btree::change::{Edit, fits, payload};
 use btree::{Change, From, Place, Run, Spot, Tree, Wanted, damaged};
 use format::page_op::PageOp;
 use format::row_header::{ENTRY_BYTES, EntryHeader, RowHeader};
-use format::slotted::Splice;
+use format::slotted::{Splice, TreePage};
 use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use format::{PageId, TableId, TxnId, UndoPointer};
 use lock::{LockKind, LockName};
@@ -42,6 +42,11 @@ impl EngineTransaction {
             let Some(spot) = tree.latch(&worker.pages, &mut change, key)? else {
                 continue;
             };
+            assert_eq!(
+                change.id(spot.leaf).space,
+                tree.space,
+                "an entry goes into its table's tablespace"
+            );
             if spot.is_match {
                 match self.revive_entry(&mut change, spot, (table, tree, id), entry)? {
                     Revived::Already => return Ok(()),
@@ -79,6 +84,11 @@ impl EngineTransaction {
                 payload,
             };
             apply(&mut change, spot.leaf, &op)?;
+            assert_eq!(
+                entry_at(&change, spot),
+                Some(header),
+                "the entry stands where the next look-up finds it"
+            );
             change.commit();
             return Ok(());
         }
@@ -94,10 +104,15 @@ impl EngineTransaction {
     ) -> Outcome<Revived> {
         let mut old = Vec::new();
         payload(change, spot, &mut old)?;
-        if !decode(&old, change.id(spot.leaf))?.is_deleted {
+        let deleted = decode(&old, change.id(spot.leaf))?;
+        if !deleted.is_deleted {
             // Only a repeated call finds its own earlier work.
             return Ok(Revived::Already);
         }
+        debug_assert!(
+            deleted.txn == id || !self.worker.shared.txns.is_active(deleted.txn),
+            "who puts an entry has its row locked"
+        );
         let mut purge_list = Vec::new();
         PurgeItem::Entry {
             index: tree.index.0,
@@ -131,6 +146,11 @@ impl EngineTransaction {
             change: splice,
         };
         apply(change, spot.leaf, &op)?;
+        assert_eq!(
+            entry_at(change, spot),
+            Some(header),
+            "the entry is live again"
+        );
         apply(change, place.page, &PageOp::UndoAppend { record: &bytes })?;
         Ok(Revived::Done(place.pointer))
     }
@@ -234,7 +254,18 @@ enum Revived {
     UndoRoom,
 }
 
-fn own_length(entry: &EntryKey) -> u16 {
+/// The header of the entry at a spot.
+fn entry_at(change: &Change<'_>, spot: Spot) -> Option<EntryHeader> {
+    let page = change.bytes(spot.leaf);
+    let extent = TreePage::new(page)?.payload(spot.slot)?;
+    EntryHeader::decode(page.get(extent.offset..extent.offset + extent.length)?)
+}
+
+pub(crate) fn own_length(entry: &EntryKey) -> u16 {
+    assert!(
+        entry.own_length <= entry.bytes.len(),
+        "an entry begins with its own part"
+    );
     u16::try_from(entry.own_length).expect("a key is shorter than a page")
 }
 

@@ -154,6 +154,11 @@ impl LobMemo {
                     }
                 };
                 cursor.read(pages, space, bytes)?;
+                assert_eq!(
+                    stdx::to_u32(bytes.len()),
+                    reference.length,
+                    "what was read in several calls is the row"
+                );
                 let bytes = std::mem::take(bytes);
                 self.current = None;
                 self.done.push((first, bytes));

@@ -31,6 +31,11 @@ const AUTO_PER_WRITE: u64 = 1024;
 /// The largest hidden row id.
 const ROW_ID_MAX: u64 = (1 << 48) - 1;
 
+const _: () = assert!(
+    ROW_ID_MAX == (1 << (8 * ROW_ID_BYTES)) - 1,
+    "a key has all bytes of a row id"
+);
+
 /// One worker's handle on a table.
 #[derive(Debug)]
 pub(crate) struct EngineTable {
@@ -51,6 +56,8 @@ pub(crate) fn downcast(txn: &mut dyn Transaction) -> &mut EngineTransaction {
 /// Steps of an insert: checks, the row, then one for each entry.
 const STEP_CHECKED: usize = 1;
 const STEP_ROW_DONE: usize = 2;
+
+const _: () = assert!(STEP_CHECKED < STEP_ROW_DONE);
 
 impl EngineTable {
     pub(crate) fn new(worker: Rc<Worker>, shape: Arc<TableShape>) -> Self {
@@ -162,6 +169,19 @@ impl EngineTable {
         entries: &[EntryKey],
         old: &[EntryKey],
     ) -> Outcome<()> {
+        assert!(
+            STEP_ROW_DONE <= txn.pending.step,
+            "entries follow the row that has them"
+        );
+        assert_eq!(
+            entries.len(),
+            self.shape.secondary.len(),
+            "each index has an entry of the row"
+        );
+        assert!(
+            old.is_empty() || old.len() == entries.len(),
+            "each entry has its counterpart"
+        );
         for (number, entry) in entries.iter().enumerate() {
             let step = STEP_ROW_DONE + 1 + number;
             if txn.pending.step < step {
@@ -190,6 +210,14 @@ impl EngineTable {
         (entries, old): (&[EntryKey], &[EntryKey]),
         body_bytes: usize,
     ) -> Outcome<Option<Duplicate>> {
+        assert!(
+            txn.pending.step < STEP_CHECKED,
+            "a row is checked before it is written"
+        );
+        assert!(
+            old.is_empty() || old.len() == entries.len(),
+            "each entry has its counterpart"
+        );
         let has_unique = self.shape.secondary.iter().any(|index| index.is_unique);
         let overflows = btree::payload_bytes_max(self.worker.pages.page_bytes())
             < ROW_HEADER_BYTES + body_bytes;
@@ -429,6 +457,11 @@ impl EngineTable {
             self.count_change();
         }
         let old = std::mem::take(&mut txn.pending.old_entries);
+        assert_eq!(
+            old.len(),
+            self.shape.secondary.len(),
+            "each index had an entry of the row"
+        );
         let mut delete = || {
             for (number, entry) in old.iter().enumerate() {
                 let step = STEP_ROW_DONE + 1 + number;
@@ -493,6 +526,10 @@ impl EngineTable {
                     return Err(StoreError::AutoIncrementExhausted.into());
                 };
                 if end <= auto.ceiling {
+                    assert!(
+                        auto.next <= first && first < end,
+                        "a number is given out once"
+                    );
                     auto.next = end;
                     return Ok(first);
                 }
@@ -509,6 +546,10 @@ impl EngineTable {
                 let mut auto = self.shape.live.auto.lock();
                 if next <= auto.next || next <= auto.ceiling {
                     auto.next = auto.next.max(next);
+                    assert!(
+                        auto.next <= auto.ceiling,
+                        "no number is given out that a crash would give out again"
+                    );
                     return Ok(number);
                 }
             }
@@ -579,6 +620,7 @@ fn encode(layout: &RowLayout, row: &[ValueRef<'_>]) -> Outcome<Vec<u8>> {
             what: format!("a row to be written: {error}"),
         },
     })?;
+    debug_assert!(layout.verify(&body), "what is written can be read");
     Ok(body)
 }
 

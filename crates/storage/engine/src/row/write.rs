@@ -10,7 +10,7 @@ use btree::lob;
 use btree::space::{self, Reservation};
 use btree::{Change, Spot, Wanted, damaged};
 use format::page_op::{PageOp, RowOp};
-use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
+use format::row_header::{LOB_REFERENCE_BYTES, LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::slotted::{TreePage, common_prefix};
 use format::undo::{PurgeItem, UNDO_RECORDS_START, UndoKind, UndoRecord};
 use format::{PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer};
@@ -19,7 +19,7 @@ use store::{Interrupt, Outcome, StoreError, Suspend};
 use btree::Tree;
 
 use crate::row::conflict::{Access, RowName};
-use crate::row::read::LobMemo;
+use crate::row::read::{LobMemo, restore_version};
 use crate::schema::table_shape::EntryKey;
 use crate::transaction::EngineTransaction;
 use crate::undo::rollback::UndoProgress;
@@ -117,6 +117,20 @@ enum Goal<'a> {
     Insert(NewBody<'a>),
     Update(NewBody<'a>, &'a [u8]),
     Delete(&'a [u8]),
+}
+
+/// A version that takes the place of another.
+#[derive(Debug, Clone, Copy)]
+struct Replacement<'a> {
+    writer: TxnId,
+    /// The header of the version before.
+    header: RowHeader,
+    /// The version before, with its header.
+    old: &'a [u8],
+    kind: UndoKind,
+    body: NewBody<'a>,
+    /// What only the version before needs.
+    purge_list: &'a [u8],
 }
 
 /// The outcome of one attempt.
@@ -255,6 +269,32 @@ impl EngineTransaction {
                 (UndoKind::Delete, body, purge_list)
             }
         };
+        let replacement = Replacement {
+            writer: id,
+            header,
+            old: &old,
+            kind,
+            body,
+            purge_list,
+        };
+        self.try_replace(change, spot, place, replacement)
+    }
+
+    fn try_replace(
+        &mut self,
+        change: &mut Change<'_>,
+        spot: Spot,
+        place: RowPlace<'_>,
+        replacement: Replacement<'_>,
+    ) -> Outcome<Attempt> {
+        let Replacement {
+            header, old, body, ..
+        } = replacement;
+        let (_, old_body) = old.split_at(ROW_HEADER_BYTES);
+        debug_assert!(
+            Some(header.txn) == self.id || !self.worker.shared.txns.is_active(header.txn),
+            "a version is replaced by its writer, or after that has ended"
+        );
         let difference = Difference::between(old_body, body.bytes);
         let grown = body.bytes.len().saturating_sub(old_body.len());
         let wanted = Wanted {
@@ -269,17 +309,24 @@ impl EngineTransaction {
             });
         }
         let record = UndoRecord {
-            kind,
+            kind: replacement.kind,
             table: place.table,
             key: place.key,
             old_header: header,
             change_offset: narrow(difference.offset),
             inserted_length: narrow(difference.inserted.len()),
             removed: difference.removed,
-            purge_list,
-            ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
+            purge_list: replacement.purge_list,
+            ..UndoRecord::end(UndoKind::Commit, replacement.writer, self.last_undo)
         };
-        self.write_pair(change, spot, &record, (body, difference.inserted))
+        let attempt = self.write_pair(change, spot, &record, (body, difference.inserted))?;
+        if matches!(attempt, Attempt::Done(_)) {
+            debug_assert!(
+                leads_back(change, spot, &record, old),
+                "undo restores the row"
+            );
+        }
+        Ok(attempt)
     }
 
     fn try_new(
@@ -333,6 +380,10 @@ impl EngineTransaction {
             "undo goes back without a gap"
         );
         assert_eq!(Some(record.txn), self.id, "a row has the id of its writer");
+        assert!(
+            !body.is_spilled || body.bytes.len() == LOB_REFERENCE_BYTES,
+            "a large row has a reference in its place"
+        );
         let undo = encode(change, record)?;
         let Some(UndoPlace { page, pointer }) = self.worker.undo.place(change, undo.len())? else {
             return Ok(Attempt::UndoRoom);
@@ -441,6 +492,7 @@ impl EngineTransaction {
                 continue;
             };
             let (no, page) = taken.page(0);
+            assert_ne!(no, PageNo(0), "0 ends a chain of pages");
             let mut purge_list = Vec::new();
             PurgeItem::Lob {
                 space: space.0,
@@ -480,6 +532,13 @@ fn newest(change: &Change<'_>, spot: Spot) -> Option<RowHeader> {
     RowHeader::split(version).map(|(header, _)| header)
 }
 
+/// Whether an undo record turns the row at a spot into the version before.
+fn leads_back(change: &Change<'_>, spot: Spot, record: &UndoRecord<'_>, old: &[u8]) -> bool {
+    let mut version = Vec::new();
+    let is_there = payload(change, spot, &mut version).is_ok();
+    is_there && restore_version(record, &mut version).is_some() && version == old
+}
+
 /// The bytes of an undo record, which must fit into a page. Each does, because keys and rows are
 /// limited and purge lists are split.
 fn encode(change: &Change<'_>, record: &UndoRecord<'_>) -> Outcome<Vec<u8>> {
@@ -490,6 +549,7 @@ fn encode(change: &Change<'_>, record: &UndoRecord<'_>) -> Outcome<Vec<u8>> {
     let mut undo = Vec::with_capacity(bytes);
     record.encode(&mut undo);
     assert!(undo.len() == bytes, "a record is as long as it says");
+    debug_assert_eq!(UndoRecord::decode(&undo).as_ref(), Some(record));
     Ok(undo)
 }
 

@@ -8,7 +8,7 @@
 //! start. There is one change at a time. The session's metadata locks keep other users of the table
 //! away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -79,7 +79,8 @@ impl Worker {
         };
         let publish = || {
             self.publish(|_, databases| {
-                databases.insert(name.to_owned(), collation);
+                let before = databases.insert(name.to_owned(), collation);
+                assert!(before.is_none(), "one schema change at a time");
             });
         };
         self.rewrite(&turn, vec![Row::Put(entry)], publish).await
@@ -93,7 +94,8 @@ impl Worker {
         let rows = vec![Row::Remove(dictionary::database_key(name))];
         let publish = || {
             self.publish(|_, databases| {
-                databases.remove(name);
+                let gone = databases.remove(name);
+                assert!(gone.is_some(), "one schema change at a time");
             });
         };
         self.rewrite(&turn, rows, publish).await
@@ -124,6 +126,10 @@ impl Worker {
         self.check_name_free(&definition.name)?;
         let id = self.until_done(|| self.allocate_id()).await?;
         definition.id = TableId(u64::from(id));
+        assert!(
+            self.table_shape(definition.id).is_none(),
+            "ids are never used again"
+        );
         definition.version = 1;
         if definition.created_us == 0 {
             definition.created_us = self.options.clock.wall_micros();
@@ -221,7 +227,8 @@ impl Worker {
         ];
         let publish = || {
             self.publish(|tables, _| {
-                tables.remove(&id);
+                let gone = tables.remove(&id);
+                assert!(gone.is_some(), "one schema change at a time");
             });
         };
         self.rewrite(&turn, rows, publish).await?;
@@ -308,7 +315,8 @@ impl Worker {
             let rows = copy_shape.clustered.index;
             copy_shape.live.set_remade(rows, self.pages.reserved());
             self.publish(|tables, _| {
-                tables.remove(&old);
+                let gone = tables.remove(&old);
+                assert!(gone.is_some(), "one schema change at a time");
                 replace(tables, entry);
             });
         };
@@ -399,6 +407,8 @@ impl Worker {
                 }
             }
         }
+        let roots: BTreeSet<_> = trees.iter().map(|tree| tree.root).collect();
+        assert_eq!(roots.len(), trees.len(), "no two indexes share a tree");
         let definition = Arc::new(definition);
         Ok((
             TableEntry {
@@ -411,6 +421,12 @@ impl Worker {
     }
 
     async fn drop_tree(&self, space: SpaceId, place: TreePlace) -> Result<(), StoreError> {
+        let is_named =
+            |table: &Arc<TableShape>| table.space() == space && table.entry.trees.contains(&place);
+        assert!(
+            !self.dictionary().tables.values().any(is_named),
+            "a tree is dropped when no table has it"
+        );
         let tree = Tree {
             space,
             root: place.root,
@@ -458,6 +474,8 @@ impl Worker {
         if outcome.is_err() {
             // Whether this succeeds or is left to the background, the first failure is returned.
             let _ = self.until_done(|| txn.rollback()).await;
+        } else {
+            assert!(txn.id.is_none(), "a change that is published is committed");
         }
         outcome
     }
@@ -483,7 +501,9 @@ impl Worker {
             }
             outcome
         };
-        self.until_done(commit).await
+        self.until_done(commit).await?;
+        assert!(committed.is_none(), "a committed change is published");
+        Ok(())
     }
 
     /// Publishes a new snapshot of the dictionary.
@@ -491,6 +511,10 @@ impl Worker {
         let mut present = self.shared.dictionary.lock();
         let (mut tables, mut databases) = (present.tables.clone(), present.databases.clone());
         edit(&mut tables, &mut databases);
+        debug_assert!(
+            are_apart(&tables),
+            "no two tables share a name or a tablespace"
+        );
         let picture = Dictionary::new(present.version + 1, tables, databases);
         self.shared.replace_dictionary(&mut present, picture);
     }
@@ -517,10 +541,20 @@ impl Worker {
 /// Replaces a table by the same one with another definition.
 fn replace(tables: &mut BTreeMap<TableId, Arc<TableShape>>, entry: TableEntry) {
     let id = entry.definition.id;
-    if let Some(old) = tables.get(&id) {
-        let live = Arc::clone(&old.live);
-        tables.insert(id, Arc::new(TableShape::new(entry, live)));
-    }
+    let old = tables.get(&id);
+    let live = old.map(|old| Arc::clone(&old.live));
+    let live = live.expect("a table that is replaced is there");
+    tables.insert(id, Arc::new(TableShape::new(entry, live)));
+}
+
+/// Whether all tables have names and tablespaces of their own.
+fn are_apart(tables: &Shapes) -> bool {
+    let names: BTreeSet<_> = tables
+        .values()
+        .map(|it| &it.entry.definition.name)
+        .collect();
+    let spaces: BTreeSet<_> = tables.values().map(|it| it.space()).collect();
+    names.len() == tables.len() && spaces.len() == tables.len()
 }
 
 /// Refuses changes that would require rows to be rewritten.

@@ -14,6 +14,7 @@ use btree::{From, Place, Run, Tree};
 use format::row_header::{EntryHeader, RowHeader};
 use store::{Interrupt, StoreError};
 
+use crate::row::entries::own_length;
 use crate::row::read::LobMemo;
 use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
 use crate::worker::Worker;
@@ -34,6 +35,10 @@ impl Worker {
         table: &TableShape,
         trees: &[usize],
     ) -> Result<(), StoreError> {
+        assert!(
+            trees.iter().all(|&position| 0 < position),
+            "the tree of the rows is filled by statements alone"
+        );
         let indexes: Vec<&IndexShape> = trees
             .iter()
             .map(|&position| &table.secondary[position - 1])
@@ -132,14 +137,14 @@ impl Worker {
                 index: index.position,
             });
         }
-        let own_length = u16::try_from(entry.own_length).expect("a key is shorter than a page");
         let header = EntryHeader {
-            own_length,
+            own_length: own_length(entry),
             ..EntryHeader::default()
         }
         .encode();
         let insert = || -> Result<bool, Interrupt> {
-            index.tree.modify(&self.pages, &entry.bytes, |_| {
+            index.tree.modify(&self.pages, &entry.bytes, |before| {
+                assert!(before.is_none(), "each row has one entry");
                 Ok(Edit::Put(header.to_vec()))
             })
         };

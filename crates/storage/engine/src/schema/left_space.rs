@@ -49,14 +49,17 @@ impl UnnamedSpace {
 
     /// Notes that a committed row names it now, or that it is removed.
     pub(crate) fn settle(&self) {
-        self.is_settled.set(true);
+        let was_settled = self.is_settled.replace(true);
+        assert!(!was_settled, "a row names it, or it is removed: once (S1)");
     }
 }
 
 impl Drop for UnnamedSpace {
     fn drop(&mut self) {
         if !self.is_settled.get() {
-            self.left.borrow_mut().push(self.id);
+            let mut left = self.left.borrow_mut();
+            assert!(!left.contains(&self.id), "it is in the list once (S1)");
+            left.push(self.id);
             self.due.notify_own();
         }
     }

@@ -104,7 +104,8 @@ impl Drop for Ticket<'_> {
 
 impl Drop for SchemaTurn {
     fn drop(&mut self) {
-        self.turns.queue.lock().is_taken = false;
+        let was_taken = std::mem::take(&mut self.turns.queue.lock().is_taken);
+        assert!(was_taken, "one schema change at a time");
         self.turns.pass_on();
     }
 }

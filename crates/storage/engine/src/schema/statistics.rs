@@ -147,6 +147,7 @@ impl TableShape {
 }
 
 fn guess(row_count: u64, part_count: usize) -> u64 {
+    assert!(0 < part_count, "a key has a first part");
     let parts = u32::try_from(part_count).unwrap_or(u32::MAX);
     let rows = ROWS_PER_VALUE.checked_shr(parts - 1).unwrap_or(0).max(1);
     row_count / rows
@@ -170,6 +171,11 @@ impl Worker {
             return Ok(());
         }
         let (rows, indexes) = sampled?;
+        assert_eq!(
+            indexes.len(),
+            shape.entry.trees.len(),
+            "each tree has its statistics"
+        );
         shape.live.correct_row_count(rows);
         if is_other(&shape.live.statistics(), &indexes) {
             let version = &self.shared.statistics_version;

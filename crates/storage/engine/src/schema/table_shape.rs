@@ -140,7 +140,12 @@ impl LiveTable {
 
     /// Notes that a tree has been rebuilt by `now`.
     pub(crate) fn set_remade(&self, index: IndexId, now: Lsn) {
-        self.remade.lock().push((index, now));
+        let mut remade = self.remade.lock();
+        assert!(
+            remade.last().is_none_or(|&(_, before)| before <= now),
+            "snapshots compare with the last one (see `serves`)"
+        );
+        remade.push((index, now));
         self.remade_at.store(now.0, Ordering::Release);
     }
 
@@ -183,6 +188,7 @@ impl KeyShape {
 
     /// The length of the first `count` parts at the beginning of a key; `None` if it is cut off.
     pub(crate) fn prefix_length(&self, count: usize, key: &[u8]) -> Option<usize> {
+        assert!(count <= self.parts.len(), "the key has so many parts");
         let mut length = 0;
         for part in self.parts.iter().take(count) {
             length += part.length_in(key.get(length..)?)?;
@@ -238,6 +244,10 @@ impl KeyShape {
 
     /// Appends the key of values for the first parts.
     fn append_prefix(&self, values: &[Value], out: &mut Vec<u8>) {
+        assert!(
+            values.len() <= self.parts.len(),
+            "a bound has at most a value for each part"
+        );
         for (value, part) in values.iter().zip(&self.parts) {
             part.append(value.as_ref(), out);
         }
@@ -258,6 +268,7 @@ impl KeyShape {
         mut key: &[u8],
         row: &mut [ValueRef<'static>],
     ) -> Option<()> {
+        assert!(count <= self.parts.len(), "the key has so many parts");
         for (&column, part) in self.columns.iter().zip(&self.parts).take(count) {
             row[column] = part.take(&mut key)?;
         }
@@ -375,6 +386,11 @@ impl TableShape {
             .primary_key()
             .map(|index| KeyShape::new(&definition, index));
         let first = usize::from(primary.is_some());
+        assert_eq!(
+            entry.trees.len(),
+            1 + definition.indexes.len() - first,
+            "rows and each other index have a tree"
+        );
         let secondary = definition.indexes.iter().enumerate().skip(first);
         let secondary = secondary
             .map(|(position, index)| IndexShape {

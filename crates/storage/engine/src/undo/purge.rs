@@ -63,6 +63,8 @@ const TURN_RECORDS_MIN: usize = 32;
 const DEBT_SHARE: u64 = 2048;
 const TURN_RECORDS_MAX: usize = 512;
 
+const _: () = assert!(TURN_RECORDS_MIN <= TURN_RECORDS_MAX);
+
 /// Time after which other tasks run, however far purge is behind.
 const TURN_MAX: Duration = Duration::from_micros(500);
 
@@ -218,6 +220,7 @@ impl Worker {
                     }
                     Visibility::None | Visibility::Some => return Ok(Step::Idle),
                 }
+                assert!(!bytes.is_empty(), "purge goes on with each record");
                 place.at += bytes.len();
             }
             Look::PageEnd(next) => {
@@ -388,6 +391,11 @@ impl Worker {
         if !has_work {
             return Ok(());
         }
+        debug_assert_eq!(
+            self.visibility(record.txn, self.horizon()),
+            Visibility::All,
+            "no snapshot needs the version before (P1)"
+        );
         // Each attempt looks the table up, because it may have lost the index or its rows in
         // between.
         for item in PurgeItem::list(record.purge_list) {

@@ -16,6 +16,11 @@ use store::{Interrupt, Outcome, StoreError};
 pub(crate) const FIRST_SPACE: u32 = 1;
 /// The first space that a table may have.
 pub(crate) const TABLE_SPACES_START: u32 = 1024;
+
+const _: () = assert!(
+    FIRST_SPACE + u8::MAX as u32 <= TABLE_SPACES_START,
+    "segments and tables have different tablespaces"
+);
 /// The directory page of a segment.
 pub(crate) const DIRECTORY: PageNo = PageNo(2);
 const TAIL_AT: usize = PAGE_HEADER_BYTES;
@@ -104,10 +109,13 @@ impl UndoLog {
             return Ok(None);
         }
         let offset = u16::try_from(used).expect("an offset in a page");
-        Ok(Some(UndoPlace {
-            page,
-            pointer: UndoPointer::new(self.segment, id.page, offset),
-        }))
+        let pointer = UndoPointer::new(self.segment, id.page, offset);
+        assert_eq!(
+            page_of(pointer),
+            id,
+            "the pointer leads to the latched page"
+        );
+        Ok(Some(UndoPlace { page, pointer }))
     }
 
     /// Adds a page to the chain.

@@ -46,6 +46,10 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             out.extend_from_slice(&collation.id().to_le_bytes());
         }
     }
+    debug_assert!(
+        decode(&out).is_ok_and(|read| read == *entry),
+        "what is written is read back"
+    );
     out
 }
 
