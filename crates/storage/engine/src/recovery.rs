@@ -34,6 +34,7 @@ use crate::schema::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::schema::left_space::LeftSpaces;
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::{LiveTable, TableShape};
+use crate::undo::purge_turn::PurgeTurn;
 use crate::undo::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::{
     COUNTERS_PAGE, DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE, Shared, Worker, WorkerOptions,
@@ -214,6 +215,7 @@ impl Engine {
             orphans,
             left_spaces: LeftSpaces::default(),
             seen_dictionary,
+            purge_turn: PurgeTurn::default(),
             purge,
             purge_due: Notify::default(),
             orphans_due: Rc::default(),

@@ -29,6 +29,7 @@ use crate::schema::schema_turn::SchemaTurns;
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::TableShape;
 use crate::undo::purge::Purge;
+use crate::undo::purge_turn::PurgeTurn;
 use crate::undo::undo_log::{TABLE_SPACES_START, UndoLog, put};
 
 /// The tablespace of the dictionary and of the engine's counters.
@@ -151,6 +152,8 @@ pub(crate) struct Worker {
     pub(crate) orphans: RefCell<Vec<Orphan>>,
     /// Tablespaces to be removed in the background.
     pub(crate) left_spaces: LeftSpaces,
+    /// Taken by the purge that runs.
+    pub(crate) purge_turn: PurgeTurn,
     /// How far purge has come.
     pub(crate) purge: RefCell<Purge>,
     /// Where purge sleeps while it has nothing to do.

@@ -47,9 +47,6 @@ use crate::worker::Worker;
 #[cfg(doc)]
 use crate::worker::WorkerOptions;
 
-/// How often a purge checks whether another one of the worker has ended.
-const TURN_WAIT: Duration = Duration::from_millis(1);
-
 /// Failures in a row after which purge passes over what cannot be read, about a second each. The
 /// disk may recover meanwhile, and if it does not, purge must come to an end.
 const FAILURES_MAX: u32 = 60;
@@ -76,8 +73,6 @@ pub const PURGE_PATIENCE: Duration = Duration::from_millis(100);
 /// Purge's progress in the segments of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Purge {
-    /// Whether a purge runs.
-    is_running: bool,
     /// Reads that have failed in a row.
     failures: u32,
     /// Transactions that have begun since the one of the last checked record.
@@ -115,12 +110,10 @@ enum Step {
 }
 
 impl Worker {
-    /// Purges up to `budget` records. Returns how many were done.
+    /// Purges up to `budget` records, after a purge of the worker that runs has ended. Returns how
+    /// many were done.
     pub(crate) async fn purge(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
-        while std::mem::replace(&mut self.purge.borrow_mut().is_running, true) {
-            (self.options.sleep)(TURN_WAIT).await;
-        }
-        let _running = Running { worker: self };
+        let _purging = self.purge_turn.take().await;
         self.purge_segments(budget).await
     }
 
@@ -547,19 +540,6 @@ fn read_page<P: PageBytes + ?Sized>(
         records.push((UndoPointer::new(segment, no, offset), bytes));
     }
     Ok(records)
-}
-
-/// A running purge of the worker. It ends when this is dropped, also in the middle: an unfinished
-/// step is done again (P2).
-struct Running<'a> {
-    worker: &'a Worker,
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        let was_running = std::mem::take(&mut self.worker.purge.borrow_mut().is_running);
-        assert!(was_running, "a purge ends once");
-    }
 }
 
 /// Records that are checked before other tasks run, if purge is `debt` transactions behind.
