@@ -176,8 +176,17 @@ pub enum DiskErrorKind {
     Full,
     /// EACCES, EPERM, EROFS.
     Denied,
+    /// EMFILE, ENFILE. It passes when another file is closed.
+    NoDescriptor,
     /// Anything else; for a write or sync: the file's contents are unknown (I3).
     Failed,
+}
+
+impl DiskErrorKind {
+    /// Whether the call may succeed later, when something was freed.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::Full | Self::NoDescriptor)
+    }
 }
 
 impl fmt::Display for DiskError {
@@ -192,6 +201,7 @@ impl fmt::Display for DiskError {
             DiskErrorKind::Busy => f.write_str(": another process has it locked"),
             DiskErrorKind::Full => f.write_str(": no space left on the device"),
             DiskErrorKind::Denied => f.write_str(": permission denied"),
+            DiskErrorKind::NoDescriptor => f.write_str(": no file descriptor is left"),
             DiskErrorKind::Failed => write!(f, ": errno {}", self.os_error),
         }
     }

@@ -88,6 +88,9 @@ fn of_disk(kind: DiskErrorKind) -> Option<&'static str> {
             Some("give the user that runs the server the right to write there")
         }
         DiskErrorKind::Full => Some("make room on the disk and start again"),
+        DiskErrorKind::NoDescriptor => {
+            Some("raise the limit of open files (ulimit -n) and start again")
+        }
         _ => None,
     }
 }
@@ -119,6 +122,9 @@ mod tests {
             told.ends_with("; make room on the disk and start again"),
             "{told}"
         );
+        let short = RecoveryError::Disk(disk(DiskErrorKind::NoDescriptor));
+        let told = advised(short.into()).to_string();
+        assert!(told.contains("; raise the limit of open files"), "{told}");
         let denied = anyhow::Error::new(disk(DiskErrorKind::Denied)).context("at the start");
         let told = advised(denied).to_string();
         assert!(told.ends_with("the right to write there"), "{told}");

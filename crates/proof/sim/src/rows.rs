@@ -198,9 +198,7 @@ fn values(table: &Rc<dyn Table>, batch: &RowBatch, row: usize) -> Result<Vec<Val
     (0..table.definition().columns.len())
         .map(|column| match batch.column(row, column) {
             Ok(value) => Ok(value.to_value()),
-            Err(error) => Err(StoreError::Damaged {
-                what: error.to_string(),
-            }),
+            Err(error) => Err(StoreError::damaged(error.to_string())),
         })
         .collect()
 }

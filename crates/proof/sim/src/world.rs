@@ -186,9 +186,7 @@ impl World {
         let poison: wal::OnPoison = Box::new(|_| {});
         let started = start(self.disk(), self.start_options(), poison, &mut |_| {})
             .await
-            .map_err(|error| StoreError::Damaged {
-                what: error.to_string(),
-            })?;
+            .map_err(|error| StoreError::damaged(error.to_string()))?;
         let pages = started.pool.pages(0, self.disk());
         self.run_log(&started.pool);
         let options = EngineOptions {
@@ -222,9 +220,7 @@ impl World {
         let poison: wal::OnPoison = Box::new(|_| {});
         let started = start(self.disk(), self.start_options(), poison, &mut |_| {})
             .await
-            .map_err(|error| StoreError::Damaged {
-                what: error.to_string(),
-            })?;
+            .map_err(|error| StoreError::damaged(error.to_string()))?;
         let pages = Rc::new(started.pool.pages(0, self.disk()));
         if started.is_new {
             started.pool.create_space(&self.disk, space).await?;

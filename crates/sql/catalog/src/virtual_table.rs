@@ -300,10 +300,5 @@ fn push(row: &[Value], key: &[u8], batch: &mut RowBatch) -> Outcome<()> {
     let layout = Arc::clone(batch.layout());
     let mut encoded = Ok(());
     batch.push(key, |out| encoded = layout.encode(&values, out));
-    encoded.map_err(|error| {
-        StoreError::Damaged {
-            what: error.to_string(),
-        }
-        .into()
-    })
+    encoded.map_err(|error| StoreError::damaged(error.to_string()).into())
 }

@@ -1,10 +1,10 @@
 //! Why a running plan stops early: it has to wait, or it failed with an error for the client.
 
 use errcode::{
-    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL,
-    ER_DUP_KEY, ER_ERROR_ON_READ, ER_INDEX_CORRUPT, ER_LOCK_DEADLOCK, ER_LOCK_TABLE_FULL,
-    ER_LOCK_WAIT_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE,
-    ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
+    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CANT_OPEN_FILE,
+    ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL, ER_DUP_KEY, ER_ERROR_ON_READ, ER_INDEX_CORRUPT,
+    ER_LOCK_DEADLOCK, ER_LOCK_TABLE_FULL, ER_LOCK_WAIT_TIMEOUT, ER_TABLE_DEF_CHANGED,
+    ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
 };
 use expression::{Failure, StoredFunction};
 use std::rc::Rc;
@@ -136,6 +136,9 @@ pub fn client_error(error: &StoreError) -> ClientError {
         StoreError::AutoIncrementExhausted => auto_increment_exhausted(),
         StoreError::ReadOnly => ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]),
         StoreError::DiskFull => ClientError::with_message(ER_DISK_FULL, DISK_FULL),
+        StoreError::NoDescriptor { file, os_error } => {
+            ClientError::new(ER_CANT_OPEN_FILE, &[file, os_error])
+        }
         StoreError::Disk {
             file,
             is_read: true,
@@ -145,7 +148,9 @@ pub fn client_error(error: &StoreError) -> ClientError {
             EE_WRITE,
             format!("Error writing file '{file}' (Errcode: {os_error})"),
         ),
-        StoreError::Damaged { what } => ClientError::with_message(ER_INDEX_CORRUPT, what.clone()),
+        StoreError::Damaged { what, .. } => {
+            ClientError::with_message(ER_INDEX_CORRUPT, what.clone())
+        }
         StoreError::LogFailed => {
             ClientError::with_message(ER_UNKNOWN_ERROR, "The log cannot be written")
         }

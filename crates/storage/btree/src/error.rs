@@ -9,14 +9,10 @@ pub(crate) const KEYS_ARE_OTHERS: &str = "it does not have the keys that its par
 
 /// A page that contradicts itself or its neighbours.
 pub fn damaged(page: PageId, what: &str) -> Interrupt {
-    Interrupt::Error(StoreError::Damaged {
-        what: format!("page {page}: {what}"),
-    })
+    StoreError::damaged_page(page, format!("page {page}: {what}")).into()
 }
 
 /// A change that could not be made although there was room for it.
 pub(crate) fn change_failed(page: PageId, error: ChangeError) -> Interrupt {
-    Interrupt::Error(StoreError::Damaged {
-        what: format!("page {page}: {error}"),
-    })
+    StoreError::damaged_page(page, format!("page {page}: {error}")).into()
 }

@@ -125,7 +125,7 @@ impl Pair {
             }));
         }
         for told in told {
-            let Err(StoreError::Damaged { what }) = told else {
+            let Err(StoreError::Damaged { what, .. }) = told else {
                 panic!("{told:?}");
             };
             assert!(what.contains("keys that its parent says"), "{what}");

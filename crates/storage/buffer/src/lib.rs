@@ -42,7 +42,7 @@ mod start;
 
 pub use crate::change::{Change, Latched};
 pub use crate::clean::Cleaned;
-pub use crate::news::News;
+pub use crate::news::{News, Shortage};
 pub use crate::optimistic::Optimistic;
 pub use crate::pages::{Pages, Shared, Undoing};
 pub use crate::pool::{Pool, PoolOptions};

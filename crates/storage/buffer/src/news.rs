@@ -1,8 +1,10 @@
-//! What an operator must know: damaged pages that were met, and a full disk. A task of the server
-//! fetches the news and writes them to the log. Reporting news here never waits.
+//! What an operator must know: damaged pages that were met, a full disk, too few file descriptors.
+//! A task of the server fetches the news and writes them to the log. Reporting news here never
+//! waits.
 
 use std::collections::{BTreeSet, VecDeque};
 
+use env::{DiskError, DiskErrorKind};
 use format::PageId;
 use store::StoreError;
 use sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +12,25 @@ use sync::{Mutex, Notify};
 
 /// The most damaged pages that one run of the server reports, each once. `plateau check` names all.
 const PAGES_TOLD_MAX: usize = 1000;
+
+/// What fails statements until there is more of it, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shortage {
+    /// Room on the disk.
+    Room,
+    /// File descriptors.
+    Descriptors,
+}
+
+impl Shortage {
+    /// The error by which it shows.
+    pub fn kind(self) -> DiskErrorKind {
+        match self {
+            Self::Room => DiskErrorKind::Full,
+            Self::Descriptors => DiskErrorKind::NoDescriptor,
+        }
+    }
+}
 
 /// Holds the news until the log's task fetches them.
 #[derive(Debug, Default)]
@@ -19,7 +40,9 @@ pub struct News {
     /// Whether `damage` has something. A hint, stored with it.
     has_damage: AtomicBool,
     /// Whether the last growth of a file failed because the disk is full.
-    is_full: AtomicBool,
+    lacks_room: AtomicBool,
+    /// Whether the last file to be made found no descriptor.
+    lacks_descriptors: AtomicBool,
     /// The log's task sleeps here.
     due: Notify,
 }
@@ -31,8 +54,9 @@ struct Damage {
 }
 
 impl News {
-    /// Reports a page that could not be read, or is not what was written.
-    pub(crate) fn page_failed(&self, page: PageId, error: &StoreError) {
+    /// Reports a page that could not be read, is not what was written, or contradicts itself or
+    /// another page.
+    pub fn page_failed(&self, page: PageId, error: &StoreError) {
         let mut damage = self.damage.lock();
         if PAGES_TOLD_MAX <= damage.told.len() || !damage.told.insert(page) {
             return;
@@ -54,10 +78,19 @@ impl News {
         next
     }
 
-    /// Reports that a file has grown, or that the disk was full.
-    pub(crate) fn set_full(&self, is_full: bool) {
-        if self.is_full.swap(is_full, Ordering::SeqCst) != is_full {
+    /// Reports how a call ended that a shortage fails.
+    pub(crate) fn note<T>(&self, shortage: Shortage, ended: &Result<T, DiskError>) {
+        let is_short = |error: &DiskError| error.kind == shortage.kind();
+        let is_short = ended.as_ref().is_err_and(is_short);
+        if self.lacks(shortage).swap(is_short, Ordering::SeqCst) != is_short {
             self.due.notify();
+        }
+    }
+
+    fn lacks(&self, shortage: Shortage) -> &AtomicBool {
+        match shortage {
+            Shortage::Room => &self.lacks_room,
+            Shortage::Descriptors => &self.lacks_descriptors,
         }
     }
 
@@ -71,9 +104,9 @@ impl News {
         self.due.notified().await;
     }
 
-    /// Whether the last growth of a file failed because the disk is full.
-    pub fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::SeqCst)
+    /// Whether the last call that needed it failed for the lack of it.
+    pub fn is_short_of(&self, shortage: Shortage) -> bool {
+        self.lacks(shortage).load(Ordering::SeqCst)
     }
 }
 
@@ -88,9 +121,7 @@ mod tests {
     fn a_page_is_told_once_and_not_too_many() {
         let news = News::default();
         assert_eq!(news.next_damage(), None);
-        let error = StoreError::Damaged {
-            what: "it".to_owned(),
-        };
+        let error = StoreError::damaged("it");
         let page = |number: usize| PageId::new(SpaceId(7), PageNo(stdx::to_u32(number)));
         for _ in 0..2 {
             for number in 0..=PAGES_TOLD_MAX {

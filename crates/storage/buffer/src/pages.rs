@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use env::{Disk, DiskError, DiskErrorKind};
+use env::{Disk, DiskError};
 use format::{Lsn, PageId, SpaceId};
 use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
@@ -20,6 +20,7 @@ use crate::clean::evict::{Search, Taken};
 use crate::counters::PageCounters;
 use crate::frames::{Frame, FrameNo};
 use crate::load::{Claim, Joining, Load, Reading};
+use crate::news::Shortage;
 use crate::optimistic::Optimistic;
 use crate::pool::Pool;
 use crate::space::{self, Space};
@@ -323,8 +324,7 @@ impl Pages {
         let pool = Arc::clone(&self.pool);
         let grow = async move {
             let grown = space.grow(&*disk, size, (least, most)).await;
-            let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
-            pool.news.set_full(grown.as_ref().is_err_and(is_full));
+            pool.news.note(Shortage::Room, &grown);
             *failure.borrow_mut() = grown.err().map(|error| (id, least, error));
         };
         Err(self.suspend(WaitReason::Growth, grow).into())
@@ -434,9 +434,7 @@ impl fmt::Debug for Undoing<'_> {
 }
 
 fn no_space(id: SpaceId) -> Interrupt {
-    Interrupt::Error(StoreError::Damaged {
-        what: format!("tablespace {id} is not there"),
-    })
+    StoreError::damaged(format!("tablespace {id} is not there")).into()
 }
 
 /// Tries for a while.

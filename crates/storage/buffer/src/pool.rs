@@ -19,7 +19,7 @@ use crate::clean::evict::Share;
 use crate::counters::PageCounters;
 use crate::frames::{Frame, FrameNo, Frames, Periods};
 use crate::load::Load;
-use crate::news::News;
+use crate::news::{News, Shortage};
 use crate::page_table::PageTable;
 use crate::pages::Pages;
 use crate::space::doublewrite::Doublewrite;
@@ -183,13 +183,15 @@ impl Pool {
     /// Makes the file of a new tablespace, durably, and opens it.
     pub async fn create_space(&self, disk: &dyn Disk, id: SpaceId) -> Result<(), StoreError> {
         let path = space::path(&self.directory, id);
-        let file =
-            space::open_file(disk, &path, true).map_err(|error| space::disk_error(&error))?;
+        let made = space::open_file(disk, &path, true);
+        self.news.note(Shortage::Descriptors, &made);
+        let file = made.map_err(|error| space::disk_error(&error))?;
         // First, so that it can be removed if the following steps fail or are given up.
         self.add_space(id, path, file, 0);
         let directory = self.directory.clone();
         let sync = move |disk: &dyn Disk| disk.sync_directory(&directory);
         let synced = disk.later(Box::new(sync)).await;
+        self.news.note(Shortage::Descriptors, &synced);
         synced.map_err(|error| space::disk_error(&error))
     }
 

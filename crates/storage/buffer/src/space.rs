@@ -126,9 +126,7 @@ fn name_of(path: &Path) -> String {
 
 /// An error that names file, page and what is wrong.
 pub(crate) fn damaged(path: &Path, id: PageId, what: &dyn std::fmt::Display) -> StoreError {
-    StoreError::Damaged {
-        what: format!("{} page {}: {what}", name_of(path), id.page),
-    }
+    StoreError::damaged_page(id, format!("{} page {}: {what}", name_of(path), id.page))
 }
 
 /// What is wrong with a page whose log is lost. `log_end` is the end of the log of the life that
@@ -145,13 +143,16 @@ pub fn page_damage(directory: &Path, id: PageId, what: &dyn std::fmt::Display) -
 
 /// Maps an error of the disk to the store's.
 pub(crate) fn disk_error(error: &DiskError) -> StoreError {
+    let path = error.path.as_deref();
+    let file = path.map_or_else(String::new, name_of);
     match error.kind {
         DiskErrorKind::Full => StoreError::DiskFull,
+        DiskErrorKind::NoDescriptor => StoreError::NoDescriptor {
+            file,
+            os_error: error.os_error,
+        },
         _ => StoreError::Disk {
-            file: error
-                .path
-                .as_ref()
-                .map_or_else(String::new, |path| name_of(path)),
+            file,
             is_read: error.operation == "read",
             os_error: error.os_error,
         },

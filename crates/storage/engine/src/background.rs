@@ -32,6 +32,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use btree::Pages;
+use buffer::Shortage;
 use format::{Lsn, SpaceId};
 use store::{StoreError, Suspend};
 use tracing::{error, warn};
@@ -58,9 +59,12 @@ const CHECKPOINT_ROUNDS: u32 = 500;
 /// Rounds after which log that no session waits for is made durable, and a period of the pool ends.
 /// That is about once a second, as promised for commits that do not wait.
 const LOG_ROUNDS: u32 = 100;
-/// Rounds of [`FAILURE_WAIT`] with room after a full disk before the log reports it: about two
-/// seconds. For a while one file may grow and another may not.
+/// Rounds of [`FAILURE_WAIT`] without a shortage before the log reports its end: about two seconds.
+/// For a while one file may grow and another may not.
 const ROOM_ROUNDS: u32 = 2;
+
+/// Both shortages, and for each how many rounds it has been over, up to [`ROOM_ROUNDS`].
+type Shortages = [(Shortage, u32); 2];
 
 impl Engine {
     /// Runs the background work of this worker until `stop` is ready. Spawned once on each worker.
@@ -108,10 +112,11 @@ impl Engine {
         if worker.options.index != 0 {
             return;
         }
-        let mut room_rounds = ROOM_ROUNDS;
+        let mut shortages: Shortages =
+            [Shortage::Room, Shortage::Descriptors].map(|shortage| (shortage, ROOM_ROUNDS));
         while !is_over.get() {
-            worker.tell_news(&mut room_rounds);
-            if room_rounds == ROOM_ROUNDS {
+            worker.tell_news(&mut shortages);
+            if shortages.iter().all(|&(_, rounds)| rounds == ROOM_ROUNDS) {
                 worker.pages.pool().news().called().await;
             } else {
                 (worker.options.sleep)(FAILURE_WAIT).await;
@@ -219,6 +224,7 @@ pub(crate) async fn keep_house(
     while !is_over.get() {
         let wait = match house.round(payload).await {
             Ok(()) if pages.needs_checkpoint() || pages.needs_cleaning() => BUSY_WAIT,
+            Ok(()) if house.has_come_to_rest() && house.lacks_segments() => FAILURE_WAIT,
             Ok(()) if house.has_come_to_rest() => {
                 pages.house_called().await;
                 continue;
@@ -291,7 +297,7 @@ impl<'p> House<'p> {
             pages.checkpoint(payload.to_vec()).await?;
             self.checkpoint_position = Some(position);
         }
-        if prepared.is_err() {
+        if pages.wal().needs_segments() {
             pages.pool().news().call();
         }
         // Last: if no segment can be made, a checkpoint may free one.
@@ -301,6 +307,11 @@ impl<'p> House<'p> {
     /// True if nothing was written for so long that all log has been asked to be durable.
     fn is_still(&self) -> bool {
         LOG_ROUNDS <= self.still_rounds
+    }
+
+    /// True if the log waits for a segment that could not be made: it is tried again.
+    fn lacks_segments(&self) -> bool {
+        self.worker == 0 && self.pages.wal().needs_segments()
     }
 
     /// True if the next round would do nothing unless another task writes or waits.
@@ -343,10 +354,9 @@ pub(crate) async fn join<A, B>(
 }
 
 impl Worker {
-    /// Reports in the server's log what an operator must know: each page that could not be read,
-    /// once, and a full disk and its end. The end shows when a file grows again. `room_rounds`
-    /// counts the rounds in which there was room, up to [`ROOM_ROUNDS`].
-    fn tell_news(&self, room_rounds: &mut u32) {
+    /// Reports in the server's log what an operator must know: each page that could not be read or
+    /// contradicts another, once, and shortages and their ends.
+    fn tell_news(&self, shortages: &mut Shortages) {
         let pool = self.pages.pool();
         while let Some((page, failure)) = pool.news().next_damage() {
             let (file, owner) = (
@@ -354,19 +364,36 @@ impl Worker {
                 self.owner_of(page.space),
             );
             let page = page.page.0;
-            error!(%file, page, %owner, %failure, "a page cannot be read");
+            error!(%file, page, %owner, %failure, "a page cannot be used");
         }
-        let is_full = pool.news().is_full() || pool.wal().is_full();
-        if is_full {
-            if *room_rounds == ROOM_ROUNDS {
+        for (shortage, rounds) in shortages {
+            self.tell_shortage(*shortage, rounds);
+        }
+    }
+
+    /// Reports a shortage when it begins, and its end when it has been over for a while. The end
+    /// shows when a file grows again, or another is made.
+    fn tell_shortage(&self, shortage: Shortage, rounds: &mut u32) {
+        assert!(*rounds <= ROOM_ROUNDS, "the end is reported once");
+        let pool = self.pages.pool();
+        let is_short =
+            pool.news().is_short_of(shortage) || pool.wal().is_stopped_by(shortage.kind());
+        let before = *rounds;
+        *rounds = if is_short {
+            0
+        } else {
+            ROOM_ROUNDS.min(before + 1)
+        };
+        match (shortage, before == ROOM_ROUNDS, *rounds == ROOM_ROUNDS) {
+            (_, true, true) | (_, false, false) => {}
+            (Shortage::Room, true, false) => {
                 error!("the disk is full: statements that need room fail until there is some");
             }
-            *room_rounds = 0;
-        } else if *room_rounds < ROOM_ROUNDS {
-            *room_rounds += 1;
-            if *room_rounds == ROOM_ROUNDS {
-                warn!("the disk has room again");
-            }
+            (Shortage::Room, false, true) => warn!("the disk has room again"),
+            (Shortage::Descriptors, true, false) => error!(
+                "no file descriptor is left: statements that need a file fail until there is one"
+            ),
+            (Shortage::Descriptors, false, true) => warn!("there are file descriptors again"),
         }
     }
 

@@ -131,8 +131,8 @@ impl Engine {
         if payload.is_empty() {
             create_system(pages).await?;
         } else if payload != CHECKPOINT_PAYLOAD {
-            let what = "the engine's part of the checkpoint is of another version".to_owned();
-            return Err(StoreError::Damaged { what });
+            let what = "the engine's part of the checkpoint is of another version";
+            return Err(StoreError::damaged(what));
         }
         create_segments(pages, u32::from(options.worker_count)).await?;
         let segments = until_done(|| read_segment_count(pages)).await?;
@@ -143,10 +143,8 @@ impl Engine {
         let losers = find_losers(pages, segments).await?;
         let first = until_done(|| read_txn_ceiling(pages)).await?;
         let youngest = losers.keys().next_back().copied();
-        let first = first_txn_id(first, youngest).map_err(|what| {
-            let what = format!("next transaction id {first}: {what}");
-            StoreError::Damaged { what }
-        })?;
+        let first = first_txn_id(first, youngest)
+            .map_err(|what| StoreError::damaged(format!("next transaction id {first}: {what}")))?;
         let workers = usize::from(options.worker_count);
         let txns =
             TransactionSystem::new(first, losers.keys().copied(), workers, options.ring_length);
@@ -229,9 +227,8 @@ impl Engine {
 /// Refuses to open if the log has changes on a tablespace whose file is missing, unless no table
 /// has that tablespace. Changes nothing.
 async fn check_missing(pages: &Pages, missing: &[SpaceId]) -> Result<(), StoreError> {
-    let refuse = |space: SpaceId| StoreError::Damaged {
-        what: format!("the file of tablespace {space} is missing"),
-    };
+    let refuse =
+        |space: SpaceId| StoreError::damaged(format!("the file of tablespace {space} is missing"));
     if let Some(&space) = missing.iter().find(|space| space.0 < TABLE_SPACES_START) {
         return Err(refuse(space));
     }
@@ -277,9 +274,7 @@ async fn dictionary_row(
 }
 
 fn damaged_dictionary() -> StoreError {
-    StoreError::Damaged {
-        what: "a row of the dictionary cannot be read".to_owned(),
-    }
+    StoreError::damaged("a row of the dictionary cannot be read")
 }
 
 /// Makes the system space: counters and an empty dictionary. Overwrites what an unfinished attempt
@@ -359,7 +354,7 @@ async fn find_losers(
             if circle.comes_back(page) {
                 let id = PageId::new(space_of(segment), page);
                 let what = format!("page {id}: the undo pages run in a circle");
-                return Err(StoreError::Damaged { what });
+                return Err(StoreError::damaged_page(id, what));
             }
             let records = until_done(|| read_page(pages, segment, page)).await?;
             for (pointer, kind, txn, is_settled) in records.found {
@@ -599,7 +594,7 @@ fn check_entry(entry: TableEntry) -> Result<Arc<TableShape>, StoreError> {
             .all(|index| index.parts.iter().all(|part| part.column < columns));
     if !is_whole {
         let what = format!("the dictionary's row of table {}", definition.name);
-        return Err(StoreError::Damaged { what });
+        return Err(StoreError::damaged(what));
     }
     Ok(Arc::new(TableShape::new(
         entry,

@@ -169,6 +169,9 @@ impl EngineTransaction {
     pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.end_if_doomed()?;
         let outcome = operation(self);
+        if let Err(Interrupt::Error(error)) = &outcome {
+            self.worker.note_damage(error);
+        }
         if let Err(Interrupt::Error(error)) = &outcome
             && error.ends_transaction()
         {

@@ -335,7 +335,18 @@ impl Worker {
         &self,
         operation: impl FnMut() -> Outcome<T>,
     ) -> Result<T, StoreError> {
-        store::until_done(operation).await
+        let outcome = store::until_done(operation).await;
+        outcome.inspect_err(|error| self.note_damage(error))
+    }
+
+    /// Reports a page that contradicts itself or another, for the server's log.
+    pub(crate) fn note_damage(&self, error: &StoreError) {
+        if let StoreError::Damaged {
+            page: Some(page), ..
+        } = error
+        {
+            self.pages.pool().news().page_failed(*page, error);
+        }
     }
 }
 

@@ -225,7 +225,7 @@ fn a_circle_of_undo_pages_is_damage_and_no_endless_start() {
     let world = world.crash();
     let inner = world.clone();
     let refused = world.run(async move { inner.open().await.err() });
-    let Some(StoreError::Damaged { what }) = refused else {
+    let Some(StoreError::Damaged { what, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert!(what.contains("run in a circle"), "{what}");

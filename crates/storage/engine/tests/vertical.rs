@@ -631,7 +631,7 @@ fn a_start_that_misses_a_file_of_a_table_changes_nothing() {
     for _ in 0..2 {
         let inner = world.clone();
         let refused = world.run(async move { inner.open().await.err() });
-        let Some(StoreError::Damaged { what }) = refused else {
+        let Some(StoreError::Damaged { what, .. }) = refused else {
             panic!("{refused:?}");
         };
         assert_eq!(what, "the file of tablespace 1025 is missing");

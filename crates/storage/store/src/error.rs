@@ -2,6 +2,7 @@
 //!
 //! The session turns each into MySQL's error number and text; there are no texts for clients here.
 
+use format::PageId;
 use thiserror::Error;
 
 /// A failed operation of a store. Each variant says what is rolled back. *Statement*: the session
@@ -65,6 +66,15 @@ pub enum StoreError {
     /// No space on the device (1021). Statement; nothing is lost.
     #[error("disk full")]
     DiskFull,
+    /// The process has no descriptor for a file that must be opened (1016). Statement; nothing is
+    /// lost.
+    #[error("no file descriptor is left to open {file}: errno {os_error}")]
+    NoDescriptor {
+        /// The file.
+        file: String,
+        /// The kernel's error number: a limit of the process, or of the system.
+        os_error: i32,
+    },
     /// A file cannot be read (1024) or written (3). Statement.
     #[error("cannot {} {file}: errno {os_error}", verb(.is_read))]
     Disk {
@@ -80,6 +90,8 @@ pub enum StoreError {
     Damaged {
         /// Which file and page, and what is wrong with it.
         what: String,
+        /// The page, if it is one, for the server's log.
+        page: Option<PageId>,
     },
     /// A write or sync of the log failed; the process stops and no commit is acknowledged.
     #[error("the log failed")]
@@ -93,6 +105,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Damage that is of no single page.
+    pub fn damaged(what: impl Into<String>) -> Self {
+        let what = what.into();
+        Self::Damaged { what, page: None }
+    }
+
+    /// A page that is damaged, or that contradicts itself or another.
+    pub fn damaged_page(page: PageId, what: impl Into<String>) -> Self {
+        let (what, page) = (what.into(), Some(page));
+        Self::Damaged { what, page }
+    }
+
     /// True if the store rolls the whole transaction back before it returns this error.
     pub fn ends_transaction(&self) -> bool {
         matches!(self, Self::Deadlock | Self::LockTableFull)

@@ -431,6 +431,49 @@ fn a_full_disk_refuses_until_there_is_room() {
     });
 }
 
+/// The process has no descriptor for a segment: new work fails, the log does not. It goes on once
+/// there are descriptors.
+#[test]
+fn segments_wait_for_file_descriptors() {
+    let world = World::with_seed(3);
+    let (wal, _) = world
+        .open(WalOptions {
+            segment_blocks: 64,
+            log_bytes_max: 1 << 20,
+            ..options()
+        })
+        .unwrap();
+    world.background(&wal);
+    let disk = world.disk.clone();
+    let (at_work, executor) = (Arc::clone(&wal), world.executor.clone());
+    world.run(async move {
+        let mut writer = at_work.writer(1);
+        disk.take_descriptors();
+        let mut last = Lsn::FIRST;
+        let refused = loop {
+            match write(&mut writer, 9, 1000).await {
+                Ok(end) => last = end,
+                Err(refused) => break refused,
+            }
+        };
+        let NoRoom::NoSegment(error) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(error.kind, DiskErrorKind::NoDescriptor);
+        assert!(at_work.is_stopped_by(DiskErrorKind::NoDescriptor));
+        assert!(!at_work.is_stopped_by(DiskErrorKind::Full));
+        at_work.wait(1, last, LogLevel::Durable).await.unwrap();
+        disk.give_descriptors();
+        while at_work.needs_segments() {
+            at_work.prepare_segments(&disk).await.unwrap();
+            executor.clock().sleep(TICK).await;
+        }
+        assert!(!at_work.is_stopped_by(DiskErrorKind::NoDescriptor));
+        let end = write(&mut writer, 10, 1000).await.unwrap();
+        at_work.wait(1, end, LogLevel::Durable).await.unwrap();
+    });
+}
+
 /// At the end of the log, a checkpoint names the next block: all before it is free.
 #[test]
 fn a_checkpoint_at_the_end_needs_nothing_before_it() {

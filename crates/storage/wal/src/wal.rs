@@ -422,8 +422,10 @@ impl Wal {
 
     /// The answer if prepared blocks are short.
     fn no_segment(&self) -> NoRoom {
+        // No checkpoint helps where an old segment cannot be opened either.
+        let is_stopped = self.is_stopped_by(DiskErrorKind::NoDescriptor);
         // In this order: a checkpoint that frees segments reports them before it moves its block.
-        if self.can_recycle() || !self.lacks_segments.load(Ordering::SeqCst) {
+        if !is_stopped && (self.can_recycle() || !self.lacks_segments.load(Ordering::SeqCst)) {
             return NoRoom::Wait;
         }
         let error = self.segment_error.lock().clone();
@@ -456,11 +458,10 @@ impl Wal {
         self.age().saturating_mul(100) / self.options.log_bytes_max.max(1)
     }
 
-    /// Whether the disk is so full that no segment can be made, and none is left for reuse.
-    pub fn is_full(&self) -> bool {
-        let is_full = |error: &DiskError| error.kind == DiskErrorKind::Full;
-        self.lacks_segments.load(Ordering::SeqCst)
-            && self.segment_error.lock().as_ref().is_some_and(is_full)
+    /// Whether the last segment could not be made for this reason.
+    pub fn is_stopped_by(&self, reason: DiskErrorKind) -> bool {
+        let error = self.segment_error.lock();
+        error.as_ref().is_some_and(|error| error.kind == reason)
     }
 
     /// Whether [`Wal::prepare_segments`] should be called.
@@ -486,9 +487,9 @@ impl Wal {
         bytes.div_ceil(stdx::to_u64(LOG_BLOCK_PAYLOAD_BYTES)) + workers + 3
     }
 
-    /// Prepares segments ahead of the writing, from obsolete ones if there are any. A full disk is
-    /// no error here: callers that want room get the error, as for other failures. If it is dropped
-    /// in the middle, the next call continues it.
+    /// Prepares segments ahead of the writing, from obsolete ones if there are any. A full disk, or
+    /// no free file descriptor, is no error here: it passes, and callers that want room get it. If
+    /// it is dropped in the middle, the next call continues it.
     pub async fn prepare_segments(&self, disk: &dyn Disk) -> Result<(), WalError> {
         if self.is_preparing.swap(true, Ordering::SeqCst) {
             return Ok(());
@@ -503,7 +504,7 @@ impl Wal {
             self.lacks_segments.store(lacks, Ordering::SeqCst);
         }
         match outcome {
-            Err(error) if error.kind != DiskErrorKind::Full => Err(error.into()),
+            Err(error) if !error.kind.may_pass() => Err(error.into()),
             _ => Ok(()),
         }
     }

@@ -48,6 +48,7 @@ pub fn disk_error(operation: &'static str, path: Option<&Path>, error: Errno) ->
         // EFBIG: the limit of the process or of the file system.
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => DiskErrorKind::Full,
         Errno::ACCESS | Errno::PERM | Errno::ROFS => DiskErrorKind::Denied,
+        Errno::MFILE | Errno::NFILE => DiskErrorKind::NoDescriptor,
         _ => DiskErrorKind::Failed,
     };
     let path = path.map(Path::to_path_buf);

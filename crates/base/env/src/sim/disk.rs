@@ -116,6 +116,17 @@ impl SimDisk {
         self.world.lock().damage(path, offset, bit);
     }
 
+    /// From now on the process has no descriptor for one more file: files cannot be opened or made,
+    /// nor directories read or synced.
+    pub fn take_descriptors(&self) {
+        self.world.lock().lacks_descriptors = true;
+    }
+
+    /// Ends that.
+    pub fn give_descriptors(&self) {
+        self.world.lock().lacks_descriptors = false;
+    }
+
     /// From now on [`Disk::later`] only queues its work, as if all helper threads were busy.
     pub fn hold_late_work(&self) {
         self.world.lock().held.get_or_insert_default();
@@ -193,6 +204,7 @@ impl SimDisk {
 impl Disk for SimDisk {
     fn open(&self, path: &Path, options: OpenOptions) -> Result<File, DiskError> {
         let inode = self.alive("open", |world| {
+            world.take_descriptor("open", path)?;
             let error = |kind| DiskError {
                 kind,
                 operation: "open",
@@ -305,6 +317,7 @@ impl Disk for SimDisk {
 
     fn list(&self, path: &Path) -> Result<Vec<PathBuf>, DiskError> {
         self.alive("list", |world| {
+            world.take_descriptor("list", path)?;
             found("list", path, world.names.has_directory(path))?;
             Ok(world.names.list(path))
         })
@@ -312,6 +325,7 @@ impl Disk for SimDisk {
 
     fn sync_directory(&self, path: &Path) -> Result<(), DiskError> {
         self.alive("sync directory", |world| {
+            world.take_descriptor("sync directory", path)?;
             found("sync directory", path, world.names.has_directory(path))?;
             world.names.sync_directory(path);
             Ok(())

@@ -88,6 +88,8 @@ pub(super) struct World {
     number: u64,
     /// Work for helper threads, while it is held back.
     pub(super) held: Option<Vec<LateWork>>,
+    /// Whether the process has no descriptor for one more file.
+    pub(super) lacks_descriptors: bool,
 }
 
 /// One file.
@@ -129,7 +131,25 @@ impl World {
             under_way: BTreeMap::new(),
             number: 0,
             held: None,
+            lacks_descriptors: false,
         }
+    }
+
+    /// Takes a descriptor for a call on `path`.
+    pub(super) fn take_descriptor(
+        &self,
+        operation: &'static str,
+        path: &Path,
+    ) -> Result<(), DiskError> {
+        if !self.lacks_descriptors {
+            return Ok(());
+        }
+        Err(DiskError {
+            kind: DiskErrorKind::NoDescriptor,
+            operation,
+            path: Some(path.to_path_buf()),
+            os_error: EMFILE,
+        })
     }
 
     /// The next number of the common order.
@@ -378,6 +398,7 @@ impl World {
             under_way: BTreeMap::new(),
             number: self.number,
             held: None,
+            lacks_descriptors: false,
         }
     }
 
@@ -397,6 +418,7 @@ impl World {
             under_way: BTreeMap::new(),
             number: self.number,
             held: None,
+            lacks_descriptors: false,
         }
     }
 
@@ -517,6 +539,7 @@ impl What {
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
+const EMFILE: i32 = 24;
 
 pub(super) fn failed(operation: &'static str) -> DiskError {
     DiskError {

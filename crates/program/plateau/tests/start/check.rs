@@ -12,7 +12,7 @@ use std::process::Command;
 use format::page::{PageHeader, seal};
 use format::row_header::LobReference;
 use format::undo::{UNDO_RECORDS_START, UndoRecord, copy_record, used};
-use format::{PageNo, PageSize, PageType, UndoPointer};
+use format::{PAGE_HEADER_BYTES, PageNo, PageSize, PageType, UndoPointer};
 use testkit::Server;
 use testkit::client::Outcome;
 use testkit::server::Launch;
@@ -500,9 +500,46 @@ fn check_table_tells_of_an_index_that_cannot_be_read() {
     assert!(!told[3].contains('/'), "no path of the server: {told:?}");
     // The server's log names it, too, with file, page and table, and only once.
     let file = words.file_name().unwrap().to_string_lossy().into_owned();
-    let line = format!("a page cannot be read file={file} page={page} owner=table t.words");
+    let line = format!("a page cannot be used file={file} page={page} owner=table t.words");
     testkit::wait_until(&line, || server.log().contains(&line));
     client.query("check table t.words").unwrap();
+    assert_eq!(server.log().matches(&line).count(), 1);
+    drop(client);
+    server.stop().unwrap();
+    restore(&words, page, &whole);
+    went_on(&mut server, &["check table t.words"]);
+}
+
+/// A page that is whole, and no page of its tree: the statement fails, and the server's log names
+/// file, page and table.
+#[test]
+fn a_page_that_contradicts_itself_is_logged() {
+    let mut server = stopped(&[
+        "create database t",
+        "create table t.words (w varchar(20) primary key, k varchar(20), key by_k (k))",
+        "insert into t.words values ('aardvark', 'kangaroo'), ('zebra', 'gnu')",
+    ]);
+    let data = server.data();
+    let words = file_with(&data, "aardvark");
+    let row_page = place_of(&fs::read(&words).unwrap(), "aardvarkkangaroo") / PAGE;
+    let (page, _) = pages(&words)
+        .into_iter()
+        .find(|&(page, page_type)| page_type == PageType::BtreeLeaf && page != row_page)
+        .unwrap();
+    // The first byte behind the page's header says that it is a page of a tree.
+    let whole = change(&words, page, true, |bytes| bytes[PAGE_HEADER_BYTES] ^= 1);
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    let query = "select w from t.words force index (by_k) where k = 'gnu'";
+    for _ in 0..2 {
+        let Outcome::Error(error) = client.query(query).unwrap() else {
+            panic!("the index has a page that is none");
+        };
+        assert_eq!(error.number, 1712, "{}", error.message);
+    }
+    let file = words.file_name().unwrap().to_string_lossy().into_owned();
+    let line = format!("a page cannot be used file={file} page={page} owner=table t.words");
+    testkit::wait_until(&line, || server.log().contains(&line));
     assert_eq!(server.log().matches(&line).count(), 1);
     drop(client);
     server.stop().unwrap();

@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::net::TcpStream;
 use std::time::Duration;
 
+use testkit::client::Outcome;
 use testkit::{Client, Launch, Login, Server, wait_until};
 
 /// Descriptors that the server may have beside those that it has after its start.
@@ -27,14 +28,19 @@ fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-fn check(io: &str) {
+/// A server that has few descriptors beside those that it needs.
+fn start(io: &str) -> Server {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let launch = launch.with_settings([format!("io={io}")]);
     let mut roomy = launch.clone().start().expect("the server starts");
     let count = roomy.process().descriptor_count().expect("a count");
     roomy.stop().expect("it ends");
     let launch = launch.with_descriptor_limit(count + ROOM);
-    let server = launch.start().expect("the server starts");
+    launch.start().expect("the server starts")
+}
+
+fn check(io: &str) {
+    let server = start(io);
     let mut root = server.connect().expect("it serves");
     let mut streams: Vec<TcpStream> = (0..CLIENT_COUNT).map(|_| connect(&server)).collect();
     let mut refused_count = 0;
@@ -51,13 +57,54 @@ fn check(io: &str) {
     // A few descriptors come and go.
     assert!(CLIENT_COUNT / 2 < refused_count, "{refused_count}");
     assert!(refused_count < CLIENT_COUNT, "some find room");
+    let line = "out of file descriptors";
+    wait_until(line, || server.log().contains(line));
     let log = server.log();
-    assert_eq!(log.matches("out of file descriptors").count(), 1, "{log}");
+    assert_eq!(log.matches(line).count(), 1, "{log}");
     drop(streams);
     let login = Login::root(server.port());
     wait_until("there is room again", || Client::connect(&login).is_ok());
     let counted = root.status("Connection_errors_accept").expect("a count");
     assert!(refused_count <= usize::try_from(counted).expect("a small number"));
+}
+
+/// The error number of a statement; 0 if it succeeds.
+fn number(client: &mut Client, statement: &str) -> u16 {
+    match client.query(statement).expect("the connection stays") {
+        Outcome::Error(error) => error.number,
+        _ => 0,
+    }
+}
+
+/// A statement that has to make a file fails, and nothing else does. It succeeds as soon as there
+/// are descriptors, and the log has both the beginning and the end.
+#[test]
+fn a_table_waits_for_its_file() {
+    let server = start("auto");
+    let mut root = server.connect().expect("it serves");
+    let (make, again) = (
+        "create table d.t (id int primary key)",
+        "create table d.u (id int primary key)",
+    );
+    for statement in ["create database d", make, "insert into d.t values (1)"] {
+        assert_eq!(number(&mut root, statement), 0, "{statement}");
+    }
+    let mut streams: Vec<TcpStream> = (0..CLIENT_COUNT).map(|_| connect(&server)).collect();
+    for stream in &mut streams {
+        first_bytes(stream);
+    }
+    assert_eq!(number(&mut root, again), 1016);
+    assert_eq!(number(&mut root, "insert into d.t values (2)"), 0);
+    let begun = "no file descriptor is left: ";
+    wait_until(begun, || server.log().contains(begun));
+    drop(streams);
+    wait_until("a table is made", || match number(&mut root, again) {
+        0 => true,
+        1016 => false,
+        other => panic!("error {other}"),
+    });
+    let ended = "there are file descriptors again";
+    wait_until(ended, || server.log().contains(ended));
 }
 
 #[test]

@@ -54,9 +54,8 @@ pub(crate) fn file_parts(
     directory: &Path,
     size: PageSize,
 ) -> Result<Vec<FilePart>, StoreError> {
-    let spaces = list_spaces(disk, directory).map_err(|error| StoreError::Damaged {
-        what: error.to_string(),
-    })?;
+    let spaces =
+        list_spaces(disk, directory).map_err(|error| StoreError::damaged(error.to_string()))?;
     let mut parts = Vec::new();
     for space in spaces {
         let count = space_pages(disk, directory, space, size).unwrap_or(0);

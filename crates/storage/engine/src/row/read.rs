@@ -106,8 +106,7 @@ pub(crate) fn restore_version(record: &UndoRecord<'_>, version: &mut Vec<u8>) ->
 }
 
 fn no_header() -> Interrupt {
-    let what = "a row and its undo do not belong together".to_owned();
-    Interrupt::Error(StoreError::Damaged { what })
+    StoreError::damaged("a row and its undo do not belong together").into()
 }
 
 /// Large rows that an operation of many calls has read, so that it reads each only once.

@@ -616,9 +616,7 @@ fn encode(layout: &RowLayout, row: &[ValueRef<'_>]) -> Outcome<Vec<u8>> {
                 limit,
             }
         }
-        error => StoreError::Damaged {
-            what: format!("a row to be written: {error}"),
-        },
+        error => StoreError::damaged(format!("a row to be written: {error}")),
     })?;
     debug_assert!(layout.verify(&body), "what is written can be read");
     Ok(body)
@@ -705,7 +703,11 @@ impl Table for EngineTable {
 
     fn measure(&self, index: usize, ranges: &[KeyRange]) -> Outcome<Option<Vec<u64>>> {
         let count = |range| self.shape.measure(&self.worker.pages, index, range);
-        ranges.iter().map(count).collect::<Outcome<_>>().map(Some)
+        let counts: Outcome<_> = ranges.iter().map(count).collect();
+        if let Err(Interrupt::Error(error)) = &counts {
+            self.worker.note_damage(error);
+        }
+        counts.map(Some)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -84,9 +84,7 @@ impl Worker {
         table: &TableShape,
         version: &[u8],
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let what = || StoreError::Damaged {
-            what: "a row without a header".to_owned(),
-        };
+        let what = || StoreError::damaged("a row without a header");
         let (header, body) = RowHeader::split(version).ok_or_else(what)?;
         if header.is_deleted {
             return Ok(None);

@@ -233,9 +233,7 @@ impl KeyShape {
         for (&column, part) in self.columns.iter().zip(&self.parts) {
             let value = layout
                 .column(row, column)
-                .map_err(|error| StoreError::Damaged {
-                    what: error.to_string(),
-                })?;
+                .map_err(|error| StoreError::damaged(error.to_string()))?;
             has_null |= value.is_null();
             part.append(value, out);
         }

@@ -518,9 +518,9 @@ impl Worker {
 }
 
 fn decode(pointer: UndoPointer, bytes: &[u8]) -> Result<UndoRecord<'_>, StoreError> {
-    UndoRecord::decode(bytes).ok_or_else(|| StoreError::Damaged {
-        what: format!("undo page {}", page_of(pointer)),
-    })
+    let page = page_of(pointer);
+    let damaged = || StoreError::damaged_page(page, format!("undo page {page}"));
+    UndoRecord::decode(bytes).ok_or_else(damaged)
 }
 
 /// All records of an undo page, copied out.

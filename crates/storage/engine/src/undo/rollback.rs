@@ -69,10 +69,10 @@ impl Worker {
         Ok(())
     }
 
-    /// Turns the error that there is no room into a wait for room.
+    /// Turns the error that there is no room, or no file to make it in, into a wait for it.
     pub(crate) fn await_room<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
         match outcome {
-            Err(Interrupt::Error(StoreError::DiskFull)) => {
+            Err(Interrupt::Error(StoreError::DiskFull | StoreError::NoDescriptor { .. })) => {
                 let wait = (self.options.sleep)(ROOM_WAIT);
                 Err(Suspend::new(WaitReason::LogSpace, wait).into())
             }

@@ -10,7 +10,7 @@ use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::{PAGE_HEADER_BYTES, PageId, PageNo, PageType, SpaceId, UndoPointer, undo};
 use std::cell::Cell;
-use store::{Interrupt, Outcome, StoreError};
+use store::{Outcome, StoreError};
 
 /// Spaces of undo segments follow the system space.
 pub(crate) const FIRST_SPACE: u32 = 1;
@@ -239,11 +239,9 @@ pub(crate) fn page_of(pointer: UndoPointer) -> PageId {
 /// Applies an operation that must succeed.
 pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> Outcome<()> {
     let id = change.id(page);
-    change.apply(page, op).map_err(|error| {
-        Interrupt::Error(StoreError::Damaged {
-            what: format!("page {id}: {error}"),
-        })
-    })
+    change
+        .apply(page, op)
+        .map_err(|error| StoreError::damaged_page(id, format!("page {id}: {error}")).into())
 }
 
 /// Overwrites bytes of a page.
