@@ -9,8 +9,10 @@
 //! two& SELECT SLEEP(1)   -- only sent; `two<` reads its result
 //! ```
 //!
-//! `UPDATE_EXPECT=1` rewrites the results; with `REFERENCE=mariadb` it writes MariaDB's. A file
-//! says in a comment where we differ from MariaDB on purpose.
+//! Each file is a test of its own, on a server of its own, so the tests run side by side:
+//! `cargo test --package plateau --test statements file::alter`. `UPDATE_EXPECT=1` rewrites the
+//! results; with `REFERENCE=mariadb` it writes MariaDB's. A file says in a comment where we differ
+//! from MariaDB on purpose.
 
 #![forbid(unsafe_code)]
 
@@ -20,46 +22,148 @@ use std::path::{Path, PathBuf};
 
 use testkit::{Client, Launch, Outcome, Server};
 
+/// Declares a test for each file. The list is written out so that the tests are the standard
+/// harness's, with its filters and its threads; a test holds it against the folder.
+macro_rules! files {
+    ($($name:ident)*) => {
+        const FILES: &[&str] = &[$(stringify!($name)),*];
+
+        mod file {
+            $(
+                #[test]
+                fn $name() {
+                    super::check(stringify!($name));
+                }
+            )*
+        }
+    };
+}
+
+files! {
+    absent_by_name
+    account_locks
+    account_notes
+    accounts_as_tables
+    alter
+    alter_copies
+    alter_if_exists
+    alter_mistakes
+    alter_renames
+    client_character_sets
+    clock_and_role
+    collations
+    computed_defaults
+    create_select
+    dated_texts
+    definition_clauses
+    drop_if_exists
+    engine_options
+    enum_defaults
+    enum_key_plans
+    enum_keys
+    execute_default
+    explain_aliases
+    explain_keys
+    explain_plans
+    extreme_plans
+    extreme_rows
+    failed_definitions
+    for_loops
+    functions
+    geometry_texts
+    handler_counts
+    index_bounds
+    insert_ids
+    insert_subqueries
+    joined_columns
+    json_columns
+    kept_tables
+    key_constants
+    key_lengths
+    key_ranges
+    late_columns
+    lock_tables
+    lone_steps
+    long_common_keys
+    looking_after
+    looking_after_commits
+    mixed_types
+    names_of_tables
+    negations
+    password
+    plan_literals
+    prepared
+    prepared_elsewhere
+    procedure_errors
+    procedure_kill
+    procedure_rights
+    procedures
+    queues
+    read_only
+    refused
+    rename
+    rename_index
+    replace_table
+    returning
+    routine_grants
+    rows_and_warnings
+    select_limit
+    self_joins
+    set_or_not
+    set_reads
+    show_in_modes
+    shown_definitions
+    small_functions
+    time_zones
+    tracking
+    unique_parts
+    update_reads
+    user_variables
+    variable_levels
+    variables
+    waits
+    years
+    zero_defaults
+}
+
 #[test]
-fn files_get_the_answers_that_they_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statements");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
-    let only = std::env::var("ONLY").unwrap_or_default();
+fn every_file_has_its_test() {
+    let entries = std::fs::read_dir(folder()).unwrap();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    let listed: Vec<PathBuf> = FILES.iter().map(|name| path(name)).collect();
+    assert_eq!(found, listed, "the list of this test, and the folder");
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/statements")
+}
+
+fn path(name: &str) -> PathBuf {
+    folder().join(name).with_extension("test")
+}
+
+/// Runs a file on a fresh server, and compares or rewrites its results.
+fn check(name: &str) {
+    let file = path(name);
+    let expected = std::fs::read_to_string(&file).expect("a file");
     let server = Launch::asked_for(env!("CARGO_BIN_EXE_plateau"))
         .start()
-        .unwrap();
-    let mut failures = Vec::new();
-    for file in files {
-        if !file.to_string_lossy().contains(&only) {
-            continue;
-        }
-        let expected = std::fs::read_to_string(&file).unwrap();
-        let answered = answer(&server, &expected).unwrap();
-        if answered == expected {
-            continue;
-        }
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&file, &answered).unwrap();
-        } else {
-            failures.push(format!(
-                "{}:\n{}",
-                file.display(),
-                difference(&expected, &answered)
-            ));
-        }
+        .expect("the server starts");
+    let answered = answer(&server, &expected).expect("connections");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&file, &answered).expect("a file");
+        return;
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let difference = difference(&expected, &answered);
+    assert!(answered == expected, "{}:\n{difference}", file.display());
 }
 
 /// The file with the server's results.
 fn answer(server: &Server, text: &str) -> anyhow::Result<String> {
     let mut clients: BTreeMap<String, Client> = BTreeMap::new();
     let mut setup = server.connect()?;
-    setup.run("CREATE OR REPLACE DATABASE test_of_statements")?;
+    setup.run("CREATE DATABASE test_of_statements")?;
     let mut out = String::new();
     for line in text.lines() {
         let is_kept = line.is_empty() || line.starts_with('#');
@@ -138,7 +242,9 @@ fn show(outcome: &Outcome, out: &mut String) {
             }
         }
         Outcome::Error(error) => {
-            out.push_str(&format!("= error {} {}\n", error.number, error.state));
+            let message = error.message.replace('\n', "\\n");
+            let (number, state) = (error.number, &error.state);
+            out.push_str(&format!("= error {number} {state} {message}\n"));
         }
     }
 }
