@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod base64;
 pub mod byte_store;
 pub mod chunked_vec;
 pub mod circle_check;

@@ -4,6 +4,7 @@
 //! secret key is expanded from the password itself, SHA512(password); the standard expands a seed
 //! of 32 bytes. The stored public key verifies it in the standard way.
 
+use base64ct::{Base64Unpadded, Encoding};
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::{Signature, VerifyingKey};
 use sha2::{Digest, Sha512};
@@ -43,18 +44,42 @@ fn expand(password: &[u8]) -> ExpandedSecretKey {
     ExpandedSecretKey::from_bytes(&expanded)
 }
 
+/// How MariaDB stores a public key: in base64 without padding.
+pub(crate) fn key_text(key: &[u8; PUBLIC_KEY_BYTES]) -> String {
+    Base64Unpadded::encode_string(key)
+}
+
+/// The public key of a stored text; `None` for any other text.
+pub(crate) fn parse_key(text: &[u8]) -> Option<[u8; PUBLIC_KEY_BYTES]> {
+    let mut key = [0; PUBLIC_KEY_BYTES];
+    let read = Base64Unpadded::decode(text, &mut key).ok()?;
+    (read.len() == PUBLIC_KEY_BYTES).then_some(key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base64;
 
     /// `SELECT ed25519_password('secret')` of MariaDB 10.11 and its documentation.
     #[test]
     fn public_key_is_the_reference_s() {
         assert_eq!(
-            base64::encode(&public_key(b"secret")),
+            key_text(&public_key(b"secret")),
             "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY"
         );
+    }
+
+    #[test]
+    fn texts_of_other_lengths_and_bits_are_no_keys() {
+        let text = key_text(&[0; PUBLIC_KEY_BYTES]);
+        assert_eq!(text, "A".repeat(43));
+        assert_eq!(parse_key(text.as_bytes()), Some([0; PUBLIC_KEY_BYTES]));
+        let parse = |text: &str| parse_key(text.as_bytes());
+        assert_eq!(parse(&text[1..]), None);
+        assert_eq!(parse(&format!("{text}A")), None);
+        assert_eq!(parse(&format!("{text}=")), None);
+        assert_eq!(parse(&text.replace('A', "=")), None);
+        assert_eq!(parse(&format!("{}B", &text[1..])), None);
     }
 
     #[test]

@@ -31,7 +31,6 @@ mod caching_sha2;
 mod rsa_key;
 mod sha256_crypt;
 
-mod base64;
 mod ed25519;
 
 mod client_auth_error;

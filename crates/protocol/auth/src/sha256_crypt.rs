@@ -1,11 +1,13 @@
 //! SHA-256-crypt: the slow hash that `caching_sha2_password` stores.
 //!
 //! The algorithm is Ulrich Drepper's "Unix crypt using SHA-256 and SHA-512". MySQL differs only in
-//! the salt, which has 20 bytes where crypt has at most 16.
+//! the salt, which has 20 bytes where crypt has at most 16. Refused: the library `sha-crypt`, which
+//! cuts a salt off after 16 bytes.
 //!
 //! Its cost grows with the square of the password's length, so the callers check
 //! [`PASSWORD_BYTES_MAX`].
 
+use base64ct::{Base64ShaCrypt, Encoding};
 use sha2::{Digest, Sha256};
 
 /// MySQL's limit on passwords.
@@ -15,7 +17,6 @@ pub(crate) const PASSWORD_BYTES_MAX: usize = 256;
 pub(crate) const TEXT_BYTES: usize = 43;
 
 const DIGEST_BYTES: usize = 32;
-const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// The hash of `password` as text.
 pub(crate) fn hash(password: &[u8], salt: &[u8], rounds: u32) -> [u8; TEXT_BYTES] {
@@ -75,31 +76,20 @@ fn repeat(digest: [u8; DIGEST_BYTES], count: usize) -> Vec<u8> {
     digest.iter().copied().cycle().take(count).collect()
 }
 
-/// The digest's bytes in crypt's order, six bits a character, lowest first.
+/// The digest's bytes in crypt's order, as text.
 fn to_text(digest: &[u8; DIGEST_BYTES]) -> [u8; TEXT_BYTES] {
-    let byte = |index: usize| u32::from(digest.get(index % 30).copied().unwrap_or(0));
-    let mut text = [0; TEXT_BYTES];
-    let mut places = text.iter_mut();
-    let mut put = |mut word: u32, count: usize| {
-        for place in places.by_ref().take(count) {
-            *place = ALPHABET
-                .get((word & 0x3F) as usize)
-                .copied()
-                .unwrap_or(b'.');
-            word >>= 6;
-        }
-    };
-    for group in 0..10 {
-        // (0, 10, 20), (21, 1, 11), (12, 22, 2), (3, 13, 23), ...: each group is the one before
-        // plus 21, modulo 30.
-        let first = group * 21;
-        put(
-            byte(first) << 16 | byte(first + 10) << 8 | byte(first + 20),
-            4,
-        );
+    let [first @ .., last_but_one, last] = digest;
+    let mut ordered = [0; DIGEST_BYTES];
+    for (place, byte) in ordered.iter_mut().enumerate() {
+        // Groups of three are (20, 10, 0), (11, 1, 21), (2, 22, 12), (23, 13, 3), ...: each is the
+        // one before plus 21, modulo 30, and its bytes are 20 apart.
+        let index = (place / 3 * 21 + 20 + place % 3 * 20) % first.len();
+        *byte = first.get(index).copied().unwrap_or(0);
     }
-    let [.., last_but_one, last] = *digest;
-    put(u32::from(last) << 8 | u32::from(last_but_one), 3);
+    let [.., before_end, end] = &mut ordered;
+    (*before_end, *end) = (*last_but_one, *last);
+    let mut text = [0; TEXT_BYTES];
+    Base64ShaCrypt::encode(&ordered, &mut text).expect("32 bytes take 43 characters");
     text
 }
 

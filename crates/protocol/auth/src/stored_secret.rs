@@ -4,7 +4,6 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::base64;
 use crate::caching_sha2;
 use crate::ed25519;
 use crate::method::Method;
@@ -81,7 +80,7 @@ impl StoredSecret {
             Method::CachingSha2 => {
                 caching_sha2::Stored::parse(text).map(|stored| Kind::Sha2(Box::new(stored)))
             }
-            Method::Ed25519 => base64::decode(text).map(Kind::Ed25519),
+            Method::Ed25519 => ed25519::parse_key(text).map(Kind::Ed25519),
         };
         kind.map(|kind| StoredSecret { method, kind })
             .ok_or(BadSecret::Format(method))
@@ -118,7 +117,7 @@ impl StoredSecret {
             Kind::Empty => Vec::new(),
             Kind::Native(digest) => native_text(digest).into_bytes(),
             Kind::Sha2(stored) => stored.to_text(),
-            Kind::Ed25519(key) => base64::encode(key).into_bytes(),
+            Kind::Ed25519(key) => ed25519::key_text(key).into_bytes(),
         }
     }
 

@@ -51,16 +51,12 @@ pub(crate) fn crc32(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<
 
 /// The same with Castagnoli's polynomial.
 pub(crate) fn crc32c(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context<'_>) -> Evaluated {
-    let (start, text) = some!(checked(bound, args, context));
-    let mut sum = !start;
+    let (mut sum, text) = some!(checked(bound, args, context));
     for piece in text.chunks(PIECE_BYTES) {
         context.spend(piece.len())?;
-        for byte in piece {
-            let [low, ..] = sum.to_le_bytes();
-            sum = CASTAGNOLI[usize::from(low ^ byte)] ^ (sum >> 8);
-        }
+        sum = crc32c::crc32c_append(sum, piece);
     }
-    Ok(Value::UInt(u64::from(!sum)))
+    Ok(Value::UInt(u64::from(sum)))
 }
 
 /// The start value of a checksum and its text, or `None` if one is NULL.
@@ -76,29 +72,6 @@ fn checked<'v>(
     };
     Some((start, args[last].to_text(&bound.args[last])?))
 }
-
-/// The checksums of single bytes by Castagnoli's polynomial, in reflected bit order: the highest
-/// power is the last bit.
-const CASTAGNOLI: [u32; 256] = {
-    let mut sums = [0; 256];
-    let (mut index, mut byte) = (0, 0u32);
-    while index < sums.len() {
-        let mut sum = byte;
-        let mut bit = 0;
-        while bit < 8 {
-            let carry = sum & 1;
-            sum >>= 1;
-            if carry == 1 {
-                sum ^= 0x82F6_3B78;
-            }
-            bit += 1;
-        }
-        sums[index] = sum;
-        index += 1;
-        byte += 1;
-    }
-    sums
-};
 
 pub(crate) fn infer_md5(binding: &mut Binding<'_>) -> Inferred {
     connection_text(binding, 32)

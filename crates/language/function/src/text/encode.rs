@@ -1,6 +1,7 @@
 //! Functions between text, bytes and number systems.
 
-use value::collation::{Coercibility, TextRule};
+use base64ct::{Base64, Base64Unpadded, Encoding};
+use value::collation::{BYTES_PER_SPEND, Coercibility, TextRule};
 use value::{CollationId, ColumnType, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
@@ -12,6 +13,8 @@ type Evaluated = Result<Value, SqlCondition>;
 
 /// Characters of a line of TO_BASE64.
 const BASE64_LINE: usize = 76;
+/// Bytes of text in such a line.
+const BASE64_LINE_BYTES: usize = BASE64_LINE / 4 * 3;
 
 /// The result is bytes without a character set.
 fn binary(binding: &mut Binding<'_>, bytes: u64) {
@@ -227,14 +230,14 @@ pub(crate) fn to_base64(
 ) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
     let mut out = Vec::with_capacity(text.len().div_ceil(3) * 4);
-    for (index, chunk) in text.chunks(3).enumerate() {
-        spend_at(index, context)?;
-        if index > 0 && (index * 4).is_multiple_of(BASE64_LINE) {
+    let mut encoded = [0; BASE64_LINE];
+    for (index, line) in text.chunks(BASE64_LINE_BYTES).enumerate() {
+        context.spend(line.len())?;
+        if index > 0 {
             out.push(b'\n');
         }
-        let mut digits = stdx::base64::digits(chunk);
-        digits[chunk.len() + 1..].fill(b'=');
-        out.extend_from_slice(&digits);
+        let line = Base64::encode(line, &mut encoded).expect("a line takes 76 characters");
+        out.extend_from_slice(line.as_bytes());
     }
     Ok(Value::Bytes(out))
 }
@@ -253,7 +256,7 @@ pub(crate) fn from_base64(
     context: &mut Context<'_>,
 ) -> Evaluated {
     let text = some!(args[0].to_text(&bound.args[0]));
-    let code: Vec<u8> = text
+    let mut code: Vec<u8> = text
         .iter()
         .copied()
         .filter(|byte| !byte.is_ascii_whitespace())
@@ -265,11 +268,14 @@ pub(crate) fn from_base64(
     if padding > 2 {
         return Ok(Value::Null);
     }
-    let mut out = Vec::with_capacity(code.len() / 4 * 3);
-    for group in code[..code.len() - padding].chunks(4) {
-        context.spend(group.len())?;
-        let bytes = some!(stdx::base64::bytes(group));
-        out.extend_from_slice(&bytes[..group.len() - 1]);
+    code.truncate(code.len() - padding);
+    const { assert!(BYTES_PER_SPEND.is_multiple_of(4), "a piece ends with a group") };
+    let mut out = Vec::with_capacity(code.len() / 4 * 3 + 2);
+    for piece in code.chunks_mut(BYTES_PER_SPEND) {
+        context.spend(piece.len())?;
+        // Bits behind the last byte are not looked at, as in MariaDB.
+        let bytes = some!(Base64Unpadded::decode_in_place(piece).ok());
+        out.extend_from_slice(bytes);
     }
     Ok(Value::Bytes(out))
 }
