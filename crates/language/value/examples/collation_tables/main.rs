@@ -1,8 +1,16 @@
-//! Writes the tables of `src/collation/tables` from a running MariaDB.
+//! Writes the tables of `src/collation/tables`, from a running MariaDB and from Unicode's collation
+//! elements.
 //!
-//! Usage: `cargo run -p value --example collation_tables -- SOCKET OUT_DIR`, with a MariaDB 10.11
-//! listening on the unix socket, user `root` without password, and the client `mariadb` installed.
-//! The tests of `tests/mariadb.rs` compare the tables with a server.
+//! ```text
+//! cargo run -p value --example collation_tables -- mariadb SOCKET OUT_DIR
+//! cargo run -p value --example collation_tables -- unicode ALLKEYS OUT_DIR
+//! ```
+//!
+//! SOCKET is the unix socket of a MariaDB 10.11 with user `root` without password; the client
+//! `mariadb` is installed. ALLKEYS is the file `allkeys.txt` of
+//! <https://www.unicode.org/Public/UCA/9.0.0/> (the Python package `pyuca` has it as
+//! `allkeys-9.0.0.txt`). What was written is what stands there already, as `git diff` shows; the
+//! tests of `tests/mariadb.rs` compare the tables with a server, too.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "a tool that people run")]
@@ -11,24 +19,45 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::Command;
 
+mod ducet;
 mod languages;
+mod weight_file;
+
+use weight_file::WeightFile;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let (Some(socket), Some(out)) = (arguments.next(), arguments.next()) else {
-        eprintln!("usage: collation_tables SOCKET OUT_DIR");
-        std::process::exit(2);
-    };
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["mariadb", socket, out] => write_mariadb(socket, out),
+        ["unicode", allkeys, out] => {
+            let text = std::fs::read_to_string(allkeys).expect("the table is readable");
+            let bytes = ducet::weights(&text).bytes(u32::to_le_bytes);
+            write(out, "uca900.weights", bytes);
+        }
+        _ => {
+            eprintln!("usage: collation_tables mariadb SOCKET OUT_DIR | unicode ALLKEYS OUT_DIR");
+            std::process::exit(2);
+        }
+    }
+}
+
+fn write_mariadb(socket: &str, out: &str) {
+    let socket = socket.to_owned();
     let server = Server { socket };
-    let write = |name: &str, text: String| {
-        std::fs::write(format!("{out}/{name}.rs"), text).expect("the output folder is writable");
-    };
-    write("general", general(&server));
-    write("unicode", unicode(&server, "unicode_ci", 0xFFFF));
-    write("unicode520", unicode(&server, "unicode_520_ci", 0x10_FFFF));
-    write("languages", languages::tables(&server));
-    write("latin1", latin1(&server));
-    write("case", cases(&server));
+    let unicode = |collation, last| unicode(&server, collation, last).bytes(u16::to_le_bytes);
+    let general = general(&server).bytes(u16::to_le_bytes);
+    write(out, "general.weights", general);
+    write(out, "unicode.weights", unicode("unicode_ci", 0xFFFF));
+    let version_520 = unicode("unicode_520_ci", 0x10_FFFF);
+    write(out, "unicode520.weights", version_520);
+    write(out, "languages.rs", languages::tables(&server));
+    write(out, "latin1.rs", latin1(&server));
+    write(out, "case.rs", cases(&server));
+}
+
+fn write(out: &str, name: &str, contents: impl AsRef<[u8]>) {
+    std::fs::write(format!("{out}/{name}"), contents).expect("the output folder is writable");
 }
 
 struct Server {
@@ -83,7 +112,8 @@ fn words(hex: &str) -> Vec<u16> {
 /// The character of a sequence's number.
 const CHAR: &str = "CONVERT(CHAR(seq USING utf32) USING utf8mb4)";
 
-fn general(server: &Server) -> String {
+/// The pages that differ from the code points.
+fn general(server: &Server) -> WeightFile<u16> {
     let weights = server.weights("utf8mb4_general_ci", 0xFFFF);
     let mut pages = BTreeMap::new();
     for (code, weight) in &weights {
@@ -99,12 +129,15 @@ fn general(server: &Server) -> String {
             });
         }
     }
-    let mut text = head("Weights of `general_ci`: pages that differ from the code points.");
-    append_pages(&mut text, &pages, 0xFFFF);
-    text
+    WeightFile {
+        pages,
+        expansions: Vec::new(),
+        last: 0xFFFF,
+    }
 }
 
-fn unicode(server: &Server, collation: &str, last: u32) -> String {
+/// The pages of explicit weights, and expansions.
+fn unicode(server: &Server, collation: &str, last: u32) -> WeightFile<u16> {
     let weights = server.weights(&format!("utf8mb4_{collation}"), last);
     let explicit = |code: u32| weights.get(&code).filter(|found| **found != implicit(code));
     let mut expansions: Vec<Vec<u16>> = Vec::new();
@@ -135,18 +168,11 @@ fn unicode(server: &Server, collation: &str, last: u32) -> String {
         }
         pages.insert(page, words);
     }
-    let mut text = head(&format!(
-        "Weights of `{collation}`: pages of explicit weights, and expansions."
-    ));
-    append_pages(&mut text, &pages, last);
-    text.push_str("\n#[rustfmt::skip]\npub(crate) static EXPANSIONS: &[&[u16]] = &[\n");
-    for words in expansions {
-        text.push_str("    &[");
-        append_words(&mut text, &words);
-        text.push_str("],\n");
+    WeightFile {
+        pages,
+        expansions,
+        last,
     }
-    text.push_str("];\n");
-    text
 }
 
 /// The two weights of a code point without an entry, also of version 5.2.0.
@@ -224,34 +250,6 @@ fn head(purpose: &str) -> String {
         "//! {purpose}\n//!\n//! Written by `examples/collation_tables.rs` from MariaDB 10.11; \
          not edited by hand.\n"
     )
-}
-
-/// The index of pages by high byte (255: none), then the pages.
-fn append_pages(text: &mut String, pages: &BTreeMap<u32, Vec<u16>>, last: u32) {
-    let numbers: Vec<u16> = (0..=last >> 8)
-        .map(|page| pages.keys().position(|known| *known == page))
-        .map(|index| index.map_or(255, |index| u16::try_from(index).expect("at most 255")))
-        .collect();
-    let index = numbers.len();
-    writeln!(
-        text,
-        "\n#[rustfmt::skip]\npub(crate) static INDEX: [u8; {index}] = ["
-    )
-    .expect("to a string");
-    append_lines(text, &numbers);
-    text.push_str("];\n");
-    let count = pages.len();
-    writeln!(
-        text,
-        "\n#[rustfmt::skip]\npub(crate) static PAGES: [[u16; 256]; {count}] = ["
-    )
-    .expect("to a string");
-    for (page, words) in pages {
-        writeln!(text, "    // U+{page:02X}00\n    [").expect("to a string");
-        append_lines(text, words);
-        text.push_str("    ],\n");
-    }
-    text.push_str("];\n");
 }
 
 fn append_lines(text: &mut String, words: &[u16]) {

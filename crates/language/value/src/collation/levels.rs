@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::Charset;
 use super::compare::compare_padded;
-use super::tables::uca900::{EXPANSIONS, INDEX, PAGES};
+use super::tables::UCA_900;
 use super::weight::{ill_formed, next_char};
 
 /// In a page: the code point has no entry and gets elements by rule.
@@ -44,8 +44,8 @@ fn elements(code: u32) -> Elements {
     match entry(code) {
         IMPLICIT => by_rule(code),
         word @ EXPANSION.. => {
-            let index = usize::try_from(word - EXPANSION).expect("16 bits");
-            Elements::Many(EXPANSIONS[index])
+            let number = usize::try_from(word - EXPANSION).expect("16 bits");
+            Elements::Many(UCA_900.expansion(number))
         }
         word => Elements::One(word),
     }
@@ -55,8 +55,8 @@ fn elements(code: u32) -> Elements {
 fn entry(code: u32) -> u32 {
     let [_, plane, page, low] = code.to_be_bytes();
     let page = usize::from(u16::from_be_bytes([plane, page]));
-    match PAGES.get(usize::from(INDEX[page])) {
-        Some(words) => words[usize::from(low)],
+    match UCA_900.pages.get(usize::from(UCA_900.index[page])) {
+        Some(words) => u32::from_le_bytes(words[usize::from(low)]),
         None => IMPLICIT,
     }
 }

@@ -2,7 +2,7 @@
 //! primary level, and their changes for languages.
 
 use super::Charset;
-use super::tables::{unicode, unicode520};
+use super::tables::{UNICODE, UNICODE_520, WeightTable};
 use super::weight::{ill_formed, next_char};
 
 /// The weight of a code point beyond a version's table.
@@ -12,30 +12,23 @@ const IMPLICIT: u16 = 0xFFFF;
 /// In a page: the lowest number of an expansion.
 const EXPANSION: u16 = 0xE000;
 
-/// The weights of one version of the algorithm.
+/// The weights of one version of the algorithm. A code point beyond the table's index has the
+/// weight [`BEYOND`].
 pub(crate) struct Version {
-    /// By page (256 code points): its index in `pages`, or 255 if it has none. A code point beyond
-    /// the index has the weight [`BEYOND`].
-    index: &'static [u8],
-    pages: &'static [[u16; 256]],
-    expansions: &'static [&'static [u16]],
+    table: &'static WeightTable<u16, 2>,
     /// The weight of a blank.
     pub(super) blank: u16,
 }
 
 /// Version 4.0.0, for the basic plane.
 pub(crate) static V400: Version = Version {
-    index: &unicode::INDEX,
-    pages: &unicode::PAGES,
-    expansions: unicode::EXPANSIONS,
+    table: &UNICODE,
     blank: 0x0209,
 };
 
 /// Version 5.2.0, all planes.
 pub(crate) static V520: Version = Version {
-    index: &unicode520::INDEX,
-    pages: &unicode520::PAGES,
-    expansions: unicode520::EXPANSIONS,
+    table: &UNICODE_520,
     blank: 0x020A,
 };
 
@@ -88,15 +81,17 @@ impl Version {
     fn weights(&self, code: u32) -> Weights {
         let [_, _, page_high, low] = code.to_be_bytes();
         let page = usize::from(u16::from_be_bytes([code.to_be_bytes()[1], page_high]));
-        let Some(place) = self.index.get(page) else {
+        let Some(place) = self.table.index.get(page) else {
             return Weights::One(BEYOND);
         };
-        let Some(words) = self.pages.get(usize::from(*place)) else {
+        let Some(words) = self.table.pages.get(usize::from(*place)) else {
             return Weights::Two(implicit(code));
         };
-        match words[usize::from(low)] {
+        match u16::from_le_bytes(words[usize::from(low)]) {
             IMPLICIT => Weights::Two(implicit(code)),
-            word @ EXPANSION.. => Weights::Many(self.expansions[usize::from(word - EXPANSION)]),
+            word @ EXPANSION.. => {
+                Weights::Many(self.table.expansion(usize::from(word - EXPANSION)))
+            }
             word => Weights::One(word),
         }
     }

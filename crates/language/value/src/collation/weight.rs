@@ -1,7 +1,7 @@
 //! Weights of characters, by the rule of a collation.
 
 use super::Charset;
-use super::tables::{general, latin1};
+use super::tables::{GENERAL, latin1};
 
 /// The weight of a code point beyond the basic plane.
 const SUPPLEMENTARY: u16 = 0xFFFD;
@@ -13,8 +13,11 @@ pub(super) fn general(code: u32) -> u16 {
         return SUPPLEMENTARY;
     };
     let [page, low] = code.to_be_bytes();
-    match general::PAGES.get(usize::from(general::INDEX[usize::from(page)])) {
-        Some(words) => words[usize::from(low)],
+    match GENERAL
+        .pages
+        .get(usize::from(GENERAL.index[usize::from(page)]))
+    {
+        Some(words) => u16::from_le_bytes(words[usize::from(low)]),
         None => code,
     }
 }
