@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, wait_until};
+use testkit::{Launch, Outcome, Server, on_each_driver, wait_until};
 
 /// It practically never ends.
 const ENDLESS: &str = "select count(*) from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f, d.t g, d.t h";
@@ -51,7 +51,7 @@ fn wait_until_gone(root: &mut Client, id: u32) {
 
 #[test]
 fn a_statement_that_computes_ends_when_its_client_is_gone() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let (server, mut root) = start(io);
         let copy = ENDLESS
             .replace("count(*)", "a.a")
@@ -70,12 +70,12 @@ fn a_statement_that_computes_ends_when_its_client_is_gone() {
         }
         let copied = root.value("select count(*) from d.copy");
         assert_eq!(copied.expect("a count").as_deref(), Some("0"), "{io}");
-    }
+    });
 }
 
 #[test]
 fn a_client_that_has_only_ended_its_sending_side_gets_its_rows() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let (server, _root) = start(io);
         let mut client = server.connect().expect("it serves");
         client.send_query(TIMED.as_bytes()).expect("it reads");
@@ -85,13 +85,13 @@ fn a_client_that_has_only_ended_its_sending_side_gets_its_rows() {
             panic!("{io}: one result: {outcomes:?}");
         };
         assert_eq!(rows.rows, [[Some(b"done".to_vec())]], "{io}");
-    }
+    });
 }
 
 /// Before its end the statement sends nothing that would show whether the client reads.
 #[test]
 fn a_change_of_a_client_that_has_ended_its_sending_side_is_rolled_back() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let (server, mut root) = start(io);
         let mut client = server.connect().expect("it serves");
         let copy = ENDLESS
@@ -102,14 +102,14 @@ fn a_change_of_a_client_that_has_ended_its_sending_side_is_rolled_back() {
         client.stream().shutdown(Shutdown::Write).expect("a socket");
         wait_until_gone(&mut root, client.connection_id);
         assert!(client.read_outcomes().is_err(), "it was cut off");
-    }
+    });
 }
 
 /// Its only row fills the buffer and was sent before the client was in doubt: no more output shows
 /// it.
 #[test]
 fn a_client_that_has_ended_its_sending_side_is_cut_off_where_no_more_rows_come() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let (server, mut root) = start(io);
         let mut client = server.connect().expect("it serves");
         let first_alone = "where if(@seen is null, (@seen := 1), 0)";
@@ -120,13 +120,13 @@ fn a_client_that_has_ended_its_sending_side_is_cut_off_where_no_more_rows_come()
         client.stream().shutdown(Shutdown::Write).expect("a socket");
         wait_until_gone(&mut root, client.connection_id);
         assert!(client.read_outcomes().is_err(), "{io}: it was cut off");
-    }
+    });
 }
 
 /// On a unix socket, shutdown of the sending side and close can be distinguished.
 #[test]
 fn a_client_of_the_unix_socket_is_seen_to_close() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let (server, mut root) = start(io);
         let of_program = "info like '%done%' and id <> connection_id()";
         for ends in [true, false] {
@@ -148,7 +148,7 @@ fn a_client_of_the_unix_socket_is_seen_to_close() {
                 wait_until("it has ended", || !is_listed(&mut root, of_program));
             }
         }
-    }
+    });
 }
 
 fn frame(sequence: u8, payload: &[u8]) -> Vec<u8> {

@@ -1,13 +1,17 @@
 //! The shutdown by SIGTERM, as clients see it.
 
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests fail as the tests do"
+)]
 
-use testkit::{Launch, Outcome, Signal, wait_for, wait_until};
+use testkit::{Launch, Outcome, Signal, on_each_driver, wait_for, wait_until};
 
 /// Clients of a pool are mostly idle: they must not delay the shutdown.
 #[test]
 fn idle_clients_are_dismissed_and_running_statements_are_not() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
             .with_settings([format!("io={io}"), "workers=2".to_owned()]);
         let mut server = launch.start().expect("the server starts");
@@ -52,57 +56,71 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
         let mut client = server.connect().unwrap();
         let count = client.value("select count(*) from d.t").unwrap();
         assert_eq!(count.as_deref(), Some("0"));
-    }
+    });
+}
+
+/// What ends the sessions that do not end by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KilledBy {
+    SecondSignal,
+    /// The server's patience is over.
+    Patience,
+}
+
+#[test]
+fn what_never_ends_is_killed_at_a_second_signal() {
+    on_each_driver(|io| what_never_ends_is_killed(io, KilledBy::SecondSignal));
+}
+
+#[test]
+fn what_never_ends_is_killed_after_a_while() {
+    on_each_driver(|io| what_never_ends_is_killed(io, KilledBy::Patience));
 }
 
 /// A procedure that commits for ever keeps a write of the log running at nearly every moment. Cut
-/// off within it, the server would end as by a crash. So sessions are killed first, at a second
-/// signal or after the grace period.
-#[test]
-fn what_never_ends_is_killed_and_the_log_stays_whole() {
-    for (io, signals) in [("epoll", 2), ("auto", 2), ("auto", 1)] {
-        let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
-            .with_settings([format!("io={io}"), "workers=2".to_owned()]);
-        let mut server = launch.start().expect("the server starts");
-        let mut idle = server.connect().unwrap();
-        idle.run("create database d").unwrap();
-        idle.run("create table d.t (i int primary key auto_increment)")
-            .unwrap();
-        idle.run("create procedure d.p() loop insert into d.t values (); end loop")
-            .unwrap();
-        let mut busy: Vec<_> = (0..8).map(|_| server.connect().unwrap()).collect();
-        for client in &mut busy {
-            client.send_query(b"call d.p()").unwrap();
-        }
-        let mut waiting = server.connect().unwrap();
-        waiting.send_query(b"select sleep(1000)").unwrap();
-        // Shows what they wait for, if they do not end.
-        let listed = "select concat(if(100 < (select count(*) from d.t), 'enough', 'more'), ': ', \
-                      group_concat(command, ' ', time_ms, ' ', ifnull(state, ''))) \
-                      from information_schema.processlist";
-        wait_for(
-            "they insert",
-            || idle.value(listed).unwrap(),
-            |seen| seen.as_ref().is_some_and(|it| it.starts_with("enough")),
-        );
-        server.process().signal(Signal::TERM).unwrap();
-        wait_until("the end has begun", || {
-            match idle.query("select 1").unwrap() {
-                Outcome::Rows(_) => false,
-                Outcome::Error(error) => error.number == 1053,
-                other => panic!("{io}: {other:?}"),
-            }
-        });
-        if signals == 2 {
-            server.process().signal(Signal::TERM).unwrap();
-        }
-        let status = server.process().wait().unwrap();
-        let log = server.log();
-        assert!(status.success(), "{io}, {signals} signals: {status}: {log}");
-        assert!(!log.contains("cut off"), "{io}, {signals} signals: {log}");
-        server.start_again().unwrap();
-        let mut client = server.connect().unwrap();
-        let whole = client.value("select count(*) > 100 from d.t").unwrap();
-        assert_eq!(whole.as_deref(), Some("1"));
+/// off within it, the server would end as by a crash. So sessions are killed first.
+fn what_never_ends_is_killed(io: &str, cause: KilledBy) {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .with_settings([format!("io={io}"), "workers=2".to_owned()]);
+    let mut server = launch.start().expect("the server starts");
+    let mut idle = server.connect().unwrap();
+    idle.run("create database d").unwrap();
+    idle.run("create table d.t (i int primary key auto_increment)")
+        .unwrap();
+    idle.run("create procedure d.p() loop insert into d.t values (); end loop")
+        .unwrap();
+    let mut busy: Vec<_> = (0..8).map(|_| server.connect().unwrap()).collect();
+    for client in &mut busy {
+        client.send_query(b"call d.p()").unwrap();
     }
+    let mut waiting = server.connect().unwrap();
+    waiting.send_query(b"select sleep(1000)").unwrap();
+    // Shows what they wait for, if they do not end.
+    let listed = "select concat(if(100 < (select count(*) from d.t), 'enough', 'more'), ': ', \
+                  group_concat(command, ' ', time_ms, ' ', ifnull(state, ''))) \
+                  from information_schema.processlist";
+    wait_for(
+        "they insert",
+        || idle.value(listed).unwrap(),
+        |seen| seen.as_ref().is_some_and(|it| it.starts_with("enough")),
+    );
+    server.process().signal(Signal::TERM).unwrap();
+    wait_until("the end has begun", || {
+        match idle.query("select 1").unwrap() {
+            Outcome::Rows(_) => false,
+            Outcome::Error(error) => error.number == 1053,
+            other => panic!("{io}: {other:?}"),
+        }
+    });
+    if cause == KilledBy::SecondSignal {
+        server.process().signal(Signal::TERM).unwrap();
+    }
+    let status = server.process().wait().unwrap();
+    let log = server.log();
+    assert!(status.success(), "{io}, {cause:?}: {status}: {log}");
+    assert!(!log.contains("cut off"), "{io}, {cause:?}: {log}");
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    let whole = client.value("select count(*) > 100 from d.t").unwrap();
+    assert_eq!(whole.as_deref(), Some("1"));
 }

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use testkit::{Launch, Server};
+use testkit::{Launch, Server, on_each_driver};
 use wire::{Capabilities, Login, PacketWriter};
 
 fn start(io: &str) -> Server {
@@ -44,8 +44,7 @@ fn login() -> Vec<u8> {
 
 #[test]
 fn logins_that_came_in_time_are_heard() {
-    // auto: io_uring, if the machine has it.
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let mut server = start(io);
         let connect = |_| TcpStream::connect(("127.0.0.1", server.port())).expect("it listens");
         let mut streams: Vec<_> = (0..16).map(connect).collect();
@@ -67,5 +66,5 @@ fn logins_that_came_in_time_are_heard() {
         });
         let is_ok = |packet: &Vec<u8>| packet.first() == Some(&0);
         assert_eq!(answered.filter(is_ok).count(), 16, "{io}");
-    }
+    });
 }

@@ -20,7 +20,7 @@ pub use client::{Client, Login, Outcome, ServerError};
 pub use folder::Folder;
 pub use naive_store::NaiveStore;
 pub use rustix::process::Signal;
-pub use server::{Launch, Server, ServerKind, is_reference_asked};
+pub use server::{Launch, Server, ServerKind, is_reference_asked, on_each_driver};
 pub use wait::{wait_for, wait_until};
 
 use std::net::TcpListener;

@@ -26,6 +26,25 @@ pub fn is_reference_asked() -> bool {
     std::env::var("REFERENCE").is_ok_and(|name| name == "mariadb")
 }
 
+/// Environment variable: the I/O driver of each Plateau whose test sets none.
+pub const IO_VARIABLE: &str = "TEST_IO";
+
+/// Runs a check on both I/O drivers side by side, or on that of [`IO_VARIABLE`] alone.
+pub fn on_each_driver(check: impl Fn(&str) + Sync) {
+    let asked = std::env::var(IO_VARIABLE);
+    let drivers = match &asked {
+        Ok(driver) => vec![driver.as_str()],
+        // auto: io_uring, if the machine has it.
+        Err(_) => vec!["epoll", "auto"],
+    };
+    std::thread::scope(|scope| {
+        for driver in drivers {
+            let check = &check;
+            scope.spawn(move || check(driver));
+        }
+    });
+}
+
 /// How a server is started.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -324,6 +343,10 @@ fn plateau_command(launch: &Launch, folder: &Path, port: u16) -> Result<Command>
         .arg(format!("socket={}", socket(folder).display()))
         .arg("--set")
         .arg(format!("data={}", folder.join("data").display()));
+    if let Ok(driver) = std::env::var(IO_VARIABLE) {
+        // The last one counts, and the test's own settings come later.
+        command.arg(format!("--set=io={driver}"));
+    }
     Ok(command)
 }
 

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; only a hang exceeds it.
+/// Only a hang exceeds both limits. Time alone would fail a test whose machine was busy elsewhere:
+/// then its questions are few, too. Questions alone would fail one whose answer comes by the clock.
 const LIMIT: Duration = Duration::from_secs(60);
+const QUESTIONS_MIN: u32 = 100;
 
-/// Asks until the answer is true, for a minute at most. The question itself takes time: a
-/// statement, an attempt.
+/// Asks until the answer is true, at least for a minute and 100 times. The question itself takes
+/// time: a statement, an attempt.
 ///
 /// # Panics
-/// When the minute is over, with the text `awaited`.
+/// When both limits are passed, with the text `awaited`.
 #[track_caller]
 pub fn wait_until(awaited: &str, is_so: impl FnMut() -> bool) {
     wait_for(awaited, is_so, |is_so| *is_so);
@@ -19,7 +21,7 @@ pub fn wait_until(awaited: &str, is_so: impl FnMut() -> bool) {
 /// As [`wait_until`], for a question with a more detailed answer.
 ///
 /// # Panics
-/// When the minute is over, with the text `awaited` and the last answer.
+/// When both limits are passed, with the text `awaited` and the last answer.
 #[track_caller]
 #[allow(
     clippy::disallowed_methods,
@@ -31,14 +33,14 @@ pub fn wait_for<T: fmt::Debug>(
     is_so: impl Fn(&T) -> bool,
 ) {
     let begun = Instant::now();
-    loop {
+    for question in 1_u32.. {
         let answer = ask();
         if is_so(&answer) {
             return;
         }
         assert!(
-            begun.elapsed() < LIMIT,
-            "{LIMIT:?} are over: {awaited}; last seen: {answer:?}"
+            begun.elapsed() < LIMIT || question < QUESTIONS_MIN,
+            "not after {LIMIT:?} and {question} questions: {awaited}; last seen: {answer:?}"
         );
     }
 }

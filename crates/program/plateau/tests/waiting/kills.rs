@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, wait_until};
+use testkit::{Launch, Outcome, on_each_driver, wait_until};
 
 fn start(io: &str) -> testkit::Server {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
@@ -15,7 +15,7 @@ fn start(io: &str) -> testkit::Server {
 /// connection was closed. Once KILL was answered it is closed.
 #[test]
 fn an_idle_connection_has_ended_once_kill_is_answered() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let server = start(io);
         let mut killer = server.connect().expect("it serves");
         killer.run("create database d").expect("a database");
@@ -32,7 +32,7 @@ fn an_idle_connection_has_ended_once_kill_is_answered() {
             let seen = victim.stream().peek(&mut [0]);
             assert!(seen.is_ok(), "{io}, round {round}: {seen:?}");
         }
-    }
+    });
 }
 
 /// A client killed by another sees the end of its connection, and nothing before. An unrequested
@@ -40,7 +40,7 @@ fn an_idle_connection_has_ended_once_kill_is_answered() {
 /// error.
 #[test]
 fn a_killed_client_is_told_nothing() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let server = start(io);
         let mut killer = server.connect().expect("it serves");
         killer.run("create database d").expect("a database");
@@ -74,7 +74,7 @@ fn a_killed_client_is_told_nothing() {
         let mut read = Vec::new();
         own.stream().read_to_end(&mut read).expect("an end");
         assert_eq!(read, b"", "{io}: told once");
-    }
+    });
 }
 
 /// More than the sockets between server and client can hold.
@@ -99,7 +99,7 @@ fn with_large_rows(io: &str) -> (testkit::Server, Client) {
 /// whether it was killed or its time is over.
 #[test]
 fn a_statement_that_sends_large_rows_ends() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let (server, mut killer) = with_large_rows(io);
         let mut victim = server.connect().expect("it serves");
         victim.send_query(LARGE.as_bytes()).expect("it reads");
@@ -111,13 +111,13 @@ fn a_statement_that_sends_large_rows_ends() {
         let timed = format!("set statement max_statement_time = 0.001 for {LARGE}");
         victim.send_query(timed.as_bytes()).expect("it goes on");
         assert_eq!(error_number(&mut victim), 1969, "{io}");
-    }
+    });
 }
 
 /// A killed client that reads nothing does not keep others from the rows that it has locked.
 #[test]
 fn a_connection_that_takes_nothing_is_killed() {
-    for io in ["epoll", "auto"] {
+    on_each_driver(|io| {
         let (server, mut killer) = with_large_rows(io);
         let mut victim = server.connect().expect("it serves");
         victim.run("begin").expect("a transaction");
@@ -132,7 +132,7 @@ fn a_connection_that_takes_nothing_is_killed() {
         killer
             .run("update d.t set b = 'z' where a = 1")
             .expect("the row is free");
-    }
+    });
 }
 
 fn wait_until_running(client: &mut Client, id: u32) {

@@ -2,7 +2,7 @@
 //! KILL.
 
 use testkit::client::Client;
-use testkit::{Launch, Outcome, Server, wait_for};
+use testkit::{Launch, Login, Outcome, Server, wait_for};
 
 /// A wait: the holder's statements, the waiting statement, and the state in the process list.
 struct Wait {
@@ -41,39 +41,39 @@ const fn table(hold: &'static [&'static str], wait: &'static str) -> Wait {
     }
 }
 
-const DELETED: &[&str] = &["begin", "delete from d.t where id = 1"];
-const MOVED: &[&str] = &["begin", "update d.t set u = 15 where id = 1"];
-const ADDED: &[&str] = &["begin", "insert into d.t values (9, 10 + 80, 90)"];
-const READ: &[&str] = &["begin", "select count(*) from d.t"];
-const LOCKED: &[&str] = &["lock tables d.t write"];
+const DELETED: &[&str] = &["begin", "delete from t where id = 1"];
+const MOVED: &[&str] = &["begin", "update t set u = 15 where id = 1"];
+const ADDED: &[&str] = &["begin", "insert into t values (9, 10 + 80, 90)"];
+const READ: &[&str] = &["begin", "select count(*) from t"];
+const LOCKED: &[&str] = &["lock tables t write"];
 
 const WAITS: &[Wait] = &[
-    row(DELETED, "select * from d.t where id = 1 for update"),
-    row(DELETED, "select * from d.t where u = 10 for update"),
-    row(MOVED, "select * from d.t where p = 10 lock in share mode"),
-    row(DELETED, "update d.t set p = 0 where u = 10"),
-    row(MOVED, "delete from d.t where p < 20"),
-    row(DELETED, "insert into d.t values (1, 70, 0)"),
-    row(DELETED, "insert into d.t values (3, 10, 0)"),
-    row(DELETED, "insert ignore into d.t values (3, 10, 0)"),
-    row(DELETED, "replace into d.t values (3, 10, 0)"),
+    row(DELETED, "select * from t where id = 1 for update"),
+    row(DELETED, "select * from t where u = 10 for update"),
+    row(MOVED, "select * from t where p = 10 lock in share mode"),
+    row(DELETED, "update t set p = 0 where u = 10"),
+    row(MOVED, "delete from t where p < 20"),
+    row(DELETED, "insert into t values (1, 70, 0)"),
+    row(DELETED, "insert into t values (3, 10, 0)"),
+    row(DELETED, "insert ignore into t values (3, 10, 0)"),
+    row(DELETED, "replace into t values (3, 10, 0)"),
     row(
         DELETED,
-        "insert into d.t values (3, 10, 0) on duplicate key update p = 1",
+        "insert into t values (3, 10, 0) on duplicate key update p = 1",
     ),
-    row(MOVED, "insert into d.t values (4, 40, 0), (3, 10, 0)"),
-    row(MOVED, "insert into d.t select 3, 10, 0"),
-    row(MOVED, "update d.t set u = 10 where id = 2"),
-    row(MOVED, "update ignore d.t set u = 10 where id = 2"),
-    row(ADDED, "insert into d.t values (3, 90, 0)"),
-    row(ADDED, "update d.t set u = 90 where id = 2"),
-    table(READ, "alter table d.t add x int"),
-    table(READ, "drop table d.t"),
-    table(READ, "truncate table d.t"),
-    table(READ, "lock tables d.t write"),
-    table(READ, "rename table d.t to d.r"),
-    table(LOCKED, "select * from d.t"),
-    table(LOCKED, "insert into d.t values (3, 30, 30)"),
+    row(MOVED, "insert into t values (4, 40, 0), (3, 10, 0)"),
+    row(MOVED, "insert into t select 3, 10, 0"),
+    row(MOVED, "update t set u = 10 where id = 2"),
+    row(MOVED, "update ignore t set u = 10 where id = 2"),
+    row(ADDED, "insert into t values (3, 90, 0)"),
+    row(ADDED, "update t set u = 90 where id = 2"),
+    table(READ, "alter table t add x int"),
+    table(READ, "drop table t"),
+    table(READ, "truncate table t"),
+    table(READ, "lock tables t write"),
+    table(READ, "rename table t to r"),
+    table(LOCKED, "select * from t"),
+    table(LOCKED, "insert into t values (3, 30, 30)"),
     Wait {
         hold: &["do get_lock('name', 0)"],
         wait: "do get_lock('name', 1)",
@@ -88,27 +88,47 @@ const WAITS: &[Wait] = &[
     },
 ];
 
-fn start() -> (Server, Client) {
+/// A server with a database for each wait, so that all of them go on at once.
+fn start() -> Server {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let server = launch.start().expect("the server starts");
     let mut client = server.connect().expect("it serves");
-    for statement in [
-        "create database d",
-        "create table d.t (id int primary key, u int unique, p int, key (p))",
-        "insert into d.t values (1, 10, 10), (2, 20, 20)",
-    ] {
-        client.run(statement).expect(statement);
+    for number in 0..WAITS.len() {
+        for statement in [
+            format!("create database d{number}").as_str(),
+            format!("use d{number}").as_str(),
+            "create table t (id int primary key, u int unique, p int, key (p))",
+            "insert into t values (1, 10, 10), (2, 20, 20)",
+        ] {
+            client.run(statement).expect(statement);
+        }
     }
-    (server, client)
+    server
 }
 
-/// The session that holds what is waited for.
-fn hold(server: &Server, wait: &Wait) -> Client {
-    let mut holder = server.connect().expect("it serves");
+/// Runs a check of each wait, all at once: connections to the wait's own database, and the wait.
+fn with_each_wait(check: impl Fn(&dyn Fn() -> Client, &Wait) + Sync) {
+    let server = start();
+    let (login, check) = (&Login::root(server.port()), &check);
+    std::thread::scope(|scope| {
+        for (number, wait) in WAITS.iter().enumerate() {
+            scope.spawn(move || {
+                let connect = || {
+                    let mut client = Client::connect(login).expect("it serves");
+                    client.run(&format!("use d{number}")).expect("a database");
+                    client
+                };
+                check(&connect, wait);
+            });
+        }
+    });
+}
+
+/// Makes a session hold what is waited for.
+fn hold(holder: &mut Client, wait: &Wait) {
     for statement in wait.hold {
         holder.query(statement).expect(statement);
     }
-    holder
 }
 
 /// The error number of the one reply, 0 for none.
@@ -121,10 +141,10 @@ fn error_number(client: &mut Client) -> u16 {
 
 #[test]
 fn every_wait_has_a_limit() {
-    let (server, _client) = start();
-    for wait in WAITS {
-        let mut holder = hold(&server, wait);
-        let mut waiter = server.connect().expect("it serves");
+    with_each_wait(|connect, wait| {
+        let mut holder = connect();
+        hold(&mut holder, wait);
+        let mut waiter = connect();
         let expected = match wait.limit {
             Limit::Variable(name) => {
                 waiter.run(&format!("set {name} = 1")).expect("a limit");
@@ -141,18 +161,19 @@ fn every_wait_has_a_limit() {
         let is_lock_tables = wait.wait.starts_with("lock tables");
         assert!(number == 1969 || is_lock_tables, "{}: {number}", wait.wait);
         holder.query("rollback").expect("an end");
-    }
+    });
 }
 
 #[test]
 fn every_wait_is_named_and_ends_by_kill() {
-    let (server, mut client) = start();
-    for wait in WAITS {
-        let mut holder = hold(&server, wait);
-        let mut waiter = server.connect().expect("it serves");
+    with_each_wait(|connect, wait| {
+        let mut holder = connect();
+        hold(&mut holder, wait);
+        let mut waiter = connect();
         let statement = wait.wait.replace("(1)", "(100)").replace(", 1)", ", 100)");
         waiter.send_query(statement.as_bytes()).expect("it reads");
         let id = waiter.connection_id;
+        let mut client = connect();
         let state = format!("select state from information_schema.processlist where id = {id}");
         let mut shown = || client.value(&state).expect("a state").unwrap_or_default();
         wait_for(wait.wait, &mut shown, |shown| shown == wait.state);
@@ -161,5 +182,5 @@ fn every_wait_is_named_and_ends_by_kill() {
             .expect("it is there");
         assert_eq!(error_number(&mut waiter), 1317, "{}", wait.wait);
         holder.query("rollback").expect("an end");
-    }
+    });
 }
