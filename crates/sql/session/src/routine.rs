@@ -143,7 +143,7 @@ pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
         | RoutineError::CursorParameterCount
         | RoutineError::BadState => ClientError::new(code, &[&name]),
         RoutineError::SignalItemAgain => ClientError::new(code, &[&name.to_uppercase()]),
-        RoutineError::ResultSet => ClientError::new(code, &[&"a function"]),
+        RoutineError::ResultSet => ClientError::new(code, &[&"function"]),
         RoutineError::Return
         | RoutineError::CursorInto
         | RoutineError::VariableLate
