@@ -1,81 +1,122 @@
-//! `cargo xtask ci`: everything that must pass, fastest failures first. The same locally and in CI.
+//! `cargo xtask ci`: what must pass before a change is merged, fastest failures first. The same
+//! locally and in CI. `--fast` runs the part that finds most mistakes in the least time.
 
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use testkit::folder::target_directory;
+use testkit::server::IO_VARIABLE;
 
 use crate::report::Report;
+use crate::setup;
 use crate::shell::{Shell, check};
 use crate::tidy;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Runs only the steps of these names.
+    /// Runs the part that takes a few minutes: format, rules, lints, unit tests and `.test` files.
     #[arg(long)]
+    fast: bool,
+    /// Runs only the steps of these names.
+    #[arg(long, conflicts_with = "fast")]
     only: Vec<String>,
     /// Names the steps and runs none.
     #[arg(long)]
     list: bool,
 }
 
-type Step = (&'static str, fn(&Shell) -> Result<()>);
+/// One thing that must pass.
+struct Step {
+    name: &'static str,
+    part: Part,
+    work: fn(&Shell) -> Result<()>,
+}
+
+/// Which runs have a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Both,
+    Fast,
+    Full,
+}
+
+impl Step {
+    const fn new(name: &'static str, part: Part, work: fn(&Shell) -> Result<()>) -> Step {
+        Step { name, part, work }
+    }
+
+    fn is_in(&self, arguments: &Arguments) -> bool {
+        if !arguments.only.is_empty() {
+            return arguments.only.iter().any(|wanted| wanted == self.name);
+        }
+        let run = if arguments.fast {
+            Part::Fast
+        } else {
+            Part::Full
+        };
+        self.part == Part::Both || self.part == run
+    }
+}
 
 const STEPS: &[Step] = &[
-    ("fmt", |shell| {
+    Step::new("fmt", Part::Both, |shell| {
         shell.run("cargo", &["fmt", "--all", "--", "--check"])
     }),
-    ("tidy", |shell| {
+    Step::new("tidy", Part::Both, |shell| {
         tidy::run(shell, &tidy::Arguments::default())
     }),
-    ("locked", locked),
-    ("clippy", clippy),
-    ("test", |shell| {
+    Step::new("locked", Part::Both, locked),
+    Step::new("deny", Part::Full, deny),
+    Step::new("clippy", Part::Both, clippy),
+    Step::new("quick", Part::Fast, quick),
+    Step::new("test", Part::Full, |shell| {
         // Runs to the end: a load-dependent test must not hide those after it.
         cargo(
             shell,
             &["test", "--workspace", "--all-targets", "--no-fail-fast"],
         )
     }),
-    ("doctest", |shell| {
+    Step::new("epoll", Part::Full, epoll),
+    Step::new("doctest", Part::Full, |shell| {
         cargo(shell, &["test", "--workspace", "--doc"])
     }),
-    ("doc", doc),
-    ("loom", loom),
-    ("server", |shell| {
+    Step::new("doc", Part::Full, doc),
+    Step::new("loom", Part::Full, loom),
+    Step::new("server", Part::Full, |shell| {
         cargo(shell, &["build", "--package", "plateau"])
     }),
-    ("smoke", |shell| xtask(shell, &["smoke"])),
-    ("differential", |shell| xtask(shell, &["differential"])),
-    ("drawn", |shell| {
+    Step::new("smoke", Part::Full, |shell| on_both(shell, &["smoke"])),
+    Step::new("differential", Part::Full, |shell| {
+        xtask(shell, &["differential"])
+    }),
+    Step::new("drawn", Part::Full, |shell| {
         let drawn = ["--random", "--seed", "2000", "--statements", "900"];
         xtask(shell, &[&["differential"], &drawn[..]].concat())
     }),
-    ("torture", |shell| {
-        xtask(shell, &["torture", "--rounds", "10"])
+    Step::new("torture", Part::Full, |shell| {
+        on_both(shell, &["torture", "--rounds", "5"])
     }),
-    ("sysbench", |shell| {
+    Step::new("sysbench", Part::Full, |shell| {
         let short = ["--rows", "2000", "--clients", "16", "--seconds", "2"];
-        xtask(shell, &[&["sysbench"], &short[..]].concat())
+        on_both(shell, &[&["sysbench"], &short[..]].concat())
     }),
 ];
 
 pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
-    if arguments.list {
-        for (name, _) in STEPS {
-            println!("{name}");
-        }
-        return Ok(());
-    }
-    let known = |wanted: &String| STEPS.iter().any(|(name, _)| name == wanted);
+    let known = |wanted: &String| STEPS.iter().any(|step| step.name == wanted);
     if let Some(unknown) = arguments.only.iter().find(|wanted| !known(wanted)) {
         anyhow::bail!("no step is called `{unknown}`; --list names them");
     }
     let mut report = Report::default();
-    for (name, step) in STEPS {
-        if arguments.only.is_empty() || arguments.only.iter().any(|wanted| wanted == name) {
-            report.step(name, || step(shell));
+    for step in STEPS.iter().filter(|step| step.is_in(arguments)) {
+        if arguments.list {
+            println!("{}", step.name);
+        } else {
+            report.step(step.name, || (step.work)(shell));
         }
+    }
+    if arguments.list {
+        return Ok(());
     }
     report.finish()
 }
@@ -91,6 +132,24 @@ fn locked(shell: &Shell) -> Result<()> {
     Ok(())
 }
 
+/// Licences and sources of all libraries. Their advisories come from the network, and a new one
+/// would fail a change that has nothing to do with it: `cargo deny check` alone looks at them.
+fn deny(shell: &Shell) -> Result<()> {
+    let program = setup::cargo_deny();
+    anyhow::ensure!(
+        program.exists(),
+        "cargo-deny is not installed: run `cargo xtask setup` first"
+    );
+    let arguments = [
+        "check",
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ];
+    shell.run(program.to_str().context("a path in UTF-8")?, &arguments)
+}
+
 fn clippy(shell: &Shell) -> Result<()> {
     cargo(
         shell,
@@ -103,6 +162,25 @@ fn clippy(shell: &Shell) -> Result<()> {
             "-D",
             "warnings",
         ],
+    )
+}
+
+/// All unit tests, and the `.test` files. All in one call, so that each library is built once.
+fn quick(shell: &Shell) -> Result<()> {
+    let targets = ["--lib", "--bins", "--test", "statements"];
+    let arguments = [&["test", "--workspace", "--no-fail-fast"], &targets[..]].concat();
+    cargo(shell, &arguments)
+}
+
+/// The server's tests again, on the other driver: the step `test` lets the server choose, which is
+/// io_uring where the kernel allows it.
+fn epoll(shell: &Shell) -> Result<()> {
+    let arguments = ["test", "--package", "plateau", "--tests", "--no-fail-fast"];
+    println!("$ {IO_VARIABLE}=epoll cargo {}", arguments.join(" "));
+    let mut command = cargo_command(shell, &arguments);
+    check(
+        command.env(IO_VARIABLE, "epoll"),
+        "the server's tests on epoll",
     )
 }
 
@@ -127,6 +205,14 @@ fn loom(shell: &Shell) -> Result<()> {
         .env("RUSTFLAGS", "--cfg loom")
         .env("LOOM_MAX_PREEMPTIONS", "2");
     check(&mut command, "loom models")
+}
+
+/// A suite on each I/O driver in turn.
+fn on_both(shell: &Shell, arguments: &[&str]) -> Result<()> {
+    for driver in ["io=auto", "io=epoll"] {
+        xtask(shell, &[arguments, &["--set", driver]].concat())?;
+    }
+    Ok(())
 }
 
 /// A suite, in a process of its own, against the server that was just built.

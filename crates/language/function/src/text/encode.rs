@@ -269,7 +269,12 @@ pub(crate) fn from_base64(
         return Ok(Value::Null);
     }
     code.truncate(code.len() - padding);
-    const { assert!(BYTES_PER_SPEND.is_multiple_of(4), "a piece ends with a group") };
+    const {
+        assert!(
+            BYTES_PER_SPEND.is_multiple_of(4),
+            "a piece ends with a group"
+        )
+    };
     let mut out = Vec::with_capacity(code.len() / 4 * 3 + 2);
     for piece in code.chunks_mut(BYTES_PER_SPEND) {
         context.spend(piece.len())?;
