@@ -6,7 +6,8 @@
 use std::fmt;
 
 use format::log::{LogOp, MTR_HEADER_BYTES, OpKind};
-use format::page::{page_lsn, set_page_lsn};
+use format::page::{PAGE_NO_AT, page_lsn, set_page_lsn};
+use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::slotted::ChangeError;
 use format::{Lsn, PageId, PageType, SpaceId};
@@ -198,6 +199,10 @@ impl Change<'_> {
         }
         let no = self.pages.take_frame()?;
         let frame = pool.frame(no);
+        assert!(
+            frame.is_clean(),
+            "a page that is made has no other in its frame (F3)"
+        );
         // Readers with an outdated page table hold the frame's shared latch for a moment, or longer
         // if their thread was preempted.
         if spin(|| frame.latch.try_exclusive().then_some(())).is_none() {
@@ -259,6 +264,13 @@ impl Change<'_> {
     }
 
     fn bytes_mut(&mut self, page: Latched) -> &mut [u8] {
+        let held = self.held(page);
+        let frame = self.pages.pool.frame(held.no);
+        assert!(
+            frame.latch.optimistic().is_none(),
+            "a page is changed under its exclusive latch (F1)"
+        );
+        assert!(frame.holds(held.id), "a latched frame keeps its page (F2)");
         // SAFETY: the exclusive latch is held by this change, which is borrowed exclusively.
         unsafe { self.pages.pool.frames.bytes_mut(self.held(page).no) }
     }
@@ -345,9 +357,16 @@ impl Change<'_> {
         let mut log = pages.log.borrow_mut();
         let commit = log.commit(&mut body);
         let (start, end) = (commit.start, commit.end);
+        assert!(start < end, "the LSN of a changed page grows");
         for index in 0..self.held.len() {
-            if self.held(Latched(index)).is_changed {
+            let held = self.held(Latched(index));
+            if held.is_changed {
                 self.stamp(Latched(index), start, end);
+            } else {
+                assert!(
+                    matches!(held.undo, Undo::Nothing),
+                    "a page that was made is in the log"
+                );
             }
         }
         drop(commit);
@@ -361,8 +380,14 @@ impl Change<'_> {
     }
 
     fn stamp(&mut self, page: Latched, start: Lsn, end: Lsn) {
+        let id = self.id(page);
         let bytes = self.bytes_mut(page);
         assert!(page_lsn(bytes).is_some_and(|before| before <= start));
+        assert_eq!(
+            bytes.u32_at(PAGE_NO_AT),
+            Some(id.page.0),
+            "operations leave the page's number alone"
+        );
         set_page_lsn(bytes, end);
         let no = self.held(page).no;
         let pool = &self.pages.pool;
@@ -377,12 +402,17 @@ impl Change<'_> {
                 },
             );
         }
+        assert!(
+            frame.rec_lsn().is_some_and(|rec_lsn| rec_lsn <= start),
+            "no change of a dirty page is older than what the checkpoint waits for"
+        );
     }
 
     /// Undoes what gathering has done to a page, and releases it.
     fn give_up(&mut self, held: HeldPage) {
         let pool = &self.pages.pool;
         let frame = pool.frame(held.no);
+        assert!(frame.holds(held.id), "a latched frame keeps its page (F2)");
         match held.undo {
             Undo::Nothing => {}
             Undo::Restore(saved) => {
@@ -390,6 +420,10 @@ impl Change<'_> {
                 unsafe { pool.frames.bytes_mut(held.no) }.copy_from_slice(&saved);
             }
             Undo::Forget => {
+                assert!(
+                    frame.rec_lsn().is_none(),
+                    "a page that is given up was not logged"
+                );
                 if let Some(space) = pool.spaces.get(held.id.space) {
                     space.table.set_left(held.id.page, pool.periods.arrivals());
                 }

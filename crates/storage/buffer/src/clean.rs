@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use env::{Disk, DiskError, DiskErrorKind, File, IoBuffer, IoFuture, WriteDurability};
-use format::page::{page_lsn, seal, set_page_epoch};
+use format::page::{PAGE_NO_AT, page_lsn, seal, set_page_epoch};
+use format::page_bytes::PageBytes;
 use format::{Lsn, PageId, PageSize, SpaceId};
 use store::{StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
@@ -149,6 +150,15 @@ impl Pool {
                 let mut bytes = IoBuffer::zeroed(page.len());
                 bytes.copy_from_slice(page);
                 let lsn = page_lsn(page).expect("a page has a header");
+                assert!(
+                    frame.rec_lsn().is_some_and(|rec_lsn| rec_lsn < lsn),
+                    "the page's LSN is behind the change that made it dirty"
+                );
+                assert_eq!(
+                    page.u32_at(PAGE_NO_AT),
+                    Some(id.page.0),
+                    "a page goes to its own place"
+                );
                 Some((
                     PageCopy {
                         id,
@@ -272,6 +282,10 @@ impl Pages {
             return Ok(0);
         }
         self.wait_log(log_needed, LogLevel::Durable).await?;
+        assert!(
+            log_needed <= pool.wal.durable(),
+            "the log of a page is durable before the page is written (B2)"
+        );
         let written = stdx::to_u32(copies.len());
         let shape = (pool.options.page_size, pool.wal.epoch());
         let outcome = write_pages(&self.disk, &pool.doublewrite, shape, copies).await;
@@ -341,6 +355,10 @@ impl Pages {
             }
             let is_its = frame.page().is_some_and(|page| page.space == id);
             if is_its {
+                assert!(
+                    !frame.is_writing(),
+                    "nothing is written while this has the role"
+                );
                 frame.set_rec_lsn(None);
                 frame.set_page(None);
             }

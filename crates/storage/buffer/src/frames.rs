@@ -35,6 +35,11 @@ const HEAT_NEW: u8 = 3;
 /// Alignment of the frames' memory: a huge page, which is more than direct I/O needs.
 const MEMORY_ALIGNMENT: usize = 2 << 20;
 
+const _: () = assert!(
+    MEMORY_ALIGNMENT.is_multiple_of(PageSize::KiB32.bytes()),
+    "each frame is aligned to its size"
+);
+
 /// The number of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FrameNo(pub(crate) u32);
@@ -81,8 +86,15 @@ impl Frame {
         (word != NO_PAGE).then(|| PageId::from_word(word))
     }
 
+    /// Gives a page to a frame that has none, or takes it away.
     pub(crate) fn set_page(&self, id: Option<PageId>) {
         let word = id.map_or(NO_PAGE, PageId::to_word);
+        assert_eq!(id.is_none(), word == NO_PAGE, "no page is named as none is");
+        assert_ne!(
+            self.page().is_some(),
+            id.is_some(),
+            "a page leaves before another comes"
+        );
         // The latch's release and acquire order this store.
         self.page.store(word, Ordering::Relaxed);
     }
@@ -95,6 +107,7 @@ impl Frame {
     }
 
     pub(crate) fn set_rec_lsn(&self, lsn: Option<Lsn>) {
+        assert_ne!(lsn, Some(Lsn::ZERO), "0 is the mark of a clean page (F4)");
         // Release pairs with the acquire above.
         self.rec_lsn
             .store(lsn.map_or(0, |lsn| lsn.0), Ordering::Release);
@@ -104,7 +117,17 @@ impl Frame {
         self.is_writing.load(Ordering::Acquire)
     }
 
+    /// Whether nothing has to go to the file, and nothing is on its way there.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.rec_lsn().is_none() && !self.is_writing()
+    }
+
     pub(crate) fn set_writing(&self, is_writing: bool) {
+        assert_ne!(
+            self.is_writing(),
+            is_writing,
+            "a page is written once at a time"
+        );
         // Release: a thread that sees it cleared may evict the page and read the file again.
         self.is_writing.store(is_writing, Ordering::Release);
     }
@@ -178,6 +201,8 @@ const PERIOD_SHARE: u32 = 8;
 
 /// Hot pages stay hot while they take at most this many eighths of the frames.
 pub(crate) const HOT_EIGHTHS: u32 = 5;
+
+const _: () = assert!(HOT_EIGHTHS < 8, "hot pages leave room for others");
 
 /// Periods separate the uses of a page that belong together from a later use. A period ends when an
 /// eighth of the frames have got another page, or about a second after it began while pages are

@@ -100,6 +100,10 @@ impl Claim {
                 Err(error) => loads.insert(self.id, Load::Failed(error)),
             }
         };
+        assert!(
+            matches!(ended, Some(Load::Reading(_))),
+            "a load is ended by the caller that entered it"
+        );
         if !is_here {
             self.pool.free_frame(self.worker, frame);
         }
@@ -113,6 +117,10 @@ impl Drop for Claim {
             return;
         };
         let ended = self.pool.load_shard(self.id).lock().remove(&self.id);
+        assert!(
+            matches!(ended, Some(Load::Reading(_))),
+            "a load is ended by the caller that entered it"
+        );
         self.pool.free_frame(self.worker, frame);
         wake(ended);
     }
@@ -171,7 +179,14 @@ impl Pool {
             return false;
         }
         assert!(frame.page().is_none());
-        assert!(frame.rec_lsn().is_none());
+        assert!(
+            frame.is_clean(),
+            "a page comes into a frame without another (F3)"
+        );
+        assert!(
+            space.table.frame_of(id.page).is_none(),
+            "a page is in one frame"
+        );
         // SAFETY: the exclusive latch is held, and this is the only slice.
         let bytes = unsafe { self.frames.bytes_mut(no) };
         bytes.copy_from_slice(content);

@@ -17,6 +17,11 @@ const FIRST_BUCKET_BITS: u32 = 8;
 /// Buckets for all 32-bit page numbers.
 const BUCKET_COUNT: usize = 25;
 
+const _: () = assert!(
+    u32::MAX as u64 <= ((1 << BUCKET_COUNT) - 1) << FIRST_BUCKET_BITS,
+    "each page number has a place"
+);
+
 /// Marks an entry that is no frame; the bits below hold the time when the page left.
 const LEFT: u32 = 1 << 31;
 

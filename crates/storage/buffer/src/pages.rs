@@ -39,6 +39,8 @@ const RESERVE_SHARE: u32 = 32;
 const RESERVE_PAGES_MIN: u32 = 4;
 const RESERVE_PAGES_MAX: u32 = 64;
 
+const _: () = assert!(RESERVE_PAGES_MIN <= RESERVE_PAGES_MAX);
+
 /// A file grows by this share of its pages at once, but by 16 MiB of 16 KiB pages at most.
 const GROWTH_SHARE: u32 = 4;
 const GROWTH_PAGES_MAX: u32 = 1024;
@@ -240,6 +242,7 @@ impl Pages {
         }
         let at = stdx::to_usize(id.0);
         if let Some(Some(space)) = spaces.get(at) {
+            debug_assert_eq!(space.id, id);
             return Ok(act(space));
         }
         let space = self.pool.spaces.get(id).ok_or_else(|| no_space(id))?;
@@ -423,6 +426,10 @@ pub struct Undoing<'a> {
 
 impl Drop for Undoing<'_> {
     fn drop(&mut self) {
+        assert!(
+            self.pages.is_undoing.get(),
+            "the reserve is given back in the order in which it was taken"
+        );
         self.pages.is_undoing.set(self.was_undoing);
     }
 }

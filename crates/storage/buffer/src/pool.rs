@@ -20,7 +20,7 @@ use crate::counters::PageCounters;
 use crate::frames::{Frame, FrameNo, Frames, Periods};
 use crate::load::Load;
 use crate::news::{News, Shortage};
-use crate::page_table::PageTable;
+use crate::page_table::{FRAMES_MAX, PageTable};
 use crate::pages::Pages;
 use crate::space::doublewrite::Doublewrite;
 use crate::space::growth::Growth;
@@ -99,6 +99,7 @@ impl Pool {
         let frames = Frames::new(options.frame_count, options.page_size);
         let doublewrite = Doublewrite::open(disk, directory, &options)?;
         let count = frames.count();
+        assert!(count <= FRAMES_MAX, "page tables can name each frame");
         Ok(Arc::new(Self {
             options,
             directory: directory.to_path_buf(),

@@ -92,6 +92,7 @@ impl Pages {
             return;
         };
         let (first, last) = (first.id().page, last.id().page);
+        assert!(first <= last, "the pages of a read ascend");
         let size = self.pool.options.page_size;
         let count = last.0 - first.0 + 1;
         assert!(count <= RUN_PAGES_MAX);

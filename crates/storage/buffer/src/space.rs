@@ -45,6 +45,7 @@ impl Space {
         size: PageSize,
         (least, most): (u32, u32),
     ) -> Result<(), DiskError> {
+        assert!(least <= most, "a file grows by as much as is needed");
         let Some(turn) = self.growth.turn(least).await? else {
             return Ok(());
         };
@@ -194,7 +195,8 @@ impl Spaces {
         self.removals.fetch_add(1, Ordering::SeqCst);
         let mut going = self.going.lock();
         if let Some(space) = removed {
-            going.insert(id, space);
+            let before = going.insert(id, space);
+            assert!(before.is_none(), "ids of tablespaces are never used again");
         }
         going.get(&id).cloned()
     }

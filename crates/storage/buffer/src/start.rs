@@ -98,6 +98,10 @@ pub async fn start(
     };
     let wal = Wal::start(&*disk, log, &scan, wal_options, on_poison).await?;
     let log_end = wal.durable();
+    assert!(
+        scan.position() <= log_end,
+        "what was redone is in the log that goes on"
+    );
     if missing.is_empty() {
         wal.write_checkpoint(&*disk, log_end, payload.clone())
             .await?;

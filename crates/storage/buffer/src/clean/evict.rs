@@ -49,6 +49,8 @@ const PASSES: u32 = 5;
 /// of other searches.
 const SHORT_SEARCH: u32 = 64;
 
+const _: () = assert!(PASSES <= SHORT_SEARCH, "each pass checks a frame");
+
 /// Frames that are checked before other tasks run, here and by the cleaner: some 200 us if their
 /// headers are in no cache.
 pub(crate) const LOOKS_PER_TURN: u32 = 4096;
@@ -93,6 +95,10 @@ impl Share {
     pub(crate) fn split(frame_count: u32, worker_count: usize) -> Box<[CachePadded<Self>]> {
         let workers = stdx::to_u32(worker_count);
         assert!(0 < workers);
+        assert!(
+            workers <= frame_count,
+            "each worker has a frame for its clock"
+        );
         let bound = |worker: u32| {
             let at = u64::from(frame_count) * u64::from(worker) / u64::from(workers);
             stdx::low_u32(at)
@@ -180,8 +186,9 @@ impl Pool {
 
     /// Returns a free frame of a share, or that of a cold page among the next `looks`.
     fn pass(&self, share: &Share, looks: u32) -> Option<FrameNo> {
-        if let Some(frame) = share.free.lock().pop() {
-            return Some(frame);
+        if let Some(no) = share.free.lock().pop() {
+            assert!(self.frame(no).page().is_none(), "a free frame has no page");
+            return Some(no);
         }
         (0..looks).find_map(|_| {
             let (no, hot_pages) = share.advance();
@@ -197,22 +204,28 @@ impl Pool {
     /// Evicts the page of a frame if it is clean.
     pub(crate) fn evict(&self, no: FrameNo) -> bool {
         let frame = self.frame(no);
-        let is_busy = || frame.rec_lsn().is_some() || frame.is_writing();
+        let is_busy = || !frame.is_clean();
         if frame.page().is_none() || is_busy() || !frame.latch.try_exclusive() {
             return false;
         }
         let page = frame.page().filter(|_| !is_busy());
         if let Some(id) = page {
-            self.forget(id);
+            self.forget(id, no);
             frame.set_page(None);
         }
         frame.latch.unlock_exclusive();
         page.is_some()
     }
 
-    fn forget(&self, id: PageId) {
+    /// Takes a page out of the table; `no` is the frame that it leaves.
+    fn forget(&self, id: PageId, no: FrameNo) {
         // A dropped tablespace has no page table to update.
         if let Some(space) = self.spaces.get(id.space) {
+            assert_eq!(
+                space.table.frame_of(id.page),
+                Some(no),
+                "the table leads to the page's only frame"
+            );
             space.table.set_left(id.page, self.periods.arrivals());
         }
     }
@@ -220,6 +233,10 @@ impl Pool {
     /// Returns a frame without a page to the free list.
     pub(crate) fn free_frame(&self, worker: usize, frame: FrameNo) {
         assert!(self.frame(frame).page().is_none());
+        assert!(
+            self.frame(frame).is_clean(),
+            "no change is lost with a frame (F3)"
+        );
         let share = self
             .shares
             .get(worker)

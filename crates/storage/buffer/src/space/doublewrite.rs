@@ -53,6 +53,7 @@ fn encode_header(size: PageSize, ids: &[PageId]) -> [u8; HEADER_BYTES] {
     }
     let sum = codec::checksum(header.get(8..).expect("the header is longer"));
     codec::put_at(&mut header, 0, &sum.to_le_bytes()).expect("the header is longer");
+    debug_assert_eq!(decode_header(&header), Some((size, ids.to_vec())));
     header
 }
 
@@ -97,14 +98,15 @@ impl Doublewrite {
         disk: &dyn Disk,
         pages: impl ExactSizeIterator<Item = (PageId, &'a [u8])>,
     ) -> Result<(), DiskError> {
-        let size = self.page_size.bytes();
-        let mut buffer = IoBuffer::zeroed(HEADER_BYTES + pages.len() * size);
-        let mut ids = Vec::with_capacity(pages.len());
+        let (size, count) = (self.page_size.bytes(), pages.len());
+        let mut buffer = IoBuffer::zeroed(HEADER_BYTES + count * size);
+        let mut ids = Vec::with_capacity(count);
         let (header, images) = buffer.split_at_mut(HEADER_BYTES);
         for (image, (id, page)) in images.chunks_exact_mut(size).zip(pages) {
             image.copy_from_slice(page);
             ids.push(id);
         }
+        assert_eq!(ids.len(), count, "each page of the batch has its copy");
         header.copy_from_slice(&encode_header(self.page_size, &ids));
         let (_, outcome) = disk
             .write(&self.file, 0, buffer, WriteDurability::Sync)

@@ -101,11 +101,16 @@ impl Growth {
 impl Turn {
     /// Notes that the file has room for `room_pages` pages now.
     pub(crate) fn succeed(self, room_pages: u32) {
-        self.0.room_pages.fetch_max(room_pages, Ordering::SeqCst);
+        let before = self.0.room_pages.swap(room_pages, Ordering::SeqCst);
+        assert!(before < room_pages, "only its turn makes a file grow (G1)");
     }
 
     /// Notes that the growth has failed, for all that wait and want as much. Returns the error.
     pub(crate) fn fail(self, least: u32, error: DiskError) -> DiskError {
+        assert!(
+            self.0.room_pages() < least,
+            "there is no room that the growth was for"
+        );
         {
             let mut state = self.0.state.lock();
             state.failure = Some((state.ended_count, least, error.clone()));
@@ -118,6 +123,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let waiting = {
             let mut state = self.0.state.lock();
+            assert!(state.is_under_way, "a turn ends once (G1)");
             state.is_under_way = false;
             state.ended_count += 1;
             std::mem::take(&mut state.waiting)

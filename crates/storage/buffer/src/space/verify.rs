@@ -12,6 +12,11 @@ use crate::space;
 /// Bytes of one read.
 const READ_BYTES: usize = 1 << 20;
 
+const _: () = assert!(
+    READ_BYTES.is_multiple_of(PageSize::KiB32.bytes()),
+    "a read ends where a page does"
+);
+
 /// What is at a page's place in the file.
 #[derive(Debug)]
 pub enum Seen<'a> {
