@@ -204,7 +204,10 @@ pub struct Token {
 pub struct Lexer<'a> {
     source: &'a [u8],
     at: usize,
-    mode: SqlMode,
+    /// `ANSI_QUOTES`.
+    has_quoted_names: bool,
+    /// No `NO_BACKSLASH_ESCAPES`.
+    has_escapes: bool,
     /// Inside an executable comment, whose `*/` is a blank.
     is_in_comment: bool,
     /// The byte at `at` follows `word.`, so a word there is a name.
@@ -226,7 +229,8 @@ impl<'a> Lexer<'a> {
         Lexer {
             source,
             at,
-            mode,
+            has_quoted_names: mode.has(SqlMode::ANSI_QUOTES),
+            has_escapes: !mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
             is_in_comment: false,
             is_name_next: false,
             is_variable_next: false,
@@ -279,7 +283,7 @@ impl<'a> Lexer<'a> {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80.. => self.word_or_prefixed(first),
             b'0'..=b'9' => self.number(),
             b'\'' => self.quoted(b'\'', Kind::String),
-            b'"' if self.mode.has(SqlMode::ANSI_QUOTES) => self.quoted_name(b'"'),
+            b'"' if self.has_quoted_names => self.quoted_name(b'"'),
             b'"' => self.quoted(b'"', Kind::String),
             b'`' => self.quoted_name(b'`'),
             b'@' => self.at_sign(),
@@ -545,7 +549,7 @@ impl<'a> Lexer<'a> {
                 if self.peek(0) != Some(quote) {
                     return kind;
                 }
-            } else if byte == b'\\' && !self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) {
+            } else if byte == b'\\' && self.has_escapes {
                 self.at += 1;
             }
             self.at += 1;
