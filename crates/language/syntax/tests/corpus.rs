@@ -20,7 +20,7 @@ fn all_valid_statements_parse() {
             }
             Err(error) => {
                 assert!(is_refused, "{error}\n{line}");
-                assert_eq!(error.code(), 1064, "{line}");
+                assert_eq!(error.code().number(), 1064, "{line}");
             }
         }
     }

@@ -8,7 +8,7 @@ use syntax::{SqlMode, parse, parse_one};
 
 fn near(sql: &str) -> (u16, String, u32) {
     let error = parse(sql.as_bytes(), SqlMode::default()).expect_err(sql);
-    (error.code(), error.near.clone(), error.line)
+    (error.code().number(), error.near.clone(), error.line)
 }
 
 #[test]
@@ -48,7 +48,10 @@ fn a_reader_asks_every_so_many_tokens_and_stops_when_told() {
             asked.get() <= last
         };
         let read = parse_one_while(text.as_bytes(), SqlMode::default(), &may_go_on);
-        (read.map_err(|error| error.code()).err(), asked.get())
+        (
+            read.map_err(|error| error.code().number()).err(),
+            asked.get(),
+        )
     };
     // The end is a token, too.
     assert_eq!(read(&text(TOKENS_PER_LOOK - 2), 0), (None, 0));

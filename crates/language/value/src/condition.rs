@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use errcode::ErrorCode;
+use errcode::{ClientError, ErrorCode, Wording};
 
 /// What went wrong with a value. The caller decides whether it is an error or a warning: the same
 /// condition refuses a row under strict `sql_mode` and is a warning without it.
@@ -29,12 +29,29 @@ impl SqlCondition {
         Self::with_message(code, format_code.message(arguments))
     }
 
-    /// The condition `code` with a text of its own.
+    /// The condition of a number that has this text beside the table's.
+    pub fn worded(wording: Wording, arguments: &[&dyn Display]) -> Self {
+        Self::with_message(wording.code, wording.message(arguments))
+    }
+
+    /// The condition `code` with a text that was made already.
     pub fn with_message(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
         }
+    }
+}
+
+impl From<ClientError> for SqlCondition {
+    fn from(error: ClientError) -> Self {
+        Self::with_message(error.code, error.message)
+    }
+}
+
+impl From<SqlCondition> for ClientError {
+    fn from(condition: SqlCondition) -> Self {
+        ClientError::with_message(condition.code, condition.message)
     }
 }
 

@@ -513,12 +513,7 @@ mod tests {
     #[test]
     fn a_long_text_can_be_stopped() {
         let text = format!("\"{}\"", "a".repeat(3 * BYTES_PER_SPEND));
-        let stop = |_| {
-            Err(SqlCondition::with_message(
-                errcode::ER_QUERY_INTERRUPTED,
-                "interrupted",
-            ))
-        };
+        let stop = |_| Err(SqlCondition::new(errcode::ER_QUERY_INTERRUPTED, &[]));
         assert!(fault_of(text.as_bytes(), Charset::Utf8mb4, &stop).is_err());
     }
 }

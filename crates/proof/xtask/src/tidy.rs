@@ -41,6 +41,7 @@ const RULES: &[(&str, Rule)] = &[
     ("commented-out code", source::commented_code),
     ("unsafe", source::forbid_unsafe),
     ("atomics", source::atomics),
+    ("numbers of errors", source::error_numbers),
     ("parameters", functions::parameters),
     ("bool parameters", functions::bool_parameters),
     ("commit subjects", commits::subjects),

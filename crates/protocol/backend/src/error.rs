@@ -3,7 +3,7 @@
 use std::io;
 
 use auth::ClientAuthError;
-use errcode::ClientError;
+use errcode::{ClientError, Origin, Retry};
 use link::Disconnect;
 use thiserror::Error;
 use wire::Malformed;
@@ -43,6 +43,39 @@ pub enum ConnectError {
     TooManyPackets,
 }
 
+impl ConnectError {
+    /// Who caused it.
+    pub fn origin(&self) -> Origin {
+        match self {
+            ConnectError::Refused(error) => error.origin,
+            ConnectError::Unreachable(_)
+            | ConnectError::Timeout
+            | ConnectError::Link(_)
+            | ConnectError::Malformed(_)
+            | ConnectError::NoTls
+            | ConnectError::TooManyPackets => Origin::Server,
+            ConnectError::UnknownPlugin { .. } | ConnectError::Authentication(_) => {
+                Origin::Ourselves
+            }
+        }
+    }
+
+    /// Whether another attempt may end otherwise. No statement has been sent yet.
+    pub fn retry(&self) -> Retry {
+        match self {
+            ConnectError::Refused(error) => error.retry,
+            ConnectError::Unreachable(_) | ConnectError::Timeout | ConnectError::Link(_) => {
+                Retry::Now
+            }
+            ConnectError::Malformed(_)
+            | ConnectError::NoTls
+            | ConnectError::UnknownPlugin { .. }
+            | ConnectError::Authentication(_)
+            | ConnectError::TooManyPackets => Retry::Never,
+        }
+    }
+}
+
 impl From<Disconnect> for ConnectError {
     fn from(disconnect: Disconnect) -> ConnectError {
         match disconnect {
@@ -64,6 +97,9 @@ pub enum RequestError {
     /// The connection ended.
     #[error("the connection to the server ended")]
     Link(#[from] Disconnect),
+    /// The server closed the connection, and nothing of a reply has come.
+    #[error("the server closed the connection and did not answer")]
+    Unanswered(#[source] Disconnect),
     /// The reply cannot be read.
     #[error("the server's reply cannot be read")]
     Malformed(#[from] Malformed),
@@ -76,4 +112,89 @@ pub enum RequestError {
         /// What was allowed.
         limit: usize,
     },
+}
+
+impl RequestError {
+    /// Who caused it.
+    pub fn origin(&self) -> Origin {
+        match self {
+            RequestError::Refused(error) => error.origin,
+            RequestError::Unasked
+            | RequestError::Link(_)
+            | RequestError::Unanswered(_)
+            | RequestError::Malformed(_) => Origin::Server,
+            RequestError::Engaged | RequestError::TooLarge { .. } => Origin::Ourselves,
+        }
+    }
+
+    /// Whether the request may be sent again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            RequestError::Refused(error) => error.retry,
+            // It was not sent: what had come before was the server's last word.
+            RequestError::Unasked | RequestError::Unanswered(_) => Retry::IfReused,
+            RequestError::Engaged
+            | RequestError::Link(_)
+            | RequestError::Malformed(_)
+            | RequestError::TooLarge { .. } => Retry::Never,
+        }
+    }
+
+    /// The connection ended before anything of the reply came.
+    pub(crate) fn before_reply(disconnect: Disconnect) -> RequestError {
+        match disconnect.is_by_peer() {
+            true => RequestError::Unanswered(disconnect),
+            false => RequestError::Link(disconnect),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use errcode::ER_LOCK_DEADLOCK;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_did_not_answer_may_be_sent_on_another_connection() {
+        let unanswered = RequestError::before_reply(Disconnect::PeerClosed);
+        assert_eq!(unanswered.origin(), Origin::Server);
+        assert_eq!(unanswered.retry(), Retry::IfReused);
+        let late = RequestError::before_reply(Disconnect::Idle);
+        assert_eq!(late.retry(), Retry::Never);
+        let torn = RequestError::Link(Disconnect::PeerClosed);
+        assert_eq!(
+            (torn.origin(), torn.retry()),
+            (Origin::Server, Retry::Never)
+        );
+        assert_eq!(RequestError::Engaged.origin(), Origin::Ourselves);
+    }
+
+    #[test]
+    fn the_errors_of_a_server_keep_their_retry() {
+        let code = ER_LOCK_DEADLOCK;
+        let refusal = || ClientError::of_server(code, code.sqlstate(), "again");
+        let request = RequestError::Refused(refusal());
+        assert_eq!(
+            (request.origin(), request.retry()),
+            (Origin::Server, Retry::Now)
+        );
+        let connect = ConnectError::Refused(refusal());
+        assert_eq!(
+            (connect.origin(), connect.retry()),
+            (Origin::Server, Retry::Now)
+        );
+    }
+
+    #[test]
+    fn a_connection_that_failed_is_tried_again_unless_it_would_fail_again() {
+        let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert_eq!(ConnectError::Unreachable(refused).retry(), Retry::Now);
+        assert_eq!(ConnectError::from(Disconnect::Idle).retry(), Retry::Now);
+        assert_eq!(ConnectError::NoTls.retry(), Retry::Never);
+        let plugin = String::from("dialog");
+        let unknown = ConnectError::UnknownPlugin { plugin };
+        assert_eq!(unknown.origin(), Origin::Ourselves);
+        assert_eq!(unknown.retry(), Retry::Never);
+    }
 }

@@ -25,6 +25,8 @@ pub struct Server {
     row_form: RowForm,
     /// The server waits for a file.
     awaits_file: bool,
+    /// A packet of the reply has come.
+    is_answered: bool,
 }
 
 /// A packet of a reply.
@@ -79,6 +81,7 @@ impl Server {
             reply,
             row_form: RowForm::Text,
             awaits_file: false,
+            is_answered: false,
         };
         server.set_status(status);
         server
@@ -139,7 +142,8 @@ impl Server {
         self.link.follow_sequence();
         self.reply = Reply::new(command_byte, self.info.capabilities);
         self.row_form = RowForm::of_command(command_byte);
-        Ok(self.link.flush().await?)
+        self.is_answered = false;
+        self.link.flush().await.map_err(RequestError::before_reply)
     }
 
     /// The next packet of the reply; `None` behind its end.
@@ -150,7 +154,12 @@ impl Server {
         if self.awaits_file {
             return Err(RequestError::Engaged);
         }
-        let bytes = self.link.receive_packet(limit).await?;
+        let received = self.link.receive_packet(limit).await;
+        let bytes = received.map_err(|error| match self.is_answered {
+            true => RequestError::Link(error),
+            false => RequestError::before_reply(error),
+        })?;
+        self.is_answered = true;
         let first_frame_bytes = bytes.len().min(FRAME_BYTES_MAX);
         let part = self.reply.take(first_frame_bytes, &bytes)?;
         let part = part.ok_or(Malformed {

@@ -3,11 +3,12 @@
 use std::fmt::{self, Display};
 
 use crate::code::{ErrorCode, Sqlstate};
+use crate::origin::{Origin, Retry};
 use crate::table::{
     ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR, ER_DUP_ENTRY,
-    ER_DUP_ENTRY_WITH_KEY_NAME, ER_NOT_SUPPORTED_YET, ER_PARSE_ERROR, ER_STACK_OVERRUN_NEED_MORE,
-    ER_SYNTAX_ERROR,
+    ER_DUP_ENTRY_WITH_KEY_NAME, ER_NOT_SUPPORTED_YET, ER_PARSE_ERROR, ER_SYNTAX_ERROR,
 };
+use crate::wording::{WORDS_TOO_DEEP, Wording};
 
 /// Longer messages are cut: clients of the C library keep 512 bytes with the final zero.
 pub const MESSAGE_BYTES_MAX: usize = 511;
@@ -21,6 +22,10 @@ pub struct ClientError {
     pub sqlstate: Sqlstate,
     /// The text, at most [`MESSAGE_BYTES_MAX`] bytes.
     pub message: String,
+    /// Who caused it. The client does not see it.
+    pub origin: Origin,
+    /// Whether the same statement may be tried again. The client does not see it.
+    pub retry: Retry,
 }
 
 impl ClientError {
@@ -36,19 +41,53 @@ impl ClientError {
         ClientError::with_format_of(code, code, arguments)
     }
 
-    /// The error `code` with a text of its own: a remote server's, or one from `SIGNAL`.
-    pub fn with_message(code: ErrorCode, message: impl Into<String>) -> ClientError {
-        ClientError::custom(code, code.sqlstate(), message)
+    /// The error of a number that has this text beside the table's.
+    pub fn worded(wording: Wording, arguments: &[&dyn Display]) -> ClientError {
+        let message = wording.message(arguments);
+        ClientError {
+            origin: wording.origin,
+            retry: wording.retry,
+            ..ClientError::with_message(wording.code, message)
+        }
     }
 
-    /// An error whose parts are all chosen by the caller.
-    pub fn custom(code: ErrorCode, sqlstate: Sqlstate, message: impl Into<String>) -> ClientError {
+    /// The error `code` with the text that a condition has already.
+    pub fn with_message(code: ErrorCode, message: impl Into<String>) -> ClientError {
         let mut message = message.into();
         message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
         ClientError {
             code,
-            sqlstate,
+            sqlstate: code.sqlstate(),
             message,
+            origin: code.origin(),
+            retry: code.retry(),
+        }
+    }
+
+    /// The error that a statement raises (`SIGNAL`): the client chooses all its parts.
+    pub fn signalled(
+        code: ErrorCode,
+        sqlstate: Sqlstate,
+        message: impl Into<String>,
+    ) -> ClientError {
+        ClientError {
+            sqlstate,
+            origin: Origin::Client,
+            retry: Retry::Never,
+            ..ClientError::with_message(code, message)
+        }
+    }
+
+    /// The error that a server answered with.
+    pub fn of_server(
+        code: ErrorCode,
+        sqlstate: Sqlstate,
+        message: impl Into<String>,
+    ) -> ClientError {
+        ClientError {
+            sqlstate,
+            origin: Origin::Server,
+            ..ClientError::with_message(code, message)
         }
     }
 
@@ -72,8 +111,7 @@ impl ClientError {
     /// Nesting deeper than the stack allows: `used` of `all` bytes, by what `what` names. The text
     /// of 1436 would name a setting that does not exist.
     pub fn too_deep(used: usize, all: usize, what: &str) -> ClientError {
-        let text = format!("Thread stack overrun: {used} of {all} {what}");
-        ClientError::with_message(ER_STACK_OVERRUN_NEED_MORE, text)
+        ClientError::worded(WORDS_TOO_DEEP, &[&used, &all, &what])
     }
 
     /// A login that failed; the same text whether the account exists or not.
@@ -114,7 +152,9 @@ impl std::error::Error for ClientError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ER_NO_DB_ERROR, ER_UNKNOWN_ERROR};
+    use crate::{
+        ER_CONNECTION_KILLED, ER_LOCK_DEADLOCK, ER_NO_DB_ERROR, ER_UNKNOWN_ERROR, WORDS_LONG_DATA,
+    };
 
     #[test]
     fn messages_read_as_the_reference_writes_them() {
@@ -149,6 +189,21 @@ mod tests {
     fn long_messages_are_cut_between_characters() {
         let error = ClientError::with_message(ER_UNKNOWN_ERROR, "\u{20ac}".repeat(400));
         assert_eq!(error.message.len(), 510);
+    }
+
+    #[test]
+    fn origin_and_retry_come_from_the_table_the_wording_or_the_sender() {
+        let facts = |error: ClientError| (error.origin, error.retry);
+        let deadlock = ClientError::new(ER_LOCK_DEADLOCK, &[]);
+        assert_eq!(facts(deadlock), (Origin::Ourselves, Retry::Now));
+        let worded = ClientError::worded(WORDS_LONG_DATA, &[]);
+        assert_eq!(facts(worded), (Origin::Client, Retry::Never));
+        let state = Sqlstate::from_text("45000");
+        let raised = ClientError::signalled(ER_LOCK_DEADLOCK, state, "no");
+        assert_eq!(facts(raised.clone()), (Origin::Client, Retry::Never));
+        assert_eq!(raised.to_string(), "ERROR 1213 (45000): no");
+        let killed = ClientError::of_server(ER_CONNECTION_KILLED, state, "away");
+        assert_eq!(facts(killed), (Origin::Server, Retry::IfReused));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::format;
+use crate::origin::{Origin, Retry};
 use crate::table::TABLE;
 
 /// Five characters by which standard SQL classifies an error, for example `23000`.
@@ -52,6 +53,8 @@ pub(crate) struct Entry {
     pub(crate) code: ErrorCode,
     pub(crate) sqlstate: Sqlstate,
     pub(crate) symbol: &'static str,
+    pub(crate) origin: Origin,
+    pub(crate) retry: Retry,
     pub(crate) format: &'static str,
 }
 
@@ -75,6 +78,17 @@ impl ErrorCode {
     /// The name, for example `ER_DUP_ENTRY`, if the table holds the number.
     pub fn symbol(self) -> Option<&'static str> {
         self.entry().map(|entry| entry.symbol)
+    }
+
+    /// Who causes this error; the client for a number that the table does not hold.
+    pub fn origin(self) -> Origin {
+        self.entry().map_or(Origin::Client, |entry| entry.origin)
+    }
+
+    /// Whether a statement that met this error may be tried again; never for a number that the
+    /// table does not hold.
+    pub fn retry(self) -> Retry {
+        self.entry().map_or(Retry::Never, |entry| entry.retry)
     }
 
     /// The message with places for arguments, in the manner of `printf`; empty for a number that
@@ -121,7 +135,7 @@ impl fmt::Display for ErrorCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ER_DUP_ENTRY, ER_NO_SUCH_TABLE};
+    use crate::{ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_NO_SUCH_TABLE, ER_SERVER_SHUTDOWN};
 
     #[test]
     fn table_is_sorted_so_that_it_can_be_searched() {
@@ -134,6 +148,11 @@ mod tests {
         assert_eq!(ER_DUP_ENTRY.number(), 1062);
         assert_eq!(ER_DUP_ENTRY.sqlstate().as_str(), "23000");
         assert_eq!(ER_NO_SUCH_TABLE.symbol(), Some("ER_NO_SUCH_TABLE"));
+        assert_eq!(ER_DUP_ENTRY.origin(), Origin::Client);
+        assert_eq!(ER_DUP_ENTRY.retry(), Retry::Never);
+        assert_eq!(ER_LOCK_DEADLOCK.origin(), Origin::Ourselves);
+        assert_eq!(ER_LOCK_DEADLOCK.retry(), Retry::Now);
+        assert_eq!(ER_SERVER_SHUTDOWN.retry(), Retry::IfReused);
         assert_eq!(format!("{ER_DUP_ENTRY:?}"), "ER_DUP_ENTRY(1062)");
     }
 
@@ -143,6 +162,8 @@ mod tests {
         assert_eq!(code.sqlstate(), Sqlstate::GENERAL);
         assert_eq!(code.symbol(), None);
         assert_eq!(code.format(), "");
+        assert_eq!(code.origin(), Origin::Client);
+        assert_eq!(code.retry(), Retry::Never);
     }
 
     #[test]

@@ -1,16 +1,24 @@
-//! The table: number, SQLSTATE, name and message format of every error that Plateau can send.
+//! The table: number, SQLSTATE, name, origin, retry and message format of every error that Plateau
+//! can send.
 //!
 //! Numbers, states, names and formats are MariaDB 10.11's, because clients and applications test
 //! for them; `tests/reference.rs` compares each line with an installed server. The format's places
-//! are explained in `format.rs`. Sorted by number: `code.rs` searches it.
+//! are explained in `format.rs`. Sorted by number: `code.rs` searches it. Texts that differ from
+//! MariaDB's are in `wording.rs`.
+//!
+//! A line without origin and retry is the client's, and never tried again.
 //!
 //! It is a macro because one line must become both a constant and a line of the table; two lists
 //! would drift apart.
 
 use crate::code::{Entry, ErrorCode, Sqlstate};
+use crate::origin::{Origin, Retry};
 
 macro_rules! errors {
-    ($($number:literal $sqlstate:literal $symbol:ident $format:literal;)*) => {
+    ($(
+        $number:literal $sqlstate:literal $symbol:ident $($origin:ident $retry:ident)?
+        $format:literal;
+    )*) => {
         $(
             #[doc = concat!("`", $sqlstate, "`: ", $format)]
             pub const $symbol: ErrorCode = ErrorCode($number);
@@ -21,10 +29,20 @@ macro_rules! errors {
                 code: $symbol,
                 sqlstate: sqlstate($sqlstate),
                 symbol: stringify!($symbol),
+                origin: stated(&[$(Origin::$origin)?], Origin::Client),
+                retry: stated(&[$(Retry::$retry)?], Retry::Never),
                 format: $format,
             },)*
         ];
     };
+}
+
+/// What a line states, or what holds for lines that state nothing.
+const fn stated<T: Copy>(stated: &[T], otherwise: T) -> T {
+    match stated {
+        [it] => *it,
+        _ => otherwise,
+    }
 }
 
 const fn sqlstate(text: &str) -> Sqlstate {
@@ -35,57 +53,59 @@ const fn sqlstate(text: &str) -> Sqlstate {
 }
 
 errors! {
+    3 "HY000" EE_WRITE Ourselves Never
+        "Error writing file '%s' (Errcode: %M)";
     1003 "HY000" ER_YES
         "YES";
-    1004 "HY000" ER_CANT_CREATE_FILE
+    1004 "HY000" ER_CANT_CREATE_FILE Ourselves Never
         "Can't create file '%-.200s' (errno: %M)";
     1005 "HY000" ER_CANT_CREATE_TABLE
         "Can't create table %`s.%`s (errno: %M)";
-    1006 "HY000" ER_CANT_CREATE_DB
+    1006 "HY000" ER_CANT_CREATE_DB Ourselves Never
         "Can't create database '%-.192s' (errno: %M)";
     1007 "HY000" ER_DB_CREATE_EXISTS
         "Can't create database '%-.192s'; database exists";
     1008 "HY000" ER_DB_DROP_EXISTS
         "Can't drop database '%-.192s'; database doesn't exist";
-    1011 "HY000" ER_CANT_DELETE_FILE
+    1011 "HY000" ER_CANT_DELETE_FILE Ourselves Never
         "Error on delete of '%-.192s' (errno: %M)";
-    1016 "HY000" ER_CANT_OPEN_FILE
+    1016 "HY000" ER_CANT_OPEN_FILE Ourselves Never
         "Can't open file: '%-.200s' (errno: %M)";
-    1017 "HY000" ER_FILE_NOT_FOUND
+    1017 "HY000" ER_FILE_NOT_FOUND Ourselves Never
         "Can't find file: '%-.200s' (errno: %M)";
-    1020 "HY000" ER_CHECKREAD
+    1020 "HY000" ER_CHECKREAD Ourselves Now
         "Record has changed since last read in table '%-.192s'; try restarting transaction";
-    1021 "HY000" ER_DISK_FULL
+    1021 "HY000" ER_DISK_FULL Ourselves Never
         "Disk full (%s); waiting for someone to free some space... (errno: %M)";
     1022 "23000" ER_DUP_KEY
         "Can't write; duplicate key in table '%-.192s'";
-    1024 "HY000" ER_ERROR_ON_READ
+    1024 "HY000" ER_ERROR_ON_READ Ourselves Never
         "Error reading file '%-.200s' (errno: %M)";
-    1025 "HY000" ER_ERROR_ON_RENAME
+    1025 "HY000" ER_ERROR_ON_RENAME Ourselves Never
         "Error on rename of '%-.210s' to '%-.210s' (errno: %M)";
-    1026 "HY000" ER_ERROR_ON_WRITE
+    1026 "HY000" ER_ERROR_ON_WRITE Ourselves Never
         "Error writing file '%-.200s' (errno: %M)";
-    1028 "HY000" ER_FILSORT_ABORT
+    1028 "HY000" ER_FILSORT_ABORT Ourselves Never
         "Sort aborted";
-    1030 "HY000" ER_GET_ERRNO
+    1030 "HY000" ER_GET_ERRNO Ourselves Never
         "Got error %M from storage engine %s";
     1031 "HY000" ER_ILLEGAL_HA
         "Storage engine %s of the table %`s.%`s doesn't have this option";
     1032 "HY000" ER_KEY_NOT_FOUND
         "Can't find record in '%-.192s'";
-    1033 "HY000" ER_NOT_FORM_FILE
+    1033 "HY000" ER_NOT_FORM_FILE Ourselves Never
         "Incorrect information in file: '%-.200s'";
-    1034 "HY000" ER_NOT_KEYFILE
+    1034 "HY000" ER_NOT_KEYFILE Ourselves Never
         "Index for table '%-.200s' is corrupt; try to repair it";
     1036 "HY000" ER_OPEN_AS_READONLY
         "Table '%-.192s' is read only";
-    1037 "HY001" ER_OUTOFMEMORY
+    1037 "HY001" ER_OUTOFMEMORY Ourselves Never
         "Out of memory; restart server and try again (needed %d bytes)";
-    1038 "HY001" ER_OUT_OF_SORTMEMORY
+    1038 "HY001" ER_OUT_OF_SORTMEMORY Ourselves Never
         "Out of sort memory, consider increasing server sort buffer size";
-    1040 "08004" ER_CON_COUNT_ERROR
+    1040 "08004" ER_CON_COUNT_ERROR Ourselves Never
         "Too many connections";
-    1041 "HY000" ER_OUT_OF_RESOURCES
+    1041 "HY000" ER_OUT_OF_RESOURCES Ourselves Never
         "Out of memory.";
     1042 "08S01" ER_BAD_HOST_ERROR
         "Can't get hostname for your address";
@@ -109,7 +129,7 @@ errors! {
         "Unknown table '%-.100T'";
     1052 "23000" ER_NON_UNIQ_ERROR
         "Column '%-.192s' in %-.192s is ambiguous";
-    1053 "08S01" ER_SERVER_SHUTDOWN
+    1053 "08S01" ER_SERVER_SHUTDOWN Ourselves IfReused
         "Server shutdown in progress";
     1054 "42S22" ER_BAD_FIELD_ERROR
         "Unknown column '%-.192s' in '%-.192s'";
@@ -158,7 +178,7 @@ errors! {
          a key";
     1080 "08S01" ER_FORCING_CLOSE
         "%s: Forcing close of thread %ld  user: '%-.48s'";
-    1081 "08S01" ER_IPSOCK_ERROR
+    1081 "08S01" ER_IPSOCK_ERROR Ourselves Never
         "Can't create IP socket";
     1082 "42S12" ER_NO_SUCH_INDEX
         "Table '%-.192s' has no index like the one used in CREATE INDEX; recreate the table";
@@ -205,7 +225,7 @@ errors! {
     1104 "42000" ER_TOO_BIG_SELECT
         "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET \
          SQL_BIG_SELECTS=1 or SET MAX_JOIN_SIZE=# if the SELECT is okay";
-    1105 "HY000" ER_UNKNOWN_ERROR
+    1105 "HY000" ER_UNKNOWN_ERROR Ourselves Never
         "Unknown error";
     1106 "42000" ER_UNKNOWN_PROCEDURE
         "Unknown procedure '%-.192s'";
@@ -221,7 +241,7 @@ errors! {
         "Table '%-.192s' uses an extension that doesn't exist in this MariaDB version";
     1113 "42000" ER_TABLE_MUST_HAVE_COLUMNS
         "A table must have at least 1 column";
-    1114 "HY000" ER_RECORD_FILE_FULL
+    1114 "HY000" ER_RECORD_FILE_FULL Ourselves Never
         "The table '%-.192s' is full";
     1115 "42000" ER_UNKNOWN_CHARACTER_SET
         "Unknown character set: '%-.64s'";
@@ -294,7 +314,7 @@ errors! {
         "Got a packet bigger than 'max_allowed_packet' bytes";
     1154 "08S01" ER_NET_READ_ERROR_FROM_PIPE
         "Got a read error from the connection pipe";
-    1155 "08S01" ER_NET_FCNTL_ERROR
+    1155 "08S01" ER_NET_FCNTL_ERROR Ourselves Never
         "Got an error from fcntl()";
     1156 "08S01" ER_NET_PACKETS_OUT_OF_ORDER
         "Got packets out of order";
@@ -302,7 +322,7 @@ errors! {
         "Couldn't uncompress communication packet";
     1158 "08S01" ER_NET_READ_ERROR
         "Got an error reading communication packets";
-    1159 "08S01" ER_NET_READ_INTERRUPTED
+    1159 "08S01" ER_NET_READ_INTERRUPTED Client IfReused
         "Got timeout reading communication packets";
     1160 "08S01" ER_NET_ERROR_ON_WRITE
         "Got an error writing communication packets";
@@ -340,13 +360,13 @@ errors! {
         "The storage engine for the table doesn't support %s";
     1179 "25000" ER_CANT_DO_THIS_DURING_AN_TRANSACTION
         "You are not allowed to execute this command in a transaction";
-    1180 "HY000" ER_ERROR_DURING_COMMIT
+    1180 "HY000" ER_ERROR_DURING_COMMIT Ourselves Never
         "Got error %M during COMMIT";
-    1181 "HY000" ER_ERROR_DURING_ROLLBACK
+    1181 "HY000" ER_ERROR_DURING_ROLLBACK Ourselves Never
         "Got error %M during ROLLBACK";
-    1182 "HY000" ER_ERROR_DURING_FLUSH_LOGS
+    1182 "HY000" ER_ERROR_DURING_FLUSH_LOGS Ourselves Never
         "Got error %M during FLUSH_LOGS";
-    1183 "HY000" ER_ERROR_DURING_CHECKPOINT
+    1183 "HY000" ER_ERROR_DURING_CHECKPOINT Ourselves Never
         "Got error %M during CHECKPOINT";
     1184 "08S01" ER_NEW_ABORTING_CONNECTION
         "Aborted connection %lld to db: '%-.192s' user: '%-.48s' host: '%-.64s'%-.64s (%-.64s)";
@@ -361,9 +381,9 @@ errors! {
         "User %-.64s already has more than 'max_user_connections' active connections";
     1204 "HY000" ER_SET_CONSTANTS_ONLY
         "You may only use constant expressions in this statement";
-    1205 "HY000" ER_LOCK_WAIT_TIMEOUT
+    1205 "HY000" ER_LOCK_WAIT_TIMEOUT Ourselves Now
         "Lock wait timeout exceeded; try restarting transaction";
-    1206 "HY000" ER_LOCK_TABLE_FULL
+    1206 "HY000" ER_LOCK_TABLE_FULL Ourselves Never
         "The total number of locks exceeds the lock table size";
     1207 "25000" ER_READ_ONLY_TRANSACTION
         "Update locks cannot be acquired during a READ UNCOMMITTED transaction";
@@ -371,7 +391,7 @@ errors! {
         "Incorrect arguments to %s";
     1211 "42000" ER_NO_PERMISSION_TO_CREATE_USER
         "'%s'@'%s' is not allowed to create new users";
-    1213 "40001" ER_LOCK_DEADLOCK
+    1213 "40001" ER_LOCK_DEADLOCK Ourselves Now
         "Deadlock found when trying to get lock; try restarting transaction";
     1214 "HY000" ER_TABLE_CANT_HANDLE_FT
         "The storage engine %s doesn't support FULLTEXT indexes";
@@ -443,7 +463,7 @@ errors! {
     1256 "HY000" ER_TOO_BIG_FOR_UNCOMPRESS
         "Uncompressed data size too large; the maximum size is %d (probably, length of \
          uncompressed data was corrupted)";
-    1257 "HY000" ER_ZLIB_Z_MEM_ERROR
+    1257 "HY000" ER_ZLIB_Z_MEM_ERROR Ourselves Never
         "ZLIB: Not enough memory";
     1258 "HY000" ER_ZLIB_Z_BUF_ERROR
         "ZLIB: Not enough room in the output buffer (probably, length of uncompressed data was \
@@ -511,7 +531,7 @@ errors! {
         "Invalid ON UPDATE clause for '%-.192s' column";
     1295 "HY000" ER_UNSUPPORTED_PS
         "This command is not supported in the prepared statement protocol yet";
-    1296 "HY000" ER_GET_ERRMSG
+    1296 "HY000" ER_GET_ERRMSG Ourselves Never
         "Got error %d '%-.200s' from %s";
     1298 "HY000" ER_UNKNOWN_TIME_ZONE
         "Unknown or incorrect time zone: '%-.64s'";
@@ -529,9 +549,9 @@ errors! {
         "%s %s already exists";
     1305 "42000" ER_SP_DOES_NOT_EXIST
         "%s %s does not exist";
-    1306 "HY000" ER_SP_DROP_FAILED
+    1306 "HY000" ER_SP_DROP_FAILED Ourselves Never
         "Failed to DROP %s %s";
-    1307 "HY000" ER_SP_STORE_FAILED
+    1307 "HY000" ER_SP_STORE_FAILED Ourselves Never
         "Failed to CREATE %s %s";
     1308 "42000" ER_SP_LILABEL_MISMATCH
         "%s with no matching label: %s";
@@ -630,6 +650,8 @@ errors! {
         "%-.32s command denied to user '%s'@'%s' for routine '%-.192s'";
     1372 "HY000" ER_PASSWD_LENGTH
         "Password hash should be a %d-digit hexadecimal number";
+    1381 "HY000" ER_NO_BINARY_LOGGING
+        "You are not using binary logging";
     1382 "HY000" ER_RESERVED_SYNTAX
         "The '%-.64s' syntax is reserved for purposes internal to the MariaDB server";
     1390 "HY000" ER_PS_MANY_PARAM
@@ -653,10 +675,10 @@ errors! {
          state";
     1400 "XAE09" ER_XAER_OUTSIDE
         "XAER_OUTSIDE: Some work is done outside global transaction";
-    1401 "XAE03" ER_XAER_RMERR
+    1401 "XAE03" ER_XAER_RMERR Ourselves Never
         "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for \
          consistency";
-    1402 "XA100" ER_XA_RBROLLBACK
+    1402 "XA100" ER_XA_RBROLLBACK Ourselves Never
         "XA_RBROLLBACK: Transaction branch was rolled back";
     1403 "42000" ER_NONEXISTING_PROC_GRANT
         "There is no such grant defined for user '%-.48s' on host '%-.64s' on routine '%-.192s'";
@@ -668,7 +690,7 @@ errors! {
         "You are not allowed to create a user with GRANT";
     1411 "HY000" ER_WRONG_VALUE_FOR_TYPE
         "Incorrect %-.32s value: '%-.128T' for function %-.32s";
-    1412 "HY000" ER_TABLE_DEF_CHANGED
+    1412 "HY000" ER_TABLE_DEF_CHANGED Ourselves Now
         "Table definition has changed, please retry transaction";
     1413 "42000" ER_SP_DUP_HANDLER
         "Duplicate handler declared in the same block";
@@ -729,16 +751,18 @@ errors! {
          routine %.192s";
     1458 "42000" ER_SP_WRONG_NAME
         "Incorrect routine name '%-.192s'";
-    1459 "HY000" ER_TABLE_NEEDS_UPGRADE
+    1459 "HY000" ER_TABLE_NEEDS_UPGRADE Ourselves Never
         "Upgrade required. Please do \"REPAIR %s %`s\" or dump/reload to fix it!";
     1460 "42000" ER_SP_NO_AGGREGATE
         "AGGREGATE is not supported for stored functions";
-    1461 "42000" ER_MAX_PREPARED_STMT_COUNT_REACHED
+    1461 "42000" ER_MAX_PREPARED_STMT_COUNT_REACHED Ourselves Never
         "Can't create more than max_prepared_stmt_count statements (current value: %u)";
     1462 "HY000" ER_VIEW_RECURSIVE
         "%`s.%`s contains view recursion";
     1463 "42000" ER_NON_GROUPING_FIELD_USED
         "Non-grouping field '%-.192s' is used in %-.64s clause";
+    1467 "HY000" ER_AUTOINC_READ_FAILED
+        "Failed to read auto-increment value from storage engine";
     1470 "HY000" ER_WRONG_STRING_LENGTH
         "String '%-.70T' is too long for %s (should be no longer than %d)";
     1471 "HY000" ER_NON_INSERTABLE_TABLE
@@ -821,11 +845,11 @@ errors! {
         "Duplicate entry '%-.64T' for key '%-.192s'";
     1611 "HY000" ER_LOAD_DATA_INVALID_COLUMN
         "Invalid column reference (%-.64s) in LOAD DATA";
-    1613 "XA106" ER_XA_RBTIMEOUT
+    1613 "XA106" ER_XA_RBTIMEOUT Ourselves Never
         "XA_RBTIMEOUT: Transaction branch was rolled back: took too long";
-    1614 "XA102" ER_XA_RBDEADLOCK
+    1614 "XA102" ER_XA_RBDEADLOCK Ourselves Never
         "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
-    1615 "HY000" ER_NEED_REPREPARE
+    1615 "HY000" ER_NEED_REPREPARE Ourselves Now
         "Prepared statement needs to be re-prepared";
     1618 "HY000" WARN_OPTION_IGNORED
         "<%-.64s> option ignored";
@@ -841,7 +865,7 @@ errors! {
     1630 "42000" ER_FUNC_INEXISTENT_NAME_COLLISION
         "FUNCTION %s does not exist. Check the 'Function Name Parsing and Resolution' section in \
          the Reference Manual";
-    1637 "HY000" ER_TOO_MANY_CONCURRENT_TRXS
+    1637 "HY000" ER_TOO_MANY_CONCURRENT_TRXS Ourselves Never
         "Too many active concurrent transactions";
     1641 "42000" ER_DUP_SIGNAL_SET
         "Duplicate condition information item '%s'";
@@ -885,11 +909,11 @@ errors! {
          '%-.192s' and '%-.192s'";
     1709 "HY000" ER_INDEX_COLUMN_TOO_LONG
         "Index column size too large. The maximum column size is %lu bytes";
-    1712 "HY000" ER_INDEX_CORRUPT
+    1712 "HY000" ER_INDEX_CORRUPT Ourselves Never
         "Index %s is corrupted";
     1713 "HY000" ER_UNDO_RECORD_TOO_BIG
         "Undo log record is too big";
-    1728 "HY000" ER_CANNOT_LOAD_FROM_TABLE_V2
+    1728 "HY000" ER_CANNOT_LOAD_FROM_TABLE_V2 Ourselves Never
         "Cannot load from %s.%s. The table is probably corrupted";
     1736 "HY000" ER_TABLES_DIFFERENT_METADATA
         "Tables have different definitions";
@@ -926,13 +950,13 @@ errors! {
         "Unknown ALGORITHM '%s'";
     1801 "HY000" ER_UNKNOWN_ALTER_LOCK
         "Unknown LOCK type '%s'";
-    1808 "HY000" ER_TABLE_SCHEMA_MISMATCH
+    1808 "HY000" ER_TABLE_SCHEMA_MISMATCH Ourselves Never
         "Schema mismatch (%s)";
-    1812 "HY000" ER_TABLESPACE_MISSING
+    1812 "HY000" ER_TABLESPACE_MISSING Ourselves Never
         "Tablespace is missing for table '%-.192s'";
-    1814 "HY000" ER_TABLESPACE_DISCARDED
+    1814 "HY000" ER_TABLESPACE_DISCARDED Ourselves Never
         "Tablespace has been discarded for table %`s";
-    1815 "HY000" ER_INTERNAL_ERROR
+    1815 "HY000" ER_INTERNAL_ERROR Ourselves Never
         "Internal error: %-.192s";
     1818 "HY000" ER_INVALID_YEAR_COLUMN_LENGTH
         "YEAR(%lu) column type is deprecated. Creating YEAR(4) column instead";
@@ -1016,10 +1040,10 @@ errors! {
     1873 "28000" ER_ACCESS_DENIED_CHANGE_USER_ERROR
         "Access denied trying to change to user '%-.48s'@'%-.64s' (using password: %s). \
          Disconnecting";
-    1877 "HY000" ER_TABLE_CORRUPT
+    1877 "HY000" ER_TABLE_CORRUPT Ourselves Never
         "Operation cannot be performed. The table '%-.64s.%-.64s' is missing, corrupt or \
          contains bad data";
-    1878 "HY000" ER_TEMP_FILE_WRITE_FAILURE
+    1878 "HY000" ER_TEMP_FILE_WRITE_FAILURE Ourselves Never
         "Temporary file write failure";
     1901 "HY000" ER_GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED
         "Function or expression '%s' cannot be used in the %s clause of %`s";
@@ -1048,12 +1072,12 @@ errors! {
     1926 "HY000" ER_VIEW_ORDERBY_IGNORED
         "View '%-.192s'.'%-.192s' ORDER BY clause ignored because there is other ORDER BY clause \
          already";
-    1927 "70100" ER_CONNECTION_KILLED
+    1927 "70100" ER_CONNECTION_KILLED Ourselves IfReused
         "Connection was killed";
     1931 "HY000" ER_QUERY_RESULT_INCOMPLETE
         "Query execution was interrupted. The query exceeded %s %llu. The query result may be \
          incomplete";
-    1932 "42S02" ER_NO_SUCH_TABLE_IN_ENGINE
+    1932 "42S02" ER_NO_SUCH_TABLE_IN_ENGINE Ourselves Never
         "Table '%-.192s.%-.192s' doesn't exist in engine";
     1933 "HY000" ER_TARGET_NOT_EXPLAINABLE
         "Target is not executing an operation with a query plan";
@@ -1069,7 +1093,7 @@ errors! {
         "Cannot grant role '%s' to: %s";
     1962 "HY000" ER_CANNOT_REVOKE_ROLE
         "Cannot revoke role '%s' from: %s";
-    1964 "HY000" ER_PRIOR_COMMIT_FAILED
+    1964 "HY000" ER_PRIOR_COMMIT_FAILED Ourselves Never
         "Commit failed due to failure of an earlier commit on which this one depends";
     1965 "42S02" ER_IT_IS_A_VIEW
         "'%-.192s' is a view";
@@ -1099,9 +1123,9 @@ errors! {
         "You are not owner of query %lld";
     1981 "HY000" ER_WARN_AGGFUNC_DEPENDENCE
         "Aggregate function '%-.192s)' of SELECT #%d belongs to SELECT #%d";
-    3000 "HY000" ER_FILE_CORRUPT
+    3000 "HY000" ER_FILE_CORRUPT Ourselves Never
         "File %s is corrupted";
-    3003 "HY000" ER_STORAGE_ENGINE_NOT_LOADED
+    3003 "HY000" ER_STORAGE_ENGINE_NOT_LOADED Ourselves Never
         "Storage engine for table '%s'.'%s' is not loaded.";
     3004 "0Z002" ER_GET_STACKED_DA_WITHOUT_ACTIVE_HANDLER
         "GET STACKED DIAGNOSTICS when handler not active";
@@ -1114,7 +1138,7 @@ errors! {
         "Invalid size for column '%-.192s'.";
     3014 "HY000" ER_MISSING_HA_CREATE_OPTION
         "Table storage engine '%-.64s' found required create option missing";
-    3015 "HY000" ER_ENGINE_OUT_OF_MEMORY
+    3015 "HY000" ER_ENGINE_OUT_OF_MEMORY Ourselves Never
         "Out of memory in storage engine '%-.64s'.";
     3020 "2201E" ER_INVALID_ARGUMENT_FOR_LOGARITHM
         "Invalid argument for logarithm";
@@ -1122,9 +1146,11 @@ errors! {
         "Duplicate entry '%-.192s'.";
     3057 "42000" ER_USER_LOCK_WRONG_NAME
         "Incorrect user-level lock name '%-.192s'.";
-    3058 "HY000" ER_USER_LOCK_DEADLOCK
+    3058 "HY000" ER_USER_LOCK_DEADLOCK Ourselves Now
         "Deadlock found when trying to get user-level lock; try rolling back \
          transaction/releasing locks and restarting lock acquisition.";
+    3159 "HY000" ER_SECURE_TRANSPORT_REQUIRED
+        "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
     4002 "HY000" ER_WITH_COL_WRONG_LIST
         "WITH column list and SELECT field list have different column counts";
     4003 "HY000" ER_TOO_MANY_DEFINITIONS_IN_WITH_CLAUSE
@@ -1247,7 +1273,7 @@ errors! {
         "Limit only accepts integer values";
     4108 "HY000" ER_INVISIBLE_NOT_NULL_WITHOUT_DEFAULT
         "Invisible column %`s must have a default value";
-    4139 "HY000" ER_INDEX_FILE_FULL
+    4139 "HY000" ER_INDEX_FILE_FULL Ourselves Never
         "The index file for table '%-.192s' is full";
     4140 "HY000" ER_UPDATED_COLUMN_ONLY_ONCE
         "The column %`s.%`s cannot be changed more than once in a single UPDATE statement";

@@ -20,7 +20,7 @@ use auth::{
 };
 use errcode::{
     ClientError, ER_ACCOUNT_HAS_BEEN_LOCKED, ER_HANDSHAKE_ERROR, ER_NOT_SUPPORTED_AUTH_MODE,
-    ErrorCode, Sqlstate,
+    ER_SECURE_TRANSPORT_REQUIRED,
 };
 use wire::{
     AuthMoreData, AuthSwitch, Capabilities, ChangeUser, ConnectAttributes, Handshake, Login,
@@ -36,9 +36,6 @@ const DEFAULT_METHOD: Method = Method::NativePassword;
 
 /// Most packets of a login; no exchange needs as many.
 const LOGIN_PACKETS_MAX: u32 = 16;
-
-/// Error 3159 of MySQL, for which MariaDB 10.11 has no number of its own.
-const ER_SECURE_TRANSPORT_REQUIRED: ErrorCode = ErrorCode(3159);
 
 /// Who is logged in.
 #[derive(Debug, Clone)]
@@ -246,10 +243,7 @@ impl LoginMachine {
     ) -> LoginStep {
         let is_insecure = !self.has_tls && self.peer != Peer::Unix;
         if is_insecure && self.shared.rules().requires_secure_transport {
-            let message = "Connections using insecure transport are prohibited while \
-                           --require_secure_transport=ON.";
-            let state = Sqlstate::GENERAL;
-            let error = ClientError::custom(ER_SECURE_TRANSPORT_REQUIRED, state, message);
+            let error = ClientError::new(ER_SECURE_TRANSPORT_REQUIRED, &[]);
             return refuse(out, error);
         }
         let collation = u16::from(login.collation);

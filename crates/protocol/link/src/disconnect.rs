@@ -39,6 +39,23 @@ pub enum Disconnect {
     Io(#[from] io::Error),
 }
 
+impl Disconnect {
+    /// Whether the peer or the network ended the connection: what was sent last may not have
+    /// arrived.
+    pub fn is_by_peer(&self) -> bool {
+        match self {
+            Disconnect::PeerClosed | Disconnect::Io(_) => true,
+            Disconnect::Idle
+            | Disconnect::WriteTimeout
+            | Disconnect::Killed
+            | Disconnect::TooLarge
+            | Disconnect::NoMemory
+            | Disconnect::Protocol(_)
+            | Disconnect::Engaged => false,
+        }
+    }
+}
+
 impl From<ChannelError> for Disconnect {
     fn from(error: ChannelError) -> Disconnect {
         Disconnect::Protocol(error)

@@ -17,6 +17,7 @@
 //!
 //! An exchange that is dropped before its end leaves both links unusable: they refuse the next.
 
+use errcode::{Origin, Retry};
 use runtime::TaskClass;
 use thiserror::Error;
 use wire::{Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, StatusFlags};
@@ -43,6 +44,9 @@ pub enum ForwardError {
     /// The server's connection ended.
     #[error("the server's connection ended")]
     Server(#[source] Disconnect),
+    /// The server closed the connection, and nothing of a reply has come.
+    #[error("the server closed the connection and did not answer")]
+    Unanswered(#[source] Disconnect),
     /// The server's reply is none.
     #[error("the server's reply cannot be read")]
     Reply(#[from] Malformed),
@@ -52,6 +56,39 @@ pub enum ForwardError {
         /// Its length.
         length: usize,
     },
+}
+
+impl ForwardError {
+    /// Who caused it.
+    pub fn origin(&self) -> Origin {
+        match self {
+            ForwardError::Client(_) => Origin::Client,
+            ForwardError::Server(_) | ForwardError::Unanswered(_) | ForwardError::Reply(_) => {
+                Origin::Server
+            }
+            ForwardError::Unusable | ForwardError::TooLong { .. } => Origin::Ourselves,
+        }
+    }
+
+    /// Whether the command may be sent again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            ForwardError::Unanswered(_) => Retry::IfReused,
+            ForwardError::Client(_)
+            | ForwardError::Server(_)
+            | ForwardError::Reply(_)
+            | ForwardError::Unusable
+            | ForwardError::TooLong { .. } => Retry::Never,
+        }
+    }
+
+    /// The server's connection ended before anything of its reply came.
+    fn before_reply(disconnect: Disconnect) -> ForwardError {
+        match disconnect.is_by_peer() {
+            true => ForwardError::Unanswered(disconnect),
+            false => ForwardError::Server(disconnect),
+        }
+    }
 }
 
 /// What was agreed with each side.
@@ -96,6 +133,8 @@ pub struct Exchange {
     awaits_file: bool,
     /// The client has to get an EOF packet before the next.
     owes_eof: bool,
+    /// A packet of the reply has come.
+    is_answered: bool,
 }
 
 /// How a packet that the client does not understand becomes one that it does.
@@ -185,7 +224,7 @@ impl Exchange {
         let exchange = Exchange::new(command, agreed, walk.sequence);
         let goes_with_next = exchange.reply.is_over() && client.channel.has_command();
         if !goes_with_next {
-            server.post().await.map_err(ForwardError::Server)?;
+            server.post().await.map_err(ForwardError::before_reply)?;
         }
         exchange.disengage_if_over(client, server);
         Ok(exchange)
@@ -215,6 +254,7 @@ impl Exchange {
             status: None,
             awaits_file: false,
             owes_eof: false,
+            is_answered: false,
         }
     }
 
@@ -246,7 +286,10 @@ impl Exchange {
             }
             if passed == Passed::All {
                 let received = server.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
-                received.await.map_err(ForwardError::Server)?;
+                received.await.map_err(|error| match self.is_answered {
+                    true => ForwardError::Server(error),
+                    false => ForwardError::before_reply(error),
+                })?;
             }
         }
         client.post().await.map_err(ForwardError::Client)?;
@@ -363,6 +406,7 @@ impl Exchange {
     }
 
     fn note(&mut self, part: Part) {
+        self.is_answered = true;
         match part {
             Part::Ok(status) | Part::RowsEnd(status) => self.status = Some(status),
             Part::Error => self.status = None,
@@ -510,7 +554,7 @@ async fn pump(from: &mut Link, to: &mut Link, stop: Stop) -> Result<(), (Side, D
 fn of_client_to_server((side, error): (Side, Disconnect)) -> ForwardError {
     match side {
         Side::From => ForwardError::Client(error),
-        Side::To => ForwardError::Server(error),
+        Side::To => ForwardError::before_reply(error),
     }
 }
 

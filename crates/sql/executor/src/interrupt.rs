@@ -1,10 +1,10 @@
 //! Why a running plan stops early: it has to wait, or it failed with an error for the client.
 
 use errcode::{
-    ClientError, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_CANT_OPEN_FILE,
-    ER_CHECK_NO_SUCH_TABLE, ER_DISK_FULL, ER_DUP_KEY, ER_ERROR_ON_READ, ER_INDEX_CORRUPT,
-    ER_LOCK_DEADLOCK, ER_LOCK_TABLE_FULL, ER_LOCK_WAIT_TIMEOUT, ER_TABLE_DEF_CHANGED,
-    ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE, ER_TOO_LONG_KEY, ER_UNKNOWN_ERROR,
+    ClientError, EE_WRITE, ER_AUTOINC_READ_FAILED, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
+    ER_CANT_OPEN_FILE, ER_DUP_KEY, ER_ERROR_ON_READ, ER_LOCK_DEADLOCK, ER_LOCK_TABLE_FULL,
+    ER_LOCK_WAIT_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE,
+    ER_TOO_LONG_KEY, WORDS_DAMAGED, WORDS_DISK_FULL, WORDS_LOG_FAILED, WORDS_TABLE_CHANGED,
 };
 use expression::{Failure, StoredFunction};
 use std::rc::Rc;
@@ -108,13 +108,6 @@ impl From<format::row::RowError> for Interrupt {
     }
 }
 
-/// MySQL's number for a file that cannot be written. Numbers below 1000 have no SQLSTATE.
-const EE_WRITE: errcode::ErrorCode = errcode::ErrorCode(3);
-
-/// MariaDB's text says that the server waits for space. Here the statement fails at once.
-const DISK_FULL: &str = "Disk full (data); the statement was not carried out. \
-                         Free some space and repeat it (errno: 28 \"No space left on device\")";
-
 /// The client's error for a store error that no code nearer to it has translated.
 pub fn client_error(error: &StoreError) -> ClientError {
     match error {
@@ -127,15 +120,15 @@ pub fn client_error(error: &StoreError) -> ClientError {
         StoreError::Deadlock => ClientError::new(ER_LOCK_DEADLOCK, &[]),
         StoreError::LockTableFull => ClientError::new(ER_LOCK_TABLE_FULL, &[]),
         StoreError::NoSuchTable | StoreError::DefinitionChanged => {
-            ClientError::with_message(ER_CHECK_NO_SUCH_TABLE, "Table definition has changed")
+            ClientError::worded(WORDS_TABLE_CHANGED, &[])
         }
         StoreError::SnapshotTooOld => ClientError::new(ER_TABLE_DEF_CHANGED, &[]),
         StoreError::TableExists => ClientError::new(ER_TABLE_EXISTS_ERROR, &[&""]),
         StoreError::RowTooLarge { limit, .. } => ClientError::new(ER_TOO_BIG_ROWSIZE, &[limit]),
         StoreError::KeyTooLarge { limit, .. } => ClientError::new(ER_TOO_LONG_KEY, &[limit]),
-        StoreError::AutoIncrementExhausted => auto_increment_exhausted(),
+        StoreError::AutoIncrementExhausted => ClientError::new(ER_AUTOINC_READ_FAILED, &[]),
         StoreError::ReadOnly => ClientError::new(ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]),
-        StoreError::DiskFull => ClientError::with_message(ER_DISK_FULL, DISK_FULL),
+        StoreError::DiskFull => ClientError::worded(WORDS_DISK_FULL, &[]),
         StoreError::NoDescriptor { file, os_error } => {
             ClientError::new(ER_CANT_OPEN_FILE, &[file, os_error])
         }
@@ -144,22 +137,9 @@ pub fn client_error(error: &StoreError) -> ClientError {
             is_read: true,
             os_error,
         } => ClientError::new(ER_ERROR_ON_READ, &[file, os_error]),
-        StoreError::Disk { file, os_error, .. } => ClientError::with_message(
-            EE_WRITE,
-            format!("Error writing file '{file}' (Errcode: {os_error})"),
-        ),
-        StoreError::Damaged { what, .. } => {
-            ClientError::with_message(ER_INDEX_CORRUPT, what.clone())
-        }
-        StoreError::LogFailed => {
-            ClientError::with_message(ER_UNKNOWN_ERROR, "The log cannot be written")
-        }
+        StoreError::Disk { file, os_error, .. } => ClientError::new(EE_WRITE, &[file, os_error]),
+        StoreError::Damaged { what, .. } => ClientError::worded(WORDS_DAMAGED, &[what]),
+        StoreError::LogFailed => ClientError::worded(WORDS_LOG_FAILED, &[]),
         StoreError::NotSupported { what } => ClientError::not_supported(what),
     }
-}
-
-/// Error 1467.
-pub(crate) fn auto_increment_exhausted() -> ClientError {
-    let text = "Failed to read auto-increment value from storage engine";
-    ClientError::with_message(errcode::ErrorCode(1467), text)
 }

@@ -65,7 +65,7 @@ fn to_decimal(number: &Decimal, to: &ColumnType, warnings: &mut Warnings) -> Val
     let clamped = rounded.clamp(greatest.negated(), greatest);
     if clamped != rounded {
         let error = ClientError::new(ER_WARN_DATA_OUT_OF_RANGE, &[&number, &1]);
-        warnings.warn(value::SqlCondition::with_message(error.code, error.message));
+        warnings.warn(error.into());
     }
     Value::Decimal(clamped)
 }

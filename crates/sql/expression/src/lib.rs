@@ -49,16 +49,13 @@ pub type Failure = Box<errcode::ClientError>;
 
 /// A condition of the value library as an error.
 pub fn failure(condition: value::SqlCondition) -> Failure {
-    Box::new(errcode::ClientError::with_message(
-        condition.code,
-        condition.message,
-    ))
+    Box::new(condition.into())
 }
 
 /// The client's error for a row that cannot be decoded.
 pub fn damaged_row(error: &format::row::RowError) -> Failure {
-    Box::new(errcode::ClientError::with_message(
-        errcode::ER_INDEX_CORRUPT,
-        error.to_string(),
+    Box::new(errcode::ClientError::worded(
+        errcode::WORDS_DAMAGED,
+        &[error],
     ))
 }

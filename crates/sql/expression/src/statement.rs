@@ -8,9 +8,7 @@ use errcode::{ClientError, ER_DIVISION_BY_ZERO, ER_QUERY_INTERRUPTED};
 use function::{Patterns, Seeds, SessionFacts};
 use settings::{SqlMode, VariableScope};
 use value::temporal::DateRules;
-use value::{
-    CollationId, ColumnType, Date, DateTime, Level, SqlCondition, StoreRules, Value, Warnings, Zone,
-};
+use value::{CollationId, ColumnType, Date, DateTime, Level, StoreRules, Value, Warnings, Zone};
 
 use crate::{Failure, MemoryPool};
 
@@ -162,8 +160,7 @@ impl Diagnostics {
 
     /// Adds a condition.
     pub fn push(&self, level: Level, error: ClientError) {
-        self.warnings()
-            .push(level, SqlCondition::with_message(error.code, error.message));
+        self.warnings().push(level, error.into());
     }
 }
 

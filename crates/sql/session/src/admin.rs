@@ -270,7 +270,7 @@ impl Session {
                 Err(error) if error.code == ER_NO_SUCH_TABLE => {
                     let table = self.unchecked_name(name)?.to_string();
                     rows.push(vec![Value::bytes(table.into_bytes()), Value::Null]);
-                    let warning = SqlCondition::with_message(error.code, error.message);
+                    let warning = SqlCondition::from(error);
                     let diagnostics = self.state.diagnostics.borrow();
                     diagnostics.warnings().push(Level::Error, warning);
                     continue;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clients::Clients;
+use errcode::Origin;
 use executor::{HandlerCall, HandlerCounts};
 use metrics::{Counter, Metric, Registry, Unit};
 use sync::CachePadded;
@@ -20,8 +21,8 @@ pub struct Counters {
     pub logins_evicted: Counter,
     /// The protocol's own counters.
     pub front: Arc<front::Counters>,
-    /// Statements that ended with an error.
-    pub errors: Counter,
+    /// Statements that ended with an error, by its [`Origin`] (`Statement_errors`, ...).
+    errors: [Counter; Origin::COUNT],
     /// Statements whose plan was in the cache (`Plan_cache_hits`).
     pub plan_hits: Counter,
     /// Statements that have a canonical form and had to be planned.
@@ -85,6 +86,11 @@ impl Counters {
         self.by_kind[kind as usize].increment();
     }
 
+    /// Counts a statement that ended with an error.
+    pub fn count_error(&self, origin: Origin) {
+        self.errors[origin as usize].increment();
+    }
+
     /// Counts what a part of a statement asked of tables.
     pub fn count_handler(&self, counts: &HandlerCounts) {
         for (call, count) in counts.called() {
@@ -129,6 +135,29 @@ const PLAN_EVICTIONS: Metric = count(
     "Plans that had to go to make room for others.",
 );
 const ERRORS: Metric = count("Statement_errors", "Statements that ended with an error.");
+const ERRORS_BY_ORIGIN: [(Origin, Metric); Origin::COUNT] = [
+    (
+        Origin::Client,
+        count(
+            "Statement_errors_client",
+            "Statements that failed because of the client: their text, rights or limits.",
+        ),
+    ),
+    (
+        Origin::Server,
+        count(
+            "Statement_errors_server",
+            "Statements that failed with the error of another server.",
+        ),
+    ),
+    (
+        Origin::Ourselves,
+        count(
+            "Statement_errors_internal",
+            "Statements that failed because of locks, memory, disk or damage.",
+        ),
+    ),
+];
 const THREADS_CONNECTED: Metric = Metric::gauge(
     "Threads_connected",
     Unit::Count,
@@ -150,7 +179,7 @@ type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Adds the numbers of all sessions.
 pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients: &Arc<Clients>) {
-    let sums: [Sum; 13] = [
+    let sums: [Sum; 12] = [
         (QUESTIONS, |it| &it.questions),
         (QUERIES, |it| &it.questions),
         (CONNECTIONS, |it| &it.connections),
@@ -163,10 +192,20 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         (PLAN_HITS, |it| &it.plan_hits),
         (PLAN_MISSES, |it| &it.plan_misses),
         (PLAN_EVICTIONS, |it| &it.plan_evictions),
-        (ERRORS, |it| &it.errors),
     ];
     for (metric, pick) in sums {
         registry.add(metric, sum_of(counters, pick));
+    }
+    let all = Arc::clone(counters);
+    registry.add(ERRORS, move || {
+        let errors = all.iter().flat_map(|it| &it.errors);
+        errors.map(Counter::value).sum()
+    });
+    for (origin, metric) in ERRORS_BY_ORIGIN {
+        registry.add(
+            metric,
+            sum_of(counters, move |it| &it.errors[origin as usize]),
+        );
     }
     for (call, name) in HandlerCall::ALL {
         let sum = sum_of(counters, move |it| it.handler(call));

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use ::store::TableId;
 use catalog::{Routine, RoutineKey};
-use errcode::{ClientError, ErrorCode};
+use errcode::ClientError;
 use expression::Diagnostics;
 use foldhash::fast::FixedState;
 use syntax::parse::RoutineError;
@@ -121,7 +121,7 @@ impl CompiledRoutines {
 
 /// The error for a stored program that contradicts itself. `name` is the name in question.
 pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
-    let code = ErrorCode(kind.code());
+    let code = kind.code();
     match kind {
         RoutineError::LeaveLabel => ClientError::new(code, &[&"LEAVE", &name]),
         RoutineError::IterateLabel => ClientError::new(code, &[&"ITERATE", &name]),

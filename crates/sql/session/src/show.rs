@@ -10,7 +10,9 @@ use std::fmt::Display;
 
 use catalog::information_schema::{self, show_create_table};
 use catalog::{Privilege, PrivilegeSet};
-use errcode::{ClientError, ER_BAD_DB_ERROR, ER_NO_SUCH_TABLE, ER_WRONG_OBJECT};
+use errcode::{
+    ClientError, ER_BAD_DB_ERROR, ER_NO_BINARY_LOGGING, ER_NO_SUCH_TABLE, ER_WRONG_OBJECT,
+};
 use planner::OutputColumn;
 use store::TableName;
 use syntax::ast::{
@@ -170,11 +172,7 @@ impl Session {
                 &["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"],
                 run,
             ),
-            ShowKind::BinaryLogs => Err(ClientError::with_message(
-                errcode::ErrorCode(1381),
-                "You are not using binary logging",
-            )
-            .into()),
+            ShowKind::BinaryLogs => Err(ClientError::new(ER_NO_BINARY_LOGGING, &[]).into()),
             ShowKind::ReplicaStatus => self.write_empty(&["Slave_IO_State", "Master_Host"], run),
             ShowKind::OpenTables(_) => {
                 self.write_empty(&["Database", "Table", "In_use", "Name_locked"], run)

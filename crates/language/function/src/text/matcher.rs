@@ -413,10 +413,7 @@ mod tests {
             meter: &|bytes| {
                 spent.set(spent.get() + bytes);
                 if limit < spent.get() {
-                    return Err(SqlCondition::with_message(
-                        errcode::ER_QUERY_INTERRUPTED,
-                        "ended",
-                    ));
+                    return Err(SqlCondition::new(errcode::ER_QUERY_INTERRUPTED, &[]));
                 }
                 Ok(())
             },

@@ -1,5 +1,6 @@
-//! Syntax errors, in MariaDB's words.
+//! Syntax errors: their numbers, and the places that their texts quote.
 
+use errcode::ErrorCode;
 use settings::SqlMode;
 use thiserror::Error;
 
@@ -7,7 +8,7 @@ use crate::token::{self, Kind, Lexer};
 
 /// Why a text is not a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}", self.message())]
+#[error("error {} near '{}' at line {}", self.code(), self.near, self.line)]
 pub struct SyntaxError {
     /// The kind of error.
     pub kind: SyntaxErrorKind,
@@ -104,36 +105,36 @@ pub enum RoutineError {
 impl RoutineError {
     /// MariaDB's number of the error.
     #[must_use]
-    pub fn code(self) -> u16 {
+    pub fn code(self) -> ErrorCode {
         match self {
-            Self::Create(_) => 1303,
-            Self::LeaveLabel | Self::IterateLabel => 1308,
-            Self::LabelAgain => 1309,
-            Self::EndLabel => 1310,
-            Self::Return => 1313,
-            Self::Statement(_) => 1314,
-            Self::UndeclaredCondition => 1319,
-            Self::NoReturn => 1320,
-            Self::CursorInto => 1323,
-            Self::UndeclaredCursor => 1324,
-            Self::UndeclaredVariable => 1327,
-            Self::ParameterAgain => 1330,
-            Self::VariableAgain => 1331,
-            Self::ConditionAgain => 1332,
-            Self::CursorAgain => 1333,
-            Self::StatementInFunction(_) => 1336,
-            Self::VariableLate => 1337,
-            Self::CursorLate => 1338,
-            Self::Change(_) => 1357,
-            Self::BadState => 1407,
-            Self::HandlerAgain => 1413,
-            Self::ResultSet => 1415,
-            Self::SignalItemAgain => 1641,
-            Self::SignalCondition => 1646,
-            Self::Commit => 1422,
-            Self::Autocommit => 1445,
-            Self::Unsupported(_) => 1235,
-            Self::CursorParameterCount => 4080,
+            Self::Create(_) => errcode::ER_SP_NO_RECURSIVE_CREATE,
+            Self::LeaveLabel | Self::IterateLabel => errcode::ER_SP_LILABEL_MISMATCH,
+            Self::LabelAgain => errcode::ER_SP_LABEL_REDEFINE,
+            Self::EndLabel => errcode::ER_SP_LABEL_MISMATCH,
+            Self::Return => errcode::ER_SP_BADRETURN,
+            Self::Statement(_) => errcode::ER_SP_BADSTATEMENT,
+            Self::UndeclaredCondition => errcode::ER_SP_COND_MISMATCH,
+            Self::NoReturn => errcode::ER_SP_NORETURN,
+            Self::CursorInto => errcode::ER_SP_BAD_CURSOR_SELECT,
+            Self::UndeclaredCursor => errcode::ER_SP_CURSOR_MISMATCH,
+            Self::UndeclaredVariable => errcode::ER_SP_UNDECLARED_VAR,
+            Self::ParameterAgain => errcode::ER_SP_DUP_PARAM,
+            Self::VariableAgain => errcode::ER_SP_DUP_VAR,
+            Self::ConditionAgain => errcode::ER_SP_DUP_COND,
+            Self::CursorAgain => errcode::ER_SP_DUP_CURS,
+            Self::StatementInFunction(_) => errcode::ER_STMT_NOT_ALLOWED_IN_SF_OR_TRG,
+            Self::VariableLate => errcode::ER_SP_VARCOND_AFTER_CURSHNDLR,
+            Self::CursorLate => errcode::ER_SP_CURSOR_AFTER_HANDLER,
+            Self::Change(_) => errcode::ER_SP_NO_DROP_SP,
+            Self::BadState => errcode::ER_SP_BAD_SQLSTATE,
+            Self::HandlerAgain => errcode::ER_SP_DUP_HANDLER,
+            Self::ResultSet => errcode::ER_SP_NO_RETSET,
+            Self::SignalItemAgain => errcode::ER_DUP_SIGNAL_SET,
+            Self::SignalCondition => errcode::ER_SIGNAL_BAD_CONDITION_TYPE,
+            Self::Commit => errcode::ER_COMMIT_NOT_ALLOWED_IN_SF_OR_TRG,
+            Self::Autocommit => errcode::ER_SP_CANT_SET_AUTOCOMMIT,
+            Self::Unsupported(_) => errcode::ER_NOT_SUPPORTED_YET,
+            Self::CursorParameterCount => errcode::ER_WRONG_PARAMCOUNT_TO_CURSOR,
         }
     }
 }
@@ -185,42 +186,14 @@ impl SyntaxError {
 
     /// MariaDB's number of the error.
     #[must_use]
-    pub fn code(&self) -> u16 {
+    pub fn code(&self) -> ErrorCode {
         match self.kind {
-            SyntaxErrorKind::Unexpected => 1064,
-            SyntaxErrorKind::Empty => 1065,
-            SyntaxErrorKind::TooDeep => 1436,
-            SyntaxErrorKind::NotUtf8 => 1300,
-            SyntaxErrorKind::Stopped => 1317,
+            SyntaxErrorKind::Unexpected => errcode::ER_PARSE_ERROR,
+            SyntaxErrorKind::Empty => errcode::ER_EMPTY_QUERY,
+            SyntaxErrorKind::TooDeep => errcode::ER_STACK_OVERRUN_NEED_MORE,
+            SyntaxErrorKind::NotUtf8 => errcode::ER_INVALID_CHARACTER_STRING,
+            SyntaxErrorKind::Stopped => errcode::ER_QUERY_INTERRUPTED,
             SyntaxErrorKind::Routine(error) => error.code(),
-        }
-    }
-
-    /// The client's message; for [`SyntaxErrorKind::Routine`] the sender has the text.
-    #[must_use]
-    pub fn message(&self) -> String {
-        match self.kind {
-            SyntaxErrorKind::Unexpected => format!(
-                "You have an error in your SQL syntax; check the manual that corresponds to your \
-                 MariaDB server version for the right syntax to use near '{}' at line {}",
-                self.near, self.line
-            ),
-            SyntaxErrorKind::Empty => "Query was empty".to_owned(),
-            SyntaxErrorKind::Stopped => "Query execution was interrupted".to_owned(),
-            SyntaxErrorKind::TooDeep => format!(
-                "Statement is nested too deeply near '{}' at line {}",
-                self.near, self.line
-            ),
-            SyntaxErrorKind::NotUtf8 => {
-                format!("Invalid utf8mb4 character string: '{}'", self.near)
-            }
-            SyntaxErrorKind::Routine(error) => {
-                format!(
-                    "Error {} of a stored program near '{}'",
-                    error.code(),
-                    self.near
-                )
-            }
         }
     }
 }

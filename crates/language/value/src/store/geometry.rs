@@ -1,8 +1,8 @@
 //! Stores into geometry columns, and geometries into others. Errors here are never only warnings.
 
 use errcode::{
-    ER_CANT_CREATE_GEOMETRY_OBJECT, ER_ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
-    ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+    ER_CANT_CREATE_GEOMETRY_OBJECT, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
+    WORDS_CANNOT_CAST_IN_ASSIGNMENT,
 };
 
 use super::{Place, Store};
@@ -29,13 +29,10 @@ pub(super) fn cannot_cast(
         column,
         ..
     } = place;
-    Some(SqlCondition::with_message(
-        ER_ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
-        format!(
-            "Cannot cast '{}' as '{}' in assignment of `{database}`.`{table}`.`{column}`",
-            from.type_name(),
-            to.type_name()
-        ),
+    let (from, to) = (from.type_name(), to.type_name());
+    Some(SqlCondition::worded(
+        WORDS_CANNOT_CAST_IN_ASSIGNMENT,
+        &[&from, &to, &database, &table, &column],
     ))
 }
 

@@ -117,6 +117,40 @@ pub(crate) fn atomics(tree: &Tree) -> Vec<Finding> {
     })
 }
 
+/// Numbers and texts of errors come from `errcode`, where each has its origin and retry.
+pub(crate) fn error_numbers(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_elsewhere = |path: &str| !path.starts_with("crates/protocol/errcode/");
+    for (path, text) in tree.sources().filter(|(path, _)| is_elsewhere(path)) {
+        for (call, refuses, message) in ERROR_CALLS {
+            for (at, _) in text.match_indices(call) {
+                let argument = text[at + call.len()..].trim_start();
+                if refuses(argument) {
+                    let line = text[..at].matches('\n').count() + 1;
+                    findings.push(Finding::new(path, line, *message));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// How an error is made, which first arguments are refused, and what is said then.
+type ErrorCall = (&'static str, fn(&str) -> bool, &'static str);
+
+const ERROR_CALLS: &[ErrorCall] = &[
+    (
+        concat!("ErrorCode", "("),
+        |argument| argument.starts_with(|first: char| first.is_ascii_digit()),
+        "has the number of an error; take its constant from `errcode`",
+    ),
+    (
+        concat!("with_message", "("),
+        |argument| argument.trim_start_matches("errcode::").starts_with("ER_"),
+        "has the text of an error; make it a `Wording` in `errcode`",
+    ),
+];
+
 /// Every file under `src` belongs to its crate.
 pub(crate) fn orphans(tree: &Tree) -> Vec<Finding> {
     let mut reached = BTreeSet::new();
@@ -320,6 +354,25 @@ mod tests {
             ["crates/base/env/src/a.rs:1: names an atomic of std; take it from `sync::atomic`"]
         );
         assert!(findings(atomics, "crates/base/sync/src/a.rs", text).is_empty());
+    }
+
+    #[test]
+    fn numbers_and_texts_of_errors_are_confined() {
+        let path = "crates/sql/x/src/lib.rs";
+        let text = concat!(
+            "let a = errcode::ErrorCode",
+            "(1062);\nlet b = ErrorCode",
+            "(number);\nlet c = ClientError::with_message",
+            "(\n    errcode::ER_YES, \"yes\");\nlet d = with_message",
+            "(code, text);\n"
+        );
+        let found = findings(error_numbers, path, text);
+        let expected = [
+            "1: has the number of an error; take its constant from `errcode`",
+            "3: has the text of an error; make it a `Wording` in `errcode`",
+        ];
+        assert_eq!(found, expected.map(|line| format!("{path}:{line}")));
+        assert!(findings(error_numbers, "crates/protocol/errcode/src/x.rs", text).is_empty());
     }
 
     #[test]

@@ -72,23 +72,25 @@ impl<'a> ErrorPacket<'a> {
         })
     }
 
-    /// The error with its message as text; bytes that are not UTF-8 are replaced.
+    /// The server's error with its message as text; bytes that are not UTF-8 are replaced.
     pub fn to_client_error(&self) -> ClientError {
         let message = String::from_utf8_lossy(self.message).into_owned();
-        ClientError::custom(
-            self.code,
-            self.sqlstate.unwrap_or(self.code.sqlstate()),
-            message,
-        )
+        let sqlstate = self.sqlstate.unwrap_or(self.code.sqlstate());
+        ClientError::of_server(self.code, sqlstate, message)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use errcode::{ER_CON_COUNT_ERROR, ER_NO_DB_ERROR};
+    use errcode::{ER_CON_COUNT_ERROR, ER_NO_DB_ERROR, Origin};
     use proptest::prelude::*;
 
     use super::*;
+
+    fn of_server(error: ClientError) -> ClientError {
+        let origin = Origin::Server;
+        ClientError { origin, ..error }
+    }
 
     #[test]
     fn round_trip_with_and_without_state() {
@@ -96,14 +98,14 @@ mod tests {
         let mut out = PacketWriter::new();
         ErrorPacket::encode(&mut out, &error);
         let found = ErrorPacket::decode(&out.as_bytes()[4..]).unwrap();
-        assert_eq!(found.to_client_error(), error);
+        assert_eq!(found.to_client_error(), of_server(error));
 
         let error = ClientError::new(ER_CON_COUNT_ERROR, &[]);
         out.clear();
         ErrorPacket::encode_in_place_of_greeting(&mut out, &error);
         let found = ErrorPacket::decode(&out.as_bytes()[4..]).unwrap();
         assert_eq!(found.sqlstate, None);
-        assert_eq!(found.to_client_error(), error);
+        assert_eq!(found.to_client_error(), of_server(error));
     }
 
     proptest! {

@@ -11,6 +11,7 @@
 
 use std::rc::Rc;
 
+use errcode::{ClientError, ER_AUTOINC_READ_FAILED};
 use expression::{Expression, ExpressionKind, Rows, Share};
 use planner::{Dependent, Insert, InsertSource, OnDuplicate, ValueRows};
 use settings::SqlMode;
@@ -425,7 +426,7 @@ impl InsertRunner {
         }
         let number = self.next_number;
         let value = assign::value_of(number, &definition.columns[column])
-            .ok_or_else(crate::interrupt::auto_increment_exhausted)?;
+            .ok_or_else(|| ClientError::new(ER_AUTOINC_READ_FAILED, &[]))?;
         self.next_number = number.saturating_add(step);
         self.numbers_left -= 1;
         self.is_generated = true;

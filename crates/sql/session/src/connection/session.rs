@@ -496,7 +496,7 @@ impl Session {
     }
 
     pub(crate) fn write_error(&mut self, error: &ClientError) {
-        self.state.worker.counters().errors.increment();
+        self.state.worker.counters().count_error(error.origin);
         self.state.set_row_count(-1);
         // A statement that fails early has no list of its own yet: the list is an earlier
         // statement's.
@@ -504,10 +504,8 @@ impl Session {
             self.state.clear_diagnostics();
         }
         let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
-        diagnostics.warnings().push(
-            Level::Error,
-            SqlCondition::with_message(error.code, error.message.clone()),
-        );
+        let condition = SqlCondition::from(error.clone());
+        diagnostics.warnings().push(Level::Error, condition);
         for place in self.programs.take_trace() {
             diagnostics.push(Level::Note, place);
         }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use errcode::{ClientError, ER_UNKNOWN_ERROR};
+use errcode::{ClientError, WORDS_LONG_DATA};
 use expression::Share;
 use foldhash::fast::FixedState;
 
@@ -58,9 +58,7 @@ impl LongData {
         keep(&mut self.share, bytes + (self.parts.len() + 1) * PART_BYTES)?;
         let part = self.parts.entry(parameter).or_default();
         if bytes_max < part.len() + data.len() || ALL_BYTES_MAX < bytes {
-            let text = "Parameter of prepared statement which is set through \
-                        mysql_send_long_data() is longer than 'max_allowed_packet' bytes";
-            return Err(ClientError::with_message(ER_UNKNOWN_ERROR, text));
+            return Err(ClientError::worded(WORDS_LONG_DATA, &[]));
         }
         part.extend_from_slice(data);
         self.bytes = bytes;
@@ -100,7 +98,7 @@ mod tests {
         assert!(long.check().is_ok());
         long.append(1, b"e", 4, free);
         long.append(0, b"y", 4, free);
-        assert_eq!(long.check().unwrap_err().code, ER_UNKNOWN_ERROR);
+        assert_eq!(long.check().unwrap_err().code, WORDS_LONG_DATA.code);
         assert_eq!((long.get(0), long.bytes), (None, 0), "nothing is kept");
         long.clear();
         assert!(long.check().is_ok());

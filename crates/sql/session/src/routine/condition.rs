@@ -26,7 +26,7 @@ impl Condition {
     pub(crate) fn noted(level: Level, noted: &SqlCondition) -> Self {
         Self {
             level,
-            error: ClientError::with_message(noted.code, noted.message.clone()),
+            error: noted.clone().into(),
         }
     }
 
@@ -197,7 +197,11 @@ mod tests {
     fn condition(level: Level, state: &str) -> Condition {
         Condition {
             level,
-            error: ClientError::custom(errcode::ErrorCode(1644), Sqlstate::from_text(state), ""),
+            error: ClientError::signalled(
+                errcode::ER_SIGNAL_EXCEPTION,
+                Sqlstate::from_text(state),
+                "",
+            ),
         }
     }
 

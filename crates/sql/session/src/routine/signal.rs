@@ -66,7 +66,7 @@ impl Session {
         let message = items.get(&SignalItem::MessageText);
         let number = items.get(&SignalItem::MysqlErrno);
         let code = number.and_then(|number| number.parse().ok());
-        let error = ClientError::custom(
+        let error = ClientError::signalled(
             code.map_or(error.code, ErrorCode),
             error.sqlstate,
             message.cloned().unwrap_or(error.message),
@@ -238,7 +238,7 @@ fn signalled_condition(condition: ConditionValue) -> Condition {
     let message = ClientError::new(code, &[]).message;
     Condition {
         level,
-        error: ClientError::custom(code, state, message),
+        error: ClientError::signalled(code, state, message),
     }
 }
 

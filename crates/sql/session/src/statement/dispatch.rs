@@ -9,7 +9,10 @@ use std::rc::Rc;
 
 use clients::KillOrder;
 use clients::wait::{free_what_waits, unless_killed};
-use errcode::{ClientError, ER_EMPTY_QUERY, ErrorCode};
+use errcode::{
+    ClientError, ER_EMPTY_QUERY, ER_INVALID_CHARACTER_STRING, ER_QUERY_INTERRUPTED,
+    WORDS_NESTED_TOO_DEEPLY,
+};
 use expression::Share;
 use front::Disconnect;
 use planner::{StatementLimits, StringRules};
@@ -566,9 +569,13 @@ pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
         ),
         SyntaxErrorKind::Empty => ClientError::new(ER_EMPTY_QUERY, &[]),
         SyntaxErrorKind::Routine(kind) => crate::routine::routine_error(kind, &error.name),
-        SyntaxErrorKind::TooDeep | SyntaxErrorKind::NotUtf8 | SyntaxErrorKind::Stopped => {
-            ClientError::with_message(ErrorCode(error.code()), error.message())
+        SyntaxErrorKind::TooDeep => {
+            ClientError::worded(WORDS_NESTED_TOO_DEEPLY, &[&error.near, &error.line])
         }
+        SyntaxErrorKind::NotUtf8 => {
+            ClientError::new(ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", &error.near])
+        }
+        SyntaxErrorKind::Stopped => ClientError::new(ER_QUERY_INTERRUPTED, &[]),
     }
 }
 

@@ -322,8 +322,7 @@ impl Session {
         if is_bent {
             let diagnostics = self.state.diagnostics.borrow();
             let given = shown(value);
-            let text = format!("Truncated incorrect {name} value: '{given}'");
-            let noted = SqlCondition::with_message(ER_TRUNCATED_WRONG_VALUE, text);
+            let noted = SqlCondition::new(ER_TRUNCATED_WRONG_VALUE, &[&name, &given]);
             diagnostics.warnings().push(Level::Warning, noted);
         }
         Ok(())

@@ -1,0 +1,31 @@
+//! [`Origin`] and [`Retry`]: who caused an error, and whether to try the statement again.
+
+/// Who caused an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The client: its statement, its rights, its limits or its packets. Another statement is
+    /// needed, or another account.
+    Client,
+    /// A server that we are a client of.
+    Server,
+    /// This program, its disk, its memory, or other sessions in it. The statement is right.
+    Ourselves,
+}
+
+impl Origin {
+    /// Number of origins.
+    pub const COUNT: usize = 3;
+}
+
+/// Whether the same statement may be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// It would fail again, or may have been carried out in part.
+    Never,
+    /// At once. Nothing of it was carried out. If it stood in a transaction that the error has
+    /// rolled back, the whole transaction is tried again.
+    Now,
+    /// On another connection, if this one had served before: its server may have closed it while
+    /// nothing was sent.
+    IfReused,
+}

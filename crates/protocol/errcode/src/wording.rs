@@ -1,0 +1,102 @@
+//! [`Wording`]: a text that Plateau sends with a number in place of the table's.
+//!
+//! MariaDB has many texts in its code, under numbers whose own text says less. Some others would
+//! name settings that do not exist here, or promise what does not happen.
+
+use std::fmt::Display;
+
+use crate::code::ErrorCode;
+use crate::format;
+use crate::origin::{Origin, Retry};
+use crate::table::*;
+
+/// Another text of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wording {
+    /// The number.
+    pub code: ErrorCode,
+    /// Who causes the error.
+    pub origin: Origin,
+    /// Whether the statement may be tried again.
+    pub retry: Retry,
+    /// The text, with places as in the table.
+    pub format: &'static str,
+}
+
+impl Wording {
+    /// The text, with `arguments` in its places, in their order.
+    ///
+    /// # Panics
+    /// In debug builds if the format has another number of places: a bug of the caller.
+    pub fn message(self, arguments: &[&dyn Display]) -> String {
+        let (places, count) = (format::places(self.format), arguments.len());
+        debug_assert_eq!(places, count, "arguments of {self:?}");
+        format::fill(self.format, arguments)
+    }
+}
+
+macro_rules! wordings {
+    ($($code:ident $origin:ident $retry:ident $name:ident $format:literal;)*) => {
+        $(
+            #[doc = $format]
+            pub const $name: Wording = Wording {
+                code: $code,
+                origin: Origin::$origin,
+                retry: Retry::$retry,
+                format: $format,
+            };
+        )*
+        /// Every wording.
+        #[cfg(test)]
+        const ALL: &[Wording] = &[$($name,)*];
+    };
+}
+
+wordings! {
+    ER_DISK_FULL Ourselves Never WORDS_DISK_FULL
+        "Disk full (data); the statement was not carried out. Free some space and repeat it \
+         (errno: 28 \"No space left on device\")";
+    ER_UNKNOWN_ERROR Ourselves Never WORDS_LOG_FAILED
+        "The log cannot be written";
+    ER_UNKNOWN_ERROR Client Never WORDS_LONG_DATA
+        "Parameter of prepared statement which is set through mysql_send_long_data() is longer \
+         than 'max_allowed_packet' bytes";
+    ER_CHECK_NO_SUCH_TABLE Ourselves Now WORDS_TABLE_CHANGED
+        "Table definition has changed";
+    ER_STACK_OVERRUN_NEED_MORE Client Never WORDS_TOO_DEEP
+        "Thread stack overrun: %d of %d %s";
+    ER_STACK_OVERRUN_NEED_MORE Client Never WORDS_NESTED_TOO_DEEPLY
+        "Statement is nested too deeply near '%s' at line %d";
+    ER_INDEX_CORRUPT Ourselves Never WORDS_DAMAGED
+        "%s";
+    ER_ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION Client Never WORDS_CANNOT_CAST_IN_ASSIGNMENT
+        "Cannot cast '%s' as '%s' in assignment of %`s.%`s.%`s";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wordings_differ_from_the_texts_of_their_numbers() {
+        for wording in ALL {
+            assert_ne!(wording.format, wording.code.format(), "{wording:?}");
+            assert!(wording.code.symbol().is_some(), "{wording:?}");
+        }
+    }
+
+    #[test]
+    fn a_wording_may_have_an_origin_of_its_own() {
+        assert_eq!(WORDS_LONG_DATA.code.origin(), Origin::Ourselves);
+        assert_eq!(WORDS_LONG_DATA.origin, Origin::Client);
+        let message = WORDS_TOO_DEEP.message(&[&2, &3, &"bytes"]);
+        assert_eq!(message, "Thread stack overrun: 2 of 3 bytes");
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "arguments of")]
+    fn a_wrong_number_of_arguments_is_a_bug() {
+        let _ = WORDS_LOG_FAILED.message(&[&1]);
+    }
+}
