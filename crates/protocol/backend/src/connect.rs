@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use auth::Random;
-use link::{InnerIds, Limit, Link, Resources, TlsEnd};
+use link::{InnerIds, Limit, Link, PeerRole, Resources, TlsEnd};
 use runtime::{Address, Stream};
 
 use crate::error::ConnectError;
@@ -73,7 +73,13 @@ async fn connect(
         (TlsMode::Off, Address::Unix(_)) => Protection::UnixSocket,
         (TlsMode::Off, Address::Tcp(_)) => Protection::Plain,
     };
-    let mut link = Link::new(stream, resources, LOGIN_PACKET_BYTES_MAX, target.io_timeout);
+    let mut link = Link::new(
+        stream,
+        PeerRole::Server,
+        resources,
+        LOGIN_PACKET_BYTES_MAX,
+        target.io_timeout,
+    );
     let mut machine = LoginMachine::new(login, protection);
     let info = drive(&mut link, &mut machine, &target.tls, limit, random).await?;
     let packet_bytes_max = usize::try_from(login.packet_bytes_max).unwrap_or(usize::MAX);

@@ -232,7 +232,7 @@ fn a_client_that_stops_reading_holds_little() {
         let outcome = outcomes.recv_timeout(TIMEOUT).unwrap();
         let is_timeout = matches!(outcome, ForwardError::Client(Disconnect::WriteTimeout));
         assert!(is_timeout, "{outcome:?}");
-        let taken = traffic.received_bytes.value();
+        let taken = traffic.servers.received_bytes.value();
         // `on_worker` asks over both drivers, one after the other.
         assert!(taken < 2 * TAKEN_BYTES_MAX, "{taken} bytes of a gigabyte");
         end(runtime);

@@ -30,7 +30,7 @@ use errcode::{
     ClientError, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_UNCOMPRESS_ERROR,
     ER_OUT_OF_RESOURCES,
 };
-use link::{ChannelError, Disconnect, InnerIds, Limit, Link, PacketBytes, give_way};
+use link::{ChannelError, Disconnect, InnerIds, Limit, Link, PacketBytes, PeerRole, give_way};
 use runtime::{PeerWatch, Stream, TaskClass};
 use wire::{
     Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
@@ -397,7 +397,13 @@ impl Client {
 /// The link of a client that is about to log in.
 fn login_link(stream: Stream, shared: &Shared) -> Link {
     let timeout = shared.rules().write_timeout;
-    Link::new(stream, shared.resources(), LOGIN_PACKET_BYTES_MAX, timeout)
+    Link::new(
+        stream,
+        PeerRole::Client,
+        shared.resources(),
+        LOGIN_PACKET_BYTES_MAX,
+        timeout,
+    )
 }
 
 /// Whose memory a client's packets take.

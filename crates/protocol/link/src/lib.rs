@@ -30,5 +30,5 @@ pub use frame_walk::InnerIds;
 pub use link::{DetachedLink, Limit, Link, give_way};
 pub use packet_memory::{PacketMemory, UNCOUNTED_BYTES};
 pub use reply::{Part, Reply};
-pub use resources::{Resources, Traffic};
+pub use resources::{Moved, PeerRole, Resources, Traffic, TrafficNumber};
 pub use tls::TlsEnd;

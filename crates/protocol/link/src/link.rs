@@ -20,7 +20,7 @@ use crate::channel::{Channel, ChannelError, DetachedChannel, PacketBytes};
 use crate::disconnect::Disconnect;
 use crate::frame_walk::InnerIds;
 use crate::packet_memory::UNCOUNTED_BYTES;
-use crate::resources::Resources;
+use crate::resources::{Moved, PeerRole, Resources};
 use crate::tls::TlsEnd;
 
 /// Most that is read and dropped of a packet that is too large, so that its sender gets to read
@@ -35,6 +35,8 @@ pub struct Link {
     pub(crate) channel: Channel,
     /// An exchange goes on; one that was dropped leaves this set for good.
     pub(crate) is_engaged: bool,
+    /// Who is at the other end. Constant.
+    peer_role: PeerRole,
     /// Most time for the rest of a packet.
     read_timeout: Duration,
     /// Most time for a peer to make room for more of what is sent.
@@ -54,6 +56,7 @@ impl fmt::Debug for Link {
 pub struct DetachedLink {
     stream: DetachedStream,
     channel: DetachedChannel,
+    peer_role: PeerRole,
     read_timeout: Duration,
     write_timeout: Duration,
 }
@@ -71,6 +74,7 @@ impl DetachedLink {
             alarm: Alarm::default(),
             channel,
             is_engaged: false,
+            peer_role: self.peer_role,
             read_timeout: self.read_timeout,
             write_timeout: self.write_timeout,
         })
@@ -112,6 +116,7 @@ impl Link {
     /// Reads and writes wait at most `timeout`.
     pub fn new(
         stream: Stream,
+        peer_role: PeerRole,
         resources: &Rc<Resources>,
         packet_bytes_max: usize,
         timeout: Duration,
@@ -121,6 +126,7 @@ impl Link {
             alarm: Alarm::default(),
             channel: Channel::new(Rc::clone(resources), packet_bytes_max),
             is_engaged: false,
+            peer_role,
             read_timeout: timeout,
             write_timeout: timeout,
         }
@@ -144,6 +150,7 @@ impl Link {
         }
         Ok(DetachedLink {
             channel: self.channel.detach(),
+            peer_role: self.peer_role,
             read_timeout: self.read_timeout,
             write_timeout: self.write_timeout,
             stream: self.stream.detach().await?,
@@ -337,12 +344,16 @@ impl Link {
         .await
     }
 
+    fn moved(&self) -> &Moved {
+        self.channel.resources.traffic().with(self.peer_role)
+    }
+
     fn received(&mut self, bytes: &ReceivedBytes) -> Result<(), Disconnect> {
         if bytes.is_empty() {
             return Err(Disconnect::PeerClosed);
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
-        self.channel.resources.traffic().received_bytes.add(count);
+        self.moved().received_bytes.add(count);
         Ok(self.channel.receive(bytes)?)
     }
 
@@ -376,7 +387,7 @@ impl Link {
             return Ok(());
         }
         let count = u64::try_from(bytes.len()).unwrap_or(0);
-        self.channel.resources.traffic().sent_bytes.add(count);
+        self.moved().sent_bytes.add(count);
         let mut unsent = Some(bytes);
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;

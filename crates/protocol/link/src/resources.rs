@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use metrics::Counter;
+use metrics::{Counter, Metric, Unit};
 use wire::{Compressor, Decompressor};
 
 use crate::packet_memory::PacketMemory;
@@ -34,13 +34,67 @@ impl std::fmt::Debug for Resources {
     }
 }
 
+/// Who is at the other end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerRole {
+    /// A client that asked for the connection.
+    Client,
+    /// A server that the connection was made to.
+    Server,
+}
+
 /// What a worker's links moved since its start. The worker writes, any thread reads.
 #[derive(Debug, Default)]
 pub struct Traffic {
-    /// Bytes received (`Bytes_received`).
+    /// With clients.
+    pub clients: Moved,
+    /// With servers.
+    pub servers: Moved,
+}
+
+/// Bytes that links moved, as they went over the network.
+#[derive(Debug, Default)]
+pub struct Moved {
+    /// Bytes received.
     pub received_bytes: Counter,
-    /// Bytes sent (`Bytes_sent`).
+    /// Bytes sent.
     pub sent_bytes: Counter,
+}
+
+/// A number of [`Traffic`], and where it is.
+pub type TrafficNumber = (Metric, fn(&Traffic) -> &Counter);
+
+impl Traffic {
+    /// The numbers; their owner adds those of all workers.
+    pub const NUMBERS: [TrafficNumber; 4] = [
+        (
+            bytes("Bytes_received", "Bytes received from clients."),
+            |it| &it.clients.received_bytes,
+        ),
+        (bytes("Bytes_sent", "Bytes sent to clients."), |it| {
+            &it.clients.sent_bytes
+        }),
+        (
+            bytes("Backend_bytes_received", "Bytes received from servers."),
+            |it| &it.servers.received_bytes,
+        ),
+        (
+            bytes("Backend_bytes_sent", "Bytes sent to servers."),
+            |it| &it.servers.sent_bytes,
+        ),
+    ];
+
+    /// What was moved with peers of a role.
+    pub fn with(&self, role: PeerRole) -> &Moved {
+        match role {
+            PeerRole::Client => &self.clients,
+            PeerRole::Server => &self.servers,
+        }
+    }
+}
+
+const fn bytes(name: &'static str, help: &'static str) -> Metric {
+    Metric::counter(name, Unit::Bytes, help)
 }
 
 impl Resources {

@@ -12,7 +12,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use link::{DetachedLink, Disconnect, InnerIds, Limit, Link, PacketMemory, Resources, TlsEnd};
+use link::{
+    DetachedLink, Disconnect, InnerIds, Limit, Link, PacketMemory, PeerRole, Resources, TlsEnd,
+};
 use runtime::{Address, Io, Listener, Runtime, Stream};
 use rustls::pki_types::{PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -97,7 +99,11 @@ fn resources() -> Rc<Resources> {
 
 /// A link of the flavour, from either end.
 async fn open(stream: Stream, flavour: Flavour, end: TlsEnd) -> Link {
-    let mut link = Link::new(stream, &resources(), PACKET_BYTES_MAX, TIMEOUT);
+    let role = match end {
+        TlsEnd::Client(..) => PeerRole::Server,
+        TlsEnd::Server(_) => PeerRole::Client,
+    };
+    let mut link = Link::new(stream, role, &resources(), PACKET_BYTES_MAX, TIMEOUT);
     if flavour.has_tls {
         let mut limit = Limit::precisely_after(TIMEOUT);
         link.start_tls(end, &mut limit).await.unwrap();
@@ -209,7 +215,14 @@ fn only_links_at_rest_move() {
     runtime.block_on_worker(0, move || async move {
         let connect = || async {
             let stream = Stream::connect(&address).await.unwrap();
-            Link::new(stream, &resources(), PACKET_BYTES_MAX, TIMEOUT)
+            let resources = resources();
+            Link::new(
+                stream,
+                PeerRole::Server,
+                &resources,
+                PACKET_BYTES_MAX,
+                TIMEOUT,
+            )
         };
         let mut unsent = connect().await;
         unsent.out().packet(b"unsent");

@@ -119,12 +119,6 @@ const LOGINS_LATE: Metric = count(
     "Logins_timed_out",
     "Logins that took longer than `connect_timeout`.",
 );
-const RECEIVED: Metric = Metric::counter(
-    "Bytes_received",
-    Unit::Bytes,
-    "Bytes received from clients.",
-);
-const SENT: Metric = Metric::counter("Bytes_sent", Unit::Bytes, "Bytes sent to clients.");
 const PLAN_HITS: Metric = count("Plan_cache_hits", "Statements whose plan was found.");
 const PLAN_MISSES: Metric = count(
     "Plan_cache_misses",
@@ -179,7 +173,7 @@ type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Adds the numbers of all sessions.
 pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients: &Arc<Clients>) {
-    let sums: [Sum; 12] = [
+    let sums: [Sum; 10] = [
         (QUESTIONS, |it| &it.questions),
         (QUERIES, |it| &it.questions),
         (CONNECTIONS, |it| &it.connections),
@@ -187,8 +181,6 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         (LOGINS_EVICTED, |it| &it.logins_evicted),
         (LOGINS_REFUSED, |it| &it.front.refused_logins),
         (LOGINS_LATE, |it| &it.front.late_logins),
-        (RECEIVED, |it| &it.front.traffic.received_bytes),
-        (SENT, |it| &it.front.traffic.sent_bytes),
         (PLAN_HITS, |it| &it.plan_hits),
         (PLAN_MISSES, |it| &it.plan_misses),
         (PLAN_EVICTIONS, |it| &it.plan_evictions),
@@ -201,6 +193,9 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         let errors = all.iter().flat_map(|it| &it.errors);
         errors.map(Counter::value).sum()
     });
+    for (metric, pick) in front::Traffic::NUMBERS {
+        registry.add(metric, sum_of(counters, move |it| pick(&it.front.traffic)));
+    }
     for (origin, metric) in ERRORS_BY_ORIGIN {
         registry.add(
             metric,
