@@ -138,6 +138,16 @@ impl Stream {
         poll_fn(|context| self.poll_send_by(&mut unsent, mode, context)).await
     }
 
+    /// Posts `bytes` ([`SendMode::Post`]) without a future. Returns them if they have to be sent by
+    /// [`Stream::send_by`]: an earlier send is under way or has failed, or they are many.
+    pub fn try_post(&mut self, bytes: Vec<u8>) -> Result<(), Vec<u8>> {
+        let is_idle = self.sending == SendState::Idle;
+        if is_idle && !bytes.is_empty() && bytes.capacity() <= POSTED_BYTES_MAX {
+            return self.driver.try_post(self.key, bytes, current().now());
+        }
+        Err(bytes)
+    }
+
     /// As [`Stream::send_by`], for callers that write their own futures. Takes the bytes out of
     /// `unsent` when it starts to send them. From then on the caller polls it to the end of that
     /// send.

@@ -530,7 +530,7 @@ impl Channel {
             if HIGH_WATER_BYTES <= to.pending_bytes() {
                 return Ok(Stop::Full);
             }
-            if !self.decompress_piece()? {
+            if self.compression.is_none() || !self.decompress_piece()? {
                 return Ok(Stop::Starved);
             }
             give_way()?;
@@ -539,10 +539,14 @@ impl Channel {
 
     /// Moves the first `count` plain bytes behind what `to` is to send: their whole buffer if that
     /// can be, else as a copy.
+    #[inline]
     fn hand_over(&mut self, count: usize, to: &mut Channel) {
-        if count == 0 {
-            return;
+        if count != 0 {
+            self.hand_over_some(count, to);
         }
+    }
+
+    fn hand_over_some(&mut self, count: usize, to: &mut Channel) {
         let rest = self.plain.rest();
         let behind = rest.len() - count;
         if self.plain.used != 0 || count < behind || to.out.pending_bytes() != 0 {
@@ -632,6 +636,16 @@ impl Channel {
                 Ok(true)
             }
         }
+    }
+
+    /// As [`Channel::seal`], if there is neither TLS nor compression: then it cannot fail.
+    #[inline]
+    pub(crate) fn seal_plain(&mut self) -> Option<Vec<u8>> {
+        if self.tls.is_some() || self.compression.is_some() {
+            return None;
+        }
+        self.reply_bytes = 0;
+        Some(self.out.take())
     }
 
     /// The bytes to send for what was written so far; empty if there is nothing. Give the buffer

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use env::linux::SystemClock;
@@ -89,6 +89,10 @@ pub(crate) enum PacketUse {
     /// It is passed on as it comes.
     PassOn,
 }
+
+/// What came of bytes that were received.
+#[derive(Debug)]
+pub(crate) struct TakenIn(Result<(), Disconnect>);
 
 /// Until when something is waited for.
 #[derive(Debug, Clone, Copy)]
@@ -275,7 +279,9 @@ impl Link {
         if let Some(byte) = self.channel.peek_command()? {
             return Ok(byte);
         }
-        self.post().await?;
+        if self.pending_bytes() > 0 {
+            self.post().await?;
+        }
         let limit = Limit::after(wait_timeout);
         loop {
             self.receive_for(limit, class, PacketUse::PassOn).await?;
@@ -292,41 +298,67 @@ impl Link {
         packet_use: PacketUse,
     ) -> Result<(), Disconnect> {
         self.channel.rest();
-        if self.channel.has_peer_ended() {
-            return Err(Disconnect::PeerClosed);
-        }
-        if packet_use == PacketUse::Take {
+        if packet_use == PacketUse::Take && !self.channel.has_peer_ended() {
             let needed = self.channel.needed_bytes();
             if UNCOUNTED_BYTES < needed {
                 Box::pin(self.hold(needed)).await?;
             }
         }
-        let (stream, alarm) = (&mut self.stream, &mut self.alarm);
-        let write_timeout = self.write_timeout;
-        let bytes = poll_fn(|context| {
-            if let Poll::Ready(bytes) = stream.poll_receive(context) {
-                return Poll::Ready(bytes.map_err(Disconnect::from));
-            }
-            runtime::set_task_class(class);
-            // A reply that was posted and that the peer does not take.
-            let write_limit = stream.stalled_since().map(|since| since + write_timeout);
-            if let Some(write_limit) = write_limit.filter(|at| *at < limit.0) {
-                return alarm
-                    .poll_until(write_limit, context)
-                    .map(|()| Err(Disconnect::WriteTimeout));
-            }
-            alarm
-                .poll_until(limit.0, context)
-                .map(|()| Err(Disconnect::Idle))
-        });
-        let bytes = bytes.await?;
-        let outcome = self.received(&bytes);
-        drop(bytes);
+        let received = poll_fn(|context| self.poll_receive(limit, class, context)).await;
+        self.end_receive(received).await
+    }
+
+    /// Polls for bytes and takes them in; [`Link::end_receive`] follows once it is ready.
+    pub(crate) fn poll_receive(
+        &mut self,
+        limit: Limit,
+        class: TaskClass,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<TakenIn, Disconnect>> {
+        if self.channel.has_peer_ended() {
+            return Poll::Ready(Err(Disconnect::PeerClosed));
+        }
+        if let Poll::Ready(bytes) = self.stream.poll_receive(context) {
+            // Where they lie: they are not moved from hand to hand.
+            return Poll::Ready(match bytes {
+                Ok(bytes) => Ok(TakenIn(self.take_in(&bytes))),
+                Err(error) => Err(error.into()),
+            });
+        }
+        runtime::set_task_class(class);
+        // A reply that was posted and that the peer does not take.
+        let stalled_since = self.stream.stalled_since();
+        let write_limit = stalled_since.map(|since| since + self.write_timeout);
+        if let Some(write_limit) = write_limit.filter(|at| *at < limit.0) {
+            return self
+                .alarm
+                .poll_until(write_limit, context)
+                .map(|()| Err(Disconnect::WriteTimeout));
+        }
+        self.alarm
+            .poll_until(limit.0, context)
+            .map(|()| Err(Disconnect::Idle))
+    }
+
+    /// Sends what TLS answers to the bytes that were taken in.
+    pub(crate) async fn end_receive(
+        &mut self,
+        received: Result<TakenIn, Disconnect>,
+    ) -> Result<(), Disconnect> {
+        let TakenIn(outcome) = received?;
         if self.channel.has_tls() && !self.channel.is_handshaking() {
             let records = self.channel.take_tls_records();
             self.send(records).await?;
         }
         outcome
+    }
+
+    fn take_in(&mut self, bytes: &ReceivedBytes) -> Result<(), Disconnect> {
+        if bytes.is_empty() {
+            return Err(Disconnect::PeerClosed);
+        }
+        self.moved().received_bytes.add(stdx::to_u64(bytes.len()));
+        Ok(self.channel.receive(bytes)?)
     }
 
     /// Waits for memory for the packet that is being received. Meanwhile nothing more of it is
@@ -348,15 +380,6 @@ impl Link {
         self.channel.resources.traffic().with(self.peer_role)
     }
 
-    fn received(&mut self, bytes: &ReceivedBytes) -> Result<(), Disconnect> {
-        if bytes.is_empty() {
-            return Err(Disconnect::PeerClosed);
-        }
-        let count = u64::try_from(bytes.len()).unwrap_or(0);
-        self.moved().received_bytes.add(count);
-        Ok(self.channel.receive(bytes)?)
-    }
-
     /// Sends what was written; [`Disconnect::WriteTimeout`] if the peer takes nothing of it for so
     /// long.
     pub async fn flush(&mut self) -> Result<(), Disconnect> {
@@ -366,8 +389,18 @@ impl Link {
 
     /// As [`Link::flush`], but a reply that fits into the socket is not waited for.
     pub async fn post(&mut self) -> Result<(), Disconnect> {
-        let bytes = self.channel.seal()?;
-        self.send_by(bytes, SendMode::Post).await
+        let Some(bytes) = self.channel.seal_plain() else {
+            let bytes = self.channel.seal()?;
+            return self.send_by(bytes, SendMode::Post).await;
+        };
+        let count = stdx::to_u64(bytes.len());
+        match self.stream.try_post(bytes) {
+            Ok(()) => {
+                self.moved().sent_bytes.add(count);
+                Ok(())
+            }
+            Err(bytes) => self.send_by(bytes, SendMode::Post).await,
+        }
     }
 
     /// As [`Link::post`], of the replies that are whole.
@@ -386,8 +419,7 @@ impl Link {
             self.channel.resources.give_buffer(bytes);
             return Ok(());
         }
-        let count = u64::try_from(bytes.len()).unwrap_or(0);
-        self.moved().sent_bytes.add(count);
+        self.moved().sent_bytes.add(stdx::to_u64(bytes.len()));
         let mut unsent = Some(bytes);
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;

@@ -25,7 +25,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags};
 use rustix::time::Timespec;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use stdx::Slab;
 
 use super::files::{HelperTransfers, WorkerDisk};
@@ -240,14 +240,25 @@ impl Driver for EpollDriver {
     fn start_send(&self, key: SocketKey, buffers: SendBuffers, now: Instant) {
         self.with_socket(key, |socket| {
             assert!(socket.sending.is_none(), "one send at a time");
-            socket.sending = Some(Sending {
-                buffers,
-                sent: 0,
-                stalled_since: now,
-                is_detached: false,
-                result: None,
-            });
+            socket.sending = Some(Sending::new(buffers, now));
         });
+    }
+
+    fn try_post(&self, key: SocketKey, bytes: Vec<u8>, now: Instant) -> Result<(), Vec<u8>> {
+        self.with_socket(key, |socket| {
+            if socket.sending.is_some() || socket.detached_error.is_some() {
+                return Err(bytes);
+            }
+            let sending = Sending::new(smallvec![bytes], now);
+            let is_detached = true;
+            socket.sending = Some(Sending {
+                is_detached,
+                ..sending
+            });
+            Ok(())
+        })?;
+        self.posted.borrow_mut().push(key.0);
+        Ok(())
     }
 
     fn poll_send(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<SendBuffers>> {
@@ -419,6 +430,16 @@ impl Socket {
 }
 
 impl Sending {
+    fn new(buffers: SendBuffers, now: Instant) -> Self {
+        Self {
+            buffers,
+            sent: 0,
+            stalled_since: now,
+            is_detached: false,
+            result: None,
+        }
+    }
+
     /// The rest to send.
     fn rest(&self) -> SmallVec<[IoSlice<'_>; 4]> {
         let mut skip = self.sent;

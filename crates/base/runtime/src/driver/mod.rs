@@ -86,6 +86,10 @@ pub(crate) trait Driver {
     /// spent. The kernel gets it with the next [`Driver::wait`].
     fn detach_send(&self, key: SocketKey);
 
+    /// Starts and detaches a send of `bytes`. Returns them if an earlier send is under way or has
+    /// failed.
+    fn try_post(&self, key: SocketKey, bytes: Vec<u8>, now: Instant) -> Result<(), Vec<u8>>;
+
     /// When the send under way began, or when the peer last made room for more of it, whichever was
     /// later. `None` if there is no send.
     fn stalled_since(&self, key: SocketKey) -> Option<Instant>;

@@ -34,7 +34,7 @@ use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue, types};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use stdx::Slab;
 
 pub(crate) use buffers::RingBytes;
@@ -360,11 +360,20 @@ impl Driver for UringDriver {
     }
 
     fn detach_send(&self, key: SocketKey) {
-        self.with_socket(key, |socket| {
-            let sending = socket.sending.as_mut().expect("a send was started");
-            assert!(sending.result.is_none(), "it is detached as it starts");
-            sending.is_detached = true;
-        });
+        self.with_socket(key, Socket::detach_send);
+    }
+
+    fn try_post(&self, key: SocketKey, bytes: Vec<u8>, now: Instant) -> Result<(), Vec<u8>> {
+        let entry = self.with_socket(key, |socket| {
+            if socket.sending.is_some() || socket.detached_error.is_some() {
+                return Err(bytes);
+            }
+            let entry = socket.start_send(key.0, smallvec![bytes], now);
+            socket.detach_send();
+            Ok(entry)
+        })?;
+        self.push(&entry);
+        Ok(())
     }
 
     fn stalled_since(&self, key: SocketKey) -> Option<Instant> {

@@ -328,6 +328,13 @@ impl Socket {
         self.next_send(index)
     }
 
+    /// From now on no task waits for the send that was just started.
+    pub(super) fn detach_send(&mut self) {
+        let sending = self.sending.as_mut().expect("a send was started");
+        assert!(sending.result.is_none(), "it is detached as it starts");
+        sending.is_detached = true;
+    }
+
     /// The operation that sends what is left, or as much of it as the socket takes at a time. The
     /// waiter must see whether the peer takes any, so there is no MSG_WAITALL.
     fn next_send(&mut self, index: usize) -> squeue::Entry {
