@@ -79,7 +79,7 @@ impl<'a> Message<'a> {
             Part::RowsEnd(_) => Message::RowsEnd(rows_end(payload, capabilities)?),
             Part::Prepared => Message::Prepared(PrepareOk::decode(payload)?),
             Part::Text => Message::Text(payload),
-            Part::Authentication => Message::Authentication(payload),
+            Part::Authentication | Part::Authenticated => Message::Authentication(payload),
         })
     }
 }

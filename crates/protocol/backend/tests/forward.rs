@@ -14,12 +14,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use backend::{Login, Outcome, QueryLimits, Server, TlsClient, TlsMode};
+use backend::{
+    ClientSecret, ConnectError, Login, Outcome, QueryLimits, RequestError, Server, TlsClient,
+    TlsMode,
+};
+use errcode::Retry;
 use front::{Account, AccountSource, Client, Credential, Options, Peer, Shared, system_random};
-use link::{Disconnect, Exchange, ForwardError, Limit, PacketMemory, Resources, Traffic, Turn};
+use link::{
+    Disconnect, Exchange, ForwardError, Limit, PacketMemory, Part, Resources, Traffic, Turn,
+};
 use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
-use support::replies::{assert_reads, assert_reads_all, limits, login, start};
-use support::{connect, limit, on_worker, tcp};
+use support::replies::{SET_UP, assert_reads, assert_reads_all, limits, login, start, texts};
+use support::{change_user, connect, limit, on_worker, tcp};
 use wire::{Capabilities, CommandByte, CompressionMethod, OkPacket};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -129,8 +135,16 @@ impl Proxy {
             if exchange.command_byte() == CommandByte::QUIT {
                 return Ok(());
             }
-            while exchange.reply(client, server, limit()).await? == Turn::File {
-                exchange.file(client, server).await?;
+            if exchange.is_stream() {
+                exchange.stream(client, server, TIMEOUT).await?;
+                continue;
+            }
+            loop {
+                match exchange.reply(client, server, limit()).await? {
+                    Turn::Over(_) => break,
+                    Turn::File => exchange.file(client, server).await?,
+                    Turn::Authentication => exchange.authentication(client, server).await?,
+                }
             }
         }
     }
@@ -183,6 +197,171 @@ fn a_client_reads_what_it_reads_directly() {
             end(runtime);
         }
     }
+}
+
+/// Logs in again as an account of another method, which the server has to ask for more.
+#[test]
+fn another_user_logs_in_through_a_proxy() {
+    let server = start(&[]);
+    let (proxy, _outcomes) = Proxy::new(server.port());
+    let (runtime, address) = proxy.start(Io::Auto);
+    on_worker(move || async move {
+        for compression in [None, Some(CompressionMethod::Zlib)] {
+            let native = Login {
+                compression,
+                ..login("native")
+            };
+            let mut server = connect(&address, TlsMode::Off, &native).await.unwrap();
+            change_user(&mut server, &login("signed")).await.unwrap();
+            assert_reads(&mut server, "as another").await;
+            let asked = server.query(b"select current_user()", limits()).await;
+            let [Outcome::Rows(rows)] = &asked.unwrap()[..] else {
+                panic!("a user");
+            };
+            assert_eq!(rows.rows, texts(&[&[Some("signed@%")]]));
+            let wrong = Login::new("signed", ClientSecret::password(b"wrong"));
+            let refused = change_user(&mut server, &wrong).await.unwrap_err();
+            assert!(
+                matches!(&refused, ConnectError::Refused(error) if error.code.number() == 1045),
+                "{refused:?}"
+            );
+        }
+    });
+    end(runtime);
+}
+
+/// COM_BINLOG_DUMP from the first file's start.
+fn dump(flags: u16) -> Vec<u8> {
+    let mut body = 4_u32.to_le_bytes().to_vec();
+    body.extend_from_slice(&flags.to_le_bytes());
+    body.extend_from_slice(&77_u32.to_le_bytes());
+    body.extend_from_slice(b"log.000001");
+    body
+}
+
+const BINLOG_DUMP: u8 = 18;
+
+fn with_binlog() -> testkit::Server {
+    let arguments = ["--log-bin=log", "--server-id=1", "--binlog-format=ROW"];
+    start(&arguments.map(str::to_owned))
+}
+
+/// Logs in as a replica does.
+async fn replica(address: &Address, more: &[&str]) -> Server {
+    let mut server = connect(address, TlsMode::Off, &login("native"))
+        .await
+        .unwrap();
+    let own = ["set @master_binlog_checksum='NONE', @mariadb_slave_capability=4"];
+    for statement in own.iter().chain(more) {
+        let outcomes = server.query(statement.as_bytes(), limits()).await.unwrap();
+        let is_done = matches!(outcomes[..], [Outcome::Done { .. }]);
+        assert!(is_done, "{outcomes:?}");
+    }
+    server
+}
+
+#[test]
+fn a_dump_that_ends_is_passed_on_to_its_end() {
+    /// The server sends EOF where its log ends now.
+    const NON_BLOCKING: u16 = 1;
+    let server = with_binlog();
+    let port = server.port();
+    let (proxy, _outcomes) = Proxy::new(port);
+    let (runtime, address) = proxy.start(Io::Auto);
+    on_worker(move || async move {
+        let mut dumps = Vec::new();
+        for address in [&tcp(port), &address] {
+            let mut server = replica(address, &[]).await;
+            server.send(BINLOG_DUMP, &dump(NON_BLOCKING)).await.unwrap();
+            let mut events = Vec::new();
+            while let Some(received) = server.receive(limit()).await.unwrap() {
+                if received.part() == Part::Row {
+                    events.push(received.bytes().to_vec());
+                }
+            }
+            assert!(server.is_at_rest());
+            // MariaDB closes the connection after a dump.
+            let next = server.ping(limit()).await.unwrap_err();
+            assert!(matches!(next, RequestError::Unanswered(_)), "{next:?}");
+            assert_eq!(next.retry(), Retry::IfReused);
+            dumps.push(events);
+        }
+        assert!(SET_UP.len() < dumps[0].len());
+        assert!(dumps[0] == dumps[1]);
+    });
+    end(runtime);
+}
+
+/// A replica that waits for events, acknowledges each, and goes while nothing happens.
+#[test]
+fn a_dump_goes_on_until_the_client_goes() {
+    let server = with_binlog();
+    let port = server.port();
+    let (proxy, outcomes) = Proxy::new(port);
+    let (runtime, address) = proxy.start(Io::Auto);
+    on_worker(move || async move {
+        let mut writer = connect(&tcp(port), TlsMode::Off, &login("native"))
+            .await
+            .unwrap();
+        for statement in [
+            "set global rpl_semi_sync_master_enabled=on",
+            "set global rpl_semi_sync_master_timeout=60000",
+        ] {
+            writer.query(statement.as_bytes(), limits()).await.unwrap();
+        }
+        let before = acknowledged_count(&mut writer).await;
+        let mut server = replica(&address, &["set @rpl_semi_sync_slave=1"]).await;
+        server.send(BINLOG_DUMP, &dump(0)).await.unwrap();
+        // The server knows its replica once it sends.
+        server.receive(limit()).await.unwrap().unwrap();
+        let writing = runtime::spawn(async move {
+            // Ends when the replica has acknowledged it.
+            let insert = b"insert into t select max(a) + 1, 'x' from t";
+            writer.query(insert, limits()).await.unwrap();
+            acknowledged_count(&mut writer).await
+        });
+        loop {
+            let received = server.receive(limit()).await.unwrap().unwrap();
+            if let [0, SEMI_SYNC, 1, event @ ..] = received.bytes() {
+                let event = event.to_vec();
+                drop(received);
+                acknowledge(&mut server, &event).await;
+                break;
+            }
+        }
+        assert_eq!(writing.await, before + 1);
+        drop(server);
+    });
+    for _ in 0..2 {
+        let outcome = outcomes.recv_timeout(TIMEOUT).unwrap();
+        let is_gone = matches!(outcome, ForwardError::Client(_));
+        assert!(is_gone, "{outcome:?}");
+    }
+    end(runtime);
+}
+
+/// Before an event, where the server is semi-synchronous: this byte, and whether it waits.
+const SEMI_SYNC: u8 = 0xEF;
+
+/// Says that the replica has an event: where it ends in the log.
+async fn acknowledge(server: &mut Server, event: &[u8]) {
+    let end = event.get(13..17).unwrap();
+    let answer = [&[SEMI_SYNC][..], end, &[0; 4], b"log.000001"].concat();
+    let link = server.link();
+    link.begin_command().unwrap();
+    link.out().packet(&answer);
+    link.flush().await.unwrap();
+}
+
+/// Commits that a replica has acknowledged.
+async fn acknowledged_count(server: &mut Server) -> u64 {
+    let status = b"show status like 'Rpl_semi_sync_master_yes_tx'";
+    let outcomes = server.query(status, limits()).await.unwrap();
+    let [Outcome::Rows(rows)] = &outcomes[..] else {
+        panic!("{outcomes:?}")
+    };
+    let count = rows.rows[0][1].as_deref().unwrap();
+    String::from_utf8_lossy(count).parse().unwrap()
 }
 
 /// Packets of more than one frame, both ways.

@@ -6,31 +6,35 @@
 //! ([`Reply`](crate::reply)), so the exchange knows the command, where the reply ends, and the
 //! status flags of that end.
 //!
-//! The two sides may differ in DEPRECATE_EOF and SESSION_TRACK. Then the packets that end columns
-//! and rows are left out, put in or encoded again, and the sequence ids behind them are shifted.
-//! In all else that changes packets of a reply they have to agree.
+//! The two sides may differ in DEPRECATE_EOF and SESSION_TRACK (`translate.rs`).
 //!
 //! Flow control: what the reader of a reply does not take is not read from its sender. At most
 //! [`HIGH_WATER_BYTES`](crate::HIGH_WATER_BYTES) and what one receive gives wait in a link while
 //! another such buffer is on its way. Nothing more is received until that one is sent, which is the
 //! low mark.
 //!
+//! A replica asks for a dump of the binary log, which has no end ([`Exchange::stream`]). Its client
+//! may acknowledge events meanwhile, so packets go both ways at once.
+//!
 //! An exchange that is dropped before its end leaves both links unusable: they refuse the next.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
 
 use errcode::{Origin, Retry};
 use runtime::TaskClass;
 use thiserror::Error;
-use wire::{Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, StatusFlags};
+use wire::{Capabilities, Malformed, StatusFlags};
 
+use self::translate::{Awaited, Fault, Translator};
 use crate::channel::{Channel, ChannelError};
 use crate::disconnect::Disconnect;
 use crate::frame_walk::{FrameWalk, Stop, Verdict};
 use crate::link::{Limit, Link, PacketUse};
-use crate::packet_memory::UNCOUNTED_BYTES;
-use crate::reply::{Part, Reply};
+use crate::reply;
 
-/// Longest packet that is encoded again: an OK packet with the changes of a session.
-const REENCODED_BYTES_MAX: usize = UNCOUNTED_BYTES;
+mod translate;
 
 /// Why an exchange ended before its time. Both links are then unusable.
 #[derive(Debug, Error)]
@@ -108,6 +112,9 @@ pub enum Turn {
     Over(Option<StatusFlags>),
     /// The server waits for a file: [`Exchange::file`], then [`Exchange::reply`] again.
     File,
+    /// The server waits for a packet of the client's login: [`Exchange::authentication`], then
+    /// [`Exchange::reply`] again.
+    Authentication,
 }
 
 /// What a pass came to.
@@ -123,67 +130,10 @@ pub enum Passed {
 #[derive(Debug)]
 pub struct Exchange {
     command: u8,
-    agreed: Agreed,
-    reply: Reply,
-    /// The place in the packets of the server.
+    /// What becomes of the packets of the server.
+    translator: Translator,
+    /// The place in them.
     walk: FrameWalk,
-    /// Of the last packet that had some.
-    status: Option<StatusFlags>,
-    /// The server has asked for a file.
-    awaits_file: bool,
-    /// The client has to get an EOF packet before the next.
-    owes_eof: bool,
-    /// A packet of the reply has come.
-    is_answered: bool,
-}
-
-/// How a packet that the client does not understand becomes one that it does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Treatment {
-    /// An EOF packet is put in before it.
-    PutInEof,
-    /// It is left out.
-    LeaveOut,
-    /// An EOF packet becomes the OK packet that ends rows.
-    EofToOk,
-    /// The other way round.
-    OkToEof,
-    /// The changes of the session are taken away.
-    OkWithoutChanges(OkKind),
-}
-
-/// Why packets cannot be passed on.
-#[derive(Debug)]
-enum Fault {
-    Channel(ChannelError),
-    Forward(ForwardError),
-}
-
-impl From<FrameError> for Fault {
-    fn from(error: FrameError) -> Fault {
-        Fault::Channel(error.into())
-    }
-}
-
-impl From<ChannelError> for Fault {
-    fn from(error: ChannelError) -> Fault {
-        Fault::Channel(error)
-    }
-}
-
-impl From<Malformed> for Fault {
-    fn from(error: Malformed) -> Fault {
-        Fault::Forward(error.into())
-    }
-}
-
-impl Fault {
-    fn of_server(self) -> ForwardError {
-        match self {
-            Fault::Channel(error) => ForwardError::Server(error.into()),
-            Fault::Forward(error) => error,
-        }
-    }
 }
 
 impl Exchange {
@@ -222,7 +172,7 @@ impl Exchange {
             pumped.map_err(of_client_to_server)?;
         }
         let exchange = Exchange::new(command, agreed, walk.sequence);
-        let goes_with_next = exchange.reply.is_over() && client.channel.has_command();
+        let goes_with_next = exchange.translator.reply.is_over() && client.channel.has_command();
         if !goes_with_next {
             server.post().await.map_err(ForwardError::before_reply)?;
         }
@@ -248,13 +198,8 @@ impl Exchange {
     pub fn new(command: u8, agreed: Agreed, sequence: u8) -> Exchange {
         Exchange {
             command,
-            agreed,
-            reply: Reply::new(command, agreed.server),
+            translator: Translator::new(command, agreed),
             walk: FrameWalk::new(sequence, 0),
-            status: None,
-            awaits_file: false,
-            owes_eof: false,
-            is_answered: false,
         }
     }
 
@@ -265,7 +210,10 @@ impl Exchange {
 
     /// Whether no packet of the reply is to come.
     pub fn is_over(&self) -> bool {
-        self.reply.is_over() && self.walk.is_between_packets() && !self.owes_eof
+        let Translator {
+            reply, owes_eof, ..
+        } = &self.translator;
+        reply.is_over() && self.walk.is_between_packets() && !owes_eof
     }
 
     /// Passes on packets of the reply until it is over or the client has to send. The
@@ -278,49 +226,103 @@ impl Exchange {
     ) -> Result<Turn, ForwardError> {
         loop {
             let passed = self.pass(&mut server.channel, &mut client.channel)?;
-            if self.is_over() || self.awaits_file && self.walk.is_between_packets() {
-                break;
+            if let Some(turn) = self.turn() {
+                client.post().await.map_err(ForwardError::Client)?;
+                self.disengage_if_over(client, server);
+                return Ok(turn);
             }
             if client.pending_bytes() > 0 {
                 client.post().await.map_err(ForwardError::Client)?;
             }
             if passed == Passed::All {
                 let received = server.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
-                received.await.map_err(|error| match self.is_answered {
-                    true => ForwardError::Server(error),
-                    false => ForwardError::before_reply(error),
-                })?;
+                received.await.map_err(|error| self.of_reply(error))?;
             }
         }
-        client.post().await.map_err(ForwardError::Client)?;
-        if self.awaits_file {
-            return Ok(Turn::File);
+    }
+
+    /// As [`Exchange::reply`], of a dump of the binary log ([`Exchange::is_stream`]): what the
+    /// client sends meanwhile goes to the server. The server has to send something, at least that
+    /// it is alive, within `patience` each time. Ends with [`ForwardError::Client`] when the
+    /// client goes.
+    pub async fn stream(
+        &mut self,
+        client: &mut Link,
+        server: &mut Link,
+        patience: Duration,
+    ) -> Result<Turn, ForwardError> {
+        let mut acknowledgements = FrameWalk::verbatim();
+        let mut limit = Limit::after(patience);
+        loop {
+            let passed = self.pass(&mut server.channel, &mut client.channel)?;
+            client.post().await.map_err(ForwardError::Client)?;
+            if let Some(turn) = self.turn() {
+                self.disengage_if_over(client, server);
+                return Ok(turn);
+            }
+            let judge = |_: usize, _: &[u8]| Ok::<_, ChannelError>(Verdict::Pass);
+            let to = &mut server.channel;
+            let stop = client.channel.pass_on(to, &mut acknowledgements, judge);
+            let stop = stop.map_err(of_client)?;
+            server.post().await.map_err(ForwardError::Server)?;
+            if passed == Passed::All && stop != Stop::Full {
+                match receive_either(client, server, limit).await {
+                    Ok(Side::From) => {}
+                    Ok(Side::To) => limit = Limit::after(patience),
+                    Err((Side::From, error)) => return Err(ForwardError::Client(error)),
+                    Err((Side::To, error)) => return Err(self.of_reply(error)),
+                }
+            }
         }
-        self.disengage_if_over(client, server);
-        Ok(Turn::Over(self.status))
+    }
+
+    /// Whether the reply has no end of its own, so that [`Exchange::stream`] passes it on.
+    pub fn is_stream(&self) -> bool {
+        reply::is_dump(self.command)
     }
 
     /// Passes on the file that the server has asked for.
     pub async fn file(&mut self, client: &mut Link, server: &mut Link) -> Result<(), ForwardError> {
-        assert!(self.awaits_file, "the server has asked for a file");
-        // The ids of compressed packets go on from those of the request, and of the file.
+        let asked = Some(Awaited::File);
+        assert!(self.translator.awaited == asked, "the server asks for it");
+        self.answer(client, server, |length| length == 0).await
+    }
+
+    /// Passes on the packet of a login that the server has asked for.
+    pub async fn authentication(
+        &mut self,
+        client: &mut Link,
+        server: &mut Link,
+    ) -> Result<(), ForwardError> {
+        let asked = Some(Awaited::Authentication);
+        assert!(self.translator.awaited == asked, "the server asks for it");
+        self.answer(client, server, |_| true).await
+    }
+
+    /// Passes on packets of the client in the middle of the reply, up to the last one.
+    async fn answer(
+        &mut self,
+        client: &mut Link,
+        server: &mut Link,
+        is_last: impl Fn(usize) -> bool,
+    ) -> Result<(), ForwardError> {
+        // The ids of compressed packets go on from those of the request, and of the answer.
         server.channel.begin_reply().map_err(of_server)?;
-        let sequence = self.walk.sequence.wrapping_add(self.walk.shift);
-        let mut walk = FrameWalk::new(sequence, self.walk.shift.wrapping_neg());
-        let mut is_last = false;
+        let mut walk = FrameWalk::new(self.walk.outgoing(), self.walk.shift.wrapping_neg());
+        let mut has_last = false;
         loop {
             let judge = |length: usize, _: &[u8]| -> Result<Verdict, ChannelError> {
-                if is_last {
+                if has_last {
                     return Ok(Verdict::Stop);
                 }
-                is_last = length == 0;
+                has_last = is_last(length);
                 Ok(Verdict::Pass)
             };
             let passed = client
                 .channel
                 .pass_on(&mut server.channel, &mut walk, judge);
             let stop = passed.map_err(of_client)?;
-            if is_last && walk.is_between_packets() {
+            if has_last && walk.is_between_packets() {
                 break;
             }
             let pumped = pump(client, server, stop).await;
@@ -328,9 +330,32 @@ impl Exchange {
         }
         server.post().await.map_err(ForwardError::Server)?;
         client.channel.begin_reply().map_err(of_client)?;
-        self.walk.sequence = walk.sequence.wrapping_add(walk.shift);
-        self.awaits_file = false;
+        self.walk.sequence = walk.outgoing();
+        self.translator.awaited = None;
         Ok(())
+    }
+
+    /// Who has to send next, unless it is the server.
+    fn turn(&self) -> Option<Turn> {
+        if self.is_over() {
+            return Some(Turn::Over(self.translator.status));
+        }
+        let awaited = self
+            .translator
+            .awaited
+            .filter(|_| self.walk.is_between_packets())?;
+        Some(match awaited {
+            Awaited::File => Turn::File,
+            Awaited::Authentication => Turn::Authentication,
+        })
+    }
+
+    /// The server's connection ended where it had to send.
+    fn of_reply(&self, disconnect: Disconnect) -> ForwardError {
+        match self.translator.is_answered {
+            true => ForwardError::Server(disconnect),
+            false => ForwardError::before_reply(disconnect),
+        }
     }
 
     fn disengage_if_over(&self, client: &mut Link, server: &mut Link) {
@@ -350,176 +375,27 @@ impl Exchange {
     }
 
     fn pass_packets(&mut self, from: &mut Channel, to: &mut Channel) -> Result<Stop, Fault> {
+        let Exchange {
+            translator, walk, ..
+        } = self;
         loop {
             let mut treatment = None;
-            let (mut walk, exchange) = (self.walk, &mut *self);
             let judge = |length: usize, payload: &[u8]| -> Result<Verdict, Fault> {
-                exchange.judge(length, payload, &mut treatment)
+                translator.judge(length, payload, &mut treatment)
             };
-            let stop = from.pass_on(to, &mut walk, judge)?;
-            self.walk = walk;
+            let stop = from.pass_on(to, walk, judge)?;
             match treatment {
-                Some(treatment) => self.treat(treatment, from, to)?,
-                None if self.owes_eof && self.reply.is_over() && walk.is_between_packets() => {
-                    self.put_in_eof(to);
+                Some(treatment) => translator.treat(treatment, walk, from, to)?,
+                None if translator.owes_eof
+                    && translator.reply.is_over()
+                    && walk.is_between_packets() =>
+                {
+                    translator.put_in_eof(walk, to);
                 }
                 None => return Ok(stop),
             }
         }
     }
-
-    fn judge(
-        &mut self,
-        length: usize,
-        payload: &[u8],
-        treatment: &mut Option<Treatment>,
-    ) -> Result<Verdict, Fault> {
-        if self.awaits_file || self.reply.is_over() {
-            return Ok(Verdict::Stop);
-        }
-        let before = self.reply.clone();
-        let Some(part) = self.reply.take(length, payload)? else {
-            return Ok(Verdict::More);
-        };
-        if self.agreed.client != self.agreed.server {
-            if self.owes_eof && !is_cursor(part) {
-                self.reply = before;
-                *treatment = Some(Treatment::PutInEof);
-                return Ok(Verdict::Stop);
-            }
-            self.owes_eof = false;
-            *treatment = self.treatment(part);
-            if treatment.is_some() {
-                if REENCODED_BYTES_MAX < length {
-                    return Err(Fault::Forward(ForwardError::TooLong { length }));
-                }
-                if payload.len() < length {
-                    self.reply = before;
-                    *treatment = None;
-                    return Ok(Verdict::More);
-                }
-            }
-            self.owes_eof = self.ends_definitions(&before, part);
-        }
-        self.note(part);
-        Ok(treatment.map_or(Verdict::Pass, |_| Verdict::Stop))
-    }
-
-    fn note(&mut self, part: Part) {
-        self.is_answered = true;
-        match part {
-            Part::Ok(status) | Part::RowsEnd(status) => self.status = Some(status),
-            Part::Error => self.status = None,
-            Part::FileRequest => self.awaits_file = true,
-            Part::Head
-            | Part::Column
-            | Part::ColumnsEnd(_)
-            | Part::Row
-            | Part::Prepared
-            | Part::Parameter
-            | Part::Text
-            | Part::Authentication => {}
-        }
-    }
-
-    fn treatment(&self, part: Part) -> Option<Treatment> {
-        let has = |side: Capabilities, capability| side.contains(capability);
-        let has_ok = |side| has(side, Capabilities::DEPRECATE_EOF);
-        let Agreed { client, server } = self.agreed;
-        let loses_changes = |status: StatusFlags| {
-            status.contains(StatusFlags::SESSION_STATE_CHANGED)
-                && has(server, Capabilities::SESSION_TRACK)
-                && !has(client, Capabilities::SESSION_TRACK)
-        };
-        match (part, has_ok(server), has_ok(client)) {
-            (Part::ColumnsEnd(_), false, true) => Some(Treatment::LeaveOut),
-            (Part::RowsEnd(_), false, true) => Some(Treatment::EofToOk),
-            (Part::RowsEnd(_), true, false) => Some(Treatment::OkToEof),
-            (Part::RowsEnd(status), true, true) if loses_changes(status) => {
-                Some(Treatment::OkWithoutChanges(OkKind::EndOfRows))
-            }
-            (Part::Ok(status), _, _) if loses_changes(status) => {
-                Some(Treatment::OkWithoutChanges(OkKind::Ok))
-            }
-            (_, _, _) => None,
-        }
-    }
-
-    /// Whether the client waits for an EOF packet behind this one that the server does not send.
-    fn ends_definitions(&self, before: &Reply, part: Part) -> bool {
-        let is_definition = matches!(part, Part::Column | Part::Parameter);
-        let is_old = |side: Capabilities| !side.contains(Capabilities::DEPRECATE_EOF);
-        is_definition
-            && is_old(self.agreed.client)
-            && !is_old(self.agreed.server)
-            && self.reply.has_left_list(before)
-    }
-
-    /// Deals with the packet that is next in `from`.
-    fn treat(
-        &mut self,
-        treatment: Treatment,
-        from: &mut Channel,
-        to: &mut Channel,
-    ) -> Result<(), Fault> {
-        if treatment == Treatment::PutInEof {
-            self.put_in_eof(to);
-            return Ok(());
-        }
-        let client = self.agreed.client;
-        let payload = from.front_payload();
-        let out = to.out();
-        out.set_sequence(self.walk.sequence.wrapping_add(self.walk.shift));
-        match treatment {
-            Treatment::LeaveOut | Treatment::PutInEof => {
-                self.walk.shift = self.walk.shift.wrapping_sub(1);
-            }
-            Treatment::EofToOk => {
-                let eof = EofPacket::decode(payload)?;
-                let ok = OkPacket {
-                    status: eof.status,
-                    warnings: eof.warnings,
-                    ..OkPacket::default()
-                };
-                ok.encode(out, client, OkKind::EndOfRows);
-            }
-            Treatment::OkToEof => {
-                let ok = OkPacket::decode(payload, self.agreed.server)?;
-                wire::end_rows(out, client, &ok);
-            }
-            Treatment::OkWithoutChanges(kind) => {
-                let ok = OkPacket::decode(payload, self.agreed.server)?;
-                ok.encode(out, client, kind);
-            }
-        }
-        from.skip_front_packet();
-        self.walk.skipped_packet();
-        Ok(())
-    }
-
-    /// Gives the client the EOF packet that ends definitions.
-    fn put_in_eof(&mut self, to: &mut Channel) {
-        let out = to.out();
-        out.set_sequence(self.walk.sequence.wrapping_add(self.walk.shift));
-        let status = self.status.unwrap_or(StatusFlags::AUTOCOMMIT);
-        // Those that tell of a reply's course are of the reply before.
-        let passing = StatusFlags::SESSION_STATE_CHANGED.0
-            | StatusFlags::MORE_RESULTS.0
-            | StatusFlags::CURSOR_EXISTS.0
-            | StatusFlags::LAST_ROW_SENT.0
-            | StatusFlags::OUT_PARAMETERS.0;
-        let status = StatusFlags(status.0 & !passing);
-        let warnings = 0;
-        EofPacket { warnings, status }.encode(out);
-        self.walk.shift = self.walk.shift.wrapping_add(1);
-        self.owes_eof = false;
-    }
-}
-
-/// Whether a packet says that its rows wait in a cursor: it ends the columns, too.
-fn is_cursor(part: Part) -> bool {
-    let exists = |status: StatusFlags| status.contains(StatusFlags::CURSOR_EXISTS);
-    matches!(part, Part::RowsEnd(status) if exists(status))
 }
 
 fn engage(client: &mut Link, server: &mut Link) -> Result<(), ForwardError> {
@@ -531,7 +407,7 @@ fn engage(client: &mut Link, server: &mut Link) -> Result<(), ForwardError> {
     Ok(())
 }
 
-/// The side of a pass that failed.
+/// A side of a pass.
 enum Side {
     From,
     To,
@@ -548,6 +424,33 @@ async fn pump(from: &mut Link, to: &mut Link, stop: Stop) -> Result<(), (Side, D
         received.await.map_err(|error| (Side::From, error))?;
     }
     Ok(())
+}
+
+/// Receives from a client (`From`) or its server (`To`), whichever sends first.
+async fn receive_either(
+    client: &mut Link,
+    server: &mut Link,
+    limit: Limit,
+) -> Result<Side, (Side, Disconnect)> {
+    client.channel.rest();
+    server.channel.rest();
+    let received = poll_fn(|context| {
+        if let Poll::Ready(received) = server.poll_receive(limit, TaskClass::Busy, context) {
+            return Poll::Ready((Side::To, received));
+        }
+        let received = client.poll_receive(limit, TaskClass::Busy, context);
+        received.map(|received| (Side::From, received))
+    });
+    match received.await {
+        (Side::To, received) => match server.end_receive(received).await {
+            Ok(()) => Ok(Side::To),
+            Err(error) => Err((Side::To, error)),
+        },
+        (Side::From, received) => match client.end_receive(received).await {
+            Ok(()) => Ok(Side::From),
+            Err(error) => Err((Side::From, error)),
+        },
+    }
 }
 
 /// The error of a side while bytes go from the client to the server.

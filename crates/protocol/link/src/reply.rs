@@ -48,6 +48,8 @@ pub enum Part {
     Text,
     /// The server asks for more before it lets another user in.
     Authentication,
+    /// The server says that a password was right; the verdict follows.
+    Authenticated,
 }
 
 /// What the next packet may be, besides an error.
@@ -85,11 +87,25 @@ enum Expected {
 const HEAD_BYTES: usize = 21;
 
 const OK_HEADER: u8 = 0x00;
-const MORE_DATA_HEADER: u8 = 0x01;
+
+/// `caching_sha2_password`: the server knows the password already, and asks for nothing.
+const FAST_AUTHENTICATION: &[u8] = &[0x01, 0x03];
 
 /// Commands of replicas; their names are not in [`CommandByte`], since no server here answers them.
 const BINLOG_DUMP: u8 = 18;
 const BINLOG_DUMP_GTID: u8 = 30;
+
+/// Whether a command asks for the binary log.
+pub(crate) fn is_dump(command_byte: u8) -> bool {
+    matches!(command_byte, BINLOG_DUMP | BINLOG_DUMP_GTID)
+}
+
+/// What a packet is, and the place behind it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    pub(crate) part: Part,
+    next: Expected,
+}
 
 /// The place in the reply to one command.
 #[derive(Debug, Clone)]
@@ -129,11 +145,10 @@ impl Reply {
         self.expected == Expected::Over
     }
 
-    /// Whether the last packet taken was the last of a list of definitions, if the reply stood at
-    /// `before` until then and the packet was a definition.
-    pub(crate) fn has_left_list(&self, before: &Reply) -> bool {
+    /// Whether a definition is the last of its list.
+    pub(crate) fn leaves_list(&self, definition: Step) -> bool {
         !matches!(
-            (before.expected, self.expected),
+            (self.expected, definition.next),
             (Expected::Columns { .. }, Expected::Columns { .. })
                 | (Expected::Parameters { .. }, Expected::Parameters { .. })
                 | (
@@ -146,8 +161,23 @@ impl Reply {
 
     /// Takes a packet whose first frame has `length` bytes of payload, of which `payload` is there;
     /// what follows a whole payload is not looked at. `None` if more of it is needed.
-    #[inline]
     pub fn take(&mut self, length: usize, payload: &[u8]) -> Result<Option<Part>, Malformed> {
+        let step = self.step(length, payload)?;
+        if let Some(step) = step {
+            self.go(step);
+        }
+        Ok(step.map(|step| step.part))
+    }
+
+    /// Goes behind a packet.
+    #[inline]
+    pub(crate) fn go(&mut self, step: Step) {
+        self.expected = step.next;
+    }
+
+    /// As [`Reply::take`], and stays before the packet.
+    #[inline]
+    pub(crate) fn step(&self, length: usize, payload: &[u8]) -> Result<Option<Step>, Malformed> {
         let payload = payload.get(..length).unwrap_or(payload);
         let Some(first) = payload.first().copied() else {
             return match length {
@@ -157,16 +187,18 @@ impl Reply {
         };
         let is_last = first == ErrorPacket::HEADER || self.is_end(first, length);
         if self.expected == Expected::Rows && !is_last {
-            return Ok(Some(Part::Row));
+            let (part, next) = (Part::Row, self.expected);
+            return Ok(Some(Step { part, next }));
         }
         if payload.len() < length.min(HEAD_BYTES) {
             return Ok(None);
         }
         if first == ErrorPacket::HEADER && self.expected != Expected::Over {
-            self.expected = Expected::Over;
-            return Ok(Some(Part::Error));
+            let (part, next) = (Part::Error, Expected::Over);
+            return Ok(Some(Step { part, next }));
         }
-        self.take_expected(first, length, payload).map(Some)
+        let (part, next) = self.expected_step(first, length, payload)?;
+        Ok(Some(Step { part, next }))
     }
 
     /// Whether a packet ends rows or definitions.
@@ -177,70 +209,42 @@ impl Reply {
         first == EofPacket::HEADER && length < length_max
     }
 
-    fn take_expected(
-        &mut self,
+    fn expected_step(
+        &self,
         first: u8,
         length: usize,
         payload: &[u8],
-    ) -> Result<Part, Malformed> {
+    ) -> Result<(Part, Expected), Malformed> {
         let is_end = self.is_end(first, length);
         match self.expected {
-            Expected::Result => self.result(first, payload),
-            Expected::Columns { left } => {
-                self.expected = self.after_column(left);
-                Ok(Part::Column)
-            }
-            Expected::ColumnsEnd if is_end => self.columns_end(payload),
+            Expected::Result => result(first, payload),
+            Expected::Columns { left } => Ok((Part::Column, self.after_column(left))),
+            Expected::ColumnsEnd if is_end => columns_end(payload),
             Expected::Rows | Expected::Fields if is_end => self.rows_end(payload),
-            Expected::Fields => Ok(Part::Column),
+            Expected::Fields => Ok((Part::Column, Expected::Fields)),
             Expected::Prepared if first == OK_HEADER => self.prepared(payload),
             Expected::Parameters { left, columns } => {
-                self.expected = self.after_parameter(left, columns);
-                Ok(Part::Parameter)
+                Ok((Part::Parameter, self.after_parameter(left, columns)))
             }
             Expected::ParametersEnd { columns } if is_end => {
-                self.expected = self.prepared_columns(columns);
-                Ok(Part::ColumnsEnd(eof_status(payload)?))
+                let part = Part::ColumnsEnd(eof_status(payload)?);
+                Ok((part, prepared_columns(columns)))
             }
             Expected::PreparedColumns { left } => {
-                self.expected = self.after_prepared_column(left);
-                Ok(Part::Column)
+                Ok((Part::Column, self.after_prepared_column(left)))
             }
             Expected::PreparedColumnsEnd if is_end => {
-                self.expected = Expected::Over;
-                Ok(Part::ColumnsEnd(eof_status(payload)?))
+                Ok((Part::ColumnsEnd(eof_status(payload)?), Expected::Over))
             }
-            Expected::Text => {
-                self.expected = Expected::Over;
-                Ok(Part::Text)
-            }
-            Expected::Verdict => self.verdict(first, payload),
-            Expected::Login => self.login(first, payload),
+            Expected::Text => Ok((Part::Text, Expected::Over)),
+            Expected::Verdict => Ok((verdict(first, payload)?, Expected::Over)),
+            Expected::Login => login(first, payload),
             Expected::ColumnsEnd
             | Expected::Rows
             | Expected::Prepared
             | Expected::ParametersEnd { .. }
             | Expected::PreparedColumnsEnd
             | Expected::Over => Err(malformed("packet that the reply does not have here")),
-        }
-    }
-
-    fn result(&mut self, first: u8, payload: &[u8]) -> Result<Part, Malformed> {
-        match first {
-            OK_HEADER => {
-                let status = ok_status(payload)?;
-                self.end_result(status);
-                Ok(Part::Ok(status))
-            }
-            LocalInfile::HEADER => Ok(Part::FileRequest),
-            _ => {
-                let left = Cursor::new(payload).lenenc("column count")?;
-                if left == 0 {
-                    return Err(malformed("column count"));
-                }
-                self.expected = Expected::Columns { left };
-                Ok(Part::Head)
-            }
         }
     }
 
@@ -256,59 +260,32 @@ impl Reply {
         }
     }
 
-    fn columns_end(&mut self, payload: &[u8]) -> Result<Part, Malformed> {
-        let status = eof_status(payload)?;
-        if status.contains(StatusFlags::CURSOR_EXISTS) {
-            self.end_result(status);
-            return Ok(Part::RowsEnd(status));
-        }
-        self.expected = Expected::Rows;
-        Ok(Part::ColumnsEnd(status))
-    }
-
-    fn rows_end(&mut self, payload: &[u8]) -> Result<Part, Malformed> {
+    fn rows_end(&self, payload: &[u8]) -> Result<(Part, Expected), Malformed> {
         let status = if self.has_column_ends() {
             eof_status(payload)?
         } else {
             ok_status(payload)?
         };
-        self.end_result(status);
-        Ok(Part::RowsEnd(status))
+        Ok((Part::RowsEnd(status), after_result(status)))
     }
 
-    fn end_result(&mut self, status: StatusFlags) {
-        let has_more = status.contains(StatusFlags::MORE_RESULTS);
-        self.expected = if has_more {
-            Expected::Result
-        } else {
-            Expected::Over
-        };
-    }
-
-    fn prepared(&mut self, payload: &[u8]) -> Result<Part, Malformed> {
+    fn prepared(&self, payload: &[u8]) -> Result<(Part, Expected), Malformed> {
         let mut cursor = Cursor::new(payload);
         cursor.bytes(5, "prepare header")?;
         let columns = cursor.u16("column count")?;
         let left = cursor.u16("parameter count")?;
-        self.expected = match left {
-            0 => self.prepared_columns(columns),
+        let next = match left {
+            0 => prepared_columns(columns),
             _ => Expected::Parameters { left, columns },
         };
-        Ok(Part::Prepared)
+        Ok((Part::Prepared, next))
     }
 
     fn after_parameter(&self, left: u16, columns: u16) -> Expected {
         match left - 1 {
             0 if self.has_column_ends() => Expected::ParametersEnd { columns },
-            0 => self.prepared_columns(columns),
+            0 => prepared_columns(columns),
             left => Expected::Parameters { left, columns },
-        }
-    }
-
-    fn prepared_columns(&self, columns: u16) -> Expected {
-        match columns {
-            0 => Expected::Over,
-            left => Expected::PreparedColumns { left },
         }
     }
 
@@ -319,26 +296,64 @@ impl Reply {
             left => Expected::PreparedColumns { left },
         }
     }
+}
 
-    fn verdict(&mut self, first: u8, payload: &[u8]) -> Result<Part, Malformed> {
-        self.expected = Expected::Over;
-        match first {
-            OK_HEADER => ok_status(payload).map(Part::Ok),
-            EofPacket::HEADER if payload.len() == 5 => eof_status(payload).map(Part::RowsEnd),
-            EofPacket::HEADER => ok_status(payload).map(Part::RowsEnd),
-            _ => Err(malformed("verdict of a command")),
+fn result(first: u8, payload: &[u8]) -> Result<(Part, Expected), Malformed> {
+    match first {
+        OK_HEADER => {
+            let status = ok_status(payload)?;
+            Ok((Part::Ok(status), after_result(status)))
+        }
+        LocalInfile::HEADER => Ok((Part::FileRequest, Expected::Result)),
+        _ => {
+            let left = Cursor::new(payload).lenenc("column count")?;
+            if left == 0 {
+                return Err(malformed("column count"));
+            }
+            Ok((Part::Head, Expected::Columns { left }))
         }
     }
+}
 
-    fn login(&mut self, first: u8, payload: &[u8]) -> Result<Part, Malformed> {
-        match first {
-            OK_HEADER => {
-                self.expected = Expected::Over;
-                ok_status(payload).map(Part::Ok)
-            }
-            EofPacket::HEADER | MORE_DATA_HEADER => Ok(Part::Authentication),
-            _ => Err(malformed("packet of an authentication")),
-        }
+fn columns_end(payload: &[u8]) -> Result<(Part, Expected), Malformed> {
+    let status = eof_status(payload)?;
+    if status.contains(StatusFlags::CURSOR_EXISTS) {
+        return Ok((Part::RowsEnd(status), after_result(status)));
+    }
+    Ok((Part::ColumnsEnd(status), Expected::Rows))
+}
+
+fn after_result(status: StatusFlags) -> Expected {
+    let has_more = status.contains(StatusFlags::MORE_RESULTS);
+    if has_more {
+        Expected::Result
+    } else {
+        Expected::Over
+    }
+}
+
+fn prepared_columns(columns: u16) -> Expected {
+    match columns {
+        0 => Expected::Over,
+        left => Expected::PreparedColumns { left },
+    }
+}
+
+fn verdict(first: u8, payload: &[u8]) -> Result<Part, Malformed> {
+    match first {
+        OK_HEADER => ok_status(payload).map(Part::Ok),
+        EofPacket::HEADER if payload.len() == 5 => eof_status(payload).map(Part::RowsEnd),
+        EofPacket::HEADER => ok_status(payload).map(Part::RowsEnd),
+        _ => Err(malformed("verdict of a command")),
+    }
+}
+
+/// A server's plugin may send anything that does not begin as an OK packet.
+fn login(first: u8, payload: &[u8]) -> Result<(Part, Expected), Malformed> {
+    match first {
+        OK_HEADER => Ok((Part::Ok(ok_status(payload)?), Expected::Over)),
+        _ if payload == FAST_AUTHENTICATION => Ok((Part::Authenticated, Expected::Login)),
+        _ => Ok((Part::Authentication, Expected::Login)),
     }
 }
 

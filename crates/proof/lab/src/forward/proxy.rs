@@ -199,6 +199,7 @@ async fn forward(stream: Stream) -> Result<()> {
             match exchange.reply(link, server.link(), limit).await? {
                 Turn::Over(status) => break status,
                 Turn::File => exchange.file(link, server.link()).await?,
+                Turn::Authentication => exchange.authentication(link, server.link()).await?,
             }
         };
         let StatusFlags(flags) = status.unwrap_or_default();

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use wire::{
-    ColumnDefinition, ColumnType, CommandByte, PacketWriter, PrepareOk, ResultHead, TextRow,
-    end_columns, end_rows,
+    ColumnDefinition, ColumnType, CommandByte, OkKind, OkPacket, PacketWriter, PrepareOk,
+    ResultHead, TextRow, end_columns, end_rows,
 };
 
+use super::translate::REENCODED_BYTES_MAX;
 use super::*;
 use crate::packet_memory::PacketMemory;
 use crate::resources::Resources;
@@ -169,6 +170,54 @@ fn a_packet_of_many_frames_goes_through_in_pieces() {
             assert!(found == stream);
         }
     }
+}
+
+#[test]
+fn a_login_waits_for_the_client_where_the_server_does() {
+    let agreed = Agreed {
+        client: OLD,
+        server: NEW,
+    };
+    let fast = b"\x02\0\0\x01\x01\x03";
+    let asks: [&[u8]; 3] = [
+        b"\x0c\0\0\x02\xFEplugin\0data",
+        b"\x02\0\0\x02\x01\x04",
+        b"\x05\0\0\x02\x02Pin?",
+    ];
+    for ask in asks {
+        let (mut from, mut to) = (channel(), channel());
+        let mut exchange = Exchange::new(CommandByte::CHANGE_USER, agreed, 1);
+        from.receive(fast).unwrap();
+        exchange.pass(&mut from, &mut to).unwrap();
+        assert_eq!(exchange.turn(), None, "the server goes on");
+        from.receive(ask).unwrap();
+        exchange.pass(&mut from, &mut to).unwrap();
+        assert_eq!(exchange.turn(), Some(Turn::Authentication));
+        assert_eq!(to.seal().unwrap(), [&fast[..], ask].concat());
+    }
+}
+
+#[test]
+fn what_a_server_did_not_answer_may_be_sent_again() {
+    let agreed = Agreed {
+        client: NEW,
+        server: NEW,
+    };
+    let mut exchange = Exchange::new(CommandByte::QUERY, agreed, 1);
+    let unanswered = exchange.of_reply(Disconnect::PeerClosed);
+    assert_eq!(unanswered.origin(), Origin::Server);
+    assert_eq!(unanswered.retry(), Retry::IfReused);
+    assert_eq!(exchange.of_reply(Disconnect::Idle).retry(), Retry::Never);
+    let (mut from, mut to) = (channel(), channel());
+    from.receive(b"\x01\0\0\x01\x01").unwrap();
+    exchange.pass(&mut from, &mut to).unwrap();
+    assert_eq!(
+        exchange.of_reply(Disconnect::PeerClosed).retry(),
+        Retry::Never
+    );
+    let of_client = ForwardError::Client(Disconnect::PeerClosed);
+    assert_eq!(of_client.origin(), Origin::Client);
+    assert_eq!(ForwardError::Unusable.origin(), Origin::Ourselves);
 }
 
 #[test]

@@ -1,0 +1,263 @@
+//! [`Translator`]: what becomes of each packet of a reply. No I/O.
+//!
+//! The two sides may differ in DEPRECATE_EOF and SESSION_TRACK. Then the packets that end columns
+//! and rows are left out, put in or encoded again, and the sequence ids behind them are shifted.
+//! In all else that changes packets of a reply they have to agree.
+
+use wire::{Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, StatusFlags};
+
+use super::{Agreed, ForwardError};
+use crate::channel::{Channel, ChannelError};
+use crate::frame_walk::{FrameWalk, Verdict};
+use crate::packet_memory::UNCOUNTED_BYTES;
+use crate::reply::{Part, Reply, Step};
+
+/// Longest packet that is encoded again: an OK packet with the changes of a session.
+pub(super) const REENCODED_BYTES_MAX: usize = UNCOUNTED_BYTES;
+
+/// What the server waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// A file of the client.
+    File,
+    /// A packet of the client's login.
+    Authentication,
+}
+
+/// The place in a reply, and what the client's side needs.
+#[derive(Debug)]
+pub(super) struct Translator {
+    agreed: Agreed,
+    /// The two sides differ, so packets have to be translated. Constant.
+    differs: bool,
+    pub(super) reply: Reply,
+    /// Of the last packet that had some.
+    pub(super) status: Option<StatusFlags>,
+    /// The server waits for packets of the client.
+    pub(super) awaited: Option<Awaited>,
+    /// The client has to get an EOF packet before the next.
+    pub(super) owes_eof: bool,
+    /// A packet of the reply has come.
+    pub(super) is_answered: bool,
+}
+
+/// How a packet that the client does not understand becomes one that it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// An EOF packet is put in before it.
+    PutInEof,
+    /// It is left out.
+    LeaveOut,
+    /// An EOF packet becomes the OK packet that ends rows.
+    EofToOk,
+    /// The other way round.
+    OkToEof,
+    /// The changes of the session are taken away.
+    OkWithoutChanges(OkKind),
+}
+
+/// Why packets cannot be passed on.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Channel(ChannelError),
+    Forward(ForwardError),
+}
+
+impl From<FrameError> for Fault {
+    fn from(error: FrameError) -> Fault {
+        Fault::Channel(error.into())
+    }
+}
+
+impl From<ChannelError> for Fault {
+    fn from(error: ChannelError) -> Fault {
+        Fault::Channel(error)
+    }
+}
+
+impl From<Malformed> for Fault {
+    fn from(error: Malformed) -> Fault {
+        Fault::Forward(error.into())
+    }
+}
+
+impl Fault {
+    pub(super) fn of_server(self) -> ForwardError {
+        match self {
+            Fault::Channel(error) => ForwardError::Server(error.into()),
+            Fault::Forward(error) => error,
+        }
+    }
+}
+
+impl Translator {
+    /// Before the reply to a command.
+    pub(super) fn new(command: u8, agreed: Agreed) -> Translator {
+        Translator {
+            agreed,
+            differs: agreed.client != agreed.server,
+            reply: Reply::new(command, agreed.server),
+            status: None,
+            awaited: None,
+            owes_eof: false,
+            is_answered: false,
+        }
+    }
+
+    /// Looks at the next packet. Goes behind it, unless it says [`Verdict::More`] or an EOF packet
+    /// has to be put in before.
+    pub(super) fn judge(
+        &mut self,
+        length: usize,
+        payload: &[u8],
+        treatment: &mut Option<Treatment>,
+    ) -> Result<Verdict, Fault> {
+        if self.awaited.is_some() || self.reply.is_over() {
+            return Ok(Verdict::Stop);
+        }
+        let Some(step) = self.reply.step(length, payload)? else {
+            return Ok(Verdict::More);
+        };
+        if self.differs {
+            if self.owes_eof && !is_cursor(step.part) {
+                *treatment = Some(Treatment::PutInEof);
+                return Ok(Verdict::Stop);
+            }
+            let needed = self.treatment(step.part);
+            if needed.is_some() && REENCODED_BYTES_MAX < length {
+                return Err(Fault::Forward(ForwardError::TooLong { length }));
+            }
+            if needed.is_some() && payload.len() < length {
+                return Ok(Verdict::More);
+            }
+            self.owes_eof = self.ends_definitions(step);
+            *treatment = needed;
+        }
+        self.reply.go(step);
+        self.note(step.part);
+        Ok(treatment.map_or(Verdict::Pass, |_| Verdict::Stop))
+    }
+
+    fn note(&mut self, part: Part) {
+        self.is_answered = true;
+        match part {
+            Part::Ok(status) | Part::RowsEnd(status) => self.status = Some(status),
+            Part::Error => self.status = None,
+            Part::FileRequest => self.awaited = Some(Awaited::File),
+            Part::Authentication => self.awaited = Some(Awaited::Authentication),
+            Part::Head
+            | Part::Column
+            | Part::ColumnsEnd(_)
+            | Part::Row
+            | Part::Prepared
+            | Part::Parameter
+            | Part::Text
+            | Part::Authenticated => {}
+        }
+    }
+
+    fn treatment(&self, part: Part) -> Option<Treatment> {
+        let Agreed { client, server } = self.agreed;
+        let has_ok = |side: Capabilities| side.contains(Capabilities::DEPRECATE_EOF);
+        match part {
+            Part::ColumnsEnd(_) if has_ok(client) => Some(Treatment::LeaveOut),
+            Part::RowsEnd(status) => match (has_ok(server), has_ok(client)) {
+                (false, true) => Some(Treatment::EofToOk),
+                (true, false) => Some(Treatment::OkToEof),
+                (true, true) if self.loses_changes(status) => {
+                    Some(Treatment::OkWithoutChanges(OkKind::EndOfRows))
+                }
+                (_, _) => None,
+            },
+            Part::Ok(status) if self.loses_changes(status) => {
+                Some(Treatment::OkWithoutChanges(OkKind::Ok))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the client cannot read the changes of the session that an OK packet has.
+    fn loses_changes(&self, status: StatusFlags) -> bool {
+        let tracks = |side: Capabilities| side.contains(Capabilities::SESSION_TRACK);
+        status.contains(StatusFlags::SESSION_STATE_CHANGED)
+            && tracks(self.agreed.server)
+            && !tracks(self.agreed.client)
+    }
+
+    /// Whether the client waits for an EOF packet behind this one that the server does not send.
+    fn ends_definitions(&self, step: Step) -> bool {
+        let is_definition = matches!(step.part, Part::Column | Part::Parameter);
+        let is_old = |side: Capabilities| !side.contains(Capabilities::DEPRECATE_EOF);
+        is_definition
+            && is_old(self.agreed.client)
+            && !is_old(self.agreed.server)
+            && self.reply.leaves_list(step)
+    }
+
+    /// Deals with the packet that is next in `from`.
+    pub(super) fn treat(
+        &mut self,
+        treatment: Treatment,
+        walk: &mut FrameWalk,
+        from: &mut Channel,
+        to: &mut Channel,
+    ) -> Result<(), Fault> {
+        if treatment == Treatment::PutInEof {
+            self.put_in_eof(walk, to);
+            return Ok(());
+        }
+        let client = self.agreed.client;
+        let payload = from.front_payload();
+        let out = to.out();
+        out.set_sequence(walk.outgoing());
+        match treatment {
+            Treatment::LeaveOut | Treatment::PutInEof => {
+                walk.shift = walk.shift.wrapping_sub(1);
+            }
+            Treatment::EofToOk => {
+                let eof = EofPacket::decode(payload)?;
+                let ok = OkPacket {
+                    status: eof.status,
+                    warnings: eof.warnings,
+                    ..OkPacket::default()
+                };
+                ok.encode(out, client, OkKind::EndOfRows);
+            }
+            Treatment::OkToEof => {
+                let ok = OkPacket::decode(payload, self.agreed.server)?;
+                wire::end_rows(out, client, &ok);
+            }
+            Treatment::OkWithoutChanges(kind) => {
+                let ok = OkPacket::decode(payload, self.agreed.server)?;
+                ok.encode(out, client, kind);
+            }
+        }
+        from.skip_front_packet();
+        walk.skipped_packet();
+        Ok(())
+    }
+
+    /// Gives the client the EOF packet that ends definitions.
+    pub(super) fn put_in_eof(&mut self, walk: &mut FrameWalk, to: &mut Channel) {
+        let out = to.out();
+        out.set_sequence(walk.outgoing());
+        let status = self.status.unwrap_or(StatusFlags::AUTOCOMMIT);
+        // Those that tell of a reply's course are of the reply before.
+        let passing = StatusFlags::SESSION_STATE_CHANGED.0
+            | StatusFlags::MORE_RESULTS.0
+            | StatusFlags::CURSOR_EXISTS.0
+            | StatusFlags::LAST_ROW_SENT.0
+            | StatusFlags::OUT_PARAMETERS.0;
+        let status = StatusFlags(status.0 & !passing);
+        let warnings = 0;
+        EofPacket { warnings, status }.encode(out);
+        walk.shift = walk.shift.wrapping_add(1);
+        self.owes_eof = false;
+    }
+}
+
+/// Whether a packet says that its rows wait in a cursor: it ends the columns, too.
+fn is_cursor(part: Part) -> bool {
+    let exists = |status: StatusFlags| status.contains(StatusFlags::CURSOR_EXISTS);
+    matches!(part, Part::RowsEnd(status) if exists(status))
+}
