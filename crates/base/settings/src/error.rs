@@ -17,7 +17,10 @@ pub enum SettingError {
         text: String,
         source: Problem,
     },
-    #[error("setting `{name}` is told to clients{}", suggestion_text(*.suggestion))]
+    #[error(
+        "setting `{name}` cannot be set: it is only reported to clients{}",
+        suggestion_text(*.suggestion)
+    )]
     Fixed {
         name: &'static str,
         suggestion: Option<&'static str>,
@@ -37,13 +40,13 @@ pub struct Mistake {
 /// What can be wrong in a settings file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    #[error("{message}; texts and sizes stand in quotes, as listen = \"127.0.0.1:4006\"")]
+    #[error("{message}; texts and sizes need quotes, as in listen = \"127.0.0.1:4006\"")]
     Syntax { message: String },
     #[error(transparent)]
     Setting(SettingError),
-    #[error("`{name}` is neither a text, a number nor a truth value")]
+    #[error("`{name}` is neither a text, a number nor a boolean")]
     NotAScalar { name: String },
-    #[error("setting `{name}` stands in line {line}, too")]
+    #[error("setting `{name}` is set in line {line}, too")]
     SettingRepeated { name: &'static str, line: usize },
     #[error("there is no section `{name}`{}", suggestion_text(*.suggestion))]
     UnknownSection {
@@ -90,9 +93,9 @@ pub enum FileError {
         text: String,
         source: Problem,
     },
-    #[error("`{text}` is no name: expected 1 to {NAME_BYTES_MAX} {NAME_LETTERS}")]
+    #[error("`{text}` is not a name: expected 1 to {NAME_BYTES_MAX} {NAME_LETTERS}")]
     NotAName { text: String },
-    #[error("the section `{section}` in line {line} has the name `{name}`, too")]
+    #[error("the section `{section}` in line {line} is also named `{name}`")]
     NameRepeated {
         section: &'static str,
         name: String,

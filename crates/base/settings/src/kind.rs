@@ -133,8 +133,8 @@ impl Kind {
     pub fn describe(&self) -> String {
         match *self {
             Kind::Bool => "ON or OFF".to_owned(),
-            Kind::Only(true) => "ON alone".to_owned(),
-            Kind::Only(false) => "OFF alone".to_owned(),
+            Kind::Only(true) => "only ON".to_owned(),
+            Kind::Only(false) => "only OFF".to_owned(),
             Kind::Unsigned { min, max } => format!("a number, {min} to {}", Limit(max)),
             Kind::Bytes { min, max } => {
                 format!("a size, {} to {}", show_bytes(min), show_bytes(max))
@@ -142,12 +142,12 @@ impl Kind {
             Kind::Seconds { max } => format!("seconds, 0 to {max}, with a fraction"),
             Kind::Text => "text".to_owned(),
             Kind::Path => "a path".to_owned(),
-            Kind::Address => "an address and port, as 127.0.0.1:4006".to_owned(),
+            Kind::Address => "an address and port, as in 127.0.0.1:4006".to_owned(),
             Kind::AddressOrNone => {
-                "an address and port, as 127.0.0.1:4006, or an empty text".to_owned()
+                "an address and port, as in 127.0.0.1:4006, or an empty text".to_owned()
             }
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::Flags(words) => format!("any of {}, by commas", words.join(", ")),
+            Kind::Flags(words) => format!("any of {}, separated by commas", words.join(", ")),
         }
     }
 

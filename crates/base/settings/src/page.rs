@@ -56,7 +56,7 @@ Plateau needs none. Settings are read from `plateau.toml` in the working directo
 file that `--config` names; then from `--set name=value` on the command line, as in
 `--set buffer_pool_size=2G`. A name that is not below is an error. Sizes take `K`, `M`, `G` and `T`.
 Most names are MySQL's and are system variables in SQL too. The file is TOML, so texts and sizes
-stand in quotes. Sections come behind all settings:
+need quotes. Sections come behind all settings:
 
 ```toml
 listen = "0.0.0.0:3306"

@@ -91,11 +91,11 @@ pub const SECTIONS: &[Section] = &[Section {
             name: "socket",
             kind: FieldKind::One(Kind::Path),
             presence: Presence::Optional,
-            text: "Path of a unix socket, from the data directory.",
+            text: "Path of a unix socket, relative to the data directory.",
         },
     ],
     one_of: &["address", "socket"],
-    text: "One more place where clients connect, beside `listen` and `socket`.",
+    text: "Another place where clients connect, in addition to `listen` and `socket`.",
 }];
 
 impl Section {

@@ -152,41 +152,42 @@ pub const TABLE: &[Setting] = &[
         "listen",
         Kind::AddressOrNone,
         "127.0.0.1:4006",
-        "Address and port for clients; empty: none.",
+        "Address and port for clients; empty: no TCP.",
     )
     .hidden(),
     start(
         "socket",
         Kind::Text,
         "plateau.sock",
-        "Path of the unix socket, from the data directory; empty: none.",
+        "Path of the unix socket, relative to the data directory; empty: no socket.",
     ),
     start(
         "data",
         Kind::Text,
         "./plateau-data",
-        "The data directory; made where missing.",
+        "The data directory; created if it is missing.",
     )
     .alias(&["datadir"]),
     start(
         "io",
         Kind::Choice(&["auto", "uring", "epoll"]),
         "auto",
-        "How workers wait for sockets and files; auto: the ring where the kernel allows it.",
+        "How workers wait for sockets and files; auto: io_uring if the kernel allows it.",
     )
     .hidden(),
     start(
         "log",
         Kind::Text,
         "warn",
-        "What standard error gets: off, error, warn, info, debug, trace; by part: `front=debug`.",
+        "What is logged to standard error: off, error, warn, info, debug, trace; for one part: \
+         `front=debug`.",
     )
     .hidden(),
     start(
         "workers",
         number(0, 255),
         "0",
-        "Worker threads; 0: one for each processor, 255 at the most.",
+        "Worker threads, at most 255; 0: one for each processor.",
     )
     .hidden(),
     // Connections.
@@ -194,8 +195,8 @@ pub const TABLE: &[Setting] = &[
         "max_connections",
         number(10, 100_000),
         "1040",
-        "Clients at one time; one more is kept free for an administrator. As many may be logging \
-         in besides; one more ends the oldest of those.",
+        "Clients at one time; one more connection is kept free for an administrator. As many \
+         others may be logging in; beyond, the oldest login is ended.",
     ),
     global(
         "connect_timeout",
@@ -231,7 +232,7 @@ pub const TABLE: &[Setting] = &[
         "net_buffer_length",
         size(1024, 1 << 20),
         "16384",
-        "Told to clients; buffers grow and shrink as needed.",
+        "Reported to clients; buffers grow and shrink as needed.",
     ),
     session(
         "max_allowed_packet",
@@ -256,7 +257,7 @@ pub const TABLE: &[Setting] = &[
         "tls_certificate",
         Kind::Text,
         "",
-        "Path of a PEM certificate chain; empty: one is made in the data directory.",
+        "Path of a PEM certificate chain; empty: one is created in the data directory.",
     )
     .alias(&["ssl_cert"]),
     start(
@@ -270,7 +271,7 @@ pub const TABLE: &[Setting] = &[
         "require_secure_transport",
         Kind::Bool,
         "OFF",
-        "Whether only TLS and the unix socket are let in.",
+        "Whether clients must use TLS or the unix socket.",
     ),
     // Storage.
     start(
@@ -292,22 +293,22 @@ pub const TABLE: &[Setting] = &[
         size(1 << 20, 1 << 44),
         "256M",
         "Memory for statements and other packets of more than 64 KiB that clients are sending or \
-         have sent. An account has half of it at the most. What has no room waits for \
+         have sent. An account may use half of it. A packet without room waits for \
          net_read_timeout, then error 1041 ends the connection.",
     ),
     start(
         "server_memory_limit",
         size(0, 1 << 44),
         "0",
-        "The most memory that the process may have for a statement to get more: beyond, error \
-         1041. It counts all that is resident: pages, locks, packets, sessions. 0: no limit.",
+        "Resident memory of the process beyond which statements get no more memory (error 1041). \
+         Pages, locks, packets and sessions count. 0: no limit.",
     ),
     start(
         "lock_table_size",
         size(1 << 20, 1 << 44),
         "4G",
-        "Memory for row locks, some 350 bytes each. Error 1206 beyond, and the transaction that \
-         asks is rolled back; one may hold seven eighths of it.",
+        "Memory for row locks, some 350 bytes each. Error 1206 beyond, and the transaction is \
+         rolled back; one transaction may use seven eighths of it.",
     ),
     start(
         "log_size",
@@ -343,7 +344,7 @@ pub const TABLE: &[Setting] = &[
         "max_sp_recursion_depth",
         number(0, 255),
         "0",
-        "How often a stored procedure may run within itself.",
+        "How deep a stored procedure may call itself.",
     ),
     session(
         "sql_mode",
@@ -394,19 +395,19 @@ pub const TABLE: &[Setting] = &[
         "time_zone",
         Kind::Text,
         "SYSTEM",
-        "`SYSTEM` (the machine's), `+hh:mm` or a name as Europe/Paris.",
+        "`SYSTEM` (the machine's), `+hh:mm` or a name, as in Europe/Paris.",
     ),
     session(
         "character_set_server",
         CHARSETS,
         "utf8mb4",
-        "Of databases that name none; MariaDB: latin1.",
+        "Of databases without their own; MariaDB: latin1.",
     ),
     session(
         "collation_server",
         Kind::Text,
         "utf8mb4_general_ci",
-        "Of databases that name none; MariaDB: latin1_swedish_ci.",
+        "Of databases without their own; MariaDB: latin1_swedish_ci.",
     ),
     session(
         "character_set_client",
@@ -504,7 +505,7 @@ pub const TABLE: &[Setting] = &[
         "sql_warnings",
         Kind::Bool,
         "OFF",
-        "Whether INSERT says its warnings.",
+        "Whether INSERT reports its warnings.",
     ),
     session(
         "sql_log_bin",
@@ -516,7 +517,7 @@ pub const TABLE: &[Setting] = &[
         "old_passwords",
         Kind::Only(false),
         "OFF",
-        "PASSWORD() makes no hashes of before MySQL 4.1.",
+        "PASSWORD() does not create hashes of versions before MySQL 4.1.",
     ),
     session(
         "sql_log_off",
@@ -549,7 +550,7 @@ pub const TABLE: &[Setting] = &[
         "max_statement_time",
         Kind::Seconds { max: YEAR_S },
         "0",
-        "Seconds after which a statement is ended; 0: none.",
+        "Seconds after which a statement is ended; 0: no limit.",
     ),
     session(
         "group_concat_max_len",
@@ -646,43 +647,47 @@ pub const TABLE: &[Setting] = &[
     fixed_number(
         "lower_case_table_names",
         "0",
-        "Names of tables and databases keep and mind their case.",
+        "Names of tables and databases keep their case, and differ by it.",
     ),
     fixed(
         "system_time_zone",
         "UTC",
-        "What the machine's zone (TZ or /etc/localtime) calls its time; taken at start.",
+        "Name of the time in the machine's zone (TZ or /etc/localtime); read at start.",
     ),
     fixed(
         "init_connect",
         "",
-        "Statements that each session begins with.",
+        "Statements that each session runs first.",
     ),
     session(
         "session_track_schema",
         Kind::Bool,
         "ON",
-        "Whether clients that ask for it are told when the current database changes.",
+        "Whether a change of the current database is reported to clients that ask for it.",
     ),
     session(
         "session_track_system_variables",
         Kind::Text,
         "autocommit,character_set_client,character_set_connection,character_set_results,time_zone",
-        "The variables whose changes clients are told of, by commas; `*`: all.",
+        "Variables whose changes are reported to clients, separated by commas; `*`: all.",
     ),
     session(
         "session_track_state_change",
         Kind::Bool,
         "OFF",
-        "Whether clients are told that something of their session changed.",
+        "Whether any change of the session is reported to clients.",
     ),
     session(
         "session_track_transaction_info",
         Kind::Choice(&["OFF", "STATE"]),
         "OFF",
-        "Whether clients are told what their transaction has done.",
+        "Whether the state of the transaction is reported to clients.",
     ),
-    fixed_flag("performance_schema", "OFF", "There is none."),
+    fixed_flag(
+        "performance_schema",
+        "OFF",
+        "There is no performance schema.",
+    ),
     fixed_flag("log_bin", "OFF", "There is no binary log."),
     fixed("binlog_format", "MIXED", "There is no binary log."),
     fixed_flag("general_log", "OFF", "There is no general log."),

@@ -51,7 +51,7 @@ fn advice(error: &anyhow::Error) -> Option<&'static str> {
     let disk = error.chain().find_map(|cause| cause.downcast_ref());
     let by_disk = disk.and_then(|error: &DiskError| of_disk(error.kind));
     let by_recovery = || of_recovery(error.downcast_ref()?);
-    let by_damage = || is_wrong(error).then_some("`plateau check` names all that is damaged");
+    let by_damage = || is_wrong(error).then_some("`plateau check` lists all damage");
     by_disk.or_else(by_recovery).or_else(by_damage)
 }
 
@@ -61,10 +61,10 @@ fn of_recovery(error: &RecoveryError) -> Option<&'static str> {
             Some("choose an empty or a new directory with --set data=DIRECTORY")
         }
         RecoveryError::Version(VersionError::Newer { .. }) => {
-            Some("start the version of plateau that made it, or a later one")
+            Some("use the version of plateau that created it, or a later one")
         }
         RecoveryError::Version(VersionError::Older { .. }) => {
-            Some("dump it with the version of plateau that made it, and load that here")
+            Some("dump it with the version of plateau that created it, and load the dump here")
         }
         RecoveryError::InUse(_) => {
             Some("stop the other server, or choose another directory with --set data=DIRECTORY")
@@ -72,24 +72,22 @@ fn of_recovery(error: &RecoveryError) -> Option<&'static str> {
         RecoveryError::Disk(error) | RecoveryError::Log(WalError::Disk(error)) => {
             of_disk(error.kind)
         }
-        RecoveryError::NoControl(_) => Some("put it back, or restore the directory from a copy"),
+        RecoveryError::NoControl(_) => Some("put it back, or restore the directory from a backup"),
         RecoveryError::Log(WalError::Damaged(_)) | RecoveryError::PageAhead { .. } => Some(
-            "put the lost file of the log back, or restore the directory from a copy; to start \
-             without the commits that are lost: `plateau --help`, --accept-log-loss",
+            "put the lost log file back, or restore the directory from a backup; to start without \
+             the lost commits, see --accept-log-loss in `plateau --help`",
         ),
-        RecoveryError::Log(_) => Some("restore the directory from a copy: its log is damaged"),
+        RecoveryError::Log(_) => Some("restore the directory from a backup: its log is damaged"),
         _ => None,
     }
 }
 
 fn of_disk(kind: DiskErrorKind) -> Option<&'static str> {
     match kind {
-        DiskErrorKind::Denied => {
-            Some("give the user that runs the server the right to write there")
-        }
-        DiskErrorKind::Full => Some("make room on the disk and start again"),
+        DiskErrorKind::Denied => Some("give the server's user write permission there"),
+        DiskErrorKind::Full => Some("free some space on the disk, then start again"),
         DiskErrorKind::NoDescriptor => {
-            Some("raise the limit of open files (ulimit -n) and start again")
+            Some("raise the limit of open files (ulimit -n), then start again")
         }
         _ => None,
     }
@@ -113,13 +111,13 @@ mod tests {
         let full = RecoveryError::Disk(disk(DiskErrorKind::Full));
         let told = advised(full.into()).to_string();
         assert!(
-            told.ends_with("; make room on the disk and start again"),
+            told.ends_with("; free some space on the disk, then start again"),
             "{told}"
         );
         let full = RecoveryError::Log(WalError::Disk(disk(DiskErrorKind::Full)));
         let told = advised(full.into()).to_string();
         assert!(
-            told.ends_with("; make room on the disk and start again"),
+            told.ends_with("; free some space on the disk, then start again"),
             "{told}"
         );
         let short = RecoveryError::Disk(disk(DiskErrorKind::NoDescriptor));
@@ -127,7 +125,7 @@ mod tests {
         assert!(told.contains("; raise the limit of open files"), "{told}");
         let denied = anyhow::Error::new(disk(DiskErrorKind::Denied)).context("at the start");
         let told = advised(denied).to_string();
-        assert!(told.ends_with("the right to write there"), "{told}");
+        assert!(told.ends_with("write permission there"), "{told}");
         let failed = advised(disk(DiskErrorKind::Failed).into()).to_string();
         assert!(!failed.contains(';'), "{failed}");
     }

@@ -2,31 +2,31 @@
 
 use std::path::PathBuf;
 
-/// A MySQL-compatible database server. Started without arguments it serves on 127.0.0.1:4006.
+/// A MySQL-compatible database server. Without arguments it listens on 127.0.0.1:4006.
 #[derive(Debug, clap::Parser)]
 #[command(name = "plateau", version, after_long_help = settings_help())]
 pub(crate) struct Arguments {
-    /// The settings file; without it `plateau.toml` is read where it exists.
+    /// The settings file. The default is `plateau.toml`, if that exists.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Sets one setting; may be repeated, and goes before the file. `--help` lists all.
+    /// Sets one setting and overrides the file. May be repeated. `--help` lists all settings.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) assignments: Vec<String>,
-    /// Names all mistakes of the settings file and of `--set`, and starts nothing.
+    /// Reports all mistakes in the settings file and in `--set`, and does not start the server.
     ///
     /// Each mistake is a line on standard error, with the file, the line and what was expected.
-    /// Ends with 0 if there are none, and with 1 otherwise.
+    /// Exits with 0 if there are none, and with 1 otherwise.
     #[arg(long, conflicts_with = "accept_log_loss")]
     pub(crate) check_config: bool,
-    /// Starts although log is lost, with the commits that can be read.
+    /// Starts even if a part of the redo log is lost, with the commits that can be read.
     ///
-    /// A server refuses to start where a part of its log is missing or damaged, or where pages are
-    /// newer than the log. Put the lost file back, or restore the data directory from a copy. If
-    /// there is none, copy the directory as it is, then start once with this option. What was
-    /// logged before the damage is there; all commits behind it are lost. Pages that were written
-    /// later stay as they are, and then rows, indexes and old versions may contradict each other:
-    /// the server's log says how many there are and in which tables. Run `plateau check`, dump what
-    /// can be read, and load it into a new data directory.
+    /// Without this option, a server does not start if a part of its redo log is missing or
+    /// damaged, or if pages are newer than the log. Put the lost file back, or restore the data
+    /// directory from a backup. If there is no backup, copy the directory as it is, then start once
+    /// with this option. Commits before the damage are kept. All commits after it are lost. Pages
+    /// that were written later stay as they are, so rows, indexes and old versions may contradict
+    /// each other. The server's log says how many such pages there are, and in which tables. Run
+    /// `plateau check`, dump what can be read, and load it into a new data directory.
     #[arg(long)]
     pub(crate) accept_log_loss: bool,
     #[command(subcommand)]
@@ -35,17 +35,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
-    /// Verifies every page, index, row and undo record of a data directory and names what is wrong.
+    /// Checks every page, index, row and undo record of a data directory, and reports all faults.
     ///
-    /// Recovers it first, as a start would, and writes nothing after that. Faults are named on
-    /// standard output, at most 1,000 damaged pages and 1,000 others, with the number of the rest;
-    /// its last line says what was looked at. While it takes long, a line on standard error says
-    /// every 5 seconds how far it has come. Ends with 0 if all is whole, with 1 if something is
-    /// wrong or nothing could be looked at, and with 2 if it was called wrongly.
+    /// First recovers the directory, as the server does at its start. Writes nothing after that.
+    /// Faults are printed on standard output: at most 1,000 damaged pages and 1,000 others, then
+    /// the number of the rest. The last line says what was checked. During a long check, a line on
+    /// standard error reports the progress every 5 seconds. Exits with 0 if there are no faults,
+    /// with 1 if there are some or nothing could be checked, and with 2 for wrong arguments.
     Check {
-        /// The data directory of a server that does not run.
+        /// The data directory of a server that is not running.
         directory: PathBuf,
-        /// Threads that read and compare; 0 takes all cores.
+        /// Number of threads; 0 means one for each core.
         #[arg(long, value_name = "COUNT", default_value_t = 0,
             value_parser = clap::value_parser!(u8))]
         workers: u8,

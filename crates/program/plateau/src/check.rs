@@ -33,7 +33,7 @@ pub(crate) fn run(directory: &Path, worker_count: usize) -> Result<()> {
     // Opening would create a missing directory, and a check of nothing finds no fault.
     anyhow::ensure!(directory.is_dir(), "{name} is not a directory");
     let is_ours = directory.join(VERSION_FILE_NAME).is_file();
-    anyhow::ensure!(is_ours, "{name} is no data directory of plateau");
+    anyhow::ensure!(is_ours, "{name} is not a data directory of plateau");
     let mut settings = Settings::default();
     settings.set("data", &name)?;
     let options = runtime::Options {
@@ -148,9 +148,9 @@ fn summary(report: &CheckReport, is_open: bool) -> String {
         file_page_count,
         ..
     } = report;
-    let files = format!("{file_page_count} pages in {file_count} files looked at");
+    let files = format!("{file_page_count} pages in {file_count} files checked");
     if !is_open {
-        return format!("{files}, each by itself; tables, rows and undo were not");
+        return format!("{files}, one by one; tables, rows and undo records were not checked");
     }
     format!(
         "{table_count} tables, {row_count} rows, {page_count} pages in use, \

@@ -95,8 +95,8 @@ pub(crate) fn log_filter(settings: &Settings) -> Result<Targets> {
         let known = known.filter(|_| part.is_none_or(|part| !part.is_empty()));
         let Some((_, level)) = known else {
             anyhow::bail!(
-                "setting `log` cannot be `{directive}`: expected {}, or one of them by part, as \
-                 `front=debug`",
+                "setting `log` cannot be `{directive}`: expected {}, or a level for one part, \
+                 as in `front=debug`",
                 LOG_LEVELS.map(|(word, _)| word).join(", ")
             );
         };

@@ -184,7 +184,7 @@ async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Res
 fn tell_repaired(repaired: &[PageId]) {
     for page in repaired {
         let file = format!("space_{}.pdb", page.space);
-        tracing::warn!(%file, page = page.page.0, "a torn page was made whole");
+        tracing::warn!(%file, page = page.page.0, "repaired a torn page");
     }
 }
 
@@ -199,7 +199,7 @@ fn tell_loss(loss: Option<&LogLoss>) {
     tracing::error!(
         damage,
         position,
-        "log is lost, and all commits behind this position"
+        "a part of the log is lost, with all commits after this position"
     );
     if loss.newer_page_count != 0 {
         let spaces: Vec<u32> = loss.newer_spaces.iter().map(|space| space.0).collect();
@@ -277,7 +277,7 @@ fn flush_log_after_ticks(pool: &Arc<Pool>) {
 /// After a failed write of the log no commit can be acknowledged any more: better dead than wrong.
 fn die(failure: &wal::WalError) {
     let cause = std::error::Error::source(failure).map(ToString::to_string);
-    let what = "the log cannot be written; the server ends, its start recovers";
+    let what = "the log cannot be written: the server stops, and recovers at its next start";
     tracing::error!(%failure, cause, "{what}");
     std::process::abort();
 }

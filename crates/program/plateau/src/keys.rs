@@ -29,7 +29,7 @@ impl Keys {
             .transpose()?;
         if tls.is_none() && settings.is_on("require_secure_transport") {
             tracing::warn!(
-                "nobody can log in over TCP: require_secure_transport is on, tls is off"
+                "no client can log in over TCP: require_secure_transport is on, and tls is off"
             );
         }
         Ok(Keys {

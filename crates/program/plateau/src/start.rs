@@ -160,15 +160,16 @@ fn explain(error: ListenError) -> anyhow::Error {
     let hint = match error.reason.kind() {
         std::io::ErrorKind::AddrInUse => match error.address {
             Address::Tcp(_) => {
-                "; another server has it: choose another with --set listen=127.0.0.1:PORT"
+                "; another server uses it: choose another address with --set listen=127.0.0.1:PORT"
             }
             Address::Unix(_) => {
-                "; another server has it, or it is no socket: choose another with --set socket=PATH"
+                "; another server uses it, or it is not a socket: choose another path with \
+                 --set socket=PATH"
             }
         },
         _ if is_too_long(&error.address) => "; the path of a socket has at most 107 bytes",
         std::io::ErrorKind::PermissionDenied => match error.address {
-            Address::Tcp(_) => "; ports below 1024 are for root",
+            Address::Tcp(_) => "; only root may use ports below 1024",
             Address::Unix(_) => "; its directory must be open to the server's user",
         },
         _ => "",
@@ -213,7 +214,7 @@ fn greet(
     let last = if is_open {
         "root needs no password from this machine; to change that: SET PASSWORD = PASSWORD('...')"
     } else {
-        "root logs in by its password; to stop the server: Ctrl-C, SIGTERM, or SHUTDOWN in SQL"
+        "root logs in with its password; to stop the server: Ctrl-C, SIGTERM, or SHUTDOWN in SQL"
     };
     writeln!(out, "{last}")?;
     out.flush()?;
@@ -232,7 +233,7 @@ fn wait_for_end(
         .spawn(move || {
             for asked_before in 0u32.. {
                 let termination = terminations.wait();
-                tracing::info!(%termination, "asked to end");
+                tracing::info!(%termination, "asked to stop");
                 handle.shutdown(match asked_before {
                     0 => END_TIMES.total(),
                     1 => END_TIMES.grace,
@@ -247,7 +248,7 @@ fn wait_for_end(
     if 0 < outcome.cut_count {
         tracing::warn!(
             count = outcome.cut_count,
-            "sessions were cut off at the end"
+            "sessions were cut off at shutdown"
         );
     }
     Ok(())

@@ -26,10 +26,7 @@ pub(crate) fn tell(settings: &mut Settings) {
     let zone = match find(variable.as_deref(), Path::new(LOCALTIME)) {
         Ok(zone) => zone,
         Err(source) => {
-            tracing::warn!(
-                source,
-                "the machine's time zone is not known; it is taken for UTC"
-            );
+            tracing::warn!(source, "the machine's time zone is unknown; UTC is used");
             Zone::Utc
         }
     };

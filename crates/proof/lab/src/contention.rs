@@ -30,7 +30,7 @@ pub struct Arguments {
     /// The least share of MariaDB's commits.
     #[arg(long, default_value_t = 0.8)]
     share: f64,
-    /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
+    /// The build of Plateau to measure; by default `cargo build --release` builds it.
     #[arg(long)]
     program: Option<PathBuf>,
     /// Settings for Plateau as `name=value`.

@@ -41,7 +41,7 @@ pub struct Arguments {
     /// plays all and leaves the statements of the corpus out.
     #[arg(long)]
     schedule: Option<String>,
-    /// Plays all variants of the schedules, not a sample; it takes minutes.
+    /// Plays all variants of the schedules instead of a sample. This takes minutes.
     #[arg(long)]
     thorough: bool,
     #[command(flatten)]

@@ -33,7 +33,7 @@ pub struct Arguments {
     /// Seconds that count, after one at least that does not.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
-    /// The server's process, to tell its processor time.
+    /// The server's process id, to report its processor time.
     #[arg(long)]
     process: Option<u32>,
 }

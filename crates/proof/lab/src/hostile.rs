@@ -16,19 +16,19 @@ use crate::bench::contestant::program_or_release;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Clients that mean harm.
+    /// Number of hostile clients.
     #[arg(long, default_value_t = 1000)]
     clients: usize,
-    /// Seconds of each attack, and of the quiet before it.
+    /// Seconds of each attack, and of the measurement before it.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
-    /// MiB of a statement.
+    /// Size of a statement, in MiB.
     #[arg(long, default_value_t = 15)]
     statement_mib: usize,
-    /// MiB that an unfinished packet announces.
+    /// Size that an unfinished packet announces, in MiB.
     #[arg(long, default_value_t = 15)]
     packet_mib: usize,
-    /// The build of Plateau to attack; without it, `cargo build --release` makes one first.
+    /// The build of Plateau to attack; by default `cargo build --release` builds it.
     #[arg(long)]
     program: Option<PathBuf>,
     /// The server's `statement_memory_size`, in MiB.

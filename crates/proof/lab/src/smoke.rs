@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Only suites of these names: cli, dump, python, node, go, java, rust.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Leaves suites out whose clients are not installed, and says so.
+    /// Skips suites whose clients are not installed, and reports them.
     #[arg(long)]
     installed_only: bool,
 }

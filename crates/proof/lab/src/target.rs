@@ -8,10 +8,10 @@ use testkit::{Client, Launch, Login, Server, ServerKind};
 /// The server under test, as command-line arguments.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// The server to start, or what runs on `--port`; `mariadb` tests the suite itself.
+    /// The server to start, or the kind that runs on `--port`; `mariadb` tests the suite itself.
     #[arg(long, value_enum, default_value = "plateau")]
     server: Program,
-    /// Takes a server that runs already on this port of loopback, with root without password.
+    /// Uses a server that is already running on this loopback port; root has no password.
     #[arg(long)]
     port: Option<u16>,
     /// Settings for Plateau as `name=value`, or arguments for MariaDB without the dashes.

@@ -37,13 +37,13 @@ pub struct Arguments {
     /// Of both servers.
     #[arg(long, default_value = "1G")]
     buffer_pool_size: String,
-    /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
+    /// The build of Plateau to measure; by default `cargo build --release` builds it.
     #[arg(long)]
     program: Option<PathBuf>,
     /// Settings for Plateau as `name=value`.
     #[arg(long = "set")]
     settings: Vec<String>,
-    /// Tells the numbers and judges nothing but errors.
+    /// Reports the numbers, and fails only on errors.
     #[arg(long)]
     no_limits: bool,
 }

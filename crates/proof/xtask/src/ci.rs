@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     /// Runs only the steps of these names.
     #[arg(long, conflicts_with = "fast")]
     only: Vec<String>,
-    /// Names the steps and runs none.
+    /// Lists the steps and runs none.
     #[arg(long)]
     list: bool,
 }

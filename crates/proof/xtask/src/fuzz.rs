@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// How many run at the same time.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Keeps the smallest set of inputs that covers what was covered.
+    /// Reduces each corpus to the smallest set of inputs with the same coverage.
     #[arg(long)]
     keep: bool,
 }

@@ -42,13 +42,13 @@ enum Command {
     Bench(lab::bench::Arguments),
     /// Compares commits with MariaDB's where many clients lock the same few rows.
     Contention(lab::contention::Arguments),
-    /// Measures what a client among thousands waits, and judges it.
+    /// Measures how long one client among thousands waits, and checks the limits.
     Latency(lab::bench::latency::Arguments),
-    /// Compares processor time a statement with an earlier build's.
+    /// Compares the processor time of a statement with that of an earlier build.
     Cost(lab::bench::cost::Arguments),
-    /// Draws a recorded run of the bench as SVG: by default the README's picture, of the last one.
+    /// Draws a recorded bench run as SVG. The default is the README's picture, of the last run.
     Draw(lab::bench::picture::Arguments),
-    /// Runs the load of the bench against a server that runs already.
+    /// Runs the bench's load against a server that is already running.
     Drive(lab::drive::Arguments),
     /// Compares the processor time of forwarding packets with that of copying bytes.
     Forward(lab::forward::Arguments),
@@ -67,8 +67,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Runs seeds of the storage crates' crash simulation.
     Sim(sim::Arguments),
-    /// Attacks the server with clients without rights: memory against the limits, and what another
-    /// client waits.
+    /// Attacks the server with clients without rights. Checks its memory limits, and how long
+    /// another client waits.
     Hostile(lab::hostile::Arguments),
     /// Kills the server under write load, again and again: nothing acknowledged may be lost.
     Torture(lab::torture::Arguments),

@@ -32,7 +32,7 @@ pub(crate) fn cargo_deny() -> PathBuf {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Says what is missing and installs nothing.
+    /// Reports what is missing, and installs nothing.
     #[arg(long)]
     dry_run: bool,
 }

@@ -21,7 +21,7 @@ use tree::{Finding, Tree};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Arguments {
-    /// Writes the generated pages anew instead of refusing the old ones.
+    /// Regenerates the generated pages instead of refusing stale ones.
     #[arg(long)]
     fix: bool,
 }

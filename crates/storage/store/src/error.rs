@@ -39,7 +39,7 @@ pub enum StoreError {
     DefinitionChanged,
     /// The transaction's snapshot is older than the table's present rows or indexes: these were
     /// rebuilt since, without older versions (1412). Statement.
-    #[error("the table was made anew after the snapshot")]
+    #[error("the table was recreated after the snapshot")]
     SnapshotTooOld,
     /// An encoded row exceeds the store's limit (1118). Statement.
     #[error("row of {bytes} bytes is over the limit of {limit}")]

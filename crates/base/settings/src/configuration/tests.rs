@@ -166,13 +166,13 @@ fn values_of_the_wrong_form_are_named() {
     check(
         "listen = [1]\n[workers]\n",
         &[
-            "1: `listen` is neither a text, a number nor a truth value",
-            "2: `workers` is neither a text, a number nor a truth value",
+            "1: `listen` is neither a text, a number nor a boolean",
+            "2: `workers` is neither a text, a number nor a boolean",
         ],
     );
     check(
         "listen = 1979-05-27\n",
-        &["1: `listen` is neither a text, a number nor a truth value"],
+        &["1: `listen` is neither a text, a number nor a boolean"],
     );
     check(
         "[servr]\n",
@@ -198,14 +198,14 @@ fn values_of_the_wrong_form_are_named() {
     check(
         "[cache]\nnone = [true]\nworkers = 1\n",
         &[
-            "2: `none` is neither a text, a number nor a truth value",
+            "2: `none` is neither a text, a number nor a boolean",
             "3: section `cache` has no field `workers`: write this setting above all sections",
         ],
     );
     check(
         "[[service]]\nname = \"a b\"\nservers = \"x\"\n",
         &[
-            "2: `a b` is no name: expected 1 to 64 letters, digits, `_`, `-` and `.`",
+            "2: `a b` is not a name: expected 1 to 64 letters, digits, `_`, `-` and `.`",
             "3: field `servers` of section `service` is a list: write servers = [..]",
         ],
     );
@@ -215,14 +215,14 @@ fn values_of_the_wrong_form_are_named() {
 fn nothing_may_stand_twice() {
     check(
         "buffer_pool_size = \"1G\"\ninnodb_buffer_pool_size = \"2G\"\n",
-        &["2: setting `buffer_pool_size` stands in line 1, too"],
+        &["2: setting `buffer_pool_size` is set in line 1, too"],
     );
     let server = |name: &str| format!("[[server]]\nname = \"{name}\"\naddress = \"1.2.3.4:5\"\n");
     let service = "[[service]]\nname = \"a\"\nservers = [\"a\", \"a\"]\n";
     check(
         &[&server("a"), &server("A"), service].concat(),
         &[
-            "4: the section `server` in line 1 has the name `A`, too",
+            "4: the section `server` in line 1 is also named `A`",
             "9: field `servers` of section `service` has `a` twice",
         ],
     );
@@ -270,7 +270,7 @@ fn lines_that_cannot_be_read_have_no_echoes() {
         panic!("three mistakes: {mistakes:?}");
     };
     assert!(
-        first.starts_with("1: ") && first.contains("stand in quotes"),
+        first.starts_with("1: ") && first.contains("need quotes"),
         "{first}"
     );
     assert_eq!(

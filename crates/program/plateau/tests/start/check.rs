@@ -277,7 +277,10 @@ fn all_damaged_pages_are_named_at_once() {
     for place in &places {
         assert!(told.names(place), "{place} {faults:?}");
     }
-    assert!(told.summary.ends_with("tables, rows and undo were not"));
+    assert!(
+        told.summary
+            .ends_with("tables, rows and undo records were not checked")
+    );
 }
 
 #[test]
@@ -605,7 +608,10 @@ fn undo_is_looked_at() {
     assert_eq!(told.code, Some(1));
     let (faults, place) = (&told.faults, format!("page 1:{tail}: no undo record"));
     assert!(told.names(&place), "{faults:?}");
-    assert!(told.summary.ends_with("tables, rows and undo were not"));
+    assert!(
+        told.summary
+            .ends_with("tables, rows and undo records were not checked")
+    );
     restore(&undo, tail, &whole);
     check_whole(&data);
 }

@@ -110,7 +110,7 @@ fn a_check_of_the_configuration_names_each_mistake() {
     );
 }
 
-/// Runs `plateau check` on something that is no data directory: one line says so.
+/// Runs `plateau check` on something that is not a data directory: one line says so.
 fn check_refuses(folder: &Path, expected: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
     let output = command.arg("check").arg(folder).output().unwrap();
@@ -123,7 +123,7 @@ fn check_refuses(folder: &Path, expected: &str) {
 #[test]
 fn a_check_makes_no_directory_its_own() {
     let folder = Folder::new("nothing-to-check").unwrap();
-    check_refuses(folder.path(), "is no data directory of plateau");
+    check_refuses(folder.path(), "is not a data directory of plateau");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     check_refuses(&folder.path().join("missing"), "is not a directory");
     let server = serve();
@@ -143,7 +143,7 @@ fn a_foreign_directory_is_left_alone() {
     let data = format!("data={}", folder.path().display());
     fs::write(folder.path().join("letter.txt"), "dear").unwrap();
     let settings = ["listen=127.0.0.1:0", data.as_str()];
-    check(&settings, "is no data directory of plateau");
+    check(&settings, "is not a data directory of plateau");
     check(&settings, "choose an empty or a new directory");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     fs::write(folder.path().join("PLATEAU_FORMAT"), "something else").unwrap();
@@ -151,7 +151,7 @@ fn a_foreign_directory_is_left_alone() {
     let newer = "plateau data directory, format 999\n";
     fs::write(folder.path().join("PLATEAU_FORMAT"), newer).unwrap();
     check(&settings, "data format 999 is newer");
-    check(&settings, "start the version of plateau that made it");
+    check(&settings, "use the version of plateau that created it");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_directory_and_a_port_have_one_server() {
     let folder = Folder::new("port").unwrap();
     let own = format!("data={}", folder.path().join("data").display());
     let port = format!("listen=127.0.0.1:{}", server.port());
-    check(&[&port, &own], "choose another with --set listen=");
+    check(&[&port, &own], "choose another address with --set listen=");
     // Clients of the first server are not affected.
     let one = server.connect().unwrap().value("select 1").unwrap();
     assert_eq!(one.as_deref(), Some("1"));
@@ -194,12 +194,12 @@ fn damage_is_named() {
     let whole = fs::read(&system).unwrap();
     damage(&system, 3 * (16 << 10) + 100, 3 * (16 << 10) + 200);
     check(&settings, "space_0.pdb page 3");
-    check(&settings, "; `plateau check` names all that is damaged");
+    check(&settings, "; `plateau check` lists all damage");
     fs::write(&system, whole).unwrap();
     let control = server.data().join("control.pdc");
     damage(&control, 0, 8192);
     check(&settings, "control file");
-    check(&settings, "restore the directory from a copy");
+    check(&settings, "restore the directory from a backup");
 }
 
 #[test]
@@ -217,10 +217,7 @@ fn a_directory_that_may_not_be_written_is_told() {
     };
     let settings = ["listen=127.0.0.1:0", data.as_str()];
     check(&settings, "create directory");
-    check(
-        &settings,
-        "; give the user that runs the server the right to write there",
-    );
+    check(&settings, "; give the server's user write permission there");
 }
 
 #[test]

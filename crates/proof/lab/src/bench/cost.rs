@@ -21,10 +21,10 @@ use crate::sample::LoadArguments;
 /// About ten minutes with what stands here as defaults.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The earlier build. If it is the one that is measured, the run tells its own noise.
+    /// The earlier build. If it is the measured build itself, the run shows its noise.
     #[arg(long)]
     against: PathBuf,
-    /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
+    /// The build of Plateau to measure; by default `cargo build --release` builds it.
     #[arg(long)]
     program: Option<PathBuf>,
     /// Numbers of clients.

@@ -50,7 +50,7 @@ pub struct Arguments {
     open_clients: u32,
     #[command(flatten)]
     load: LoadArguments,
-    /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
+    /// The build of Plateau to measure; by default `cargo build --release` builds it.
     #[arg(long)]
     program: Option<PathBuf>,
     /// An earlier build of Plateau, which read_only is compared with.

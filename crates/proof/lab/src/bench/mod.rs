@@ -66,12 +66,12 @@ pub struct Arguments {
     /// Counted part of a turn, in milliseconds.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     turn_ms: u64,
-    /// Uncounted beginning of a turn, in milliseconds, in which is warmed what the others have made
-    /// cold. It takes longest with many clients.
+    /// Uncounted start of a turn, in milliseconds. It warms the caches again; many clients need
+    /// more of it.
     #[arg(long, default_value_t = 1000)]
     settle_ms: u64,
-    /// Least time before the measurements of a workload, in milliseconds, in which the clients run
-    /// uncounted: they do until each has ended two transactions, or for ten seconds.
+    /// Least uncounted time before the measurements of a workload, in milliseconds. The clients run
+    /// until each has ended two transactions, or for ten seconds.
     #[arg(long, default_value_t = 1000)]
     ramp_ms: u64,
     /// Generations of server processes; the median of theirs counts.
@@ -85,20 +85,20 @@ pub struct Arguments {
     /// When the log is flushed: 1 at each commit, 2 and 0 each second.
     #[arg(long, default_value_t = 1)]
     flush: u32,
-    /// Idle clients whose memory is measured before all else; 0 leaves it out.
+    /// Idle clients whose memory is measured first; 0 skips this.
     #[arg(long, default_value_t = 10_000)]
     idle: u32,
-    /// The build of Plateau to measure; without it, `cargo build --release` makes one first.
+    /// The build of Plateau to measure; by default `cargo build --release` builds it.
     #[arg(long)]
     program: Option<PathBuf>,
     /// Settings for Plateau as `name=value`.
     #[arg(long = "set")]
     settings: Vec<String>,
-    /// Rates of an open loop that is measured behind each workload, as parts of the best
+    /// Rates of an open loop that is measured after each workload, as parts of the best
     /// throughput: 0.3,0.6,0.8.
     #[arg(long, value_delimiter = ',')]
     open: Vec<String>,
-    /// Clients of the open loop, which are held against 64; both are among `--clients`.
+    /// Clients of the open loop, which are compared with 64; both are among `--clients`.
     #[arg(long, default_value_t = 4096)]
     open_clients: u32,
     /// Keeps the result in `docs/bench`, with its lines of `history.csv`; without it, both go to

@@ -23,7 +23,7 @@ pub struct Arguments {
     /// sysbench scripts without `oltp_`.
     #[arg(long, value_delimiter = ',', default_values_t = README_WORKLOADS.map(String::from))]
     workloads: Vec<String>,
-    /// Where the picture goes.
+    /// The file that the picture is written to.
     #[arg(long)]
     output: Option<PathBuf>,
 }

@@ -37,7 +37,7 @@ pub enum RecoveryError {
     #[error(transparent)]
     Version(#[from] VersionError),
     /// It has files, but no version file.
-    #[error("{0} is not empty and is no data directory of plateau")]
+    #[error("{0} is not empty and is not a data directory of plateau")]
     Foreign(PathBuf),
     /// It has tablespaces, but no control file.
     #[error("{0} has tablespaces, but their control file control.pdc is missing")]
