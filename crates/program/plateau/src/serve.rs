@@ -11,7 +11,7 @@ use env::linux::SystemClock;
 use runtime::{Runtime, Stream};
 use session::{Server, Worker};
 use settings::Settings;
-use store::{Store, StoreError};
+use store::StoreError;
 
 use crate::configuration;
 use crate::database::Sessions;
@@ -65,12 +65,13 @@ pub(crate) fn start(
         let (server, front) = (Arc::clone(&server), front.clone());
         let packet_memory = packet_memory.clone();
         runtime.block_on_worker(index, move || async move {
-            let store: Rc<dyn Store> = Rc::new(Engine::clone(&engine()));
+            let engine = engine();
+            let (store, schema) = (Rc::clone(&engine), engine);
             let counters = Arc::clone(&server.counters(index).front);
             let traffic = Arc::clone(&counters.traffic);
             let resources = front::Resources::new(packet_memory, traffic);
             let front = front::Shared::new(front, resources, counters);
-            let worker = Worker::new(server, store, front, Rc::new(SystemClock), index);
+            let worker = Worker::new(server, (store, schema), front, Rc::new(SystemClock), index);
             runtime::set_local(worker);
         });
     }

@@ -18,7 +18,7 @@ use format::log::{
 use format::{Lsn, PageId, PageNo, PageSize, SpaceId, page};
 use sim::rows::{big, blob, index, table};
 use sim::{World, WorldOptions};
-use store::{Isolation, Store, Uniqueness};
+use store::{Isolation, SchemaStore, Uniqueness};
 use value::Value;
 
 use crate::choices::Choices;

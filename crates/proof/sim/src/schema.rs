@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use env::Random;
-use store::{IndexDefinition, Isolation, Store, StoreError, TableName, Uniqueness};
+use store::{IndexDefinition, Isolation, SchemaStore, Store, StoreError, TableName, Uniqueness};
 use value::Value;
 
 use crate::rows::{self, all, big, index};

@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use env::Random;
 use store::{
-    Direction, Inserted, Isolation, KeyRange, LockWait, Mutation, RowLock, ScanOptions, Store,
-    StoreError, Table, Uniqueness,
+    Direction, Inserted, Isolation, KeyRange, LockWait, Mutation, RowLock, ScanOptions,
+    SchemaStore, StoreError, Table, Uniqueness,
 };
 use value::{ColumnType, TypeKind, Value};
 

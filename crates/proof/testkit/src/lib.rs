@@ -14,6 +14,7 @@ pub mod hostile;
 pub mod naive_store;
 pub mod process;
 pub mod server;
+pub mod statement_file;
 pub mod wait;
 
 pub use client::{Client, Login, Outcome, ServerError};

@@ -1,12 +1,13 @@
 //! [`NaiveStore`]: the contract of `store` in the simplest correct way.
 //!
 //! Tables are maps from encoded primary keys to encoded rows; an index scan computes every row's
-//! key and sorts. There is one transaction at a time, without isolation or locks; undo is a list of
-//! old rows. It serves the tests of code above `store`, and as the twin of an engine. It can
-//! suspend every n-th operation, so that callers prove that they can be called again. It can also
-//! stand for a store on another server: each call then costs a round trip, and is counted.
+//! key and sorts. Transactions have neither isolation nor locks; undo is a list of old rows. It
+//! serves the tests of code above `store`, and as the twin of an engine. It can suspend every n-th
+//! operation, so that callers prove that they can be called again. It can also stand for a store on
+//! another server: each call then costs a round trip, and is counted.
 
-use std::any::Any;
+mod transaction;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,13 +16,15 @@ use std::sync::Arc;
 
 use format::row::RowLayout;
 use store::{
-    AutoIncrement, CallCost, Cursor, Direction, Durability, Fetched, Inserted, KeyBound, KeyRange,
-    LocalFuture, Mutation, Outcome, RowBatch, RowKey, RowLock, ScanOptions, Store, StoreError,
-    Suspend, Table, TableDefinition, TableId, TableName, TableStatistics, Transaction,
-    TransactionOptions, UndoMark, Uniqueness,
+    AutoIncrement, CallCost, Cursor, Direction, Fetched, Inserted, KeyBound, KeyRange, LocalFuture,
+    Mutation, Outcome, RowBatch, RowKey, RowLock, ScanOptions, SchemaStore, Store, StoreError,
+    StoreId, Suspend, Table, TableDefinition, TableId, TableName, TableStatistics, Transaction,
+    TransactionOptions, Transactions, Uniqueness,
 };
 use value::key::KeyPart;
 use value::{CollationId, ValueRef};
+
+use transaction::{NaiveTransaction, Undo};
 
 /// A wait for as long as a call to another server takes.
 pub struct RoundTrip(pub Box<dyn Fn() -> Suspend>);
@@ -45,8 +48,7 @@ struct Inner {
     schema_version: Cell<u64>,
     next_id: Cell<u64>,
     next_row_id: Cell<u64>,
-    /// The undo list: (table, key, the former row).
-    undo: RefCell<Vec<Undo>>,
+    transactions: Rc<Transactions<NaiveTransaction>>,
     /// Every how many operations it suspends; 0 never.
     suspend_every: Cell<u64>,
     operations: Cell<u64>,
@@ -54,17 +56,14 @@ struct Inner {
     round_trip: RefCell<Option<RoundTrip>>,
     /// The present call has waited.
     has_waited: Cell<bool>,
+    /// Statements that have ended.
+    statements_ended: Cell<u64>,
+    /// The next end of a statement fails.
+    fails_at_end: Cell<bool>,
     /// Completed calls that read or wrote.
     calls: Cell<u64>,
     /// Rows that cursors have returned.
     rows_read: Cell<u64>,
-}
-
-#[derive(Debug)]
-struct Undo {
-    table: u64,
-    key: Vec<u8>,
-    before: Option<Vec<u8>>,
 }
 
 /// A table in memory.
@@ -105,6 +104,16 @@ impl NaiveStore {
         self.inner.calls.get()
     }
 
+    /// How many changing statements have ended so far.
+    pub fn statements_ended(&self) -> u64 {
+        self.inner.statements_ended.get()
+    }
+
+    /// The next changing statement fails at its end, as if what it has sent was refused.
+    pub fn fail_next_end(&self) {
+        self.inner.fails_at_end.set(true);
+    }
+
     /// How many rows cursors have returned so far.
     pub fn rows_read(&self) -> u64 {
         self.inner.rows_read.get()
@@ -114,7 +123,7 @@ impl NaiveStore {
     pub fn add_table(&self, mut definition: TableDefinition) -> TableId {
         let inner = &self.inner;
         inner.next_id.set(inner.next_id.get() + 1);
-        inner.schema_version.set(inner.schema_version.get() + 1);
+        inner.raise_version();
         let id = TableId(inner.next_id.get());
         definition.id = id;
         definition.version = 1;
@@ -143,7 +152,76 @@ impl NaiveStore {
     }
 }
 
+impl NaiveStore {
+    /// Publishes a definition if the rows are as it says, and their keys too.
+    fn alter(&self, new: TableDefinition, next_number: Option<u64>) -> Result<(), StoreError> {
+        let id = new.id;
+        let table = self.inner.tables.borrow().get(&id.0).cloned();
+        let table = table.ok_or(StoreError::NoSuchTable)?;
+        let shape = |definition: &TableDefinition| -> Vec<_> {
+            let columns = definition.columns.iter();
+            columns
+                .map(|it| (it.column_type.clone(), it.nullable))
+                .collect()
+        };
+        let primary = |definition: &TableDefinition| {
+            let primary = definition.primary_key();
+            primary.map(|it| it.parts.iter().map(|part| part.column).collect::<Vec<_>>())
+        };
+        let old = &table.definition;
+        if shape(old) != shape(&new) || primary(old) != primary(&new) {
+            let what = "a change of the rows";
+            return Err(StoreError::NotSupported { what });
+        }
+        self.redefine(id, |definition| {
+            let version = definition.version;
+            *definition = TableDefinition { version, ..new };
+        })?;
+        let altered = self.inner.tables.borrow().get(&id.0).cloned();
+        let altered = altered.expect("it was redefined");
+        let rows = altered.rows.borrow();
+        for (key, row) in rows.iter() {
+            if let Some((index, _)) = altered.conflict(&altered.decoded(row), Some(key)) {
+                drop(rows);
+                self.redefine(id, |definition| *definition = TableDefinition::clone(old))?;
+                return Err(StoreError::DuplicateKey { index });
+            }
+        }
+        if let Some(number) = next_number {
+            altered.next_number.set(number);
+        }
+        Ok(())
+    }
+
+    /// Changes a table's definition, but nothing that its rows depend on.
+    fn redefine(
+        &self,
+        id: TableId,
+        change: impl FnOnce(&mut TableDefinition),
+    ) -> Result<(), StoreError> {
+        let inner = &self.inner;
+        let mut tables = inner.tables.borrow_mut();
+        let table = tables.get_mut(&id.0).ok_or(StoreError::NoSuchTable)?;
+        let mut definition = TableDefinition::clone(&table.definition);
+        change(&mut definition);
+        definition.version += 1;
+        *table = Rc::new(NaiveTable {
+            inner: inner.clone(),
+            definition: Arc::new(definition),
+            layout: table.layout.clone(),
+            rows: RefCell::new(table.rows.take()),
+            next_number: table.next_number.clone(),
+        });
+        inner.raise_version();
+        Ok(())
+    }
+}
+
 impl Inner {
+    fn raise_version(&self) {
+        self.schema_version.set(self.schema_version.get() + 1);
+    }
+
     /// Begins a call that reads or writes. Suspends for its round trip, and if it is time to.
     fn operate(&self) -> Outcome<()> {
         if let Some(round_trip) = &*self.round_trip.borrow()
@@ -160,29 +238,16 @@ impl Inner {
         }
         Ok(())
     }
-
-    fn rollback_to(&self, mark: UndoMark) {
-        let mut undo = self.undo.borrow_mut();
-        while stdx::to_u64(undo.len()) > mark.0 {
-            let Undo { table, key, before } = undo.pop().expect("it is not empty");
-            let tables = self.tables.borrow();
-            let Some(table) = tables.get(&table) else {
-                continue;
-            };
-            match before {
-                Some(row) => table.rows.borrow_mut().insert(key, row),
-                None => table.rows.borrow_mut().remove(&key),
-            };
-        }
-    }
 }
 
 impl Store for NaiveStore {
+    fn id(&self) -> StoreId {
+        self.inner.transactions.store()
+    }
+
     fn begin(&self, _: TransactionOptions) -> Box<dyn Transaction> {
-        Box::new(NaiveTransaction {
-            inner: self.inner.clone(),
-            is_active: false,
-        })
+        let begin = |key| NaiveTransaction::new(self.inner.clone(), key);
+        self.inner.transactions.begin(begin)
     }
 
     fn schema_version(&self) -> u64 {
@@ -208,7 +273,9 @@ impl Store for NaiveStore {
             None => Err(StoreError::NoSuchTable.into()),
         }
     }
+}
 
+impl SchemaStore for NaiveStore {
     fn create_database(
         &self,
         name: &str,
@@ -218,6 +285,7 @@ impl Store for NaiveStore {
             .databases
             .borrow_mut()
             .push((name.to_owned(), collation));
+        self.inner.raise_version();
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -226,6 +294,7 @@ impl Store for NaiveStore {
             .databases
             .borrow_mut()
             .retain(|(known, _)| known != name);
+        self.inner.raise_version();
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -246,9 +315,7 @@ impl Store for NaiveStore {
     }
 
     fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.inner
-            .schema_version
-            .set(self.inner.schema_version.get() + 1);
+        self.inner.raise_version();
         let dropped = self.inner.tables.borrow_mut().remove(&id.0);
         let found = dropped.map(|_| ()).ok_or(StoreError::NoSuchTable);
         Box::pin(std::future::ready(found))
@@ -256,96 +323,47 @@ impl Store for NaiveStore {
 
     fn rename_tables(
         &self,
-        _: Vec<(TableId, TableName)>,
+        renames: Vec<(TableId, TableName)>,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
-        refused("rename")
+        let renamed = renames.into_iter().try_for_each(|(id, name)| {
+            let is_taken = self.definitions().iter().any(|known| known.name == name);
+            if is_taken {
+                return Err(StoreError::TableExists);
+            }
+            self.redefine(id, |definition| definition.name = name)
+        });
+        Box::pin(std::future::ready(renamed))
     }
 
     fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
         if let Some(table) = self.inner.tables.borrow().get(&id.0) {
             table.rows.borrow_mut().clear();
+            table.next_number.set(1);
         }
         Box::pin(std::future::ready(Ok(())))
     }
 
     fn alter_table(
         &self,
-        _: TableDefinition,
-        _: Option<u64>,
+        definition: TableDefinition,
+        next_number: Option<u64>,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
-        refused("alter")
+        Box::pin(std::future::ready(self.alter(definition, next_number)))
     }
 
     fn replace_table(
         &self,
-        _: TableId,
-        _: TableId,
-        _: TableName,
+        old: TableId,
+        copy: TableId,
+        name: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
-        refused("replace")
-    }
-}
-
-fn refused(what: &'static str) -> LocalFuture<'static, Result<(), StoreError>> {
-    Box::pin(std::future::ready(Err(StoreError::NotSupported { what })))
-}
-
-#[derive(Debug)]
-struct NaiveTransaction {
-    inner: Rc<Inner>,
-    is_active: bool,
-}
-
-impl Transaction for NaiveTransaction {
-    fn begin_statement(&mut self) {
-        self.is_active = true;
+        self.inner.tables.borrow_mut().remove(&old.0);
+        let renamed = self.redefine(copy, |definition| definition.name = name);
+        Box::pin(std::future::ready(renamed))
     }
 
-    fn open_snapshot(&mut self) {
-        self.is_active = true;
-    }
-
-    fn mark(&self) -> UndoMark {
-        UndoMark(stdx::to_u64(self.inner.undo.borrow().len()))
-    }
-
-    fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
-        self.inner.rollback_to(mark);
-        Ok(())
-    }
-
-    fn commit(&mut self, _: Durability) -> Outcome<()> {
-        self.inner.undo.borrow_mut().clear();
-        self.is_active = false;
-        Ok(())
-    }
-
-    fn rollback(&mut self) -> Outcome<()> {
-        self.inner.rollback_to(UndoMark(0));
-        self.is_active = false;
-        Ok(())
-    }
-
-    fn has_changes(&self) -> bool {
-        !self.inner.undo.borrow().is_empty()
-    }
-
-    fn is_active(&self) -> bool {
-        self.is_active
-    }
-
-    fn set_lock_wait_timeout(&mut self, _: u64) {}
-
-    fn id(&self) -> u64 {
-        0
-    }
-
-    fn detach(self: Box<Self>, _: Box<dyn Any>) {
-        self.inner.rollback_to(UndoMark(0));
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
+    fn renew_statistics(&self, _: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 
@@ -423,7 +441,8 @@ impl NaiveTable {
         self.inner.next_row_id.get().to_be_bytes().to_vec()
     }
 
-    fn change(&self, key: &[u8], after: Option<Vec<u8>>) {
+    fn change(&self, txn: &mut dyn Transaction, key: &[u8], after: Option<Vec<u8>>) {
+        let own = self.inner.transactions.of(txn);
         let mut rows = self.rows.borrow_mut();
         let before = match after {
             Some(row) => rows.insert(key.to_vec(), row),
@@ -434,7 +453,7 @@ impl NaiveTable {
             key: key.to_vec(),
             before,
         };
-        self.inner.undo.borrow_mut().push(undo);
+        own.borrow_mut().undo.push(undo);
     }
 
     /// All rows in the order of an index, or of their keys.
@@ -515,7 +534,7 @@ impl Table for NaiveTable {
         })
     }
 
-    fn insert(&self, _: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
+    fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
         self.inner.operate()?;
         if let Some((index, key)) = self.conflict(row, None) {
             return Ok(Inserted::Duplicate {
@@ -524,13 +543,13 @@ impl Table for NaiveTable {
             });
         }
         let key = self.row_key(row);
-        self.change(&key, Some(self.encoded(row)));
+        self.change(txn, &key, Some(self.encoded(row)));
         Ok(Inserted::Done)
     }
 
     fn update(
         &self,
-        _: &mut dyn Transaction,
+        txn: &mut dyn Transaction,
         key: RowKey<'_>,
         row: &[ValueRef<'_>],
     ) -> Outcome<Mutation> {
@@ -551,18 +570,18 @@ impl Table for NaiveTable {
             key.0.to_vec()
         };
         if new_key != key.0 {
-            self.change(key.0, None);
+            self.change(txn, key.0, None);
         }
-        self.change(&new_key, Some(self.encoded(row)));
+        self.change(txn, &new_key, Some(self.encoded(row)));
         Ok(Mutation::Done)
     }
 
-    fn delete(&self, _: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation> {
+    fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation> {
         self.inner.operate()?;
         if !self.rows.borrow().contains_key(key.0) {
             return Ok(Mutation::Gone);
         }
-        self.change(key.0, None);
+        self.change(txn, key.0, None);
         Ok(Mutation::Done)
     }
 
@@ -623,8 +642,15 @@ impl Table for NaiveTable {
         }
     }
 
-    fn as_any(&self) -> &dyn Any {
-        self
+    fn measure(&self, index: usize, ranges: &[KeyRange]) -> Outcome<Option<Vec<u64>>> {
+        self.inner.operate()?;
+        let rows = self.sorted(Some(index));
+        let count = |range| {
+            let is_inside = self.is_inside(index, range);
+            let inside = rows.iter().filter(|row| is_inside(&row.sort_key));
+            stdx::to_u64(inside.count())
+        };
+        Ok(Some(ranges.iter().map(count).collect()))
     }
 }
 

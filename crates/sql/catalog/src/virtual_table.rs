@@ -4,7 +4,6 @@
 //! behind it. It is read-only. Its only possible index is over the names of database and table that
 //! its rows describe; rows about other tables are then not made.
 
-use std::any::Any;
 use std::cell::OnceCell;
 use std::fmt;
 use std::rc::Rc;
@@ -211,10 +210,6 @@ impl Table for VirtualTable {
 
     fn statistics(&self) -> TableStatistics {
         TableStatistics::default()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

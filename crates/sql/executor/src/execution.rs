@@ -108,6 +108,8 @@ pub struct Execution {
     handler: HandlerCounts,
     /// A scan has read far more rows than the plan was made for.
     is_off: bool,
+    /// All is done, but the store has not ended the statement yet.
+    done: Option<Summary>,
     state: State,
 }
 
@@ -163,6 +165,7 @@ impl Execution {
             memory_bytes: 0,
             handler: HandlerCounts::default(),
             is_off: false,
+            done: None,
             state: State::Idle,
         }
     }
@@ -183,6 +186,7 @@ impl Execution {
         );
         self.parameters.clear();
         self.parameters.extend_from_slice(parameters);
+        self.done = None;
         self.state = State::Ready;
     }
 
@@ -268,11 +272,18 @@ impl Execution {
             is_off: &mut self.is_off,
         };
         let outcome = match &mut machine.runner {
+            _ if self.done.is_some() => Ok(Progress::Done(self.done.take().unwrap_or_default())),
             Runner::Select(runner) => runner.run(&mut cx, sink),
             Runner::Rows { plan, at } => give_rows(plan, at, sink),
             Runner::Insert(runner) => runner.run(&mut cx, sink),
             Runner::Update(runner) => runner.run(&mut cx).map(Progress::Done),
             Runner::Delete(runner) => runner.run(&mut cx, sink),
+        };
+        let outcome = match outcome {
+            Ok(Progress::Done(summary)) if self.plan.is_write() => {
+                end_statement(summary, &mut *world.txn, &mut self.done)
+            }
+            other => other,
         };
         if matches!(outcome, Ok(Progress::Done(_)) | Err(Interrupt::Error(_))) {
             self.memory_bytes = machine.memory_bytes();
@@ -375,6 +386,20 @@ impl Machine {
             answer: None,
         })
     }
+}
+
+/// Lets the store make the changes that it has kept back. Until that is done, `done` keeps the
+/// summary.
+fn end_statement(
+    summary: Summary,
+    txn: &mut dyn Transaction,
+    done: &mut Option<Summary>,
+) -> Outcome<Progress> {
+    if let Err(interrupt) = txn.end_statement() {
+        *done = Some(summary);
+        return Err(interrupt.into());
+    }
+    Ok(Progress::Done(summary))
 }
 
 fn give_rows(plan: &Plan, at: &mut usize, sink: &mut dyn RowSink) -> Outcome<Progress> {

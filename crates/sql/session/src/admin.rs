@@ -172,7 +172,7 @@ impl Session {
                     let table = definition.name.to_string();
                     rows.push(match verb {
                         TableVerb::Analyze | TableVerb::Optimize => {
-                            let store = Rc::clone(&self.state.worker.store);
+                            let store = Rc::clone(&self.state.worker.schema);
                             store.renew_statistics(definition.id).await?;
                             row(&table, "status", "OK")
                         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use catalog::NameSpace;
 use env::Clock;
-use store::Store;
+use store::{SchemaStore, Store};
 
 use crate::lock::metadata::MetadataWorker;
 use crate::metrics::Counters;
@@ -22,6 +22,8 @@ pub struct Worker {
     pub server: Arc<Server>,
     /// The tables. Constant.
     pub store: Rc<dyn Store>,
+    /// What changes them. Constant.
+    pub schema: Rc<dyn SchemaStore>,
     /// What all connections share. Constant.
     pub front: Rc<front::Shared>,
     /// Which worker this is. Constant.
@@ -56,7 +58,7 @@ impl Worker {
     /// The shared part of worker `index`.
     pub fn new(
         server: Arc<Server>,
-        store: Rc<dyn Store>,
+        (store, schema): (Rc<dyn Store>, Rc<dyn SchemaStore>),
         front: Rc<front::Shared>,
         clock: Rc<dyn Clock>,
         index: usize,
@@ -69,6 +71,7 @@ impl Worker {
         Rc::new(Self {
             server,
             store,
+            schema,
             front,
             index,
             metadata,

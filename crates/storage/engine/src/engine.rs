@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use format::TableId;
 use store::{
-    LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableName, Transaction,
-    TransactionOptions,
+    LocalFuture, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition,
+    TableName, Transaction, TransactionOptions, Transactions,
 };
 use sync::atomic::Ordering;
 use value::CollationId;
@@ -20,6 +20,8 @@ use crate::worker::{Shared, Worker};
 pub struct Engine {
     /// The worker's part.
     pub(crate) worker: Rc<Worker>,
+    /// The transactions that sessions hold.
+    pub(crate) transactions: Rc<Transactions<EngineTransaction>>,
 }
 
 impl Engine {
@@ -35,8 +37,15 @@ impl Engine {
 }
 
 impl Store for Engine {
+    fn id(&self) -> StoreId {
+        self.transactions.store()
+    }
+
     fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
-        Box::new(EngineTransaction::new(Rc::clone(&self.worker), options))
+        let store = self.transactions.store();
+        self.transactions.begin(|key| {
+            EngineTransaction::new(Rc::clone(&self.worker), options, Some((store, key)))
+        })
     }
 
     fn schema_version(&self) -> u64 {
@@ -53,9 +62,23 @@ impl Store for Engine {
 
     fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>> {
         let shape = self.worker.table_shape(id).ok_or(StoreError::NoSuchTable)?;
-        Ok(Rc::new(EngineTable::new(Rc::clone(&self.worker), shape)))
+        Ok(Rc::new(EngineTable::new(
+            Rc::clone(&self.worker),
+            Rc::clone(&self.transactions),
+            shape,
+        )))
     }
 
+    fn statistics_version(&self) -> u64 {
+        // Relaxed: who plans by the statistics of a moment ago plans well.
+        self.worker
+            .shared
+            .statistics_version
+            .load(Ordering::Relaxed)
+    }
+}
+
+impl SchemaStore for Engine {
     fn create_database(
         &self,
         name: &str,
@@ -75,18 +98,6 @@ impl Store for Engine {
         definition: TableDefinition,
     ) -> LocalFuture<'_, Result<TableId, StoreError>> {
         Box::pin(async move { self.worker.create_table(definition).await })
-    }
-
-    fn statistics_version(&self) -> u64 {
-        // Relaxed: who plans by the statistics of a moment ago plans well.
-        self.worker
-            .shared
-            .statistics_version
-            .load(Ordering::Relaxed)
-    }
-
-    fn renew_statistics(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move { self.worker.renew_statistics(id).await })
     }
 
     fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
@@ -119,5 +130,9 @@ impl Store for Engine {
         name: TableName,
     ) -> LocalFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { self.worker.replace_table(old, copy, name).await })
+    }
+
+    fn renew_statistics(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.worker.renew_statistics(id).await })
     }
 }

@@ -33,6 +33,5 @@ pub use check::{CheckPlan, CheckProgress, CheckReport, check_files};
 pub use engine::Engine;
 pub use recovery::{EngineOptions, OnDamage};
 pub use schema::dictionary::reencode_dictionary_entry;
-pub use transaction::EngineTransaction;
 pub use undo::purge::PURGE_PATIENCE;
 pub use worker::{Shared, Sleep, WorkerOptions};

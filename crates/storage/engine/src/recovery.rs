@@ -220,6 +220,7 @@ impl Engine {
         };
         Ok(Self {
             worker: Rc::new(worker),
+            transactions: Rc::default(),
         })
     }
 }

@@ -19,8 +19,8 @@ use format::undo::{UndoKind, UndoRecord};
 use format::{Lsn, TxnId, UndoPointer};
 use lock::OwnerLocks;
 use store::{
-    Durability, Interrupt, Isolation, Outcome, StoreError, Suspend, Transaction,
-    TransactionOptions, UndoMark, WaitReason,
+    Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId, Suspend, Transaction,
+    TransactionKey, TransactionOptions, UndoMark, WaitReason,
 };
 use txn::{Snapshot, WriterEnding};
 
@@ -35,11 +35,14 @@ pub(crate) const LOCKS_PER_TURN: usize = 512;
 
 /// A transaction of the engine.
 #[derive(Debug)]
-pub struct EngineTransaction {
+pub(crate) struct EngineTransaction {
     /// Its worker.
     pub(crate) worker: Rc<Worker>,
     /// The options that it was begun with.
     pub(crate) options: TransactionOptions,
+    /// The key by which tables of the store find it; `None` for a schema change, which no table
+    /// sees.
+    key: Option<(StoreId, TransactionKey)>,
     /// Its id, once it has changed or locked something.
     pub(crate) id: Option<TxnId>,
     /// Its explicit locks. They exist with the id, and after its end until all are released.
@@ -68,10 +71,15 @@ pub struct EngineTransaction {
 }
 
 impl EngineTransaction {
-    pub(crate) fn new(worker: Rc<Worker>, options: TransactionOptions) -> Self {
+    pub(crate) fn new(
+        worker: Rc<Worker>,
+        options: TransactionOptions,
+        key: Option<(StoreId, TransactionKey)>,
+    ) -> Self {
         Self {
             worker,
             options,
+            key,
             id: None,
             locks: None,
             snapshot: None,
@@ -386,6 +394,15 @@ impl EngineTransaction {
 }
 
 impl Transaction for EngineTransaction {
+    fn key(&mut self, store: StoreId) -> TransactionKey {
+        let (own, key) = self.key.expect("tables see only transactions with a key");
+        assert_eq!(
+            store, own,
+            "a table is used with a transaction of its own store"
+        );
+        key
+    }
+
     fn begin_statement(&mut self) {
         self.abandon_operation();
         let is_for_statement = matches!(
@@ -408,6 +425,15 @@ impl Transaction for EngineTransaction {
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
         self.end_if_doomed()?;
         self.undo_to(mark.0)
+    }
+
+    fn prepare(&mut self) -> Outcome<Prepared> {
+        self.end_if_doomed()?;
+        if !self.has_changes() {
+            return Ok(Prepared::Nothing);
+        }
+        let what = "PREPARE of a transaction that has changed tables of the embedded engine";
+        Err(StoreError::NotSupported { what }.into())
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
@@ -448,12 +474,8 @@ impl Transaction for EngineTransaction {
         self.id.map_or(0, TxnId::get)
     }
 
-    fn detach(mut self: Box<Self>, kept: Box<dyn Any>) {
+    fn keep(&mut self, kept: Box<dyn Any>) {
         self.kept = Some(kept);
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 

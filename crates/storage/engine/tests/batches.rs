@@ -9,7 +9,7 @@ use sim::rows::{Session, accounts, all, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
     Direction, Fetched, Isolation, KeyBound, KeyRange, RowBatch, RowKey, RowLock, ScanOptions,
-    Store, Table, Uniqueness,
+    SchemaStore, Table, Uniqueness,
 };
 use value::Value;
 

@@ -8,7 +8,7 @@ use env::sim::seeds;
 use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{World, WorldOptions};
 use store::{
-    Isolation, Mutation, ScanOptions, Store, Table, TableDefinition, UndoMark, Uniqueness,
+    Isolation, Mutation, ScanOptions, SchemaStore, Table, TableDefinition, UndoMark, Uniqueness,
 };
 use value::Value;
 

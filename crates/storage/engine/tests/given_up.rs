@@ -8,7 +8,9 @@ use format::page_op::PageOp;
 use format::{IndexId, PageId, PageNo, SpaceId, undo};
 use sim::rows::{accounts, index, row, until_done};
 use sim::{Database, World, WorldOptions};
-use store::{Isolation, Store, StoreError, TableDefinition, TableId, TableName, Uniqueness};
+use store::{
+    Isolation, SchemaStore, Store, StoreError, TableDefinition, TableId, TableName, Uniqueness,
+};
 use value::CollationId;
 use wal::LogLevel;
 

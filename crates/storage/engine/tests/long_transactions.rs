@@ -9,7 +9,7 @@ use std::time::Duration;
 use format::SpaceId;
 use sim::rows::{Row, Session, accounts, all, row};
 use sim::{Database, World, WorldOptions};
-use store::{Inserted, Isolation, Mutation, Store, Table};
+use store::{Inserted, Isolation, Mutation, SchemaStore, Table};
 use value::Value;
 
 /// The undo segment of the only worker.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use env::sim::poll_at_most;
 use sim::rows::{accounts, index, row};
 use sim::{Database, World, WorldOptions};
-use store::{Isolation, Store, StoreError, TableDefinition, TableName, Uniqueness};
+use store::{Isolation, SchemaStore, Store, StoreError, TableDefinition, TableName, Uniqueness};
 
 /// The value that the counter is set to.
 const NEXT: u64 = 7_000_000;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use sim::rows::{Row, Session, all, big, index, table};
 use sim::{Database, World, WorldOptions};
-use store::{Inserted, Interrupt, Isolation, Mutation, Store, StoreError, Table, Uniqueness};
+use store::{Inserted, Interrupt, Isolation, Mutation, SchemaStore, StoreError, Table, Uniqueness};
 use value::Value;
 
 /// Columns after the key. Each index has all of them, so its entries are long and fill many leaves.

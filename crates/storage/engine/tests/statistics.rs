@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use sim::rows::{accounts, index, row};
 use sim::{Database, World, WorldOptions};
-use store::{Isolation, KeyBound, KeyRange, Store, Table, TableDefinition, Uniqueness};
+use store::{
+    Isolation, KeyBound, KeyRange, SchemaStore, Store, Table, TableDefinition, Uniqueness,
+};
 use value::Value;
 
 /// Accounts with an index on their balance.

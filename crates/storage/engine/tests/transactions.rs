@@ -6,13 +6,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use engine::EngineTransaction;
 use env::sim::Faults;
 use sim::rows::{Row, Session, accounts, all, big, blob, index, row, table};
 use sim::{Database, World, WorldOptions};
 use store::{
     Durability, Inserted, Interrupt, Isolation, Mutation, RowBatch, RowKey, RowLock, ScanOptions,
-    Store, StoreError, Table, Uniqueness,
+    SchemaStore, StoreError, Table, Uniqueness,
 };
 use value::Value;
 
@@ -133,7 +132,8 @@ fn a_rollback_that_fails_holds_up_no_other_and_keeps_its_tables() {
         inner.disk.set_faults(all_fail);
         drop(other);
         let hold = Rc::new(());
-        unreadable.txn.detach(Box::new(Rc::clone(&hold)));
+        unreadable.txn.keep(Box::new(Rc::clone(&hold)));
+        drop(unreadable);
         let mut next = database.begin(Isolation::RepeatableRead);
         change_rows(&mut next, &small, &few).await;
         next.commit().await.unwrap();
@@ -169,8 +169,7 @@ fn a_large_row_that_was_looked_up_is_not_kept() {
         let look = || accounts.lookup(&mut *txn.txn, &keys, RowLock::Exclusive, &mut batch);
         assert_eq!(sim::rows::until_done(look).await, Ok(()));
         assert_eq!((batch.len(), batch.range_ends()), (1, [1].as_slice()));
-        let engines = txn.txn.as_any_mut().downcast_mut::<EngineTransaction>();
-        let held = format!("{:?}", engines.unwrap());
+        let held = format!("{:?}", txn.txn);
         assert!(!held.contains(&format!("{:?}", b"xxxx").replace(['[', ']'], "")));
     });
 }

@@ -11,8 +11,8 @@ use format::{PageId, PageNo, PageType, SpaceId};
 use sim::rows::{Row, accounts, all, big, blob, index, row, table};
 use sim::{World, WorldOptions};
 use store::{
-    Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch, RowLock, ScanOptions, Store,
-    StoreError, Uniqueness,
+    Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch, RowLock, ScanOptions, SchemaStore,
+    Store, StoreError, Uniqueness,
 };
 use value::Value;
 use wal::LogLevel;

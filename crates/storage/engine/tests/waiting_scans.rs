@@ -9,7 +9,7 @@ use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
     Cursor, Fetched, Inserted, Interrupt, Isolation, Mutation, RowBatch, RowLock, ScanOptions,
-    Store, StoreError, Table, Uniqueness, WaitReason,
+    SchemaStore, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
 

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`interrupt`] (how an operation says "come back later"), [`definition`] (what a
 //! table is), [`range`] and [`batch`] (input and output of a scan). Then the traits: a [`Store`]
-//! returns [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s.
+//! returns [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s, and a [`SchemaStore`]
+//! changes the tables. [`registry`] has how a table finds its own store's transaction.
 //!
 //! Nothing here does I/O or knows SQL text. An embedded engine implements these traits, and so does
 //! a store whose rows are on other servers.
@@ -23,6 +24,9 @@ pub mod error;
 pub mod interrupt;
 pub mod range;
 
+mod ids;
+pub mod registry;
+mod schema_store;
 mod table;
 mod transaction;
 
@@ -32,12 +36,15 @@ pub use definition::{
     TableId, TableName, Uniqueness, kept_indexes,
 };
 pub use error::StoreError;
+pub use ids::{StoreId, TransactionKey};
 pub use interrupt::{Interrupt, Outcome, Suspend, WaitReason, until_done};
 pub use range::{Direction, KeyBound, KeyRange};
+pub use registry::Transactions;
+pub use schema_store::{LocalFuture, SchemaStore};
 pub use table::{
     AutoIncrement, CallCost, Cursor, FETCH_BYTES_MAX, Fetched, Inserted, LockWait, Mutation,
     RowKey, RowLock, ScanOptions, Table, TableStatistics,
 };
 pub use transaction::{
-    Durability, Isolation, LocalFuture, Store, Transaction, TransactionOptions, UndoMark,
+    Durability, Isolation, Prepared, Store, Transaction, TransactionOptions, UndoMark,
 };

@@ -1,6 +1,5 @@
 //! A table and a scan of it.
 
-use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -67,9 +66,6 @@ pub trait Table {
     fn measure(&self, _index: usize, _ranges: &[KeyRange]) -> Outcome<Option<Vec<u64>>> {
         Ok(None)
     }
-
-    /// For a store to downcast its own table.
-    fn as_any(&self) -> &dyn Any;
 }
 
 /// A scan in progress.

@@ -1,26 +1,31 @@
 //! A store and its transactions.
+//!
+//! ```text
+//!   begin --> idle --statement--> active --commit, rollback--> idle
+//!                                 active --prepare--> ready --commit, rollback--> idle
+//! ```
 
 use std::any::Any;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::{Outcome, StoreError, Table, TableDefinition, TableId, TableName};
+use crate::{Outcome, StoreId, Table, TableDefinition, TableId, TransactionKey};
 
-/// A future that stays on its worker; schema changes return it.
-pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
-
-/// One worker's handle on a store.
+/// One worker's handle on a store: its tables and transactions. What changes the tables themselves
+/// is a [`SchemaStore`].
 pub trait Store {
+    /// Names this handle.
+    fn id(&self) -> StoreId;
+
     /// Begins a transaction; it costs nothing until its first statement.
     fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction>;
 
     /// Grows with each schema change anywhere in the store; caches of definitions compare it.
     fn schema_version(&self) -> u64;
 
-    /// All definitions at the present schema version.
+    /// All definitions at the present schema version. No other store of the process has a table of
+    /// the same id.
     fn definitions(&self) -> Arc<[Arc<TableDefinition>]>;
 
     /// All databases, with their default collation's id, at the present schema version.
@@ -29,69 +34,31 @@ pub trait Store {
     /// A handle on the table as now defined; `NoSuchTable` after a drop.
     fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>>;
 
-    /// Makes a database; `TableExists` if the name is taken.
-    fn create_database(
-        &self,
-        name: &str,
-        collation: value::CollationId,
-    ) -> LocalFuture<'_, Result<(), StoreError>>;
-
-    /// Removes an empty database.
-    fn drop_database(&self, name: &str) -> LocalFuture<'_, Result<(), StoreError>>;
-
-    /// Makes a table (the store assigns `id` and `version` of the definition).
-    fn create_table(
-        &self,
-        definition: TableDefinition,
-    ) -> LocalFuture<'_, Result<TableId, StoreError>>;
-
     /// Another one whenever statistics have become others than plans were made by; who keeps plans
     /// compares it. A store without statistics has one version.
     fn statistics_version(&self) -> u64 {
         0
     }
-
-    /// Renews what [`Table::statistics`] tells of a table; nothing by default.
-    fn renew_statistics(&self, _id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    /// Removes a table and its rows.
-    fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>>;
-
-    /// Renames tables, one after the other, all in one atomic step.
-    fn rename_tables(
-        &self,
-        renames: Vec<(TableId, TableName)>,
-    ) -> LocalFuture<'_, Result<(), StoreError>>;
-
-    /// Removes all rows and starts AUTO_INCREMENT over.
-    fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>>;
-
-    /// Publishes a changed definition whose rows need no change (comments, defaults, names), or
-    /// whose indexes differ: indexes with new names are built, missing ones removed. In the same
-    /// atomic and durable step the AUTO_INCREMENT counter becomes `next_number`, if given. Returns
-    /// `NotSupported` if the rows would have to be rewritten; the caller then copies the table.
-    fn alter_table(
-        &self,
-        definition: TableDefinition,
-        next_number: Option<u64>,
-    ) -> LocalFuture<'_, Result<(), StoreError>>;
-
-    /// In one atomic step, removes the table `old` and renames `copy` to `name`. Returns
-    /// `TableExists` if a third table has that name.
-    fn replace_table(
-        &self,
-        old: TableId,
-        copy: TableId,
-        name: TableName,
-    ) -> LocalFuture<'_, Result<(), StoreError>>;
 }
 
 /// A transaction. Dropped without an end, it is rolled back in the background.
-pub trait Transaction {
+pub trait Transaction: fmt::Debug {
+    /// The key by which the tables of `store` find this transaction among that store's own. A
+    /// transaction of several stores begins its part in `store` when it is first asked.
+    ///
+    /// # Panics
+    /// If it can have no part in `store`.
+    fn key(&mut self, store: StoreId) -> TransactionKey;
+
     /// Begins a statement: under READ COMMITTED it reads a fresh snapshot.
     fn begin_statement(&mut self);
+
+    /// Ends a statement whose operations were all done: makes those changes that a store has kept
+    /// back to send them together. The statement has failed if this fails: the caller then rolls
+    /// back to its mark. A commit does the same first.
+    fn end_statement(&mut self) -> Outcome<()> {
+        Ok(())
+    }
 
     /// Opens the snapshot now (`START TRANSACTION WITH CONSISTENT SNAPSHOT`).
     fn open_snapshot(&mut self);
@@ -103,6 +70,11 @@ pub trait Transaction {
     /// ([`StoreError::ends_transaction`]) that did not complete, it undoes everything and returns
     /// that error again.
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()>;
+
+    /// The first phase of a commit that several stores take part in. After [`Prepared::Ready`] a
+    /// commit cannot fail, not even after a crash, and a rollback is still possible. A store that
+    /// has changes and cannot promise that returns `NotSupported`; the transaction goes on.
+    fn prepare(&mut self) -> Outcome<Prepared>;
 
     /// Commits and ends the transaction. Suspends until it is as durable as asked; the caller then
     /// calls again. An error may end the transaction, as in [`rollback_to`](Self::rollback_to).
@@ -123,23 +95,21 @@ pub trait Transaction {
     /// A number for `information_schema.innodb_trx`; 0 while it has changed nothing.
     fn id(&self) -> u64;
 
-    /// Gives the transaction up. Its changes are undone in the background. `kept`, which still
-    /// holds its tables, is dropped after that.
-    fn detach(self: Box<Self>, kept: Box<dyn Any>);
-
-    /// For a store to downcast its own transaction.
-    fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// Takes what must live until everything is undone, in the background, after the caller has
+    /// dropped the transaction before its end: the locks of its tables.
+    fn keep(&mut self, kept: Box<dyn Any>);
 }
 
-impl fmt::Debug for dyn Transaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction")
-            .field("id", &self.id())
-            .finish_non_exhaustive()
-    }
+/// The answer of a transaction that was asked to prepare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepared {
+    /// Its changes survive a crash, and wait for the decision.
+    Ready,
+    /// It has changed nothing, so any end will do.
+    Nothing,
 }
 
-/// A place in a transaction's undo: everything numbered higher came later.
+/// A place in a transaction's undo: everything numbered higher came later. 0 is its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UndoMark(pub u64);
 

@@ -320,8 +320,13 @@ impl Bench {
     }
 
     pub(crate) fn end(&mut self) {
-        let committed = self.txn.commit(Durability::Durable);
-        assert!(committed.is_ok(), "the naive store commits");
+        loop {
+            match self.txn.commit(Durability::Durable) {
+                Ok(()) => return,
+                Err(store::Interrupt::Suspend(_)) => {}
+                Err(store::Interrupt::Error(error)) => panic!("the naive store commits: {error}"),
+            }
+        }
     }
 }
 

@@ -155,3 +155,27 @@ fn a_join_that_stops_early_has_looked_up_few_remote_rows() {
     assert!(calls <= 2 && read <= 64 + 16, "{calls} calls, {read} rows");
     bench.end();
 }
+
+#[test]
+fn a_changing_statement_ends_in_the_store_once() {
+    let mut bench = Bench::new();
+    let wait = || Suspend::new(WaitReason::Remote, std::future::ready(()));
+    bench.store.be_remote(RoundTrip(Box::new(wait)));
+    let before = bench.store.statements_ended();
+    let ended = |bench: &Bench| bench.store.statements_ended() - before;
+    let insert = "INSERT INTO sbtest1 (id, k) VALUES (1, 1), (2, 2), (3, 3)";
+    assert_eq!(bench.ok(insert).affected_rows, 3);
+    assert_eq!(ended(&bench), 1);
+    assert_eq!(bench.ok("UPDATE sbtest1 SET k = k + 1").affected_rows, 3);
+    assert_eq!(
+        bench.ok("DELETE FROM sbtest1 WHERE id = 3").affected_rows,
+        1
+    );
+    assert_eq!(ended(&bench), 3);
+    bench.check("SELECT id, k FROM sbtest1", &["1 2", "2 3"]);
+    assert_eq!(ended(&bench), 3);
+    bench.store.fail_next_end();
+    assert!(bench.run("DELETE FROM sbtest1").is_err());
+    bench.check("SELECT id, k FROM sbtest1", &["1 2", "2 3"]);
+    bench.end();
+}

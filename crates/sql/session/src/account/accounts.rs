@@ -8,7 +8,7 @@ use catalog::routine::ROUTINE_TABLE;
 use catalog::{Account, AccountName, Accounts, Origin};
 use errcode::ClientError;
 use front::{AccountSource, Peer};
-use store::{RowBatch, Store, StoreError};
+use store::{RowBatch, SchemaStore, Store, StoreError};
 use value::{Charset, CollationId, Value, ValueRef};
 
 use crate::server::Server;
@@ -104,7 +104,7 @@ pub fn after(accounts: &Accounts, changes: &[AccountChange]) -> Accounts {
 /// The table of routines is created last. While it is missing, the first start is not complete, and
 /// an empty table of accounts still has to be filled. Later an empty table is the administrator's
 /// decision.
-pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
+pub async fn bootstrap(store: &(impl Store + SchemaStore)) -> Result<(), StoreError> {
     let has_database = store
         .databases()
         .iter()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::store::{RowBatch, Store, StoreError};
+use ::store::{RowBatch, SchemaStore, Store, StoreError};
 use catalog::routine::{ROUTINE_TABLE, routine_table};
 use catalog::{Routine, Routines};
 use value::Value;
@@ -19,7 +19,7 @@ pub enum RoutineChange {
 }
 
 /// Creates the table of routines if it is missing. The system database exists.
-pub async fn bootstrap(store: &dyn Store) -> Result<(), StoreError> {
+pub async fn bootstrap(store: &(impl Store + SchemaStore)) -> Result<(), StoreError> {
     if system_rows::find(store, ROUTINE_TABLE).await?.is_none() {
         store.create_table(routine_table()).await?;
     }

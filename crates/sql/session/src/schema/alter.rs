@@ -247,7 +247,7 @@ impl Session {
             Some(next) => next,
             // The counter of a table without such a column numbers its rows internally.
             None if old.auto_increment_column().is_none() => old.auto_increment_start,
-            None => store_next(&*store, old),
+            None => store_next(&*self.state.worker.store, old),
         };
         let copy_id = store.create_table(copy.clone()).await?;
         let text = copying_text(old, &copy, changed);

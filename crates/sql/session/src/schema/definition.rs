@@ -12,7 +12,7 @@ use errcode::{
     ER_WRONG_COLUMN_NAME, ER_WRONG_DB_NAME, ER_WRONG_TABLE_NAME, ErrorCode,
 };
 use store::{
-    ColumnDefault, ColumnDefinition, Store, StoreError, TableDefinition, TableId, TableName,
+    ColumnDefault, ColumnDefinition, SchemaStore, StoreError, TableDefinition, TableId, TableName,
     Uniqueness,
 };
 use syntax::ast::{self, CreateTable, ObjectName, StatementKind, TableConstraint, TableOption};
@@ -94,8 +94,8 @@ impl Session {
     }
 
     /// The worker's store, owned, so that a change may outlive a borrow of the session.
-    pub(crate) fn store(&self) -> Rc<dyn Store> {
-        Rc::clone(&self.state.worker.store)
+    pub(crate) fn store(&self) -> Rc<dyn SchemaStore> {
+        Rc::clone(&self.state.worker.schema)
     }
 
     /// Waits until no other session uses the table, and locks it.

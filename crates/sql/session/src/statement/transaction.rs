@@ -168,10 +168,10 @@ impl TransactionState {
     /// Drops everything after the end of the store's transaction. If it has not ended, it is rolled
     /// back in the background, and its tables stay locked until then.
     pub fn end(&mut self) {
-        if let Some(open) = self.open.take()
+        if let Some(mut open) = self.open.take()
             && open.is_active()
         {
-            open.detach(Box::new(std::mem::take(&mut self.holds)));
+            open.keep(Box::new(std::mem::take(&mut self.holds)));
         }
         self.is_begun = false;
         self.is_read_only = false;
@@ -244,7 +244,7 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use store::Outcome;
+    use store::{Outcome, Prepared, StoreId, TransactionKey};
 
     use super::*;
     use crate::lock::metadata::{MetadataLocks, MetadataWorker};
@@ -275,10 +275,14 @@ mod tests {
     }
 
     /// A store transaction that has not ended, and what it was given to keep.
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Unended(Rc<RefCell<Option<Box<dyn Any>>>>);
 
     impl Transaction for Unended {
+        fn key(&mut self, _: StoreId) -> TransactionKey {
+            unreachable!("it has no tables")
+        }
+
         fn begin_statement(&mut self) {}
 
         fn open_snapshot(&mut self) {}
@@ -289,6 +293,10 @@ mod tests {
 
         fn rollback_to(&mut self, _: UndoMark) -> Outcome<()> {
             Ok(())
+        }
+
+        fn prepare(&mut self) -> Outcome<Prepared> {
+            Ok(Prepared::Ready)
         }
 
         fn commit(&mut self, _: Durability) -> Outcome<()> {
@@ -313,12 +321,8 @@ mod tests {
             1
         }
 
-        fn detach(self: Box<Self>, kept: Box<dyn Any>) {
+        fn keep(&mut self, kept: Box<dyn Any>) {
             *self.0.borrow_mut() = Some(kept);
-        }
-
-        fn as_any_mut(&mut self) -> &mut dyn Any {
-            self
         }
     }
 

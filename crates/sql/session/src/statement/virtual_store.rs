@@ -10,8 +10,8 @@ use executor::HandlerCall;
 use expression::StoredFunction;
 use planner::{GivenValues, Names, PlanError};
 use store::{
-    KeyRange, LocalFuture, Outcome, Store, StoreError, Table, TableDefinition, TableId, TableName,
-    TableStatistics, Transaction, TransactionOptions,
+    KeyRange, Outcome, Store, StoreId, Table, TableDefinition, TableId, TableStatistics,
+    Transaction, TransactionOptions,
 };
 use value::{CollationId, ColumnType, Value};
 
@@ -152,6 +152,10 @@ pub fn processes(state: &State) -> Vec<Process> {
 }
 
 impl Store for VirtualStore {
+    fn id(&self) -> StoreId {
+        self.store.id()
+    }
+
     fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
         self.store.begin(options)
     }
@@ -185,63 +189,8 @@ impl Store for VirtualStore {
         }
     }
 
-    fn create_database(
-        &self,
-        name: &str,
-        collation: CollationId,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.create_database(name, collation)
-    }
-
-    fn drop_database(&self, name: &str) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.drop_database(name)
-    }
-
-    fn create_table(
-        &self,
-        definition: TableDefinition,
-    ) -> LocalFuture<'_, Result<TableId, StoreError>> {
-        self.store.create_table(definition)
-    }
-
     fn statistics_version(&self) -> u64 {
         self.store.statistics_version()
-    }
-
-    fn renew_statistics(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.renew_statistics(id)
-    }
-
-    fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.drop_table(id)
-    }
-
-    fn rename_tables(
-        &self,
-        renames: Vec<(TableId, TableName)>,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.rename_tables(renames)
-    }
-
-    fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.truncate_table(id)
-    }
-
-    fn alter_table(
-        &self,
-        definition: TableDefinition,
-        next_number: Option<u64>,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.alter_table(definition, next_number)
-    }
-
-    fn replace_table(
-        &self,
-        old: TableId,
-        copy: TableId,
-        name: TableName,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.store.replace_table(old, copy, name)
     }
 }
 

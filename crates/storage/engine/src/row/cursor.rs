@@ -21,14 +21,13 @@ use format::PageId;
 use format::row_header::{EntryHeader, RowHeader};
 use store::{
     Cursor, Direction, FETCH_BYTES_MAX, Fetched, Interrupt, Isolation, KeyRange, Outcome, RowBatch,
-    RowLock, ScanOptions, StoreError, Transaction,
+    RowLock, ScanOptions, StoreError, Transaction, Transactions,
 };
 
 use crate::row::conflict::{Access, RowName, record_lock};
 use crate::row::covering::Covering;
 use crate::row::entries;
 use crate::row::read::{LobMemo, Looks, Version};
-use crate::row::table::downcast;
 use crate::schema::table_shape::{IndexShape, Interval, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::worker::Worker;
@@ -40,6 +39,7 @@ const RUN_LIMIT: usize = 64;
 #[derive(Debug)]
 pub(crate) struct EngineCursor {
     worker: Rc<Worker>,
+    transactions: Rc<Transactions<EngineTransaction>>,
     table: Arc<TableShape>,
     options: ScanOptions,
     /// Position in `table.secondary`; `None`: the clustered index.
@@ -68,7 +68,12 @@ pub(crate) struct EngineCursor {
 }
 
 impl EngineCursor {
-    pub(crate) fn new(worker: Rc<Worker>, table: Arc<TableShape>, options: ScanOptions) -> Self {
+    pub(crate) fn new(
+        worker: Rc<Worker>,
+        transactions: Rc<Transactions<EngineTransaction>>,
+        table: Arc<TableShape>,
+        options: ScanOptions,
+    ) -> Self {
         let has_primary = table.primary().is_some();
         let index_count = table.entry.definition.indexes.len();
         assert!(
@@ -89,6 +94,7 @@ impl EngineCursor {
         };
         let mut cursor = Self {
             worker,
+            transactions,
             table,
             options,
             secondary,
@@ -508,7 +514,8 @@ impl Cursor for EngineCursor {
     ) -> Outcome<Fetched> {
         let has_room = batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX;
         assert!(has_room, "a batch is cleared before it is filled again");
-        let txn = downcast(txn);
+        let own = self.transactions.of(txn);
+        let txn = &mut *own.borrow_mut();
         if self.options.lock == RowLock::None {
             // A scan that finds nothing has read nevertheless.
             txn.open_view();

@@ -3,7 +3,6 @@
 //! An operation of several steps keeps its place in the transaction's `Pending`. It may be called
 //! again after each suspension, and continues with the unfinished step.
 
-use std::any::Any;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use format::undo::PurgeItem;
 use store::{
     AutoIncrement, Cursor, Inserted, Interrupt, KeyRange, LockWait, Mutation, Outcome, RowBatch,
     RowKey, RowLock, ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
+    Transactions,
 };
 use value::ValueRef;
 
@@ -40,17 +40,8 @@ const _: () = assert!(
 #[derive(Debug)]
 pub(crate) struct EngineTable {
     worker: Rc<Worker>,
+    transactions: Rc<Transactions<EngineTransaction>>,
     shape: Arc<TableShape>,
-}
-
-/// Returns the engine's own transaction behind the trait.
-///
-/// # Panics
-/// If it belongs to another store.
-pub(crate) fn downcast(txn: &mut dyn Transaction) -> &mut EngineTransaction {
-    txn.as_any_mut()
-        .downcast_mut()
-        .expect("a table is used with its own store's transactions")
 }
 
 /// Steps of an insert: checks, the row, then one for each entry.
@@ -60,8 +51,16 @@ const STEP_ROW_DONE: usize = 2;
 const _: () = assert!(STEP_CHECKED < STEP_ROW_DONE);
 
 impl EngineTable {
-    pub(crate) fn new(worker: Rc<Worker>, shape: Arc<TableShape>) -> Self {
-        Self { worker, shape }
+    pub(crate) fn new(
+        worker: Rc<Worker>,
+        transactions: Rc<Transactions<EngineTransaction>>,
+        shape: Arc<TableShape>,
+    ) -> Self {
+        Self {
+            worker,
+            transactions,
+            shape,
+        }
     }
 
     fn place<'a>(&self, key: &'a [u8]) -> RowPlace<'a> {
@@ -634,13 +633,15 @@ impl Table for EngineTable {
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {
         Box::new(EngineCursor::new(
             Rc::clone(&self.worker),
+            Rc::clone(&self.transactions),
             Arc::clone(&self.shape),
             options,
         ))
     }
 
     fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
-        downcast(txn).run_operation(
+        let own = self.transactions.of(txn);
+        own.borrow_mut().run_operation(
             |txn| self.insert_steps(txn, row),
             |inserted| *inserted == Inserted::Done,
         )
@@ -652,14 +653,16 @@ impl Table for EngineTable {
         key: RowKey<'_>,
         row: &[ValueRef<'_>],
     ) -> Outcome<Mutation> {
-        downcast(txn).run_operation(
+        let own = self.transactions.of(txn);
+        own.borrow_mut().run_operation(
             |txn| self.update_steps(txn, key.0, row),
             |mutation| *mutation == Mutation::Done,
         )
     }
 
     fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation> {
-        downcast(txn).run_operation(
+        let own = self.transactions.of(txn);
+        own.borrow_mut().run_operation(
             |txn| self.delete_steps(txn, key.0),
             |mutation| *mutation == Mutation::Done,
         )
@@ -672,8 +675,8 @@ impl Table for EngineTable {
         lock: RowLock,
         batch: &mut RowBatch,
     ) -> Outcome<()> {
-        let txn = downcast(txn);
-        txn.run(|txn| {
+        let own = self.transactions.of(txn);
+        own.borrow_mut().run(|txn| {
             while let Some(key) = keys.get(batch.range_ends().len()) {
                 self.look_up(txn, key.0, lock, batch)?;
                 batch.end_range();
@@ -708,10 +711,6 @@ impl Table for EngineTable {
             self.worker.note_damage(error);
         }
         counts.map(Some)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

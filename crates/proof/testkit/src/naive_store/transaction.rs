@@ -1,0 +1,141 @@
+//! A transaction of the naive store: the former rows of what it has changed.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use store::{
+    Durability, Outcome, Prepared, StoreError, StoreId, Transaction, TransactionKey, UndoMark,
+};
+
+use super::Inner;
+
+/// The former row of a key; `None` if there was no row.
+#[derive(Debug)]
+pub(super) struct Undo {
+    pub(super) table: u64,
+    pub(super) key: Vec<u8>,
+    pub(super) before: Option<Vec<u8>>,
+}
+
+#[derive(Debug)]
+pub(super) struct NaiveTransaction {
+    inner: Rc<Inner>,
+    key: TransactionKey,
+    /// What it has changed, in order.
+    pub(super) undo: Vec<Undo>,
+    is_active: bool,
+    /// Dropped with it.
+    kept: Option<Box<dyn Any>>,
+}
+
+impl NaiveTransaction {
+    pub(super) fn new(inner: Rc<Inner>, key: TransactionKey) -> Self {
+        Self {
+            inner,
+            key,
+            undo: Vec::new(),
+            is_active: false,
+            kept: None,
+        }
+    }
+
+    fn undo_to(&mut self, mark: UndoMark) {
+        while stdx::to_u64(self.undo.len()) > mark.0 {
+            let Undo { table, key, before } = self.undo.pop().expect("it is not empty");
+            let tables = self.inner.tables.borrow();
+            let Some(table) = tables.get(&table) else {
+                continue;
+            };
+            match before {
+                Some(row) => table.rows.borrow_mut().insert(key, row),
+                None => table.rows.borrow_mut().remove(&key),
+            };
+        }
+    }
+}
+
+impl Drop for NaiveTransaction {
+    fn drop(&mut self) {
+        self.undo_to(UndoMark(0));
+    }
+}
+
+impl Transaction for NaiveTransaction {
+    fn key(&mut self, store: StoreId) -> TransactionKey {
+        assert_eq!(
+            store,
+            self.inner.transactions.store(),
+            "a table of this store asks"
+        );
+        self.key
+    }
+
+    fn begin_statement(&mut self) {
+        self.is_active = true;
+    }
+
+    fn end_statement(&mut self) -> Outcome<()> {
+        self.inner.operate()?;
+        if self.inner.fails_at_end.take() {
+            return Err(StoreError::DiskFull.into());
+        }
+        let ended = &self.inner.statements_ended;
+        ended.set(ended.get() + 1);
+        Ok(())
+    }
+
+    fn open_snapshot(&mut self) {
+        self.is_active = true;
+    }
+
+    fn mark(&self) -> UndoMark {
+        UndoMark(stdx::to_u64(self.undo.len()))
+    }
+
+    fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
+        self.undo_to(mark);
+        Ok(())
+    }
+
+    /// Its changes are made already, and nothing of this store survives a crash.
+    fn prepare(&mut self) -> Outcome<Prepared> {
+        self.inner.operate()?;
+        Ok(match self.undo.is_empty() {
+            true => Prepared::Nothing,
+            false => Prepared::Ready,
+        })
+    }
+
+    fn commit(&mut self, _: Durability) -> Outcome<()> {
+        if !self.undo.is_empty() {
+            self.inner.operate()?;
+        }
+        self.undo.clear();
+        self.is_active = false;
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Outcome<()> {
+        self.undo_to(UndoMark(0));
+        self.is_active = false;
+        Ok(())
+    }
+
+    fn has_changes(&self) -> bool {
+        !self.undo.is_empty()
+    }
+
+    fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    fn set_lock_wait_timeout(&mut self, _: u64) {}
+
+    fn id(&self) -> u64 {
+        0
+    }
+
+    fn keep(&mut self, kept: Box<dyn Any>) {
+        self.kept = Some(kept);
+    }
+}
