@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::{Outcome, StoreId, Table, TableDefinition, TableId, TransactionKey};
 
 /// One worker's handle on a store: its tables and transactions. What changes the tables themselves
-/// is a [`SchemaStore`].
+/// is a [`SchemaStore`](crate::SchemaStore).
 pub trait Store {
     /// Names this handle.
     fn id(&self) -> StoreId;
@@ -67,8 +67,8 @@ pub trait Transaction: fmt::Debug {
     fn mark(&self) -> UndoMark;
 
     /// Undoes everything since `mark`; locks stay. If an earlier error demanded a rollback
-    /// ([`StoreError::ends_transaction`]) that did not complete, it undoes everything and returns
-    /// that error again.
+    /// ([`ends_transaction`](crate::StoreError::ends_transaction)) that did not complete, it undoes
+    /// everything and returns that error again.
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()>;
 
     /// The first phase of a commit that several stores take part in. After [`Prepared::Ready`] a
