@@ -11,6 +11,8 @@ pub(crate) struct PurgeTurn {
     is_taken: Cell<bool>,
     /// Tasks that wait for the end. Those that were given up may be among them.
     waiting: RefCell<Vec<Waker>>,
+    /// Purges that have ended.
+    ended_count: Cell<u64>,
 }
 
 /// The right to purge; ends when dropped, also in the middle of a purge.
@@ -22,11 +24,17 @@ pub(crate) struct Purging<'t> {
 impl PurgeTurn {
     /// Waits until no purge runs.
     pub(crate) async fn take(&self) -> Purging<'_> {
+        // Others may poll this task often while it waits. It stands in the list once, until the
+        // purge that empties the list has ended.
+        let mut noted_at = None;
         poll_fn(|context| {
             if !self.is_taken.replace(true) {
                 return Poll::Ready(Purging { turn: self });
             }
-            self.waiting.borrow_mut().push(context.waker().clone());
+            let ended_count = self.ended_count.get();
+            if noted_at.replace(ended_count) != Some(ended_count) {
+                self.waiting.borrow_mut().push(context.waker().clone());
+            }
             Poll::Pending
         })
         .await
@@ -37,6 +45,7 @@ impl Drop for Purging<'_> {
     fn drop(&mut self) {
         let was_taken = self.turn.is_taken.replace(false);
         assert!(was_taken, "a purge ends once");
+        self.turn.ended_count.set(self.turn.ended_count.get() + 1);
         let waiting = self.turn.waiting.take();
         waiting.into_iter().for_each(Waker::wake);
     }
