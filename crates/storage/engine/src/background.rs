@@ -203,10 +203,7 @@ impl Engine {
                     .await?;
             }
         }
-        assert!(
-            worker.orphans.borrow().is_empty() && worker.left_spaces.borrow().is_empty(),
-            "nothing is left to be undone or removed"
-        );
+        // What sessions drop from here on is undone by the next start.
         Ok(())
     }
 }

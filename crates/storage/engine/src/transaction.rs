@@ -211,15 +211,19 @@ impl EngineTransaction {
                 .undo_one(self.last_undo, &mut self.pending.undoing)?;
             self.undo_count -= 1;
             self.last_undo = previous;
-            assert_eq!(
-                self.undo_count == 0,
-                previous.is_null(),
-                "undo is counted (I1)"
-            );
+            if (self.undo_count == 0) != previous.is_null() {
+                let what = "the undo of a transaction does not end where its first change is";
+                return Err(StoreError::damaged(what).into());
+            }
             if mark < self.undo_count && self.undo_count.is_multiple_of(UNDONE_PER_TURN) {
                 return Err(Suspend::turn().into());
             }
         }
+        assert_eq!(
+            self.undo_count == 0,
+            self.last_undo.is_null(),
+            "undo is counted (I1)"
+        );
         self.pending.is_rollback = false;
         Ok(())
     }

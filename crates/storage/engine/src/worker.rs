@@ -276,7 +276,15 @@ impl Worker {
         let page = change.latch(id)?;
         let next = change.bytes(page).u32_at(NEXT_ID_AT);
         let next = next.ok_or_else(|| btree::damaged(id, "no counters"))?;
-        put(&mut change, page, NEXT_ID_AT, &(next + 1).to_le_bytes())?;
+        // The spaces below have their owners.
+        if next < TABLE_SPACES_START {
+            return Err(btree::damaged(id, "an id below those of tables"));
+        }
+        let following = next.checked_add(1);
+        let following = following.ok_or_else(|| btree::damaged(id, "no id is left"))?;
+        put(&mut change, page, NEXT_ID_AT, &following.to_le_bytes())?;
+        let written = change.bytes(page).u32_at(NEXT_ID_AT);
+        assert_eq!(written, Some(following), "an id is taken once");
         Ok((next, change.commit()))
     }
 

@@ -96,7 +96,7 @@ impl EngineTransaction {
         let access = self.acquire(&name, kind, wait)?;
         debug_assert!(
             access != Access::Granted || !self.worker.shared.txns.is_active(row.writer),
-            "who has a row locked meets no change under way"
+            "a locked row has no change of others under way"
         );
         Ok(access)
     }
@@ -125,7 +125,7 @@ impl EngineTransaction {
             Ok(Acquired::Wait(future)) => {
                 assert!(
                     !patience.is_zero(),
-                    "who does not wait is not put into a queue"
+                    "a caller that does not wait is not queued"
                 );
                 Err(lock_suspend(&self.worker.options.sleep, future, patience).into())
             }

@@ -84,7 +84,7 @@ impl EngineTransaction {
                 payload,
             };
             apply(&mut change, spot.leaf, &op)?;
-            assert_eq!(
+            debug_assert_eq!(
                 entry_at(&change, spot),
                 Some(header),
                 "the entry stands where the next look-up finds it"
@@ -111,7 +111,7 @@ impl EngineTransaction {
         }
         debug_assert!(
             deleted.txn == id || !self.worker.shared.txns.is_active(deleted.txn),
-            "who puts an entry has its row locked"
+            "the caller has the row of the entry locked"
         );
         let mut purge_list = Vec::new();
         PurgeItem::Entry {
@@ -146,7 +146,7 @@ impl EngineTransaction {
             change: splice,
         };
         apply(change, spot.leaf, &op)?;
-        assert_eq!(
+        debug_assert_eq!(
             entry_at(change, spot),
             Some(header),
             "the entry is live again"

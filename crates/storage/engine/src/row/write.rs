@@ -380,10 +380,12 @@ impl EngineTransaction {
             "undo goes back without a gap"
         );
         assert_eq!(Some(record.txn), self.id, "a row has the id of its writer");
-        assert!(
-            !body.is_spilled || body.bytes.len() == LOB_REFERENCE_BYTES,
-            "a large row has a reference in its place"
-        );
+        if body.is_spilled && body.bytes.len() != LOB_REFERENCE_BYTES {
+            return Err(damaged(
+                change.id(spot.leaf),
+                "a large row without a reference in its place",
+            ));
+        }
         let undo = encode(change, record)?;
         let Some(UndoPlace { page, pointer }) = self.worker.undo.place(change, undo.len())? else {
             return Ok(Attempt::UndoRoom);

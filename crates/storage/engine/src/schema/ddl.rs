@@ -126,10 +126,9 @@ impl Worker {
         self.check_name_free(&definition.name)?;
         let id = self.until_done(|| self.allocate_id()).await?;
         definition.id = TableId(u64::from(id));
-        assert!(
-            self.table_shape(definition.id).is_none(),
-            "ids are never used again"
-        );
+        if self.table_shape(definition.id).is_some() {
+            return Err(StoreError::damaged("the next id of a table is in use"));
+        }
         definition.version = 1;
         if definition.created_us == 0 {
             definition.created_us = self.options.clock.wall_micros();
@@ -145,10 +144,15 @@ impl Worker {
         turn: &Rc<SchemaTurn>,
         definition: TableDefinition,
     ) -> Result<(), StoreError> {
+        let id = definition.id;
         let made = self.make_named_space(turn, definition).await;
-        if made.is_err() {
+        match &made {
+            Ok(()) => assert!(
+                self.table_shape(id).is_some(),
+                "a table that is made is open"
+            ),
             // What cannot be removed now is left to the background, which reports it.
-            let _ = self.remove_left_spaces().await;
+            Err(_) => drop(self.remove_left_spaces().await),
         }
         made
     }

@@ -142,7 +142,9 @@ impl Worker {
         .encode();
         let insert = || -> Result<bool, Interrupt> {
             index.tree.modify(&self.pages, &entry.bytes, |before| {
-                assert!(before.is_none(), "each row has one entry");
+                if before.is_some() {
+                    return Err(StoreError::damaged("a scan has met a row twice").into());
+                }
                 Ok(Edit::Put(header.to_vec()))
             })
         };
