@@ -221,7 +221,9 @@ impl Operator for ScanOperator {
             self.is_behind_row = false;
             return;
         }
-        self.collected.begin();
+        if self.collected.is_filled() {
+            self.collected.begin();
+        }
         self.fetch_rows = 0;
         self.state = State::Start;
         self.dependents.rewind();
