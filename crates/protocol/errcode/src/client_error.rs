@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(facts(raised.clone()), (Origin::Client, Retry::Never));
         assert_eq!(raised.to_string(), "ERROR 1213 (45000): no");
         let killed = ClientError::of_server(ER_CONNECTION_KILLED, state, "away");
-        assert_eq!(facts(killed), (Origin::Server, Retry::IfReused));
+        assert_eq!(facts(killed), (Origin::Server, Retry::Never));
     }
 
     #[test]

@@ -73,7 +73,7 @@ errors! {
         "Can't open file: '%-.200s' (errno: %M)";
     1017 "HY000" ER_FILE_NOT_FOUND Ourselves Never
         "Can't find file: '%-.200s' (errno: %M)";
-    1020 "HY000" ER_CHECKREAD Ourselves Now
+    1020 "HY000" ER_CHECKREAD Ourselves Never
         "Record has changed since last read in table '%-.192s'; try restarting transaction";
     1021 "HY000" ER_DISK_FULL Ourselves Never
         "Disk full (%s); waiting for someone to free some space... (errno: %M)";
@@ -690,7 +690,7 @@ errors! {
         "You are not allowed to create a user with GRANT";
     1411 "HY000" ER_WRONG_VALUE_FOR_TYPE
         "Incorrect %-.32s value: '%-.128T' for function %-.32s";
-    1412 "HY000" ER_TABLE_DEF_CHANGED Ourselves Now
+    1412 "HY000" ER_TABLE_DEF_CHANGED Ourselves Never
         "Table definition has changed, please retry transaction";
     1413 "42000" ER_SP_DUP_HANDLER
         "Duplicate handler declared in the same block";
@@ -1072,7 +1072,7 @@ errors! {
     1926 "HY000" ER_VIEW_ORDERBY_IGNORED
         "View '%-.192s'.'%-.192s' ORDER BY clause ignored because there is other ORDER BY clause \
          already";
-    1927 "70100" ER_CONNECTION_KILLED Ourselves IfReused
+    1927 "70100" ER_CONNECTION_KILLED Ourselves Never
         "Connection was killed";
     1931 "HY000" ER_QUERY_RESULT_INCOMPLETE
         "Query execution was interrupted. The query exceeded %s %llu. The query result may be \
