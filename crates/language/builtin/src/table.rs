@@ -352,6 +352,8 @@ pub static TABLE: &[Builtin] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::find;
 
@@ -379,13 +381,8 @@ mod tests {
         };
         let all: Vec<A> = TABLE.iter().filter_map(of).collect();
         assert_eq!(all.len(), A::Median as usize + 1);
-        assert_eq!(
-            all.iter()
-                .map(|function| function.name())
-                .collect::<Vec<_>>()
-                .len(),
-            18
-        );
+        let names: BTreeSet<_> = all.iter().map(|function| function.name()).collect();
+        assert_eq!(names.len(), all.len(), "no two have one name");
     }
 
     #[test]

@@ -31,7 +31,8 @@ fn connect(server: &Server) -> TcpStream {
 /// A server that has few descriptors beside those that it needs.
 fn start(io: &str) -> Server {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
-    let launch = launch.with_settings([format!("io={io}")]);
+    // Silent clients stay for as long as the test lasts.
+    let launch = launch.with_settings([format!("io={io}"), String::from("connect_timeout=600")]);
     let mut roomy = launch.clone().start().expect("the server starts");
     let count = roomy.process().descriptor_count().expect("a count");
     roomy.stop().expect("it ends");

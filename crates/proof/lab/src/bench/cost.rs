@@ -141,9 +141,9 @@ fn is_twin(setup: &Setup) -> Result<bool> {
     Ok(read(&setup.program)? == read(base)?)
 }
 
-/// Starts the builds for each number of clients. A server has no more workers than clients: with
-/// two workers and one client, the client's worker shares its core with the load by chance, and
-/// waking another core costs a virtual machine more than a short statement.
+/// Starts the builds for each number of clients. A server has no more workers than clients. With
+/// two workers and one client, it is chance whether the client's worker shares its core with the
+/// load. Waking another core costs a virtual machine more than a short statement.
 fn start_builds(kinds: &[Program], clients: &[u32], setup: &Setup) -> Result<Vec<Contestant>> {
     let processors = u32::try_from(std::thread::available_parallelism()?.get())?;
     let mut started = Vec::new();
