@@ -26,6 +26,7 @@ mod recovery;
 mod row;
 mod schema;
 mod transaction;
+mod turns;
 mod undo;
 mod worker;
 

@@ -34,7 +34,6 @@ use crate::schema::dictionary::{self, Dictionary, Entry, TableEntry};
 use crate::schema::left_space::LeftSpaces;
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::{LiveTable, TableShape};
-use crate::undo::purge_turn::PurgeTurn;
 use crate::undo::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::{
     COUNTERS_PAGE, DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE, Shared, Worker, WorkerOptions,
@@ -213,7 +212,7 @@ impl Engine {
             orphans,
             left_spaces: LeftSpaces::default(),
             seen_dictionary,
-            purge_turn: PurgeTurn::default(),
+            purge_turns: Arc::default(),
             purge,
             purge_due: Notify::default(),
             orphans_due: Rc::default(),

@@ -4,6 +4,5 @@ pub(crate) mod ddl;
 pub(crate) mod dictionary;
 pub(crate) mod index_build;
 pub(crate) mod left_space;
-pub(crate) mod schema_turn;
 pub(crate) mod statistics;
 pub(crate) mod table_shape;

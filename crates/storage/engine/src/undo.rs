@@ -3,7 +3,6 @@
 
 pub(crate) mod purge;
 pub(crate) mod purge_list;
-pub(crate) mod purge_turn;
 pub(crate) mod reclaim;
 pub(crate) mod rollback;
 pub(crate) mod undo_log;

@@ -25,11 +25,10 @@ use wal::LogLevel;
 use crate::counters::EngineCounters;
 use crate::schema::dictionary::Dictionary;
 use crate::schema::left_space::LeftSpaces;
-use crate::schema::schema_turn::SchemaTurns;
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::TableShape;
+use crate::turns::Turns;
 use crate::undo::purge::Purge;
-use crate::undo::purge_turn::PurgeTurn;
 use crate::undo::undo_log::{TABLE_SPACES_START, UndoLog, put};
 
 /// The tablespace of the dictionary and of the engine's counters.
@@ -86,7 +85,7 @@ pub struct Shared {
     /// The version of that snapshot, compared without a lock.
     pub(crate) schema_version: AtomicU64,
     /// Taken by the one schema change that is under way.
-    pub(crate) schema_turns: Arc<SchemaTurns>,
+    pub(crate) schema_turns: Arc<Turns>,
     /// Raised when statistics have become others than plans were made by.
     pub(crate) statistics_version: AtomicU64,
     /// Tables whose statistics are to be renewed.
@@ -153,7 +152,7 @@ pub(crate) struct Worker {
     /// Tablespaces to be removed in the background.
     pub(crate) left_spaces: LeftSpaces,
     /// Taken by the purge that runs.
-    pub(crate) purge_turn: PurgeTurn,
+    pub(crate) purge_turns: Arc<Turns>,
     /// How far purge has come.
     pub(crate) purge: RefCell<Purge>,
     /// Where purge sleeps while it has nothing to do.

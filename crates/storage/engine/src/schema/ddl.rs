@@ -26,9 +26,9 @@ use crate::row::auto_increment::NewCounter;
 use crate::row::write::{NewBody, Pending, RowPlace, Written};
 use crate::schema::dictionary::{self, Dictionary, Entry, TableEntry, TreePlace};
 use crate::schema::left_space::UnnamedSpace;
-use crate::schema::schema_turn::SchemaTurn;
 use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::transaction::EngineTransaction;
+use crate::turns::Turn;
 use crate::worker::{DICTIONARY_TABLE, SYSTEM_SPACE, Worker};
 
 /// Tables by id.
@@ -141,7 +141,7 @@ impl Worker {
     /// If this fails, the tablespace is removed.
     async fn make_table(
         self: &Rc<Self>,
-        turn: &Rc<SchemaTurn>,
+        turn: &Rc<Turn>,
         definition: TableDefinition,
     ) -> Result<(), StoreError> {
         let id = definition.id;
@@ -159,7 +159,7 @@ impl Worker {
 
     async fn make_named_space(
         self: &Rc<Self>,
-        turn: &Rc<SchemaTurn>,
+        turn: &Rc<Turn>,
         definition: TableDefinition,
     ) -> Result<(), StoreError> {
         let id = self.allocate_space().await?;
@@ -442,7 +442,7 @@ impl Worker {
     /// Writes down the statistics of a table. No picture of the dictionary changes with them.
     pub(crate) async fn write_statistics(
         self: &Rc<Self>,
-        turn: &Rc<SchemaTurn>,
+        turn: &Rc<Turn>,
         entry: Entry,
     ) -> Result<(), StoreError> {
         self.rewrite(turn, vec![Row::Put(entry)], || {}).await
@@ -453,7 +453,7 @@ impl Worker {
     /// otherwise the next change would find half of them.
     async fn rewrite(
         self: &Rc<Self>,
-        turn: &Rc<SchemaTurn>,
+        turn: &Rc<Turn>,
         rewrite: impl Into<Rewrite>,
         publish: impl FnOnce(),
     ) -> Result<(), StoreError> {

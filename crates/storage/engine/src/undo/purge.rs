@@ -113,7 +113,7 @@ impl Worker {
     /// Purges up to `budget` records, after a purge of the worker that runs has ended. Returns how
     /// many were done.
     pub(crate) async fn purge(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
-        let _purging = self.purge_turn.take().await;
+        let _purging = self.purge_turns.take().await;
         self.purge_segments(budget).await
     }
 
