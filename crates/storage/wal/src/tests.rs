@@ -390,6 +390,29 @@ fn a_log_of_small_segments_goes_on_on_a_full_disk() {
     }
 }
 
+/// A log whose segments are of 64 blocks, with its background.
+fn open_large_segments(world: &World) -> Arc<Wal> {
+    let options = WalOptions {
+        segment_blocks: 64,
+        log_bytes_max: 1 << 20,
+        ..options()
+    };
+    let (wal, _) = world.open(options).unwrap();
+    world.background(&wal);
+    wal
+}
+
+/// Writes until there is no room. Returns the end of the last record, and why there is no more.
+async fn write_until_refused(writer: &mut WalWriter) -> (Lsn, NoRoom) {
+    let mut last = Lsn::FIRST;
+    loop {
+        match write(writer, 9, 1000).await {
+            Ok(end) => last = end,
+            Err(refused) => return (last, refused),
+        }
+    }
+}
+
 /// If even that is impossible (here the disk was full before the segments were made), new work
 /// fails, and undoing goes on for a while.
 #[test]
@@ -397,25 +420,12 @@ fn a_full_disk_refuses_until_there_is_room() {
     let world = World::with_seed(2);
     let segment_bytes = 64 * 4096;
     world.disk.set_capacity(segment_bytes + segment_bytes / 2);
-    let (wal, _) = world
-        .open(WalOptions {
-            segment_blocks: 64,
-            log_bytes_max: 1 << 20,
-            ..options()
-        })
-        .unwrap();
-    world.background(&wal);
+    let wal = open_large_segments(&world);
     let disk = world.disk.clone();
     let (at_work, executor) = (Arc::clone(&wal), world.executor.clone());
     world.run(async move {
         let mut writer = at_work.writer(1);
-        let mut last = Lsn::FIRST;
-        let refused = loop {
-            match write(&mut writer, 9, 1000).await {
-                Ok(end) => last = end,
-                Err(refused) => break refused,
-            }
-        };
+        let (last, refused) = write_until_refused(&mut writer).await;
         assert!(matches!(refused, NoRoom::NoSegment(error) if error.kind == DiskErrorKind::Full));
         at_work.wait(1, last, LogLevel::Durable).await.unwrap();
         assert_eq!(writer.permit(Purpose::Undo), Ok(()));
@@ -436,26 +446,13 @@ fn a_full_disk_refuses_until_there_is_room() {
 #[test]
 fn segments_wait_for_file_descriptors() {
     let world = World::with_seed(3);
-    let (wal, _) = world
-        .open(WalOptions {
-            segment_blocks: 64,
-            log_bytes_max: 1 << 20,
-            ..options()
-        })
-        .unwrap();
-    world.background(&wal);
+    let wal = open_large_segments(&world);
     let disk = world.disk.clone();
     let (at_work, executor) = (Arc::clone(&wal), world.executor.clone());
     world.run(async move {
         let mut writer = at_work.writer(1);
         disk.take_descriptors();
-        let mut last = Lsn::FIRST;
-        let refused = loop {
-            match write(&mut writer, 9, 1000).await {
-                Ok(end) => last = end,
-                Err(refused) => break refused,
-            }
-        };
+        let (last, refused) = write_until_refused(&mut writer).await;
         let NoRoom::NoSegment(error) = refused else {
             panic!("{refused:?}");
         };
