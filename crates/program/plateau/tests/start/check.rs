@@ -471,23 +471,35 @@ fn a_large_table_is_looked_at_in_parts() {
     );
 }
 
-/// CHECK TABLE reads all indexes; a query may need none of them.
-#[test]
-fn check_table_tells_of_an_index_that_cannot_be_read() {
-    let mut server = stopped(&[
+/// A stopped server whose table `t.words` has two rows and the index `by_k`. Returns the table's
+/// file and the page of the index, too.
+fn stopped_with_index() -> (Server, PathBuf, usize) {
+    let server = stopped(&[
         "create database t",
         "create table t.words (w varchar(20) primary key, k varchar(20), key by_k (k))",
         "insert into t.words values ('aardvark', 'kangaroo'), ('zebra', 'gnu')",
     ]);
-    let data = server.data();
-    let words = file_with(&data, "aardvark");
+    let words = file_with(&server.data(), "aardvark");
     let row_page = place_of(&fs::read(&words).unwrap(), "aardvarkkangaroo") / PAGE;
     let (page, _) = pages(&words)
         .into_iter()
         .find(|&(page, page_type)| page_type == PageType::BtreeLeaf && page != row_page)
         .unwrap();
+    (server, words, page)
+}
+
+/// The start of the line in the server's log about a page of `t.words`.
+fn logged(words: &Path, page: usize) -> String {
+    let file = words.file_name().unwrap().to_string_lossy();
+    format!("a page cannot be used file={file} page={page} owner=table t.words")
+}
+
+/// CHECK TABLE reads all indexes; a query may need none of them.
+#[test]
+fn check_table_tells_of_an_index_that_cannot_be_read() {
+    let (mut server, words, page) = stopped_with_index();
     let whole = damage(&words, page);
-    fs::remove_file(data.join("doublewrite.pdw")).unwrap();
+    fs::remove_file(server.data().join("doublewrite.pdw")).unwrap();
     server.start_again().unwrap();
     let mut client = server.connect().unwrap();
     // A query that does not use the index reads the rows.
@@ -502,8 +514,7 @@ fn check_table_tells_of_an_index_that_cannot_be_read() {
     assert!(told[3].contains(&named(&words, page)), "{told:?}");
     assert!(!told[3].contains('/'), "no path of the server: {told:?}");
     // The server's log names it, too, with file, page and table, and only once.
-    let file = words.file_name().unwrap().to_string_lossy().into_owned();
-    let line = format!("a page cannot be used file={file} page={page} owner=table t.words");
+    let line = logged(&words, page);
     testkit::wait_until(&line, || server.log().contains(&line));
     client.query("check table t.words").unwrap();
     assert_eq!(server.log().matches(&line).count(), 1);
@@ -517,18 +528,7 @@ fn check_table_tells_of_an_index_that_cannot_be_read() {
 /// file, page and table.
 #[test]
 fn a_page_that_contradicts_itself_is_logged() {
-    let mut server = stopped(&[
-        "create database t",
-        "create table t.words (w varchar(20) primary key, k varchar(20), key by_k (k))",
-        "insert into t.words values ('aardvark', 'kangaroo'), ('zebra', 'gnu')",
-    ]);
-    let data = server.data();
-    let words = file_with(&data, "aardvark");
-    let row_page = place_of(&fs::read(&words).unwrap(), "aardvarkkangaroo") / PAGE;
-    let (page, _) = pages(&words)
-        .into_iter()
-        .find(|&(page, page_type)| page_type == PageType::BtreeLeaf && page != row_page)
-        .unwrap();
+    let (mut server, words, page) = stopped_with_index();
     // The first byte behind the page's header says that it is a page of a tree.
     let whole = change(&words, page, true, |bytes| bytes[PAGE_HEADER_BYTES] ^= 1);
     server.start_again().unwrap();
@@ -540,8 +540,7 @@ fn a_page_that_contradicts_itself_is_logged() {
         };
         assert_eq!(error.number, 1712, "{}", error.message);
     }
-    let file = words.file_name().unwrap().to_string_lossy().into_owned();
-    let line = format!("a page cannot be used file={file} page={page} owner=table t.words");
+    let line = logged(&words, page);
     testkit::wait_until(&line, || server.log().contains(&line));
     assert_eq!(server.log().matches(&line).count(), 1);
     drop(client);
