@@ -3,7 +3,7 @@
 //! A call is bound once ([`bind`]): the number of arguments is checked (error 1582), and the type
 //! of the result is inferred from theirs. A bound call is evaluated for each row
 //! ([`Bound::eval`]) over borrowed values. The functions and their names are those of
-//! `builtin::TABLE`; operators are functions, too.
+//! `builtin::TABLE`. Operators are among them.
 //!
 //! The executor does the rest: aggregates, user variables, and everything that must wait or read
 //! tables (`SLEEP`, `BENCHMARK`, `GET_LOCK`, subqueries).

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Only a hang exceeds both limits. Time alone would fail a test whose machine was busy elsewhere:
-/// then its questions are few, too. Questions alone would fail one whose answer comes by the clock.
+/// Only a hang exceeds both limits. Time alone would fail a test on a busy machine, where it has
+/// asked few questions. Questions alone would fail a test whose answer comes by the clock.
 const LIMIT: Duration = Duration::from_secs(60);
 const QUESTIONS_MIN: u32 = 100;
 

@@ -1,5 +1,5 @@
-//! Logins over sockets: who is let in at, below and above the limits, who is ended, and what the
-//! others are told.
+//! Logins over sockets, at, below and above the limits: which clients are let in, which are ended,
+//! and which errors the others get.
 
 #![forbid(unsafe_code)]
 #![allow(

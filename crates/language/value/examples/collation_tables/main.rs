@@ -9,8 +9,8 @@
 //! SOCKET is the unix socket of a MariaDB 10.11 with user `root` without password; the client
 //! `mariadb` is installed. ALLKEYS is the file `allkeys.txt` of
 //! <https://www.unicode.org/Public/UCA/9.0.0/> (the Python package `pyuca` has it as
-//! `allkeys-9.0.0.txt`). What was written is what stands there already, as `git diff` shows; the
-//! tests of `tests/mariadb.rs` compare the tables with a server, too.
+//! `allkeys-9.0.0.txt`). What was written is what stands there already, as `git diff` shows.
+//! `tests/mariadb.rs` also compares the tables with a server.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stderr, reason = "a tool that people run")]

@@ -256,7 +256,7 @@ impl Translator {
     }
 }
 
-/// Whether a packet says that its rows wait in a cursor: it ends the columns, too.
+/// Whether a packet says that its rows wait in a cursor. Such a packet also ends the columns.
 fn is_cursor(part: Part) -> bool {
     let exists = |status: StatusFlags| status.contains(StatusFlags::CURSOR_EXISTS);
     matches!(part, Part::RowsEnd(status) if exists(status))
