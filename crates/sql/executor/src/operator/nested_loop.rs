@@ -74,12 +74,16 @@ impl NestedLoopOperator {
 impl Operator for NestedLoopOperator {
     fn rewind(&mut self, how: Rewind) {
         self.left.rewind(how);
+        if let Some(rows) = &mut self.left_rows {
+            rows.rewind();
+            // What was looked up was for the left rows of before.
+            if let Some(right) = self.right.collector() {
+                right.begin();
+            }
+        }
         self.right.rewind(how);
         self.dependents.rewind();
         self.state = State::Left;
-        if let Some(rows) = &mut self.left_rows {
-            rows.rewind();
-        }
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {

@@ -144,6 +144,19 @@ fn a_join_by_key_of_a_remote_table_looks_up_many_rows_at_a_call() {
     }
 }
 
+/// The inner join begins again for each row of the outer one, when its own rows are looked up.
+#[test]
+fn a_join_of_remote_tables_within_another_begins_again() {
+    let sql = "SELECT a.id, b.id, c.id FROM people a LEFT JOIN (sbtest1 b JOIN sbtest1 c \
+               ON c.id = b.k) ON b.id < 40 + a.id AND c.k > a.id * 2";
+    let mut bench = linked(150);
+    let (local, _) = bench.run(sql).expect("rows");
+    assert!(100 < local.len(), "{}", local.len());
+    let (remote, _) = remote_calls(&mut bench, sql);
+    assert_eq!(remote, local);
+    bench.end();
+}
+
 #[test]
 fn a_join_that_stops_early_has_looked_up_few_remote_rows() {
     let mut bench = linked(1000);
