@@ -9,8 +9,8 @@ use store::Outcome;
 use crate::Tree;
 use crate::descend::{Miss, Target};
 use crate::error::damaged;
-use crate::pages::{Change, Latched, Pages};
-use crate::split::{Wanted, apply, has_room, narrow, slot_count};
+use crate::pages::{Change, Latched, Pages, apply, narrow};
+use crate::split::{Wanted, has_room, slot_count};
 
 /// A key's place in a latched leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

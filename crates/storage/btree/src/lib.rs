@@ -42,8 +42,8 @@ pub use pages::{Change, Latched, Pages, ReadAhead};
 pub use scan::{From, Place, Run};
 pub use split::Wanted;
 
+use crate::pages::apply;
 use crate::space::Reservation;
-use crate::split::apply;
 
 /// A tree: where its root is. Cheap to copy; holds no contents of its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,9 +13,8 @@ use format::{PAGE_HEADER_BYTES, PageId, PageNo, SpaceId};
 use store::{Outcome, Suspend};
 
 use crate::error::damaged;
-use crate::pages::{Change, Latched, Pages};
+use crate::pages::{Change, Latched, Pages, apply, narrow};
 use crate::space::Release;
-use crate::split::apply;
 use crate::take_steps;
 
 const NEXT_AT: usize = PAGE_HEADER_BYTES;
@@ -134,7 +133,7 @@ fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<boo
     let page = change.latch(PageId::new(space, PageNo(second)))?;
     let third = change.bytes(page).u32_at(NEXT_AT).ok_or_else(no_part)?;
     let release = Release::make(&mut change, page)?;
-    let offset = crate::split::narrow(NEXT_AT);
+    let offset = narrow(NEXT_AT);
     apply(
         &mut change,
         head,

@@ -14,9 +14,9 @@ use store::Outcome;
 use crate::Tree;
 use crate::descend::{LeafRead, Target};
 use crate::error::damaged;
-use crate::pages::{Change, Latched, Pages};
+use crate::pages::{Change, Latched, Pages, apply, narrow};
 use crate::space::Release;
-use crate::split::{apply, is_longer_than_page, narrow, put_image, slot_count};
+use crate::split::{is_longer_than_page, put_image, slot_count};
 use crate::take_steps;
 
 /// Pages of a tree that are given back before other tasks run: some 100 us.

@@ -16,8 +16,7 @@ use format::{PAGE_HEADER_BYTES, PageId, PageNo, PageType, SpaceId};
 use store::Outcome;
 
 use crate::error::damaged;
-use crate::pages::{Change, Latched, Pages};
-use crate::split::{apply, narrow};
+use crate::pages::{Change, Latched, Pages, apply, narrow};
 
 /// First bytes of the header's body.
 const MAGIC: u32 = 0x5053_4C50;

@@ -13,11 +13,11 @@
 use format::page_op::PageOp;
 use format::slotted::{self, ChangeError, SLOTS_START, TreePage, TreePageShape};
 use format::{PAGE_HEADER_BYTES, PageId, PageType};
-use store::{Interrupt, Outcome};
+use store::Outcome;
 
 use crate::Tree;
 use crate::error::{KEYS_ARE_OTHERS, change_failed, damaged};
-use crate::pages::{Change, Latched, Pages};
+use crate::pages::{Change, Latched, Pages, apply, narrow};
 use crate::space::{self, Reservation};
 
 /// An entry that needs room.
@@ -461,13 +461,6 @@ pub(crate) fn slot_count(change: &Change<'_>, page: Latched) -> usize {
         .expect("it was a tree page under this latch")
 }
 
-pub(crate) fn apply(change: &mut Change<'_>, page: Latched, op: &PageOp<'_>) -> Outcome<()> {
-    let id = change.id(page);
-    change
-        .apply(page, op)
-        .map_err(|error| -> Interrupt { change_failed(id, error) })
-}
-
 /// Whether cells with their whole keys take more than the page that they move to.
 pub(crate) fn is_longer_than_page(cells: &[u8], page_bytes: usize) -> bool {
     page_bytes - PAGE_HEADER_BYTES < cells.len()
@@ -494,10 +487,6 @@ fn push_cell(cells: &mut Vec<u8>, key: &[u8], payload: &[u8]) {
     cells.extend_from_slice(&narrow(payload.len()).to_le_bytes());
     cells.extend_from_slice(key);
     cells.extend_from_slice(payload);
-}
-
-pub(crate) fn narrow(value: usize) -> u16 {
-    u16::try_from(value).expect("offsets and counts inside a page are below 64 KiB")
 }
 
 #[cfg(test)]
