@@ -5,7 +5,9 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-use crate::disk::DIRECT_ALIGNMENT_BYTES;
+/// Alignment of buffers, offsets and lengths for `FileAccess::Direct`: the largest logical block
+/// of the disks in use.
+pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
 
 /// Zeroed bytes whose address is a multiple of [`DIRECT_ALIGNMENT_BYTES`].
 pub struct IoBuffer {

@@ -20,10 +20,6 @@ use std::sync::Arc;
 
 use crate::IoBuffer;
 
-/// Alignment of buffers, offsets and lengths for `FileAccess::Direct`: the largest logical block
-/// of the disks in use.
-pub const DIRECT_ALIGNMENT_BYTES: usize = 4096;
-
 /// The result of a completed read or write: the buffer, and how many bytes were transferred.
 pub type IoResult = (IoBuffer, Result<usize, DiskError>);
 
@@ -106,7 +102,7 @@ pub enum FileAccess {
     /// Through the page cache.
     Buffered,
     /// O_DIRECT if the file system has it; buffers, offsets and lengths are multiples of
-    /// [`DIRECT_ALIGNMENT_BYTES`].
+    /// [`DIRECT_ALIGNMENT_BYTES`](crate::DIRECT_ALIGNMENT_BYTES).
     Direct,
 }
 

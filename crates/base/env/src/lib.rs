@@ -12,7 +12,7 @@ pub mod sim;
 
 mod buffer;
 
-pub use buffer::IoBuffer;
+pub use buffer::{DIRECT_ALIGNMENT_BYTES, IoBuffer};
 pub use clock::{Clock, Instant};
 pub use disk::{
     Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, FileId, IoFuture, IoResult,
