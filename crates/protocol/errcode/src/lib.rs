@@ -13,6 +13,7 @@
 mod client_error;
 mod code;
 mod format;
+mod lookup;
 mod origin;
 mod table;
 mod wording;

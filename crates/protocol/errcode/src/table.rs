@@ -3,7 +3,7 @@
 //!
 //! Numbers, states, names and formats are MariaDB 10.11's, because clients and applications test
 //! for them; `tests/reference.rs` compares each line with an installed server. The format's places
-//! are explained in `format.rs`. Sorted by number: `code.rs` searches it. Texts that differ from
+//! are explained in `format.rs`. Sorted by number: `lookup.rs` searches it. Texts that differ from
 //! MariaDB's are in `wording.rs`.
 //!
 //! A line without origin and retry is the client's, and never tried again.
