@@ -7,16 +7,15 @@
 //! steps of several sessions (`schedules`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use testkit::client::Column;
-use testkit::folder::repository_root;
-use testkit::{Client, Outcome};
+use testkit::Client;
 
+use crate::answer::show_outcomes;
 use crate::corpus::{Statement, expand};
+use crate::data_files::{read, read_list};
 use crate::random_queries;
 use crate::schedules;
 use crate::target::{Target, reference};
@@ -200,15 +199,6 @@ fn agreeing<'l>(differences: &[Difference], listed: &'l BTreeSet<String>) -> Vec
     listed.map(String::as_str).collect()
 }
 
-fn data(name: &str) -> PathBuf {
-    repository_root().join("crates/proof/lab/data").join(name)
-}
-
-pub(crate) fn read(name: &str) -> Result<String> {
-    let path = data(name);
-    fs::read_to_string(&path).with_context(|| path.display().to_string())
-}
-
 fn corpus() -> Result<Vec<Statement>> {
     let mut statements = Vec::new();
     let mut seen = BTreeSet::new();
@@ -223,21 +213,6 @@ fn corpus() -> Result<Vec<Statement>> {
 /// The statements of the list; each must be below a reason.
 fn listed_differences() -> Result<BTreeSet<String>> {
     read_list("differences.txt")
-}
-
-/// The lines of a list; each must be below a reason.
-pub(crate) fn read_list(name: &str) -> Result<BTreeSet<String>> {
-    let mut listed = BTreeSet::new();
-    let mut has_reason = false;
-    for line in read(name)?.lines() {
-        if line.starts_with("#: ") {
-            has_reason = true;
-        } else if !line.is_empty() && !line.starts_with("# ") {
-            ensure!(has_reason, "no reason stands above: {line}");
-            listed.insert(line.to_owned());
-        }
-    }
-    Ok(listed)
 }
 
 fn prepare(mut client: Client) -> Result<Client> {
@@ -260,70 +235,6 @@ fn answer(client: &mut Client, statement: &str, has_types: bool) -> Result<Strin
     show_outcomes(outcomes, statement, has_types)
 }
 
-/// The results of a statement as comparable text. Rows are sorted unless the statement orders them.
-pub(crate) fn show_outcomes(
-    outcomes: Vec<Outcome>,
-    statement: &str,
-    has_types: bool,
-) -> Result<String> {
-    let mut text = String::new();
-    for outcome in outcomes {
-        match outcome {
-            Outcome::Done(done) => writeln!(
-                text,
-                "ok, {} rows affected, last id {}, {} warnings",
-                done.affected_rows, done.last_insert_id, done.warning_count
-            )?,
-            Outcome::Error(error) => {
-                writeln!(text, "error {} {}", error.number, error.state)?;
-            }
-            Outcome::Rows(result) => {
-                let names: Vec<_> = result.columns.iter().map(|it| it.name.as_str()).collect();
-                writeln!(text, "| {} |", names.join(" | "))?;
-                if has_types {
-                    for column in &result.columns {
-                        writeln!(text, "  {}", show_type(column))?;
-                    }
-                }
-                let mut rows: Vec<String> = result.rows.iter().map(|row| show_row(row)).collect();
-                if !statement.to_ascii_uppercase().contains("ORDER BY") {
-                    rows.sort();
-                }
-                rows.iter().for_each(|row| text.push_str(row));
-            }
-        }
-    }
-    Ok(text)
-}
-
-fn show_type(column: &Column) -> String {
-    let Column {
-        kind,
-        length,
-        decimals,
-        flags,
-        collation,
-        ..
-    } = column;
-    format!("type {kind} length {length} decimals {decimals} flags {flags} collation {collation}")
-}
-
-fn show_row(row: &[Option<Vec<u8>>]) -> String {
-    let mut text = String::from("  ");
-    for value in row {
-        match value {
-            None => text.push_str("NULL"),
-            Some(bytes) => match std::str::from_utf8(bytes) {
-                Ok(value) => text.push_str(&format!("{value:?}")),
-                Err(_) => text.push_str(&format!("{bytes:02x?}")),
-            },
-        }
-        text.push_str(", ");
-    }
-    text.push('\n');
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,11 +247,5 @@ mod tests {
         for listed in listed_differences().unwrap() {
             assert!(texts.contains(&listed), "{listed}");
         }
-    }
-
-    #[test]
-    fn rows_show_null_text_and_bytes() {
-        let row = [None, Some(b"a\"b".to_vec()), Some(vec![0xff])];
-        assert_eq!(show_row(&row), "  NULL, \"a\\\"b\", [ff], \n");
     }
 }

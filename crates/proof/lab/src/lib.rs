@@ -8,9 +8,11 @@
     reason = "suites report to the terminal of who runs them"
 )]
 
+mod answer;
 pub mod bench;
 pub mod contention;
 mod corpus;
+mod data_files;
 pub mod differential;
 pub mod drive;
 pub mod forward;

@@ -18,7 +18,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use sync::Mutex;
 
-use crate::differential::{read, read_list};
+use crate::data_files::{read, read_list};
 use crate::target::{Running, Target, reference};
 
 use play::Player;

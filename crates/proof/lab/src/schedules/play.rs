@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use testkit::{Client, Login, Outcome};
 
 use super::script::{Action, SESSIONS, Script, SessionName};
-use crate::differential::show_outcomes;
+use crate::answer::show_outcomes;
 
 /// How long to wait for a reply before asking the server whether the session waits.
 const PATIENCE: Duration = Duration::from_millis(2);
