@@ -34,7 +34,7 @@ use foldhash::fast::FixedState;
 use format::TxnId;
 
 use crate::LockName;
-use crate::table::LockTable;
+use crate::shards::Shards;
 use crate::waiter::{Verdict, Waiter};
 
 /// Transactions that wait for each other, each for the next and the last for the first.
@@ -63,24 +63,24 @@ impl Cycle {
     }
 
     /// The second check.
-    fn is_real(&self, table: &LockTable) -> bool {
+    fn is_real(&self, shards: &Shards) -> bool {
         let followers = self.members.iter().cycle().skip(1);
         self.members.iter().zip(followers).all(|(waiter, next)| {
-            waiter.verdict().is_none() && table.blockers(waiter).contains(&next.owner)
+            waiter.verdict().is_none() && shards.blockers(waiter).contains(&next.owner)
         })
     }
 }
 
 /// Breaks every cycle through `start`: each loses its cheapest member.
-pub(crate) fn break_cycles(table: &LockTable, start: &Arc<Waiter>) -> Searched {
+pub(crate) fn break_cycles(shards: &Shards, start: &Arc<Waiter>) -> Searched {
     let mut searched = Searched::default();
     while start.verdict().is_none() {
-        let Some(cycle) = find_cycle(table, start, &mut searched.step_count) else {
+        let Some(cycle) = find_cycle(shards, start, &mut searched.step_count) else {
             break;
         };
         // A cycle that is not real any more was opened by a member that has moved on. The next
         // search starts from the state at that time.
-        if cycle.is_real(table) && table.dismiss(cycle.victim(), Verdict::Deadlock) {
+        if cycle.is_real(shards) && shards.dismiss(cycle.victim(), Verdict::Deadlock) {
             searched.broken_count += 1;
         }
     }
@@ -89,14 +89,14 @@ pub(crate) fn break_cycles(table: &LockTable, start: &Arc<Waiter>) -> Searched {
 
 /// Looks for a cycle through `start`, once.
 pub(crate) fn find_cycle(
-    table: &LockTable,
+    shards: &Shards,
     start: &Arc<Waiter>,
     step_count: &mut u64,
 ) -> Option<Cycle> {
     *step_count += 1;
-    let members = match table.mutual_waiter(start) {
+    let members = match shards.mutual_waiter(start) {
         Some(other) => Some(vec![Arc::clone(start), other]),
-        None => walk(table, start, step_count),
+        None => walk(shards, start, step_count),
     };
     let members = members?;
     assert!(2 <= members.len(), "nobody waits for itself");
@@ -104,11 +104,11 @@ pub(crate) fn find_cycle(
 }
 
 /// Visits every owner for whom `start` waits, directly or not, until one waits for `start`.
-fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<Vec<Arc<Waiter>>> {
+fn walk(shards: &Shards, start: &Arc<Waiter>, step_count: &mut u64) -> Option<Vec<Arc<Waiter>>> {
     let mut visited: HashSet<TxnId, FixedState> = HashSet::default();
     let mut explored: HashSet<LockName, FixedState> = HashSet::default();
     let mut path = vec![Branch {
-        unexplored: table.ways(start),
+        unexplored: shards.ways(start),
         waiter: Arc::clone(start),
     }];
     while let Some(branch) = path.last_mut() {
@@ -124,7 +124,7 @@ fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<
         }
         *step_count += 1;
         // A wait with a verdict leads nowhere, even if its owner has not fetched it yet.
-        let Some(waiter) = table
+        let Some(waiter) = shards
             .wait_of(blocker)
             .filter(|wait| wait.verdict().is_none())
         else {
@@ -132,7 +132,7 @@ fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<
         };
         assert_eq!(waiter.owner, blocker, "the map of waits is by owner");
         let is_closed = waiter.stands_behind(start);
-        let unexplored = unexplored_ways(table, &waiter, &mut explored);
+        let unexplored = unexplored_ways(shards, &waiter, &mut explored);
         path.push(Branch { waiter, unexplored });
         if is_closed {
             return Some(members(path));
@@ -144,17 +144,17 @@ fn walk(table: &LockTable, start: &Arc<Waiter>, step_count: &mut u64) -> Option<
 /// The ways on from a waiter that is not the start. If two wait for one row exclusively, the second
 /// has the same ways as the first, except the first one's owner, who has been visited.
 fn unexplored_ways(
-    table: &LockTable,
+    shards: &Shards,
     waiter: &Arc<Waiter>,
     explored: &mut HashSet<LockName, FixedState>,
 ) -> Vec<TxnId> {
     if !waiter.kind.is_exclusive_record() {
-        return table.ways(waiter);
+        return shards.ways(waiter);
     }
     if explored.contains(&waiter.name) {
         return Vec::new();
     }
-    let ways = table.ways(waiter);
+    let ways = shards.ways(waiter);
     if MANY_WAYS <= ways.len() {
         explored.insert(waiter.name.clone());
     }

@@ -38,13 +38,15 @@ mod mode;
 mod name;
 mod owner;
 mod queue;
+mod shards;
 mod table;
 mod waiter;
 
 pub use mode::{LockExtent, LockKind, LockMode};
 pub use name::LockName;
 pub use owner::{Acquired, LockError, LockFuture, OwnerLocks};
-pub use table::{Converted, LockStatistics, LockTable, Request};
+pub use shards::LockStatistics;
+pub use table::{Converted, LockTable, Request};
 pub use waiter::Verdict;
 
 #[cfg(test)]

@@ -1,30 +1,21 @@
-//! The lock table: sharded queues, each shard with its own mutex, no global latch.
+//! The lock table: requests, conversions, inheritance, releases, and the memory that locks take.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
 
-use foldhash::fast::FixedState;
 use format::TxnId;
+use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
-use sync::{CachePadded, Mutex, MutexGuard};
 
 use crate::deadlock;
-use crate::queue::{Grant, Queue};
+use crate::queue::Grant;
+use crate::shards::{LockStatistics, SeededMap, Shards, remove_if_empty};
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
-
-/// Shards of the queues: 10,000 transactions with a few waits each seldom meet in one.
-const QUEUE_SHARD_COUNT: usize = 1024;
-
-/// Shards of what is kept by transaction; a commit locks one of them once.
-const OWNER_SHARD_COUNT: usize = 256;
 
 /// Memory of a lock beside its key, in bytes: its queue and its place in the shard, the grant, and
 /// its place on the owner's list. The key is kept twice.
 const LOCK_BYTES: u64 = 320;
-
-const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
 
 /// One owner may hold this many times the memory that is left, and is refused more. So one owner
 /// alone can hold seven eighths of the memory, and two owners seven fifteenths each. An owner that
@@ -32,38 +23,17 @@ const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.i
 /// that is refused.
 const HELD_PER_LEFT_MAX: u64 = 7;
 
-/// A map that iterates in the same order in every run.
-type SeededMap<K, V> = HashMap<K, V, FixedState>;
-
-/// A shard's queues by the name of their lock.
-type QueueShard = SeededMap<LockName, Queue>;
-
 /// All locks of a store. Shared by all workers.
 #[derive(Debug)]
 pub struct LockTable {
-    /// Queues by hash of their name.
-    queues: Box<[CachePadded<Mutex<QueueShard>>]>,
-    /// State of each owner, by its id.
-    owners: Box<[CachePadded<Mutex<OwnerShard>>]>,
+    /// Who holds what, and who waits for what.
+    pub(crate) shards: Shards,
     /// Numbers waits.
     wait_sequence: Mutex<u64>,
     /// Memory of all locks, in bytes (see [`cost`]).
     bytes: AtomicU64,
     /// The limit of `bytes` for requests. Constant.
     bytes_max: u64,
-}
-
-/// What the table keeps by transaction.
-#[derive(Debug, Default)]
-struct OwnerShard {
-    /// Locks that others entered for a holder, until it ends (I1), and how often. It is a map
-    /// because a list would be searched once for each row that one transaction has changed.
-    converted: SeededMap<TxnId, SeededMap<LockName, u32>>,
-    /// The one request that an owner waits for.
-    waits: SeededMap<TxnId, Arc<Waiter>>,
-    /// What has happened to these owners. Counted here because a wait comes here anyway: one count
-    /// for the whole table would be written by all workers.
-    statistics: LockStatistics,
 }
 
 /// A request for a lock.
@@ -111,21 +81,6 @@ pub enum Converted {
     Full,
 }
 
-/// Counts since the start, and the present waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LockStatistics {
-    /// Requests that had to wait.
-    pub wait_count: u64,
-    /// Requests that wait at the moment.
-    pub waiting_count: u64,
-    /// Cycles that were broken.
-    pub deadlock_count: u64,
-    /// Waits that their owners cancelled.
-    pub cancel_count: u64,
-    /// Waits and holders that searches for deadlocks have visited.
-    pub search_step_count: u64,
-}
-
 impl LockTable {
     /// Creates an empty table. It refuses a lock that would exceed `bytes_max`, and any lock of an
     /// owner that holds `HELD_PER_LEFT_MAX` times what is left. Locks that were waited for or
@@ -133,12 +88,7 @@ impl LockTable {
     /// and an inherited lock belongs to an owner that has locked a neighbour.
     pub fn new(bytes_max: u64) -> Self {
         Self {
-            queues: (0..QUEUE_SHARD_COUNT)
-                .map(|_| CachePadded::default())
-                .collect(),
-            owners: (0..OWNER_SHARD_COUNT)
-                .map(|_| CachePadded::default())
-                .collect(),
+            shards: Shards::default(),
             wait_sequence: Mutex::new(0),
             bytes: AtomicU64::new(0),
             bytes_max,
@@ -154,7 +104,7 @@ impl LockTable {
         name: &LockName,
         is_active: impl FnOnce(TxnId) -> bool,
     ) -> Converted {
-        let mut shard = self.owner_shard(holder);
+        let mut shard = self.shards.owner(holder);
         if !is_active(holder) {
             return Converted::Ended;
         }
@@ -179,7 +129,7 @@ impl LockTable {
     /// Grants `holder` the converted lock. The holder may have ended and drained its list since the
     /// name was put there, and found nothing in the queue. Then the lock is taken back.
     fn enter_converted(&self, holder: TxnId, name: &LockName) -> bool {
-        let mut queues = self.queue_shard(name);
+        let mut queues = self.shards.queue(name);
         let queue = queues.entry(name.clone()).or_default();
         let is_new = !queue.is_held(holder, LockKind::EXCLUSIVE_RECORD);
         if is_new {
@@ -187,7 +137,7 @@ impl LockTable {
         }
         let adds_edges = is_new && queue.is_waited_for();
         drop(queues);
-        let is_drained = !self.owner_shard(holder).converted.contains_key(&holder);
+        let is_drained = !self.shards.owner(holder).converted.contains_key(&holder);
         if is_drained {
             self.release(holder, std::iter::once(name));
         } else if adds_edges {
@@ -208,7 +158,7 @@ impl LockTable {
     /// names are released, no thread finds the owner.
     fn finish_around(&self, owner: TxnId, mut between: impl FnMut()) {
         loop {
-            let converted = self.owner_shard(owner).converted.remove(&owner);
+            let converted = self.shards.owner(owner).converted.remove(&owner);
             let Some(names) = converted else {
                 return;
             };
@@ -222,7 +172,7 @@ impl LockTable {
     pub fn release<'a>(&self, owner: TxnId, names: impl Iterator<Item = &'a LockName>) {
         let mut wakers = Vec::new();
         for name in names {
-            let mut queues = self.queue_shard(name);
+            let mut queues = self.shards.queue(name);
             if let Some(queue) = queues.get_mut(name) {
                 queue.release(owner, &mut wakers);
                 remove_if_empty(&mut queues, name);
@@ -234,7 +184,7 @@ impl LockTable {
     /// True if an insert before `successor` by `owner` must wait for a gap lock. Cheap: takes no
     /// place in any queue. Call it with the leaf latched exclusively.
     pub fn is_gap_locked(&self, owner: TxnId, successor: &LockName) -> bool {
-        let queues = self.queue_shard(successor);
+        let queues = self.shards.queue(successor);
         queues
             .get(successor)
             .is_some_and(|queue| queue.must_wait(owner, LockKind::INSERT_INTENTION))
@@ -243,7 +193,7 @@ impl LockTable {
     /// True if a write of the named entry by `owner` must wait for another's explicit lock. Cheap:
     /// takes no place in any queue. Call it with the leaf latched exclusively.
     pub fn is_record_locked(&self, owner: TxnId, name: &LockName) -> bool {
-        let queues = self.queue_shard(name);
+        let queues = self.shards.queue(name);
         queues
             .get(name)
             .is_some_and(|queue| queue.must_wait(owner, LockKind::EXCLUSIVE_RECORD))
@@ -290,7 +240,7 @@ impl LockTable {
                 extent: LockExtent::Gap,
             };
             let (is_new, adds_edges) = {
-                let mut queues = self.queue_shard(to);
+                let mut queues = self.shards.queue(to);
                 let queue = queues.entry(to.clone()).or_default();
                 let is_new = !queue.is_held(grant.owner, kind);
                 if is_new {
@@ -301,7 +251,7 @@ impl LockTable {
             if !is_new {
                 continue;
             }
-            let mut shard = self.owner_shard(grant.owner);
+            let mut shard = self.shards.owner(grant.owner);
             let names = shard.converted.entry(grant.owner).or_default();
             let count = names.entry(to.clone()).or_insert(0);
             if *count == 0 {
@@ -322,7 +272,7 @@ impl LockTable {
     /// others: it has released a single one early.
     fn take_back(&self, owner: TxnId, name: &LockName, kind: LockKind) {
         {
-            let converted = &mut self.owner_shard(owner).converted;
+            let converted = &mut self.shards.owner(owner).converted;
             if let Some(names) = converted.get_mut(&owner) {
                 if let Some(count) = names.get_mut(name) {
                     assert!(0 < *count, "a lock that was counted is given back");
@@ -339,7 +289,7 @@ impl LockTable {
         }
         let mut wakers = Vec::new();
         {
-            let mut queues = self.queue_shard(name);
+            let mut queues = self.shards.queue(name);
             if let Some(queue) = queues.get_mut(name) {
                 queue.release_kind(owner, kind, &mut wakers);
             }
@@ -350,7 +300,7 @@ impl LockTable {
 
     /// The granted locks of this name.
     fn grants(&self, name: &LockName) -> Vec<Grant> {
-        let queues = self.queue_shard(name);
+        let queues = self.shards.queue(name);
         queues
             .get(name)
             .map(|queue| queue.grants().to_vec())
@@ -360,7 +310,7 @@ impl LockTable {
     /// Asks for a lock. A request that must wait searches for a deadlock first.
     pub(crate) fn request(&self, request: Request<'_>) -> Requested {
         let waiter = {
-            let mut queues = self.queue_shard(request.name);
+            let mut queues = self.shards.queue(request.name);
             let queue = queues.entry(request.name.clone()).or_default();
             if queue.is_held(request.owner, request.kind) {
                 return Requested::Held;
@@ -387,7 +337,7 @@ impl LockTable {
             waiter
         };
         {
-            let mut shard = self.owner_shard(request.owner);
+            let mut shard = self.shards.owner(request.owner);
             let waited = shard.waits.insert(request.owner, Arc::clone(&waiter));
             assert!(
                 waited.is_none_or(|before| before.verdict().is_some()),
@@ -407,8 +357,8 @@ impl LockTable {
 
     /// Breaks every cycle through a wait. The victims find their verdicts.
     fn break_cycles(&self, waiter: &Arc<Waiter>) {
-        let searched = deadlock::break_cycles(self, waiter);
-        let statistics = &mut self.owner_shard(waiter.owner).statistics;
+        let searched = deadlock::break_cycles(&self.shards, waiter);
+        let statistics = &mut self.shards.owner(waiter.owner).statistics;
         statistics.search_step_count += searched.step_count;
         statistics.deadlock_count += searched.broken_count;
     }
@@ -416,7 +366,7 @@ impl LockTable {
     /// Breaks the cycles that were closed by a lock entered for `owner`: others wait for it from
     /// now on, and it may wait itself.
     fn break_cycles_through(&self, owner: TxnId) {
-        if let Some(waiter) = self.wait_of(owner) {
+        if let Some(waiter) = self.shards.wait_of(owner) {
             self.break_cycles(&waiter);
         }
     }
@@ -436,74 +386,17 @@ impl LockTable {
 
     /// Cancels a wait. Returns its verdict, which is another one if the call came too late.
     pub(crate) fn cancel(&self, waiter: &Arc<Waiter>) -> Verdict {
-        if self.dismiss(waiter, Verdict::Cancelled) {
-            self.owner_shard(waiter.owner).statistics.cancel_count += 1;
+        if self.shards.dismiss(waiter, Verdict::Cancelled) {
+            self.shards.owner(waiter.owner).statistics.cancel_count += 1;
         }
         waiter
             .verdict()
             .expect("a wait that is in no queue has its verdict")
     }
 
-    /// Ends a wait with `verdict`, if it has none yet.
-    pub(crate) fn dismiss(&self, waiter: &Arc<Waiter>, verdict: Verdict) -> bool {
-        let mut wakers = Vec::new();
-        let dismissed = {
-            let mut queues = self.queue_shard(&waiter.name);
-            let dismissed = queues
-                .get_mut(&waiter.name)
-                .is_some_and(|queue| queue.dismiss(waiter, verdict, &mut wakers));
-            remove_if_empty(&mut queues, &waiter.name);
-            dismissed
-        };
-        self.forget_wait(waiter);
-        wakers.into_iter().for_each(Waker::wake);
-        dismissed
-    }
-
-    /// Removes the wait from the owners' map, unless the owner already waits for another lock.
-    pub(crate) fn forget_wait(&self, waiter: &Arc<Waiter>) {
-        let mut shard = self.owner_shard(waiter.owner);
-        let is_this = shard
-            .waits
-            .get(&waiter.owner)
-            .is_some_and(|wait| Arc::ptr_eq(wait, waiter));
-        if is_this {
-            shard.waits.remove(&waiter.owner);
-        }
-    }
-
-    /// The wait of `owner`, or `None` if it does not wait.
-    pub(crate) fn wait_of(&self, owner: TxnId) -> Option<Arc<Waiter>> {
-        self.owner_shard(owner).waits.get(&owner).cloned()
-    }
-
-    /// See [`Queue::ways`].
-    pub(crate) fn ways(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
-        let queues = self.queue_shard(&waiter.name);
-        queues
-            .get(&waiter.name)
-            .map(|queue| queue.ways(waiter))
-            .unwrap_or_default()
-    }
-
-    /// See [`Queue::mutual_waiter`].
-    pub(crate) fn mutual_waiter(&self, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
-        let queues = self.queue_shard(&waiter.name);
-        queues.get(&waiter.name)?.mutual_waiter(waiter)
-    }
-
-    /// The owners that block `waiter`.
-    pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
-        let queues = self.queue_shard(&waiter.name);
-        queues
-            .get(&waiter.name)
-            .map(|queue| queue.blockers(waiter))
-            .unwrap_or_default()
-    }
-
     /// True if `owner` has been given a lock that includes this one.
     pub fn is_held(&self, owner: TxnId, name: &LockName, kind: LockKind) -> bool {
-        let queues = self.queue_shard(name);
+        let queues = self.shards.queue(name);
         queues
             .get(name)
             .is_some_and(|queue| queue.is_held(owner, kind))
@@ -512,8 +405,7 @@ impl LockTable {
     /// Counts since the start, and the present waits.
     pub fn statistics(&self) -> LockStatistics {
         let mut sum = LockStatistics::default();
-        for shard in &self.owners {
-            let shard = shard.lock();
+        for shard in self.shards.owners() {
             let counted = shard.statistics;
             sum.wait_count += counted.wait_count;
             sum.waiting_count += stdx::to_u64(shard.waits.len());
@@ -556,35 +448,13 @@ impl LockTable {
 
     /// True if no lock is held or waited for: what must hold when no transaction is open.
     pub fn is_empty(&self) -> bool {
-        let queues_empty = self.queues.iter().all(|shard| shard.lock().is_empty());
-        queues_empty
-            && self.bytes() == 0
-            && self.owners.iter().all(|shard| {
-                let shard = shard.lock();
-                shard.waits.is_empty() && shard.converted.is_empty()
-            })
-    }
-
-    fn queue_shard(&self, name: &LockName) -> MutexGuard<'_, QueueShard> {
-        let mask = stdx::to_u64(QUEUE_SHARD_COUNT - 1);
-        self.queues[stdx::to_usize(name.hash_code() & mask)].lock()
-    }
-
-    fn owner_shard(&self, owner: TxnId) -> MutexGuard<'_, OwnerShard> {
-        let mask = stdx::to_u64(OWNER_SHARD_COUNT - 1);
-        self.owners[stdx::to_usize(owner.get() & mask)].lock()
+        self.shards.is_empty() && self.bytes() == 0
     }
 }
 
 /// The counted size of a lock of this name, in bytes.
 fn cost(name: &LockName) -> u64 {
     LOCK_BYTES + 2 * stdx::to_u64(name.key_len())
-}
-
-fn remove_if_empty(queues: &mut QueueShard, name: &LockName) {
-    if queues.get(name).is_some_and(Queue::is_empty) {
-        queues.remove(name);
-    }
 }
 
 #[cfg(test)]
@@ -633,19 +503,29 @@ mod tests {
         };
         let asking = Arc::new(table.new_waiter(request(1, &a)));
         table
-            .queue_shard(&a)
+            .shards
+            .queue(&a)
             .get_mut(&a)
             .unwrap()
             .enqueue(Arc::clone(&asking));
-        let waits = |owner, waiter| table.owner_shard(id(owner)).waits.insert(id(owner), waiter);
+        let waits = |owner, waiter| {
+            table
+                .shards
+                .owner(id(owner))
+                .waits
+                .insert(id(owner), waiter)
+        };
         waits(1, Arc::clone(&asking));
-        let cycle = deadlock::find_cycle(&table, &asking, &mut 0);
+        let cycle = deadlock::find_cycle(&table.shards, &asking, &mut 0);
         let cycle = cycle.expect("each waits for the other");
         assert!(Arc::ptr_eq(cycle.victim(), &asking));
         table.release(id(2), std::iter::once(&a));
-        assert!(!table.dismiss(cycle.victim(), Verdict::Deadlock));
+        assert!(!table.shards.dismiss(cycle.victim(), Verdict::Deadlock));
         assert_eq!(asking.verdict(), Some(Verdict::Granted));
-        assert_eq!(deadlock::break_cycles(&table, &asking).broken_count, 0);
+        assert_eq!(
+            deadlock::break_cycles(&table.shards, &asking).broken_count,
+            0
+        );
     }
 
     /// Under READ COMMITTED a lock may be released before its owner's end, just when it is

@@ -479,8 +479,8 @@ proptest! {
 fn has_cycle(table: &LockTable) -> bool {
     let ids = || (1..=OWNER_COUNT as u64).map(|id| TxnId::new(id).unwrap());
     let waits_for = |owner| {
-        let waiter = table.wait_of(owner);
-        waiter.map_or_else(Vec::new, |waiter| table.blockers(&waiter))
+        let waiter = table.shards.wait_of(owner);
+        waiter.map_or_else(Vec::new, |waiter| table.shards.blockers(&waiter))
     };
     ids().any(|start| {
         let mut reached = waits_for(start);

@@ -1,0 +1,167 @@
+//! Who holds which lock and who waits for which: sharded, each shard with its own mutex, no global
+//! latch.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::task::Waker;
+
+use foldhash::fast::FixedState;
+use format::TxnId;
+use sync::{CachePadded, Mutex, MutexGuard};
+
+use crate::LockName;
+use crate::queue::Queue;
+use crate::waiter::{Verdict, Waiter};
+
+/// Shards of the queues: 10,000 transactions with a few waits each seldom meet in one.
+const QUEUE_SHARD_COUNT: usize = 1024;
+
+/// Shards of what is kept by transaction; a commit locks one of them once.
+const OWNER_SHARD_COUNT: usize = 256;
+
+const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
+
+/// A map that iterates in the same order in every run.
+pub(crate) type SeededMap<K, V> = HashMap<K, V, FixedState>;
+
+/// A shard's queues by the name of their lock.
+pub(crate) type QueueShard = SeededMap<LockName, Queue>;
+
+/// The state of all locks, by name and by owner.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    /// Queues by hash of their name.
+    queues: Box<[CachePadded<Mutex<QueueShard>>]>,
+    /// State of each owner, by its id.
+    owners: Box<[CachePadded<Mutex<OwnerShard>>]>,
+}
+
+/// What the table keeps by transaction.
+#[derive(Debug, Default)]
+pub(crate) struct OwnerShard {
+    /// Locks that others entered for a holder, until it ends (I1), and how often. It is a map
+    /// because a list would be searched once for each row that one transaction has changed.
+    pub(crate) converted: SeededMap<TxnId, SeededMap<LockName, u32>>,
+    /// The one request that an owner waits for.
+    pub(crate) waits: SeededMap<TxnId, Arc<Waiter>>,
+    /// What has happened to these owners. Counted here because a wait comes here anyway: one count
+    /// for the whole table would be written by all workers.
+    pub(crate) statistics: LockStatistics,
+}
+
+/// Counts since the start, and the present waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LockStatistics {
+    /// Requests that had to wait.
+    pub wait_count: u64,
+    /// Requests that wait at the moment.
+    pub waiting_count: u64,
+    /// Cycles that were broken.
+    pub deadlock_count: u64,
+    /// Waits that their owners cancelled.
+    pub cancel_count: u64,
+    /// Waits and holders that searches for deadlocks have visited.
+    pub search_step_count: u64,
+}
+
+impl Default for Shards {
+    fn default() -> Self {
+        let queues = (0..QUEUE_SHARD_COUNT).map(|_| CachePadded::default());
+        let owners = (0..OWNER_SHARD_COUNT).map(|_| CachePadded::default());
+        Self {
+            queues: queues.collect(),
+            owners: owners.collect(),
+        }
+    }
+}
+
+impl Shards {
+    /// The shard of the lock with this name.
+    pub(crate) fn queue(&self, name: &LockName) -> MutexGuard<'_, QueueShard> {
+        let mask = stdx::to_u64(QUEUE_SHARD_COUNT - 1);
+        self.queues[stdx::to_usize(name.hash_code() & mask)].lock()
+    }
+
+    /// The shard of this owner.
+    pub(crate) fn owner(&self, owner: TxnId) -> MutexGuard<'_, OwnerShard> {
+        let mask = stdx::to_u64(OWNER_SHARD_COUNT - 1);
+        self.owners[stdx::to_usize(owner.get() & mask)].lock()
+    }
+
+    /// The shards of all owners, each locked while the caller looks at it.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = MutexGuard<'_, OwnerShard>> {
+        self.owners.iter().map(|shard| shard.lock())
+    }
+
+    /// True if no lock is held or waited for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.iter().all(|shard| shard.lock().is_empty())
+            && self
+                .owners()
+                .all(|shard| shard.waits.is_empty() && shard.converted.is_empty())
+    }
+
+    /// Ends a wait with `verdict`, if it has none yet.
+    pub(crate) fn dismiss(&self, waiter: &Arc<Waiter>, verdict: Verdict) -> bool {
+        let mut wakers = Vec::new();
+        let dismissed = {
+            let mut queues = self.queue(&waiter.name);
+            let dismissed = queues
+                .get_mut(&waiter.name)
+                .is_some_and(|queue| queue.dismiss(waiter, verdict, &mut wakers));
+            remove_if_empty(&mut queues, &waiter.name);
+            dismissed
+        };
+        self.forget_wait(waiter);
+        wakers.into_iter().for_each(Waker::wake);
+        dismissed
+    }
+
+    /// Removes the wait from the owners' map, unless the owner already waits for another lock.
+    fn forget_wait(&self, waiter: &Arc<Waiter>) {
+        let mut shard = self.owner(waiter.owner);
+        let is_this = shard
+            .waits
+            .get(&waiter.owner)
+            .is_some_and(|wait| Arc::ptr_eq(wait, waiter));
+        if is_this {
+            shard.waits.remove(&waiter.owner);
+        }
+    }
+
+    /// The wait of `owner`, or `None` if it does not wait.
+    pub(crate) fn wait_of(&self, owner: TxnId) -> Option<Arc<Waiter>> {
+        self.owner(owner).waits.get(&owner).cloned()
+    }
+
+    /// See [`Queue::ways`].
+    pub(crate) fn ways(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
+        let queues = self.queue(&waiter.name);
+        queues
+            .get(&waiter.name)
+            .map(|queue| queue.ways(waiter))
+            .unwrap_or_default()
+    }
+
+    /// See [`Queue::mutual_waiter`].
+    pub(crate) fn mutual_waiter(&self, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
+        let queues = self.queue(&waiter.name);
+        queues.get(&waiter.name)?.mutual_waiter(waiter)
+    }
+
+    /// The owners that block `waiter`.
+    pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
+        let queues = self.queue(&waiter.name);
+        queues
+            .get(&waiter.name)
+            .map(|queue| queue.blockers(waiter))
+            .unwrap_or_default()
+    }
+}
+
+/// Removes the queue of this name if it has no lock and no waiter.
+pub(crate) fn remove_if_empty(queues: &mut QueueShard, name: &LockName) {
+    if queues.get(name).is_some_and(Queue::is_empty) {
+        queues.remove(name);
+    }
+}
