@@ -125,7 +125,7 @@ impl EngineTransaction {
         self.is_active = true;
         let worker = &self.worker;
         self.snapshot
-            .get_or_insert_with(|| worker.txns.open_snapshot(|| worker.pages.reserved()))
+            .get_or_insert_with(|| Snapshot::open(&worker.txns, || worker.pages.reserved()))
     }
 
     /// Opens the snapshot of the isolation level, if it is not open.

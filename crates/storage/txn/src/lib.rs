@@ -41,9 +41,9 @@ mod snapshot;
 mod system;
 mod worker;
 
-pub use snapshot::{Snapshot, WriterEnding};
+pub use snapshot::Snapshot;
 pub use system::{Fate, Maintained, RING_LENGTH_DEFAULT, TransactionSystem, Visibility};
-pub use worker::TransactionWorker;
+pub use worker::{TransactionWorker, WriterEnding};
 
 #[cfg(test)]
 mod tests;

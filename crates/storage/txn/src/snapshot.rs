@@ -1,11 +1,10 @@
 //! An open snapshot.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use format::{Lsn, TxnId};
 
-use crate::worker::TransactionWorker;
+use crate::worker::{SnapshotEntry, TransactionWorker, WriterEnding};
 
 /// A view of the store as of one commit number. Closed when dropped.
 #[derive(Debug)]
@@ -16,28 +15,15 @@ pub struct Snapshot {
     pub(crate) entry: Rc<SnapshotEntry>,
 }
 
-/// The worker's part of a snapshot.
-#[derive(Debug)]
-pub(crate) struct SnapshotEntry {
-    /// Commits up to this are seen. Constant.
-    pub(crate) lsn: Lsn,
-    /// Transactions from this number on began after the snapshot and are not seen. Constant.
-    pub(crate) high: u64,
-    /// Its place in the worker's order of opening. Constant.
-    pub(crate) sequence: u64,
-    /// Ended transactions below the ring that are not seen (T2), in order.
-    pub(crate) exceptions: RefCell<Vec<u64>>,
-}
-
-/// The writer of a version is taking its commit number, so it is not known yet whether a snapshot
-/// sees the version. Await [`TransactionSystem::ended`](crate::TransactionSystem::ended) and ask
-/// again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WriterEnding(pub TxnId);
-
 impl Snapshot {
-    pub(crate) fn new(worker: Rc<TransactionWorker>, entry: Rc<SnapshotEntry>) -> Self {
-        Self { worker, entry }
+    /// Opens a snapshot of everything committed by now. `position` loads the log's reserved
+    /// position.
+    pub fn open(worker: &Rc<TransactionWorker>, position: impl FnOnce() -> Lsn) -> Self {
+        let entry = worker.open(position);
+        Self {
+            worker: Rc::clone(worker),
+            entry,
+        }
     }
 
     /// Commits up to this are seen.

@@ -55,7 +55,7 @@ impl World {
     }
 
     fn open(&self, worker_index: usize) -> Snapshot {
-        self.workers[worker_index].open_snapshot(|| Lsn(self.position))
+        Snapshot::open(&self.workers[worker_index], || Lsn(self.position))
     }
 
     fn maintain(&self) {

@@ -9,7 +9,6 @@ use format::{Lsn, TxnId};
 use sync::RingState;
 use sync::atomic::{Ordering, fence};
 
-use crate::snapshot::{Snapshot, SnapshotEntry, WriterEnding};
 use crate::system::{Fate, Maintained, TransactionSystem};
 
 /// A worker's part of the transaction system.
@@ -29,6 +28,25 @@ pub struct TransactionWorker {
     #[cfg(test)]
     pub(crate) looked_count: Cell<u64>,
 }
+
+/// The worker's part of a snapshot.
+#[derive(Debug)]
+pub(crate) struct SnapshotEntry {
+    /// Commits up to this are seen. Constant.
+    pub(crate) lsn: Lsn,
+    /// Transactions from this number on began after the snapshot and are not seen. Constant.
+    pub(crate) high: u64,
+    /// Its place in the worker's order of opening. Constant.
+    pub(crate) sequence: u64,
+    /// Ended transactions below the ring that are not seen (T2), in order.
+    pub(crate) exceptions: RefCell<Vec<u64>>,
+}
+
+/// The writer of a version is taking its commit number, so it is not known yet whether a snapshot
+/// sees the version. Await [`TransactionSystem::ended`](crate::TransactionSystem::ended) and ask
+/// again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterEnding(pub TxnId);
 
 impl TransactionWorker {
     /// The part of worker `index`. One for each index.
@@ -51,7 +69,7 @@ impl TransactionWorker {
 
     /// Opens a snapshot of everything committed by now. `position` loads the log's reserved
     /// position.
-    pub fn open_snapshot(self: &Rc<Self>, position: impl FnOnce() -> Lsn) -> Snapshot {
+    pub(crate) fn open(&self, position: impl FnOnce() -> Lsn) -> Rc<SnapshotEntry> {
         let is_oldest = self.open.borrow().is_empty();
         if is_oldest {
             // A bound that was true before is true now (H1).
@@ -80,7 +98,7 @@ impl TransactionWorker {
             exceptions,
         });
         self.open.borrow_mut().insert(sequence, Rc::clone(&entry));
-        Snapshot::new(Rc::clone(self), entry)
+        entry
     }
 
     /// How many snapshots are open.
