@@ -86,13 +86,13 @@ fn literal_type(value: &Value, env: &BindEnv) -> (ColumnType, TextRule) {
             } else {
                 TypeKind::BigInt
             };
-            value::text::append_int(*number, &mut text);
+            value::digits::append_int(*number, &mut text);
             let mut column = ColumnType::new(kind);
             column.length = stdx::to_u32(text.len());
             (column, numeric)
         }
         Value::UInt(number) => {
-            value::text::append_uint(*number, &mut text);
+            value::digits::append_uint(*number, &mut text);
             let mut column = ColumnType::unsigned(TypeKind::BigInt);
             column.length = stdx::to_u32(text.len());
             (column, numeric)

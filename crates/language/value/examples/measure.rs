@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use value::digits::{append_f64, append_int};
 use value::key::KeyPart;
-use value::text::{append_f64, append_int};
 use value::{CollationId, ColumnType, Comparison, Date, Decimal, TypeKind, ValueRef, Warnings};
 
 /// Operations of a round.

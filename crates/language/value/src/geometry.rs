@@ -250,9 +250,9 @@ impl Sink for Words<'_> {
         self.0.push(b',');
     }
     fn point(&mut self, (x, y): (f64, f64)) {
-        crate::text::append_f64(x, self.0);
+        crate::digits::append_f64(x, self.0);
         self.0.push(b' ');
-        crate::text::append_f64(y, self.0);
+        crate::digits::append_f64(y, self.0);
     }
     fn close(&mut self, kind: Kind, count: u32) {
         if kind != Kind::Collection || count > 0 {

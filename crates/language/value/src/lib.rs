@@ -20,6 +20,7 @@ mod warning;
 
 pub mod compare;
 pub mod convert;
+pub mod digits;
 pub mod key;
 pub mod number;
 pub mod store;

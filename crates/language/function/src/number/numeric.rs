@@ -2,8 +2,8 @@
 
 use errcode::ER_UNKNOWN_LOCALE;
 use value::decimal::Rounding;
+use value::digits::append_fixed;
 use value::number::Integer;
-use value::text::append_fixed;
 use value::{ColumnType, Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};

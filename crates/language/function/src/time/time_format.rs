@@ -1,7 +1,7 @@
 //! DATE_FORMAT, TIME_FORMAT and FROM_UNIXTIME.
 
+use value::digits::append_uint;
 use value::temporal::is_timestamp;
-use value::text::append_uint;
 use value::{ColumnType, DateTime, Time, TypeKind, Value, ValueRef};
 
 use crate::bind::{Binding, Bound};
