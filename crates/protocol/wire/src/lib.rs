@@ -25,16 +25,18 @@ mod temporal;
 mod compression;
 
 mod command;
+mod command_byte;
 mod login;
 mod reply;
 
 pub use capability::Capabilities;
 pub use column_type::ColumnType;
+pub use command::Command;
 pub use command::bulk_execute::{BulkExecute, BulkRows, BulkValue};
 pub use command::execute::{CursorKind, Execute, Parameters};
 pub use command::field_list::FieldList;
 pub use command::parameter::{BinaryValue, ParameterType};
-pub use command::{Command, CommandByte};
+pub use command_byte::CommandByte;
 pub use compression::{
     COMPRESSED_HEADER_BYTES, CompressionError, CompressionMethod, Compressor, DecompressStep,
     Decompressor,

@@ -10,6 +10,7 @@
 //! | n | attributes after their length, if CONNECT_ATTRS |
 
 use crate::capability::Capabilities;
+use crate::command_byte::CommandByte;
 use crate::cursor::{Cursor, Malformed};
 use crate::login::ConnectAttributes;
 use crate::packet_writer::PacketWriter;
@@ -75,7 +76,7 @@ impl<'a> ChangeUser<'a> {
     /// Appends the whole command.
     pub fn encode(&self, out: &mut PacketWriter, capabilities: Capabilities) {
         let mut packet = out.begin();
-        packet.u8(crate::CommandByte::CHANGE_USER);
+        packet.u8(CommandByte::CHANGE_USER);
         packet.nul_bytes(self.user);
         if capabilities.contains(Capabilities::SECURE_CONNECTION) {
             let count = u8::try_from(self.auth_data.len()).unwrap_or(u8::MAX);
