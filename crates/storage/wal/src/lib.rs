@@ -33,22 +33,19 @@ mod control;
 mod counters;
 mod damage;
 mod error;
-mod flush;
 mod log;
 mod metrics;
-mod room;
 mod scan;
 mod segments;
-mod waiters;
 mod wal;
 
 pub use crate::damage::{LogDamage, LogDamageKind};
 pub use crate::error::WalError;
-pub use crate::flush::FlushJob;
 pub use crate::log::Log;
-pub use crate::room::{NoRoom, Purpose, WaitRoom};
 pub use crate::scan::{LogScan, OnLogLoss};
-pub use crate::waiters::{LogLevel, WaitLog};
+pub use crate::wal::flush::FlushJob;
+pub use crate::wal::room::{NoRoom, Purpose, WaitRoom};
+pub use crate::wal::waiters::{LogLevel, WaitLog};
 pub use crate::wal::{Commit, OnPoison, Wal, WalWriter};
 
 /// Options of a log.

@@ -1,4 +1,11 @@
 //! The running log: positions, permits, checkpoints.
+//!
+//! [`Wal`] is one structure with three parts: who writes it to disk ([`flush`]), when a
+//! mini-transaction may begin ([`room`]), and who waits for a position ([`waiters`]).
+
+pub(crate) mod flush;
+pub(crate) mod room;
+pub(crate) mod waiters;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,11 +23,11 @@ use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
 use crate::control::{self, Control};
 use crate::counters::FlushCounters;
-use crate::flush::{BlockStart, FlushJob, FlushState};
-use crate::room::{NoRoom, Purpose, RoomWaiters, WaitRoom};
 use crate::scan::{LogEnd, LogScan};
 use crate::segments::{SegmentPlace, Segments};
-use crate::waiters::{LogLevel, WaitLog, WaitQueues};
+use crate::wal::flush::{BlockStart, FlushJob, FlushState};
+use crate::wal::room::{NoRoom, Purpose, RoomWaiters, WaitRoom};
+use crate::wal::waiters::{LogLevel, WaitLog, WaitQueues};
 use crate::{Log, WalError, WalOptions};
 
 /// Called once when the log is poisoned; the program ends the process there.

@@ -15,7 +15,7 @@ use format::log::{
 use sync::LogRingReader;
 
 use crate::segments::{SegmentPlace, Segments};
-use crate::waiters::LogLevel;
+use crate::wal::waiters::LogLevel;
 use crate::{Wal, WalError};
 
 /// The leader's state; between two flushes other workers may read it.
