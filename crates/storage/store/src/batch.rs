@@ -5,10 +5,12 @@ use std::sync::Arc;
 use format::row::{RowError, RowLayout};
 use value::ValueRef;
 
-use crate::RowKey;
-
 /// Memory that a batch keeps from one statement to the next.
 const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// Names a row within its table: the encoded primary key, or the hidden row id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowKey<'a>(pub &'a [u8]);
 
 /// Rows of one layout, each with the key that names it in its table. Reused from call to call.
 #[derive(Debug)]

@@ -27,10 +27,11 @@ pub mod range;
 mod ids;
 pub mod registry;
 mod schema_store;
+mod store;
 mod table;
 mod transaction;
 
-pub use batch::RowBatch;
+pub use batch::{RowBatch, RowKey};
 pub use definition::{
     COPY_NAME_PREFIX, ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition,
     TableId, TableName, Uniqueness, kept_indexes,
@@ -41,10 +42,9 @@ pub use interrupt::{Interrupt, Outcome, Suspend, WaitReason, until_done};
 pub use range::{Direction, KeyBound, KeyRange};
 pub use registry::Transactions;
 pub use schema_store::{LocalFuture, SchemaStore};
+pub use store::Store;
 pub use table::{
     AutoIncrement, CallCost, Cursor, FETCH_BYTES_MAX, Fetched, Inserted, LockWait, Mutation,
-    RowKey, RowLock, ScanOptions, Table, TableStatistics,
+    RowLock, ScanOptions, Table, TableStatistics,
 };
-pub use transaction::{
-    Durability, Isolation, Prepared, Store, Transaction, TransactionOptions, UndoMark,
-};
+pub use transaction::{Durability, Isolation, Prepared, Transaction, TransactionOptions, UndoMark};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use format::row::RowLayout;
 use value::ValueRef;
 
-use crate::{Direction, KeyRange, Outcome, RowBatch, TableDefinition, Transaction};
+use crate::{Direction, KeyRange, Outcome, RowBatch, RowKey, TableDefinition, Transaction};
 
 /// One worker's handle on a table at one version of its definition.
 pub trait Table {
@@ -155,10 +155,6 @@ pub enum RowLock {
     /// `FOR UPDATE`, UPDATE, DELETE; reads the newest version.
     Exclusive,
 }
-
-/// Names a row within its table: the encoded primary key, or the hidden row id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowKey<'a>(pub &'a [u8]);
 
 /// The result of an insert.
 #[derive(Debug, Clone, PartialEq, Eq)]

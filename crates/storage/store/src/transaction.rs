@@ -1,4 +1,4 @@
-//! A store and its transactions.
+//! Transactions of a store.
 //!
 //! ```text
 //!   begin --> idle --statement--> active --commit, rollback--> idle
@@ -7,39 +7,8 @@
 
 use std::any::Any;
 use std::fmt;
-use std::rc::Rc;
-use std::sync::Arc;
 
-use crate::{Outcome, StoreId, Table, TableDefinition, TableId, TransactionKey};
-
-/// One worker's handle on a store: its tables and transactions. What changes the tables themselves
-/// is a [`SchemaStore`](crate::SchemaStore).
-pub trait Store {
-    /// Names this handle.
-    fn id(&self) -> StoreId;
-
-    /// Begins a transaction; it costs nothing until its first statement.
-    fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction>;
-
-    /// Grows with each schema change anywhere in the store; caches of definitions compare it.
-    fn schema_version(&self) -> u64;
-
-    /// All definitions at the present schema version. No other store of the process has a table of
-    /// the same id.
-    fn definitions(&self) -> Arc<[Arc<TableDefinition>]>;
-
-    /// All databases, with their default collation's id, at the present schema version.
-    fn databases(&self) -> Arc<[(String, value::CollationId)]>;
-
-    /// A handle on the table as now defined; `NoSuchTable` after a drop.
-    fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>>;
-
-    /// Another one whenever statistics have become others than plans were made by; who keeps plans
-    /// compares it. A store without statistics has one version.
-    fn statistics_version(&self) -> u64 {
-        0
-    }
-}
+use crate::{Outcome, StoreId, TransactionKey};
 
 /// A transaction. Dropped without an end, it is rolled back in the background.
 pub trait Transaction: fmt::Debug {

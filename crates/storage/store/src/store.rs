@@ -1,0 +1,35 @@
+//! A store: where tables and transactions come from.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::{Outcome, StoreId, Table, TableDefinition, TableId, Transaction, TransactionOptions};
+
+/// One worker's handle on a store: its tables and transactions. What changes the tables themselves
+/// is a [`SchemaStore`](crate::SchemaStore).
+pub trait Store {
+    /// Names this handle.
+    fn id(&self) -> StoreId;
+
+    /// Begins a transaction; it costs nothing until its first statement.
+    fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction>;
+
+    /// Grows with each schema change anywhere in the store; caches of definitions compare it.
+    fn schema_version(&self) -> u64;
+
+    /// All definitions at the present schema version. No other store of the process has a table of
+    /// the same id.
+    fn definitions(&self) -> Arc<[Arc<TableDefinition>]>;
+
+    /// All databases, with their default collation's id, at the present schema version.
+    fn databases(&self) -> Arc<[(String, value::CollationId)]>;
+
+    /// A handle on the table as now defined; `NoSuchTable` after a drop.
+    fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>>;
+
+    /// Another one whenever statistics have become others than plans were made by; who keeps plans
+    /// compares it. A store without statistics has one version.
+    fn statistics_version(&self) -> u64 {
+        0
+    }
+}
