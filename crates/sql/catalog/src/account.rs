@@ -14,7 +14,7 @@ use syntax::ast::RoutineKind;
 use syntax::print::{quoted_name, quoted_string};
 
 use crate::privilege::PrivilegeSet;
-use crate::routine::RoutineKey;
+use crate::routine_key::RoutineKey;
 
 /// The longest user name, in characters (MariaDB's limit).
 pub const USER_NAME_CHARS_MAX: usize = 128;

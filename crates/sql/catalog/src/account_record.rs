@@ -29,7 +29,7 @@ use crate::account::{
     Account, AccountName, Credential, Grant, Grants, HOST_BYTES_MAX, USER_NAME_CHARS_MAX,
 };
 use crate::privilege::PrivilegeSet;
-use crate::routine::RoutineKey;
+use crate::routine_key::RoutineKey;
 
 /// The database of the server's own tables.
 pub const SYSTEM_DATABASE: &str = "mysql";

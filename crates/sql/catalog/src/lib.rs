@@ -12,6 +12,7 @@ pub mod names;
 pub mod privilege;
 pub mod rights;
 pub mod routine;
+mod routine_key;
 pub mod system_tables;
 pub mod table_options;
 pub mod virtual_table;
@@ -22,7 +23,8 @@ pub use account::{Account, AccountName, Accounts, Credential, Grant, Grants, Ori
 pub use names::NameSpace;
 pub use privilege::{Privilege, PrivilegeSet};
 pub use rights::{ComesFrom, Rights};
-pub use routine::{Routine, RoutineKey, Routines};
+pub use routine::{Routine, Routines};
+pub use routine_key::RoutineKey;
 pub use virtual_table::{RowSource, VirtualTable};
 
 /// True for a table whose rows are made when it is read.

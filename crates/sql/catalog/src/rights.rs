@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::account::{Account, Accounts, Grant, Grants, Origin, fixed_length, is_like};
 use crate::privilege::{Privilege, PrivilegeSet};
-use crate::routine::RoutineKey;
+use crate::routine_key::RoutineKey;
 
 /// The host of a session that is matched with the host patterns of accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

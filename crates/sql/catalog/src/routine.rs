@@ -16,6 +16,7 @@ use value::{CollationId, ColumnType, DateTime, TypeKind, Value};
 
 use crate::account::AccountName;
 use crate::account_record::SYSTEM_DATABASE;
+use crate::routine_key::RoutineKey;
 
 /// The table of routines.
 pub const ROUTINE_TABLE: &str = "proc";
@@ -91,41 +92,6 @@ pub struct Routine {
     pub connection_collation: String,
     /// The database's collation at that time, for its variables.
     pub database_collation: String,
-}
-
-/// The key by which a routine is found.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RoutineKey {
-    database: String,
-    /// In lower case.
-    name: String,
-    kind: RoutineKind,
-}
-
-impl RoutineKey {
-    /// The key for a name.
-    pub fn new(kind: RoutineKind, database: &str, name: &str) -> Self {
-        Self {
-            database: database.to_owned(),
-            name: name.to_lowercase(),
-            kind,
-        }
-    }
-
-    /// Procedure or function.
-    pub fn kind(&self) -> RoutineKind {
-        self.kind
-    }
-
-    /// Its database.
-    pub fn database(&self) -> &str {
-        &self.database
-    }
-
-    /// Its name in lower case.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 /// All routines at one moment. A change publishes a new value, which shares the unchanged routines.
