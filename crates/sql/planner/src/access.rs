@@ -17,8 +17,9 @@ use syntax::ast;
 
 use crate::PlanError;
 use crate::bind::{Binder, error};
+use crate::keys::RangePlan;
 use crate::keys::{KeyCondition, KeyPlan, Reach};
-use crate::plan::{Access, Node, RangePlan, Scan};
+use crate::plan::{Access, Node, Scan};
 
 use self::finder::Finder;
 use self::order::OrderWeigher;

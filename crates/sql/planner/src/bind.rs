@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use errcode::ClientError;
-use expression::{AggregateCall, ColumnPlace, Expression, Share, StoredFunction};
+use expression::{AggregateCall, ColumnPlace, Expression, StoredFunction};
 use syntax::ast;
 
-use crate::join::{CommonTable, Recursion};
 use crate::numbered::Numbered;
-use crate::plan::{Action, Plan, SlotShape, Subquery, TableUse, TextCheck};
-use crate::{Names, PlanError, Settings, not_supported};
+use crate::plan::{SlotShape, Subquery, TableUse, TextCheck};
+use crate::{Names, PlanError, Settings};
 
 mod call;
 mod compare;
@@ -24,9 +23,11 @@ mod stored;
 mod subquery;
 mod term;
 mod variable;
+mod with;
 
 pub(crate) use scope::{Aliases, Relation, RelationColumn, Scope, plain_output};
 pub(crate) use variable::UserVariableUses;
+pub(crate) use with::{CommonTable, Recursion};
 
 /// A plan under construction.
 pub(crate) struct Binder<'a> {
@@ -77,7 +78,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) reads_for_update: bool,
     /// An estimate has used the value of a parameter since this was last set to false.
     pub(crate) asked_values: Cell<bool>,
-    /// See [`Plan::is_for_values`].
+    /// See [`Plan::is_for_values`](crate::Plan::is_for_values).
     pub(crate) is_for_values: bool,
 }
 
@@ -166,78 +167,6 @@ impl<'a> Binder<'a> {
             reads_for_update: false,
             asked_values: Cell::new(false),
             is_for_values: false,
-        }
-    }
-
-    /// The plan of a whole statement.
-    pub(crate) fn statement(mut self, statement: &ast::Statement) -> Result<Plan, PlanError> {
-        self.parameter_count = stdx::to_usize(statement.parameter_count);
-        self.user_variables = UserVariableUses::of(statement.span.of(self.source));
-        match &statement.kind {
-            ast::StatementKind::Query(query) => {
-                let into = crate::query::into_variables(query.into.as_ref())?;
-                let (mut bound, _) = self.query(query)?;
-                crate::limits::limit_rows(&mut bound.query, query, self.settings.limits);
-                crate::limits::check_join(&bound.query, self.settings.limits)?;
-                let mut plan = self.finish(Action::Select(Rc::new(bound.query)), bound.columns);
-                plan.into_variables = into;
-                Ok(plan)
-            }
-            ast::StatementKind::Insert(insert) => {
-                let (action, columns) = self.insert(insert)?;
-                Ok(self.finish(action, columns))
-            }
-            ast::StatementKind::LoadData(load) => {
-                let action = self.load_data(load)?;
-                Ok(self.finish(action, Vec::new()))
-            }
-            ast::StatementKind::Update(update) => {
-                let action = self.update(update)?;
-                Ok(self.finish(action, Vec::new()))
-            }
-            ast::StatementKind::Delete(delete) => {
-                let (action, columns) = self.delete(delete)?;
-                Ok(self.finish(action, columns))
-            }
-            ast::StatementKind::Do(expressions) => {
-                let query = self.do_query(expressions)?;
-                Ok(self.finish(Action::Do(Rc::new(query)), Vec::new()))
-            }
-            ast::StatementKind::Explain(explain) => match &**explain {
-                ast::Explain::Statement {
-                    analyze: false,
-                    json: false,
-                    statement,
-                    ..
-                } => {
-                    let plan = self.statement(statement)?;
-                    Ok(crate::explain::explain(&plan))
-                }
-                ast::Explain::Statement { .. } => Err(not_supported("ANALYZE and EXPLAIN FORMAT")),
-                _ => Err(not_supported("EXPLAIN")),
-            },
-            _ => Err(not_supported("this statement")),
-        }
-    }
-
-    fn finish(self, action: Action, columns: Vec<crate::OutputColumn>) -> Plan {
-        Plan {
-            reads_for_update: self.reads_for_update,
-            rights: crate::right::rights(&action, &self.tables),
-            action,
-            tables: self.tables,
-            slots: self.slots,
-            subqueries: self.subqueries,
-            functions: self.functions,
-            parameter_count: self.parameter_count,
-            list_count: self.list_count,
-            columns: columns.into(),
-            into_variables: Vec::new(),
-            warnings: Vec::new(),
-            text_checks: self.text_checks.into_inner(),
-            user_variables: self.user_variables.into_types(),
-            is_for_values: self.is_for_values,
-            memory: Share::default(),
         }
     }
 

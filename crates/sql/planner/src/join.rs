@@ -8,11 +8,12 @@
 use std::rc::Rc;
 
 use errcode::{ER_BAD_FIELD_ERROR, ER_NONUNIQ_TABLE, ER_TOO_MANY_TABLES};
-use expression::{CompareOperator, Expression, ExpressionKind};
+use expression::{CompareOperator, Expression};
 use syntax::ast::{self, TableRef};
 
 use crate::access::{Hints, WantedOrder};
 use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
+use crate::condition::{conjuncts, is_never};
 use crate::output::table_output;
 use crate::plan::{Derived, Filter, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse};
 use crate::{PlanError, not_supported};
@@ -20,8 +21,6 @@ use crate::{PlanError, not_supported};
 mod correlated;
 mod derived;
 mod hash;
-
-pub(crate) use derived::{CommonTable, Recursion};
 
 /// An item of a flattened list of joins.
 #[derive(Debug)]
@@ -648,29 +647,5 @@ fn optional_item(mut inner: From, on: Vec<Expression>) -> Item {
         source: Source::Group(inner),
         on,
         slots,
-    }
-}
-
-/// The parts of a condition that must all hold.
-pub(crate) fn conjuncts(condition: Expression) -> Vec<Expression> {
-    match condition.kind {
-        // Long chains are flat: nothing has to be collected again.
-        ExpressionKind::And(list) if !list.iter().any(is_and) => list,
-        ExpressionKind::And(list) => list.into_iter().flat_map(conjuncts).collect(),
-        _ => vec![condition],
-    }
-}
-
-fn is_and(condition: &Expression) -> bool {
-    matches!(condition.kind, ExpressionKind::And(_))
-}
-
-/// True for a condition that is false or NULL whatever the data.
-fn is_never(condition: &Expression) -> bool {
-    match &condition.kind {
-        ExpressionKind::Constant(value) => {
-            value.as_ref().to_bool(&mut value::Warnings::new(0)) != Some(true)
-        }
-        _ => false,
     }
 }

@@ -14,6 +14,7 @@ pub mod plan;
 
 mod access;
 mod bind;
+mod condition;
 mod default;
 mod dml;
 mod estimate;
@@ -28,13 +29,15 @@ mod output;
 mod query;
 mod right;
 mod settings;
+mod statement;
 
 use errcode::ClientError;
 use syntax::ast;
 
 pub use default::check_default;
 pub use keys::{
-    KeyCondition, KeyPlan, KeySource, RANGE_COUNT_MAX, key_ranges, range_of, unique_range,
+    Edge, KeyCondition, KeyEqual, KeyPlan, KeySource, RANGE_COUNT_MAX, RangePlan, key_ranges,
+    range_of, unique_range,
 };
 pub use names::{FixedNames, GivenValues, Names, is_reference_type, missing_table};
 pub use plan::*;

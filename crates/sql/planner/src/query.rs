@@ -15,8 +15,7 @@ use store::RowLock;
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
 
 use crate::access::{WantedOrder, WantedRows};
-use crate::bind::{Aliases, Binder, Block, Clause, error, plain_output};
-use crate::join::{CommonTable, conjuncts};
+use crate::bind::{Aliases, Binder, Block, Clause, CommonTable, error, plain_output};
 use crate::numbered::Numbered;
 use crate::plan::{
     Aggregate, Computed, Dependent, IntoVariable, Limit, Node, OutputColumn, Query, SetOperation,

@@ -16,8 +16,8 @@ use value::{ColumnType, TypeKind, Warnings};
 
 use super::{AccessChoice, Candidate};
 use crate::bind::Binder;
+use crate::keys::{Edge, KeyEqual, RangePlan};
 use crate::keys::{KeyCondition, RANGE_COUNT_MAX, reach};
-use crate::plan::{Edge, KeyEqual, RangePlan};
 
 /// The cost of looking up the row behind a secondary index entry, relative to reading on in the
 /// index.

@@ -9,9 +9,9 @@ use store::{IndexDefinition, KeyBound, KeyRange, Uniqueness};
 use value::{Value, ValueRef};
 
 use super::finder::Finder;
+use crate::keys::RangePlan;
 use crate::keys::{KeyCondition, KeySource, Reach, range_of, ranges_of};
 use crate::names::GivenValues;
-use crate::plan::RangePlan;
 
 /// Ranges of one access that are measured; of more, so many are picked evenly.
 const MEASURED_RANGES_MAX: usize = 16;

@@ -7,7 +7,7 @@ use store::{Direction, IndexPart, TableDefinition, Uniqueness};
 
 use super::{AccessChoice, Candidate};
 use crate::keys::KeyCondition;
-use crate::plan::{Edge, RangePlan};
+use crate::keys::{Edge, RangePlan};
 
 /// The wanted order of rows.
 #[derive(Debug)]

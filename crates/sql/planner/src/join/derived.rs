@@ -11,39 +11,11 @@ use expression::{ColumnPlace, Expression};
 use syntax::ast;
 
 use super::{From, Item, Source};
-use crate::bind::{Binder, Relation, RelationColumn, error, plain_output};
+use crate::bind::{Binder, CommonTable, Recursion, Relation, RelationColumn, error, plain_output};
 use crate::output::derived_output;
 use crate::plan::{JoinKind, Latest, Node, OutputColumn, Query, Recursive, SlotShape};
 use crate::query::{BoundQuery, Tail, flatten_union};
 use crate::{PlanError, not_supported};
-
-/// A query named by WITH.
-#[derive(Debug, Clone)]
-pub(crate) struct CommonTable {
-    pub(crate) table: ast::CommonTable,
-    /// It may read itself.
-    pub(crate) is_recursive: bool,
-}
-
-/// A recursive table while its queries are being bound.
-#[derive(Debug)]
-pub(crate) struct Recursion {
-    name: String,
-    /// The slot of its latest rows, and its columns; `None` while the first rows are bound.
-    open: Option<(usize, Vec<OutputColumn>)>,
-    /// The current query reads it.
-    is_read: bool,
-}
-
-impl Recursion {
-    fn closed(name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            open: None,
-            is_read: false,
-        }
-    }
-}
 
 /// How many references to WITH queries a statement may have; one within another WITH query counts
 /// each time it is bound. Statements written by people stay below 100.

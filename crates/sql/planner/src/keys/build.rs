@@ -12,8 +12,8 @@ use store::{ColumnDefinition, IndexDefinition, KeyBound, KeyRange, TableDefiniti
 use value::{ColumnType, Value, ValueRef};
 
 use super::condition::{KeyCondition, KeyPlan};
+use super::range_plan::{Edge, KeyEqual, RangePlan};
 use super::set::{Algebra, Cut, Flattener, KeySet};
-use crate::plan::{Edge, KeyEqual, RangePlan};
 
 /// Where the values of conditions come from.
 pub trait KeySource {

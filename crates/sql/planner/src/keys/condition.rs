@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use expression::Expression;
 
-use crate::plan::Edge;
+use super::range_plan::Edge;
 
 /// What conditions say of the parts of an index. During the scan each expression has one value.
 #[derive(Debug, Clone)]

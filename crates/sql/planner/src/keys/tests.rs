@@ -15,7 +15,7 @@ use value::{CollationId, ColumnType, Date, TypeKind, Value, ValueRef, Zone};
 use super::KeySource;
 use super::build::ranges_of;
 use super::condition::{KeyCondition, RANGE_COUNT_MAX, reach};
-use crate::plan::Edge;
+use super::range_plan::Edge;
 
 /// Parts of the index.
 const PARTS: usize = 3;

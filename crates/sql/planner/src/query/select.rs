@@ -8,6 +8,7 @@ use expression::{AggregateFunction, CompareOperator, Test};
 use settings::SqlMode;
 use value::{ColumnType, Date, TypeKind, Value};
 
+use crate::condition::conjuncts;
 use crate::plan::SlotShape;
 
 use super::rewrite::{Groups, read_kept};
