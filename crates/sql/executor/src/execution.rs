@@ -10,16 +10,19 @@
 
 use std::rc::Rc;
 
-use expression::{Expression, Frame, Memory, Slot, Statement, clear_values};
+use expression::{Frame, Memory, Slot, Statement, clear_values};
 use planner::{Action, Plan, Query, SlotShape};
 use smallvec::SmallVec;
 use store::{RowBatch, Store, StoreError, Table, Transaction};
 use value::{Value, ValueRef};
 
-use crate::context::{Context, Dependents, ROWS_PER_TURN, SubqueryRun};
-use crate::operator::{Operator, build};
+use crate::context::dependents::{Dependents, SubqueryRun};
+use crate::context::{Context, ROWS_PER_TURN};
+use crate::operator::build;
+use crate::progress::{Progress, Summary};
+use crate::sink::give_row;
 use crate::write::{DeleteRunner, InsertRunner, UpdateRunner};
-use crate::{Flow, HandlerCounts, Interrupt, Outcome, Rewind, RowSink};
+use crate::{Flow, HandlerCounts, Interrupt, Operator, Outcome, Rewind, RowSink};
 
 /// What an execution runs in, borrowed for one step.
 pub struct ExecutionContext<'w> {
@@ -36,61 +39,6 @@ impl std::fmt::Debug for ExecutionContext<'_> {
         f.debug_struct("ExecutionContext")
             .field("statement", &self.statement)
             .finish_non_exhaustive()
-    }
-}
-
-/// The outcome of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// The statement is done.
-    Done(Summary),
-    /// The sink took a row and asked for a pause; step again.
-    Paused,
-}
-
-/// What a statement did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Rows inserted, deleted or really changed, counted as in MySQL (`REPLACE` also counts the
-    /// rows it removed, `ON DUPLICATE KEY UPDATE` counts two).
-    pub affected_rows: u64,
-    /// The same for clients with CLIENT_FOUND_ROWS: rows that matched, changed or not.
-    pub matched_rows: u64,
-    /// The first number that AUTO_INCREMENT assigned; 0 if none.
-    pub last_insert_id: u64,
-    /// The number of the last row written, from any source. Clients see it if the counter assigned
-    /// none.
-    pub last_number: u64,
-    /// Rows of the result.
-    pub returned_rows: u64,
-    /// The number of rows without LIMIT, if `SQL_CALC_FOUND_ROWS` was given.
-    pub found_rows: Option<u64>,
-    /// Rows offered to an INSERT, if the reply reports them (more than one, or SELECT).
-    pub records: Option<u64>,
-    /// Rows that conflicted with an INSERT.
-    pub duplicates: u64,
-    /// It was an INSERT.
-    pub is_insert: bool,
-    /// It was an UPDATE: the reply reports matched and changed rows.
-    pub is_update: bool,
-}
-
-impl Summary {
-    /// The text of the OK packet; empty if there is none.
-    pub fn info(&self, warning_count: u64) -> String {
-        if self.is_update {
-            let (matched, changed) = (self.matched_rows, self.affected_rows);
-            return format!(
-                "Rows matched: {matched}  Changed: {changed}  Warnings: {warning_count}"
-            );
-        }
-        match self.records {
-            Some(records) => {
-                let duplicates = self.duplicates;
-                format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warning_count}")
-            }
-            None => String::new(),
-        }
     }
 }
 
@@ -482,18 +430,4 @@ impl SelectRunner {
             ..Summary::default()
         }))
     }
-}
-
-/// Sends the current row, column by column from its slots.
-pub(crate) fn give_row(
-    output: &[Expression],
-    cx: &Context<'_>,
-    sink: &mut dyn RowSink,
-) -> Outcome<Flow> {
-    let evaluator = cx.evaluator();
-    let mut row: SmallVec<[ValueRef<'_>; 16]> = SmallVec::with_capacity(output.len());
-    for expression in output {
-        row.push(evaluator.evaluate(expression)?);
-    }
-    sink.row(&row)
 }

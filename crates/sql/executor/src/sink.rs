@@ -1,9 +1,12 @@
 //! Where result rows go: a client's packets, a cursor, a variable, a test.
 
+use expression::Expression;
 use planner::OutputColumn;
+use smallvec::SmallVec;
 use value::ValueRef;
 
 use crate::Outcome;
+use crate::context::Context;
 
 /// Takes a result. An execution calls `columns` once, before the first row, and only if the plan
 /// has a result set.
@@ -23,6 +26,20 @@ pub enum Flow {
     More,
     /// Return to the caller first.
     Pause,
+}
+
+/// Sends the current row, column by column from its slots.
+pub(crate) fn give_row(
+    output: &[Expression],
+    cx: &Context<'_>,
+    sink: &mut dyn RowSink,
+) -> Outcome<Flow> {
+    let evaluator = cx.evaluator();
+    let mut row: SmallVec<[ValueRef<'_>; 16]> = SmallVec::with_capacity(output.len());
+    for expression in output {
+        row.push(evaluator.evaluate(expression)?);
+    }
+    sink.row(&row)
 }
 
 /// A sink that keeps all rows: for tests, and for statements with small results.

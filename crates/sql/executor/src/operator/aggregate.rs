@@ -12,8 +12,9 @@ use planner::Aggregate;
 use stdx::ChunkedVec;
 use value::ValueRef;
 
-use crate::context::{Context, Dependents};
-use crate::keep;
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::keep;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 

@@ -8,8 +8,9 @@ use std::rc::Rc;
 use expression::Share;
 use planner::{Derived, Query};
 
-use crate::context::{Context, Dependents};
-use crate::keep;
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::keep;
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]

@@ -7,8 +7,9 @@ use std::rc::Rc;
 
 use planner::Computed;
 
-use crate::context::{Context, Dependents};
-use crate::keep;
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::keep;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 

@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use planner::Filter;
 
-use crate::context::{Context, Dependents};
-use crate::operator::Collector;
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::operator::Collector;
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]

@@ -12,7 +12,8 @@ use expression::{Expression, Share};
 use planner::{HashJoin, HashKey, JoinKind, TableHolds};
 use stdx::ChunkedVec;
 
-use crate::context::{Context, Dependents};
+use crate::context::Context;
+use crate::context::dependents::Dependents;
 use crate::kept_slots::KeptSlots;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};

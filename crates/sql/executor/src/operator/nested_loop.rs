@@ -9,9 +9,10 @@ use std::rc::Rc;
 use expression::Share;
 use planner::{Join, JoinKind};
 
-use super::Collector;
 use super::collected::rows_after;
-use crate::context::{Context, Dependents};
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::operator::Collector;
 use crate::kept_slots::KeptSlots;
 use crate::{Operator, Outcome, Rewind};
 

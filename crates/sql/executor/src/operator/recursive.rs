@@ -11,8 +11,9 @@ use expression::{Rows, Share, failure};
 use planner::{Latest, Query, Recursive};
 use value::Place;
 
-use crate::context::{Context, Dependents};
-use crate::keep;
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::keep;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 

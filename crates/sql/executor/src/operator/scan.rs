@@ -10,10 +10,11 @@ use std::rc::Rc;
 use planner::{Access, Scan};
 use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, ScanOptions, Table};
 
-use super::Collector;
 use super::collected::{CALL_ROWS_MAX, Collected, Next, fetch_limit, is_remote};
 use super::range::RangeSet;
-use crate::context::{Context, Dependents, ROWS_PER_TURN};
+use crate::context::dependents::Dependents;
+use crate::context::operator::Collector;
+use crate::context::{Context, ROWS_PER_TURN};
 use crate::{HandlerCall, Operator, Outcome, Rewind};
 
 pub(crate) struct ScanOperator {

@@ -12,8 +12,9 @@ use planner::Sort;
 use stdx::{ChunkedVec, merge_sort};
 
 use super::LimitCounts;
-use crate::context::{Context, Dependents};
-use crate::keep;
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::keep;
 use crate::kept_slots::KeptSlots;
 use crate::{Operator, Outcome, Rewind};
 

@@ -10,8 +10,9 @@ use expression::{Share, convert_value};
 use planner::{Query, SetOperation, Union};
 use stdx::ChunkedVec;
 
-use crate::context::{Context, Dependents};
-use crate::keep;
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::keep;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 

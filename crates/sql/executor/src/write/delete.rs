@@ -6,8 +6,8 @@ use planner::Delete;
 use store::{Mutation, Table};
 
 use crate::context::Context;
-use crate::execution::give_row;
 use crate::operator::build;
+use crate::sink::give_row;
 use crate::write::found_rows::RowFinder;
 use crate::{Flow, HandlerCall, Outcome, Progress, RowSink, Summary};
 

@@ -9,8 +9,7 @@ use store::{RowKey, RowLock};
 
 use crate::context::Context;
 use crate::keys::Keys;
-use crate::operator::Operator;
-use crate::{HandlerCall, Outcome, Rewind};
+use crate::{HandlerCall, Operator, Outcome, Rewind};
 
 /// The rows that a statement changes, one after the other. They come as they are found. If a change
 /// could hide or repeat a row, they come once all are found.

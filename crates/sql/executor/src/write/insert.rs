@@ -25,11 +25,12 @@ use super::assign::{
 use super::check;
 use super::row_change::{RowChange, differs};
 use super::update::{assigns, pass_number};
-use crate::context::{Context, Dependents};
-use crate::execution::give_row;
-use crate::keep;
-use crate::operator::{Operator, build};
-use crate::{Flow, HandlerCall, Outcome, Progress, Rewind, RowSink, Summary};
+use crate::context::Context;
+use crate::context::dependents::Dependents;
+use crate::context::keep;
+use crate::operator::build;
+use crate::sink::give_row;
+use crate::{Flow, HandlerCall, Operator, Outcome, Progress, Rewind, RowSink, Summary};
 
 #[derive(Debug)]
 pub(crate) struct InsertRunner {
