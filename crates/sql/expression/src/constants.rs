@@ -14,14 +14,11 @@
 //! (I2) A word for bytes has the number of their chunk in its upper half, the offset in its lower.
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 use stdx::{ChunkedVec, DeferredDropVec};
 use value::decimal::{DecimalRef, append_binary, binary_bytes};
 use value::{ColumnType, Date, DateTime, Time, ValueRef};
-
-use crate::Expression;
 
 /// The allocation unit for bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -249,44 +246,6 @@ impl Constants {
     pub fn has_null(&self) -> bool {
         let mut kinds = self.kinds.iter();
         kinds.any(|kind| kind.form == Form::Null)
-    }
-
-    /// The expression of a value that is not `DEFAULT`.
-    pub fn expression(&self, place: usize) -> Expression {
-        let (value, column_type) = self.value(place);
-        Expression::constant(value.to_value(), column_type.clone())
-    }
-}
-
-/// The members of a list.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ListMembers {
-    /// Any expressions.
-    Expressions(Vec<Expression>),
-    /// Many constants. Clones of the list share them.
-    Constants(Rc<Constants>),
-}
-
-impl ListMembers {
-    /// How many members there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Expressions(list) => list.len(),
-            Self::Constants(list) => list.len(),
-        }
-    }
-
-    /// True if there are no members.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The members that are expressions, with parts of their own.
-    pub fn expressions(&self) -> &[Expression] {
-        match self {
-            Self::Expressions(list) => list,
-            Self::Constants(_) => &[],
-        }
     }
 }
 

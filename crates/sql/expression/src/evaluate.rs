@@ -16,7 +16,9 @@ use crate::tree::{
 use crate::{Failure, Frame, Statement, compare_metered, damaged_row};
 
 mod arithmetic;
+mod library;
 mod list;
+mod members;
 mod quantified;
 mod row_list;
 
@@ -214,7 +216,7 @@ impl<'a> Evaluator<'a> {
                 let value = self.evaluate(operand)?;
                 Ok(self.keep(domain::as_year(value, &operand.column_type)))
             }
-            ExpressionKind::Function(call) => crate::library::call(self, call),
+            ExpressionKind::Function(call) => library::call(self, call),
             ExpressionKind::UserVariable(_)
             | ExpressionKind::AssignUserVariable(_)
             | ExpressionKind::SystemVariable(_) => self.variable(expression),

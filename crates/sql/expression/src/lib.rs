@@ -16,15 +16,13 @@ mod domain;
 mod evaluate;
 mod frame;
 mod key;
-mod library;
 mod members;
 mod memory;
 mod rows;
 mod statement;
-mod stored;
 mod tree;
 
-pub use constants::{Constants, ListMembers};
+pub use constants::Constants;
 pub use convert::{convert_value, fits_as_is, now_for, store_value, zero_of};
 pub use evaluate::Evaluator;
 pub use frame::{Frame, Slot, SlotContent, SubqueryResult, clear_values};
@@ -32,16 +30,15 @@ pub use key::{
     KeyClock, KeyValue, append_class_key, append_group_key, compare_in, compare_metered,
     compare_values, compare_values_metered, key_value, like_prefix,
 };
-pub use library::Call;
 pub use members::{Lookup, LookupKind, Members};
 pub use memory::{Memory, MemoryPool, ProcessLimit, Share};
 pub use rows::Rows;
 pub use statement::{Diagnostics, SessionContext, Statement, StatementOptions};
-pub use stored::{StoredCall, StoredFunction};
 pub use tree::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperation, BitOperator,
-    Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows,
-    Like, Quantified, SessionCall, SystemVariable, Test, UserVariable,
+    Call, Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList,
+    InRows, Like, ListMembers, Quantified, SessionCall, StoredCall, StoredFunction, SystemVariable,
+    Test, UserVariable,
 };
 
 /// Why an expression has no value.

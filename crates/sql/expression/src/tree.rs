@@ -7,9 +7,13 @@ use builtin::SessionFunction;
 use settings::VariableScope;
 use value::{CollationId, ColumnType, TypeKind, Value};
 
-use crate::constants::ListMembers;
-use crate::library::Call;
-use crate::stored::StoredCall;
+mod call;
+mod list;
+mod stored;
+
+pub use call::Call;
+pub use list::ListMembers;
+pub use stored::{StoredCall, StoredFunction};
 
 /// An expression and the type of its values.
 #[derive(Debug, Clone, PartialEq)]

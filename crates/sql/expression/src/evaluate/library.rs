@@ -1,47 +1,15 @@
-//! [`Call`]: a call of the function library, and its evaluation in the statement's context.
+//! Calls of the function library, each in the statement's context.
 
-use builtin::Function;
-use function::{Bound, Context, DivisionByZero};
+use function::{Context, DivisionByZero};
 use smallvec::SmallVec;
-use value::{ColumnType, DateTime, SqlCondition, ValueRef};
+use value::{DateTime, SqlCondition, ValueRef};
 
-use crate::tree::Expression;
+use crate::tree::Call;
 use crate::{Evaluator, Failure, Statement, failure};
 use settings::SqlMode;
 
-/// A call of the function library.
-#[derive(Debug, Clone)]
-pub struct Call {
-    /// The function, bound to the types of its arguments.
-    pub bound: Bound,
-    /// Its arguments.
-    pub arguments: Vec<Expression>,
-}
-
-/// Calls of one function with equal arguments, results and kinds of values are equal.
-impl PartialEq for Call {
-    fn eq(&self, other: &Self) -> bool {
-        let of = |call: &Self| -> (Function, ColumnType, bool) {
-            let bound = &call.bound;
-            (
-                bound.function(),
-                bound.column.clone(),
-                bound.gives_moments(),
-            )
-        };
-        of(self) == of(other) && self.arguments == other.arguments
-    }
-}
-
-impl Call {
-    /// True if two evaluations over the same rows may differ.
-    pub fn is_volatile(&self) -> bool {
-        self.bound.function().builtin().is_volatile
-    }
-}
-
 /// The value of a call.
-pub(crate) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<ValueRef<'a>, Failure> {
+pub(super) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<ValueRef<'a>, Failure> {
     let mut arguments: SmallVec<[ValueRef<'a>; 6]> = SmallVec::new();
     for argument in &call.arguments {
         let value = evaluator.evaluate(argument)?;

@@ -6,10 +6,9 @@ use std::hash::BuildHasher;
 use value::ValueRef;
 
 use super::Evaluator;
-use crate::constants::ListMembers;
 use crate::frame::{ListPlaces, ListTable, Place};
 use crate::key::COMPARE_COST;
-use crate::tree::InList;
+use crate::tree::{InList, ListMembers};
 use crate::{Failure, append_class_key, compare_metered};
 
 /// A table costs about as much as this many searches of the list.
