@@ -13,12 +13,14 @@ use format::slotted::ChangeError;
 use format::{Lsn, PageId, PageType, SpaceId};
 use store::{Outcome, WaitReason};
 
-use crate::clean::dirty::DirtyEntry;
-use crate::frames::{Frame, FrameNo};
-use crate::load::{Joining, Load};
+use crate::change_buffers::{ChangeBuffers, HeldPage, Undo};
+use crate::frames::dirty::DirtyEntry;
+use crate::frames::{Frame, FrameNo, spin};
+use crate::load::Joining;
 use crate::ops;
 use crate::optimistic::Optimistic;
-use crate::pages::{Pages, spin};
+use crate::pages::Pages;
+use crate::pool::Load;
 use crate::space::Space;
 
 /// Pages of one mini-transaction at most; the worst case of its log is computed from it.
@@ -27,34 +29,6 @@ const CHANGE_PAGES_MAX: usize = 64;
 /// A page of a change; valid only for the change that returned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latched(usize);
-
-/// What must be done to a page if the change is given up.
-#[derive(Debug)]
-enum Undo {
-    /// Nothing has changed.
-    Nothing,
-    /// The page was not in memory: its frame becomes free.
-    Forget,
-    /// The page was in memory with these bytes.
-    Restore(Box<[u8]>),
-}
-
-#[derive(Debug)]
-struct HeldPage {
-    no: FrameNo,
-    id: PageId,
-    /// Whether an operation has been applied to it.
-    is_changed: bool,
-    undo: Undo,
-}
-
-/// The buffers of a mini-transaction; the worker's next one reuses them.
-#[derive(Debug, Default)]
-pub(crate) struct ChangeBuffers {
-    held: Vec<HeldPage>,
-    body: Vec<u8>,
-    payload: Vec<u8>,
-}
 
 /// A mini-transaction of one worker. See the [crate's](crate) rules B3 to B5.
 pub struct Change<'p> {

@@ -5,9 +5,6 @@
 //! in place, and syncs the files. A page may change again as soon as it is copied. It is then dirty
 //! again, and is not written a second time before the first write is done.
 
-pub(crate) mod dirty;
-pub(crate) mod evict;
-
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -23,9 +20,9 @@ use store::{StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, WalError};
 
-use crate::clean::dirty::DirtyEntry;
-use crate::clean::evict::LOOKS_PER_TURN;
+use crate::evict::LOOKS_PER_TURN;
 use crate::frames::FrameNo;
+use crate::frames::dirty::DirtyEntry;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::space;

@@ -1,4 +1,5 @@
 //! The frames: preallocated memory for pages, each with a header of one cache line.
+//! [`page_table`] finds them, [`share`] divides them among the workers, [`dirty`] lists those to clean.
 //!
 //! The memory is never freed or moved, so an optimistic reader may read any frame at any time. At
 //! worst it reads bytes of another page, and validation shows it.
@@ -9,6 +10,10 @@
 //! (F3) A frame that is dirty (`rec_lsn` not 0) or being written is not evicted.
 //! (F4) `rec_lsn` becomes non-zero under the exclusive latch. The cleaner, of which there is one,
 //! makes it zero under the shared latch. So a copy and the cleaning belong together.
+
+pub(crate) mod dirty;
+pub(crate) mod page_table;
+pub(crate) mod share;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
@@ -54,7 +59,7 @@ pub(crate) struct Frame {
     page: AtomicU64,
     /// Start of the first mini-transaction that is not in the file yet; 0 when clean (F4).
     rec_lsn: AtomicU64,
-    /// Use since the clock passed; a hint. The states and transitions are in `crate::clean::evict`.
+    /// Use since the clock passed; a hint. The states and transitions are in `crate::evict`.
     heat: AtomicU8,
     /// The period in which its page came in; a hint.
     arrival: AtomicU8,
@@ -372,6 +377,22 @@ impl fmt::Debug for Frames {
             .field("count", &self.headers.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Tries for a latch before the caller gives up. A holder needs longer only if its thread was
+/// preempted.
+const LATCH_TRIES: usize = 100;
+
+/// Tries for a latch, for a while.
+pub(crate) fn spin<T>(attempt: impl Fn() -> Option<T>) -> Option<T> {
+    for _ in 0..LATCH_TRIES {
+        let done = attempt();
+        if done.is_some() {
+            return done;
+        }
+        std::hint::spin_loop();
+    }
+    None
 }
 
 #[cfg(test)]

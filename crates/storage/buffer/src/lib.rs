@@ -25,15 +25,17 @@
 //! too, because they need to know which pages are dirty.
 
 mod change;
+mod change_buffers;
 mod clean;
 mod counters;
+mod evict;
 mod frames;
 mod load;
 mod metrics;
 mod news;
 pub mod ops;
 mod optimistic;
-mod page_table;
+mod options;
 mod pages;
 mod pool;
 mod read_ahead;
@@ -44,8 +46,9 @@ pub use crate::change::{Change, Latched};
 pub use crate::clean::Cleaned;
 pub use crate::news::{News, Shortage};
 pub use crate::optimistic::Optimistic;
+pub use crate::options::PoolOptions;
 pub use crate::pages::{Pages, Shared, Undoing};
-pub use crate::pool::{Pool, PoolOptions};
+pub use crate::pool::Pool;
 pub use crate::read_ahead::ReadAhead;
 pub use crate::space::verify::{Seen, space_pages, verify_pages, verify_space};
 pub use crate::space::{list_spaces, lost_log, page_damage};

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use env::{Disk, IoBuffer, IoFuture, IoResult};
 use format::PageId;
@@ -16,19 +16,9 @@ use format::page::{self, PageError};
 use store::StoreError;
 use sync::atomic::Ordering;
 
-use crate::frames::FrameNo;
-use crate::pages::spin;
-use crate::pool::Pool;
+use crate::frames::{FrameNo, spin};
+use crate::pool::{Load, Pool};
 use crate::space::{self, Space};
-
-/// A page that is not in memory but asked for.
-#[derive(Debug)]
-pub(crate) enum Load {
-    /// On its way; the tasks that wait for it.
-    Reading(Vec<Waker>),
-    /// It did not arrive, and no caller has got the error yet.
-    Failed(StoreError),
-}
 
 /// The right to bring a page in: its [`Load`] was entered, and a frame is kept for it. Dropped
 /// before [`Claim::finish`], it lets the next caller read the page.

@@ -15,19 +15,15 @@ use sync::atomic::Ordering;
 use sync::{CachePadded, Notify};
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
-use crate::change::ChangeBuffers;
-use crate::clean::evict::{Search, Taken};
+use crate::change_buffers::ChangeBuffers;
 use crate::counters::PageCounters;
-use crate::frames::{Frame, FrameNo};
-use crate::load::{Claim, Joining, Load, Reading};
+use crate::evict::{Search, Taken};
+use crate::frames::{Frame, FrameNo, spin};
+use crate::load::{Claim, Joining, Reading};
 use crate::news::Shortage;
 use crate::optimistic::Optimistic;
-use crate::pool::Pool;
+use crate::pool::{Load, Pool};
 use crate::space::{self, Space};
-
-/// Tries for a latch before the operation suspends. A holder needs longer only if its thread was
-/// preempted.
-const LATCH_TRIES: usize = 100;
 
 /// Reads of a page table that may be outdated before giving way.
 const LOOKUP_TRIES: usize = 4;
@@ -73,8 +69,18 @@ pub struct Pages {
     pub(crate) buffers: RefCell<ChangeBuffers>,
 }
 
+impl Pool {
+    /// Returns the pages of one worker. They exist once, because they hold its log writer.
+    ///
+    /// # Panics
+    /// If the worker has them already.
+    pub fn pages(self: &Arc<Self>, worker: usize, disk: Rc<dyn Disk>) -> Pages {
+        Pages::new(Arc::clone(self), worker, disk)
+    }
+}
+
 impl Pages {
-    pub(crate) fn new(pool: Arc<Pool>, worker: usize, disk: Rc<dyn Disk>) -> Self {
+    fn new(pool: Arc<Pool>, worker: usize, disk: Rc<dyn Disk>) -> Self {
         let log = RefCell::new(pool.wal.writer(worker));
         let counters = pool.counters.get(worker);
         let counters = Arc::clone(counters.expect("each worker has its counters"));
@@ -442,18 +448,6 @@ impl fmt::Debug for Undoing<'_> {
 
 fn no_space(id: SpaceId) -> Interrupt {
     StoreError::damaged(format!("tablespace {id} is not there")).into()
-}
-
-/// Tries for a while.
-pub(crate) fn spin<T>(attempt: impl Fn() -> Option<T>) -> Option<T> {
-    for _ in 0..LATCH_TRIES {
-        let done = attempt();
-        if done.is_some() {
-            return done;
-        }
-        std::hint::spin_loop();
-    }
-    None
 }
 
 /// Polls only while the worker holds no latch.

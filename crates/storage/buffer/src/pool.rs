@@ -3,52 +3,38 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
 use env::{Disk, DiskError};
-use format::{PageId, PageSize, SpaceId};
+use format::{PageId, SpaceId};
 use store::StoreError;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
 use wal::Wal;
 
-use crate::clean::dirty::DirtyLists;
-use crate::clean::evict::Share;
 use crate::counters::PageCounters;
+use crate::frames::dirty::DirtyLists;
+use crate::frames::page_table::{FRAMES_MAX, PageTable};
+use crate::frames::share::Share;
 use crate::frames::{Frame, FrameNo, Frames, Periods};
-use crate::load::Load;
 use crate::news::{News, Shortage};
-use crate::page_table::{FRAMES_MAX, PageTable};
-use crate::pages::Pages;
+use crate::options::PoolOptions;
 use crate::space::doublewrite::Doublewrite;
 use crate::space::growth::Growth;
 use crate::space::{self, Space, Spaces};
 
-/// The size of a pool.
-#[derive(Debug, Clone, Copy)]
-pub struct PoolOptions {
-    /// Bytes of one page; the same for all tablespaces.
-    pub page_size: PageSize,
-    /// Pages in memory.
-    pub frame_count: u32,
-    /// Pages that are written to their files in one go.
-    pub clean_batch_pages: u32,
-}
-
-impl Default for PoolOptions {
-    fn default() -> Self {
-        Self {
-            page_size: PageSize::KiB16,
-            frame_count: 8192,
-            clean_batch_pages: 64,
-        }
-    }
-}
-
 /// Maps of pages being loaded; several, so that loads seldom meet.
 const LOAD_SHARDS: usize = 16;
+
+/// A page that is not in memory but asked for.
+#[derive(Debug)]
+pub(crate) enum Load {
+    /// On its way; the tasks that wait for it.
+    Reading(Vec<Waker>),
+    /// It did not arrive, and no caller has got the error yet.
+    Failed(StoreError),
+}
 
 /// The pool. Shared by all workers.
 pub struct Pool {
@@ -130,14 +116,6 @@ impl Pool {
             let call = self.house_calls.get(index);
             call.expect("each worker has its house-keeping").notify();
         }
-    }
-
-    /// Returns the pages of one worker. They exist once, because they hold its log writer.
-    ///
-    /// # Panics
-    /// If the worker has them already.
-    pub fn pages(self: &Arc<Self>, worker: usize, disk: Rc<dyn Disk>) -> Pages {
-        Pages::new(Arc::clone(self), worker, disk)
     }
 
     /// The log.

@@ -12,9 +12,10 @@ use std::task::{Context, Poll};
 use env::{IoBuffer, IoFuture, IoResult};
 use format::{PageId, PageNo, PageSize, SpaceId};
 
-use crate::clean::evict::Taken;
-use crate::load::{Claim, Load};
+use crate::evict::Taken;
+use crate::load::Claim;
 use crate::pages::Pages;
+use crate::pool::Load;
 use crate::space::{self, Space};
 
 /// Pages of one read at most: 1 MiB of 16 KiB.

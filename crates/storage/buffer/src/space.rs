@@ -17,7 +17,7 @@ use store::StoreError;
 use sync::Mutex;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::page_table::PageTable;
+use crate::frames::page_table::PageTable;
 use crate::space::growth::Growth;
 
 /// An open tablespace. Shared by all workers.

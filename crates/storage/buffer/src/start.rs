@@ -12,7 +12,8 @@ use format::version_file::{self, VERSION_FILE_NAME, VersionError};
 use format::{Lsn, PageId, SpaceId};
 use wal::{Log, OnLogLoss, OnPoison, Wal, WalOptions};
 
-use crate::pool::{Pool, PoolOptions};
+use crate::options::PoolOptions;
+use crate::pool::Pool;
 use crate::space;
 use crate::space::doublewrite;
 use crate::start::loss::LogLoss;

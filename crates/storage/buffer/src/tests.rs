@@ -18,7 +18,7 @@ use sync::atomic::Ordering;
 use wal::{LogLevel, OnLogLoss, WalOptions};
 
 use super::*;
-use crate::clean::evict::{LOOKS_PER_TURN, Taken};
+use crate::evict::{LOOKS_PER_TURN, Taken};
 use crate::frames::{Found, FrameNo, HotPages};
 
 mod crash;

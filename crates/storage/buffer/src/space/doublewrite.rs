@@ -12,7 +12,7 @@ use format::codec::{self, Reader, Truncated};
 use format::page::{PageError, verify};
 use format::{PageId, PageSize};
 
-use crate::pool::PoolOptions;
+use crate::options::PoolOptions;
 use crate::space;
 
 const FILE_NAME: &str = "doublewrite.pdw";

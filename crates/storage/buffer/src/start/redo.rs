@@ -25,7 +25,7 @@ use wal::{OnLogLoss, WalError};
 
 use crate::clean::{PageCopy, write_pages};
 use crate::ops::{self, OpError};
-use crate::pool::PoolOptions;
+use crate::options::PoolOptions;
 use crate::space;
 use crate::space::doublewrite::{Doublewrite, batch_pages};
 use crate::start::loss;
