@@ -12,7 +12,7 @@ use env::{
     Disk, DiskError, DiskErrorKind, DiskWork, File, FileAccess, IoBuffer, OpenOptions,
     WriteDurability,
 };
-use format::log::LOG_BLOCK_BYTES;
+use format::log::{LOG_BLOCK_BYTES, LOG_COUNT_MAX};
 
 /// Directory of the segments in the data directory.
 const LOG_DIRECTORY_NAME: &str = "log";
@@ -143,6 +143,23 @@ impl SegmentPlace {
     fn sync_directory(&self) -> DiskWork {
         let directory = self.directory.clone();
         Box::new(move |disk| disk.sync_directory(&directory))
+    }
+
+    /// Whether a segment has room for all its blocks.
+    pub(crate) fn is_whole(&self, disk: &dyn Disk, segment: u64) -> Result<bool, DiskError> {
+        let file = self.open(disk, segment)?;
+        let length = file.map(|file| disk.length(&file)).transpose()?;
+        Ok(length.is_some_and(|length| self.bytes() <= length))
+    }
+
+    /// The first block of a segment after all existing ones, and after block `next`.
+    pub(crate) fn fresh_block(&self, disk: &dyn Disk, next: u64) -> Result<u64, DiskError> {
+        disk.create_directory(&self.directory)?;
+        let numbers = self.list(disk)?;
+        // A file may have any name; none of our segments is above the largest block.
+        let possible = |number: &u64| *number < LOG_COUNT_MAX / self.blocks;
+        let last = numbers.into_iter().filter(possible).max().unwrap_or(0);
+        Ok((last.max(self.segment_of(next)) + 1) * self.blocks)
     }
 }
 

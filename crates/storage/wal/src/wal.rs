@@ -15,16 +15,14 @@ use env::{Disk, DiskError, DiskErrorKind};
 use format::Lsn;
 use format::control::CheckpointRecord;
 use format::lives::LifeEnds;
-use format::log::{
-    LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, LOG_COUNT_MAX, MTR_HEADER_BYTES, seal_mtr,
-};
+use format::log::{LOG_BLOCK_BYTES, LOG_BLOCK_PAYLOAD_BYTES, MTR_HEADER_BYTES, seal_mtr};
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sync::{Closing, LogRing, LogRingOptions, LogRingWriter, Mutex};
 
 use crate::control::{self, Control};
 use crate::counters::FlushCounters;
 use crate::scan::{LogEnd, LogScan};
-use crate::segments::{SegmentPlace, Segments};
+use crate::segments::Segments;
 use crate::wal::flush::{BlockStart, FlushJob, FlushState};
 use crate::wal::room::{NoRoom, Purpose, RoomWaiters, WaitRoom};
 use crate::wal::waiters::{LogLevel, WaitLog, WaitQueues};
@@ -117,7 +115,7 @@ impl Wal {
         // The next block begins at the end of the log: a checkpoint there needs nothing before it.
         let next_block = BlockStart {
             block: if end.is_restart {
-                fresh_block(disk, &place, end.block)?
+                place.fresh_block(disk, end.block)?
             } else {
                 end.block
             },
@@ -690,7 +688,7 @@ async fn adopt_segments(
     let mut numbers = place.list(disk)?;
     // After an orderly end the one being written may have been removed, because it is not needed.
     // Then it is made again, and the later ones are removed.
-    if !is_whole(disk, &place, writing)? {
+    if !place.is_whole(disk, writing)? {
         numbers.retain(|number| *number != writing);
         place.create(disk, writing).await?;
         numbers.push(writing);
@@ -722,22 +720,6 @@ async fn adopt_segments(
     let prepared_end = end * place.blocks;
     assert!(flush.next_block < prepared_end, "its segment is there");
     Ok(prepared_end)
-}
-
-fn is_whole(disk: &dyn Disk, place: &SegmentPlace, segment: u64) -> Result<bool, DiskError> {
-    let file = place.open(disk, segment)?;
-    let length = file.map(|file| disk.length(&file)).transpose()?;
-    Ok(length.is_some_and(|length| place.bytes() <= length))
-}
-
-/// The first block of a segment after all existing ones, and after block `next`.
-fn fresh_block(disk: &dyn Disk, place: &SegmentPlace, next: u64) -> Result<u64, DiskError> {
-    disk.create_directory(&place.directory)?;
-    let numbers = place.list(disk)?;
-    // A file may have any name; none of our segments is above the largest block.
-    let possible = |number: &u64| *number < LOG_COUNT_MAX / place.blocks;
-    let last = numbers.into_iter().filter(possible).max().unwrap_or(0);
-    Ok((last.max(place.segment_of(next)) + 1) * place.blocks)
 }
 
 impl fmt::Debug for Wal {
