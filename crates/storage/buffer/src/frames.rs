@@ -1,5 +1,6 @@
 //! The frames: preallocated memory for pages, each with a header of one cache line.
-//! [`page_table`] finds them, [`share`] divides them among the workers, [`dirty`] lists those to clean.
+//! [`page_table`] finds them, [`share`] divides them among the workers, and [`dirty`] lists those
+//! to be cleaned.
 //!
 //! The memory is never freed or moved, so an optimistic reader may read any frame at any time. At
 //! worst it reads bytes of another page, and validation shows it.
