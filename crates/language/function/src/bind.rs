@@ -1,17 +1,19 @@
-//! Binds a call: turns a function and the types of its arguments into something that can be
-//! evaluated.
+//! [`Bound`]: a call with known types, which can be evaluated; and what is known before.
 
 use std::borrow::Cow;
 
 use builtin::Function;
-use errcode::{ER_COLLATION_CHARSET_MISMATCH, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
-use value::collation::{Coercibility, TextRule, mix};
+use value::collation::{TextRule, mix};
 use value::{
     Charset, CollationId, ColumnType, Comparison, Date, SqlCondition, TypeKind, Value, ValueRef,
 };
 
 use crate::context::Context;
-use crate::registry::{Eval, code_of};
+
+/// Infers a result's type.
+pub(crate) type Infer = fn(&mut Binding<'_>) -> Result<(), SqlCondition>;
+/// Computes a value.
+pub(crate) type Eval = fn(&Bound, &[ValueRef<'_>], &mut Context<'_>) -> Result<Value, SqlCondition>;
 
 /// What is known of an argument when a call is bound.
 #[derive(Debug, Clone)]
@@ -62,11 +64,6 @@ impl Arg {
             nullable: bound.nullable,
             constant: None,
         }
-    }
-
-    /// The most characters of its text.
-    pub fn text_chars(&self) -> u32 {
-        crate::infer::text_chars(self)
     }
 
     /// True if the type is text or binary (ENUM and SET, too).
@@ -146,8 +143,8 @@ pub struct Bound {
     pub text: Box<str>,
     pub(crate) function: Function,
     /// The name by which it was called.
-    name: &'static str,
-    eval: Eval,
+    pub(crate) name: &'static str,
+    pub(crate) eval: Eval,
     /// The types of the arguments.
     pub(crate) args: Box<[ColumnType]>,
     /// The domain of a comparison.
@@ -157,9 +154,9 @@ pub struct Bound {
     /// A number that a function determined when it was bound (a unit, an increment, a flag).
     pub(crate) choice: u32,
     /// A temporal function has arguments whose values mean nothing without their types.
-    resolves: bool,
+    pub(crate) resolves: bool,
     /// See [`Bound::give_moments`].
-    gives_moments: bool,
+    pub(crate) gives_moments: bool,
 }
 
 /// A call whose types are being inferred.
@@ -176,168 +173,11 @@ pub(crate) struct Binding<'a> {
     pub(crate) choice: u32,
 }
 
-/// Binds a call. `name` is the function's name in messages, in upper case.
-///
-/// # Errors
-/// 1582 for a wrong number of arguments, 1267 for texts whose collations do not mix, and the errors
-/// of single functions.
-pub fn bind(
-    function: Function,
-    name: &'static str,
-    args: &[Arg],
-    env: &BindEnv,
-) -> Result<Bound, SqlCondition> {
-    let builtin = function.builtin();
-    if args.len() < builtin.least || builtin.most < args.len() {
-        return Err(SqlCondition::new(
-            ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT,
-            &[&name],
-        ));
-    }
-    crate::geometry::refuse(builtin, name, args)?;
-    bind_function(function, name, args, env, None)
-}
-
-/// Binds CAST(argument AS target); the target's kind is one that CAST knows.
-///
-/// # Errors
-/// As [`bind`].
-pub fn bind_cast(arg: &Arg, target: ColumnType, env: &BindEnv) -> Result<Bound, SqlCondition> {
-    if !(target.kind.is_bytes() && target.is_binary()) {
-        let operation = match target.kind {
-            TypeKind::Decimal | TypeKind::Float | TypeKind::Double => {
-                format!("{}_typecast", target.kind.name())
-            }
-            kind if kind.is_integer() && target.unsigned => "cast_as_unsigned".to_owned(),
-            kind if kind.is_integer() => "cast_as_signed".to_owned(),
-            kind if kind.is_bytes() => "cast_as_char".to_owned(),
-            kind => format!("cast_as_{}", kind.name()),
-        };
-        crate::geometry::refuse_geometry(&arg.column, &operation)?;
-    }
-    let args = std::slice::from_ref(arg);
-    bind_function(
-        Function::Cast,
-        Function::Cast.name(),
-        args,
-        env,
-        Some(target),
-    )
-}
-
-/// Binds `argument COLLATE collation`.
-///
-/// # Errors
-/// 1253 if the collation belongs to another character set.
-pub fn bind_collate(
-    arg: &Arg,
-    collation: CollationId,
-    env: &BindEnv,
-) -> Result<Bound, SqlCondition> {
-    let text = if arg.is_text() {
-        arg.column.charset()
-    } else {
-        env.collation.charset()
-    };
-    if text != collation.charset() {
-        return Err(SqlCondition::new(
-            ER_COLLATION_CHARSET_MISMATCH,
-            &[&collation.name(), &text.name()],
-        ));
-    }
-    let length = crate::infer::text_chars(arg);
-    let target = ColumnType::varchar(length, collation);
-    let args = std::slice::from_ref(arg);
-    let mut bound = bind_function(Function::Cast, "COLLATE", args, env, Some(target))?;
-    bound.name = Function::Cast.name();
-    bound.rule = TextRule {
-        collation,
-        coercibility: Coercibility::Explicit,
-        ..bound.rule
-    };
-    bound.nullable = arg.nullable;
-    Ok(bound)
-}
-
-/// Binds `CONVERT(argument USING charset)`.
-///
-/// # Errors
-/// As [`bind`].
-pub fn bind_convert(arg: &Arg, charset: Charset, env: &BindEnv) -> Result<Bound, SqlCondition> {
-    let length = crate::infer::text_chars(arg);
-    let target = ColumnType::varchar(length, charset.default_collation());
-    let args = std::slice::from_ref(arg);
-    let mut bound = bind_function(Function::Cast, "CONVERT", args, env, Some(target))?;
-    bound.name = Function::Cast.name();
-    bound.rule.coercibility = Coercibility::Implicit;
-    Ok(bound)
-}
-
-fn bind_function(
-    function: Function,
-    name: &'static str,
-    args: &[Arg],
-    env: &BindEnv,
-    target: Option<ColumnType>,
-) -> Result<Bound, SqlCondition> {
-    let code = code_of(function);
-    let mut binding = Binding {
-        function,
-        name,
-        args,
-        env,
-        column: target.unwrap_or_else(|| ColumnType::new(TypeKind::Null)),
-        nullable: args.iter().any(|arg| arg.nullable),
-        rule: TextRule::numeric(env.collation),
-        comparison: Comparison::Integer,
-        texts: env.collation,
-        choice: 0,
-    };
-    (code.infer)(&mut binding)?;
-    if binding.column.kind.is_string() {
-        binding.column.collation = binding.rule.collation;
-    }
-    Ok(Bound {
-        column: binding.column.bounded(),
-        nullable: binding.nullable,
-        rule: binding.rule,
-        text: "".into(),
-        function,
-        name,
-        eval: code.eval,
-        args: args.iter().map(|arg| arg.column.clone()).collect(),
-        comparison: binding.comparison,
-        texts: binding.texts,
-        choice: binding.choice,
-        resolves: function.builtin().reads_dates
-            && args.iter().any(|arg| {
-                let kind = arg.column.kind;
-                matches!(
-                    kind,
-                    TypeKind::Enum | TypeKind::Set | TypeKind::Bit | TypeKind::Year
-                )
-            }),
-        gives_moments: false,
-    })
-}
-
 impl Binding<'_> {
     /// The mix of the collations of some arguments.
     pub(crate) fn mixed(&self, range: std::ops::Range<usize>) -> Result<TextRule, SqlCondition> {
         let rules: Vec<TextRule> = self.args[range].iter().map(|arg| arg.rule).collect();
         mix(&rules, &self.name.to_lowercase())
-    }
-
-    /// The result is text of this many characters, with the mix of some arguments' collations.
-    pub(crate) fn text_of(
-        &mut self,
-        range: std::ops::Range<usize>,
-        chars: u64,
-    ) -> Result<(), SqlCondition> {
-        self.rule = self.mixed(range)?;
-        self.texts = self.rule.collation;
-        self.column = crate::infer::text_type(chars, self.rule.collation);
-        Ok(())
     }
 
     /// A constant argument as a number.
@@ -384,7 +224,7 @@ impl Bound {
         Value::Null
     }
 
-    /// See [`crate::cast::resolve`].
+    /// See [`resolve`].
     fn eval_resolved(
         &self,
         args: &[ValueRef<'_>],
@@ -393,7 +233,7 @@ impl Bound {
         let resolved: Vec<Value> = args
             .iter()
             .zip(&self.args)
-            .map(|(value, column)| crate::cast::resolve(*value, column))
+            .map(|(value, column)| resolve(*value, column))
             .collect();
         let values: Vec<ValueRef<'_>> = resolved.iter().map(Value::as_ref).collect();
         (self.eval)(self, &values, context)
@@ -433,6 +273,18 @@ impl Bound {
         index: usize,
     ) -> Option<Cow<'v, [u8]>> {
         text_in(args[index], &self.args[index], self.texts.charset())
+    }
+}
+
+/// A value as functions of dates read it: names of ENUM and SET, bytes of BIT and dates of YEAR
+/// instead of their numbers.
+pub(crate) fn resolve(value: ValueRef<'_>, from: &ColumnType) -> Value {
+    match (value, from.kind) {
+        (ValueRef::UInt(year), TypeKind::Year) => Value::Date(Date::new(stdx::low_u16(year), 0, 0)),
+        (_, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
+            value.to_text(from).map_or(Value::Null, Value::bytes)
+        }
+        _ => value.to_value(),
     }
 }
 

@@ -6,11 +6,10 @@ use value::convert::truncated;
 use value::decimal::Rounding;
 use value::number::Integer;
 use value::{
-    Charset, CollationId, ColumnType, Date, DateTime, Decimal, SqlCondition, TypeKind, Value,
-    ValueRef,
+    Charset, CollationId, ColumnType, DateTime, Decimal, SqlCondition, TypeKind, Value, ValueRef,
 };
 
-use crate::bind::{Binding, Bound, text_in};
+use crate::bind::{Binding, Bound, resolve, text_in};
 use crate::context::Context;
 use crate::infer::Inferred;
 use crate::number::arithmetic::of_integer;
@@ -93,18 +92,6 @@ pub(crate) fn convert(
         }
         TypeKind::Time => Ok(to_time(value, to.decimals, context)),
         _ => to_text(value, from, to, context),
-    }
-}
-
-/// A value as functions of dates read it: names of ENUM and SET, bytes of BIT and dates of YEAR
-/// instead of their numbers.
-pub(crate) fn resolve(value: ValueRef<'_>, from: &ColumnType) -> Value {
-    match (value, from.kind) {
-        (ValueRef::UInt(year), TypeKind::Year) => Value::Date(Date::new(stdx::low_u16(year), 0, 0)),
-        (_, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
-            value.to_text(from).map_or(Value::Null, Value::bytes)
-        }
-        _ => value.to_value(),
     }
 }
 

@@ -8,8 +8,8 @@ use errcode::{
 use value::temporal::DateRules;
 use value::{DateTime, SqlCondition, Warnings, Zone};
 
-use crate::number::random::{RandomState, Seeds};
-use crate::text::matcher::Patterns;
+use crate::matcher::{Meter, Patterns};
+use crate::random_state::{RandomState, Seeds};
 
 /// The effect of a division by zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,7 +78,7 @@ pub struct Context<'a> {
     pub session: &'a mut SessionFacts,
     /// Called with the work, in bytes read. Others may run before it returns; it fails if the
     /// statement has to end.
-    pub meter: &'a dyn Fn(usize) -> Result<(), SqlCondition>,
+    pub meter: Meter<'a>,
 }
 
 impl std::fmt::Debug for Context<'_> {

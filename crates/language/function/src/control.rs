@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use value::{ColumnType, Date, DateTime, Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
-use crate::bind::{Binding, Bound, text_in};
-use crate::cast::{convert, resolve};
+use crate::bind::{Binding, Bound, resolve, text_in};
+use crate::cast::convert;
 use crate::comparison::plan;
 use crate::context::Context;
 use crate::infer::{Inferred, union_type};

@@ -13,7 +13,7 @@ use value::{
 use crate::bind::{Arg, Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, double, of_length};
-use crate::text::strings::some;
+use crate::null::some;
 
 type Evaluated = Result<Value, SqlCondition>;
 

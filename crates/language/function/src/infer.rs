@@ -1,6 +1,5 @@
 //! Result types: type, length and decimals of an expression, as clients see them.
 
-use builtin::Function;
 use value::temporal::{parse_datetime, parse_time};
 use value::{CollationId, ColumnType, Decimal, SqlCondition, TypeKind};
 
@@ -121,6 +120,27 @@ pub(crate) fn text_type(chars: u64, collation: CollationId) -> ColumnType {
     let mut column = ColumnType::text(kind, chars, collation);
     column.decimals = ColumnType::TEXT_DECIMALS;
     column
+}
+
+impl Arg {
+    /// The most characters of its text.
+    pub fn text_chars(&self) -> u32 {
+        text_chars(self)
+    }
+}
+
+impl Binding<'_> {
+    /// The result is text of this many characters, with the mix of some arguments' collations.
+    pub(crate) fn text_of(
+        &mut self,
+        range: std::ops::Range<usize>,
+        chars: u64,
+    ) -> Result<(), SqlCondition> {
+        self.rule = self.mixed(range)?;
+        self.texts = self.rule.collation;
+        self.column = text_type(chars, self.rule.collation);
+        Ok(())
+    }
 }
 
 /// The most characters of an argument's text.
@@ -362,16 +382,4 @@ fn union_text(binding: &mut Binding<'_>, indexes: &[usize], known: &[Arg]) -> In
         binding.column.kind = TypeKind::Char;
     }
     Ok(())
-}
-
-/// The common type of the results of several queries (UNION), with its nullability.
-///
-/// # Errors
-/// 1267 if the collations of texts do not mix.
-pub fn type_of_union(
-    args: &[Arg],
-    env: &crate::BindEnv,
-) -> Result<(ColumnType, bool), SqlCondition> {
-    let bound = crate::bind(Function::Coalesce, Function::Coalesce.name(), args, env)?;
-    Ok((bound.column, args.iter().any(|arg| arg.nullable)))
 }

@@ -11,8 +11,11 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+mod binder;
 mod context;
-mod registry;
+mod matcher;
+mod null;
+mod random_state;
 
 mod infer;
 
@@ -28,9 +31,9 @@ mod number;
 mod text;
 mod time;
 
-pub use bind::{Arg, BindEnv, Bound, bind, bind_cast, bind_collate, bind_convert};
+pub use bind::{Arg, BindEnv, Bound};
+pub use binder::{bind, bind_cast, bind_collate, bind_convert, type_of_union};
 pub use context::{Context, DivisionByZero, SessionFacts};
 pub use geometry::{refuse_geometry, refuse_geometry_with};
-pub use infer::type_of_union;
-pub use number::random::{RandomState, Seeds};
-pub use text::matcher::Patterns;
+pub use matcher::{Meter, Patterns};
+pub use random_state::{RandomState, Seeds};

@@ -17,7 +17,8 @@ use regex_automata::util::{interpolate, syntax};
 use regex_automata::{Anchored, Input, MatchKind, Span};
 use value::{Charset, CollationId, SqlCondition};
 
-use crate::context::Context;
+/// Is called with the work, in bytes read. It fails if the statement has to end.
+pub type Meter<'m> = &'m dyn Fn(usize) -> Result<(), SqlCondition>;
 
 /// Largest program of one expression in memory.
 const PROGRAM_BYTES_MAX: usize = 1 << 20;
@@ -126,15 +127,15 @@ impl Matcher {
         &mut self,
         text: &[u8],
         start: usize,
-        context: &Context<'_>,
+        meter: Meter<'_>,
     ) -> Result<Option<Span>, SqlCondition> {
         let work = self.work(text.len() - start);
-        context.spend(work.min(text.len() - start))?;
+        meter(work.min(text.len() - start))?;
         let input = Input::new(text).range(start..);
         if work <= DIRECT_WORK_MAX {
             return Ok(self.regex.search(&input).map(|found| found.span()));
         }
-        match self.find_in_steps(text, start, context) {
+        match self.find_in_steps(text, start, meter) {
             Ok(found) => Ok(found),
             Err(Failed::SqlCondition(condition)) => Err(condition),
             Err(Failed::GaveUp) => {
@@ -153,10 +154,10 @@ impl Matcher {
         text: &[u8],
         found: Span,
         template: &[u8],
-        context: &Context<'_>,
+        meter: Meter<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), SqlCondition> {
-        context.spend(found.len())?;
+        meter(found.len())?;
         if self.regex.captures_len() == 1 {
             let append = |group: usize, out: &mut Vec<u8>| {
                 if group == 0 {
@@ -189,14 +190,14 @@ impl Matcher {
         &mut self,
         text: &[u8],
         start: usize,
-        context: &Context<'_>,
+        meter: Meter<'_>,
     ) -> Result<Option<Span>, Failed> {
         let automata = match self.automata.take() {
             Some(automata) => automata,
             None => Box::new(Automata::new(&self.pattern, self.syntax)?),
         };
         let automata = self.automata.insert(automata);
-        let pace = Pace::new(self.states, context);
+        let pace = Pace::new(self.states, meter);
         let Some(end) = automata.end_of_match(text, start, &pace)? else {
             return Ok(None);
         };
@@ -206,29 +207,25 @@ impl Matcher {
 }
 
 /// How often a search reports its work.
-struct Pace<'c, 's> {
+struct Pace<'m> {
     /// Bytes of text between two reports.
     step: usize,
     /// Their cost in the worst case; the clock shows the real one.
     cost: usize,
-    context: &'c Context<'s>,
+    meter: Meter<'m>,
 }
 
-impl<'c, 's> Pace<'c, 's> {
-    fn new(states: usize, context: &'c Context<'s>) -> Self {
+impl<'m> Pace<'m> {
+    fn new(states: usize, meter: Meter<'m>) -> Self {
         // A byte that leads to a new state costs as much as the program has states.
         let step = (DIRECT_WORK_MAX / 64 / states).clamp(16, 1024);
         let cost = step * (1 + states / 64);
-        Self {
-            step,
-            cost,
-            context,
-        }
+        Self { step, cost, meter }
     }
 
     fn spend(&self, at: usize) -> Result<(), SqlCondition> {
         if at.is_multiple_of(self.step) {
-            self.context.spend(self.cost)?;
+            (self.meter)(self.cost)?;
         }
         Ok(())
     }
@@ -268,7 +265,7 @@ impl Automata {
         &mut self,
         text: &[u8],
         start: usize,
-        pace: &Pace<'_, '_>,
+        pace: &Pace<'_>,
     ) -> Result<Option<usize>, Failed> {
         let (dfa, cache) = (&self.forward, &mut self.forward_cache);
         let input = Input::new(text).range(start..);
@@ -297,7 +294,7 @@ impl Automata {
         text: &[u8],
         start: usize,
         end: usize,
-        pace: &Pace<'_, '_>,
+        pace: &Pace<'_>,
     ) -> Result<usize, Failed> {
         let (dfa, cache) = (&self.reverse, &mut self.reverse_cache);
         let input = Input::new(text).range(start..end).anchored(Anchored::Yes);
@@ -387,39 +384,18 @@ impl Patterns {
 mod tests {
     use std::cell::Cell;
 
-    use value::{Date, Warnings, Zone};
-
     use super::*;
-    use crate::{DivisionByZero, Seeds, SessionFacts};
 
     /// Runs with a meter that counts the work and fails beyond `limit`.
-    fn metered<T>(limit: usize, run: impl FnOnce(&Context<'_>) -> T) -> (T, usize) {
+    fn metered<T>(limit: usize, run: impl FnOnce(Meter<'_>) -> T) -> (T, usize) {
         let spent = Cell::new(0);
-        let now = Date::new(2024, 3, 1).at_midnight();
-        let context = Context {
-            warnings: &mut Warnings::default(),
-            now,
-            utc_now: now,
-            clock: &|| now,
-            zone: &Zone::Utc,
-            dates: value::temporal::DateRules::default(),
-            division_by_zero: DivisionByZero::Warn,
-            default_week_format: 0,
-            result_bytes_max: 1 << 24,
-            random: &mut || 0,
-            seeds: Seeds::default(),
-            patterns: Patterns::default(),
-            session: &mut SessionFacts::default(),
-            meter: &|bytes| {
-                spent.set(spent.get() + bytes);
-                if limit < spent.get() {
-                    return Err(SqlCondition::new(errcode::ER_QUERY_INTERRUPTED, &[]));
-                }
-                Ok(())
-            },
-        };
-        let ran = run(&context);
-        drop(context);
+        let ran = run(&|bytes| {
+            spent.set(spent.get() + bytes);
+            if limit < spent.get() {
+                return Err(SqlCondition::new(errcode::ER_QUERY_INTERRUPTED, &[]));
+            }
+            Ok(())
+        });
         (ran, spent.get())
     }
 
@@ -467,8 +443,8 @@ mod tests {
                 for start in 0..=text.len() {
                     let input = Input::new(text).range(start..);
                     let expected = matcher.regex.search(&input).map(|found| found.span());
-                    let (found, _) = metered(usize::MAX, |context| {
-                        matcher.find_in_steps(text, start, context)
+                    let (found, _) = metered(usize::MAX, |meter| {
+                        matcher.find_in_steps(text, start, meter)
                     });
                     let found = found.unwrap_or_else(|_| panic!("{pattern} gave up"));
                     assert_eq!(found, expected, "{pattern} in {text:?} from {start}");
@@ -481,10 +457,10 @@ mod tests {
     fn a_long_search_says_what_it_does_and_can_be_ended() {
         let text = vec![b'a'; 4 << 20];
         let mut matcher = matcher("a[ab]{200}c");
-        let (found, spent) = metered(usize::MAX, |context| matcher.find(&text, 0, context));
+        let (found, spent) = metered(usize::MAX, |meter| matcher.find(&text, 0, meter));
         assert_eq!(found, Ok(None));
         assert!(text.len() < spent);
-        let (ended, spent) = metered(6 << 20, |context| matcher.find(&text, 0, context));
+        let (ended, spent) = metered(6 << 20, |meter| matcher.find(&text, 0, meter));
         assert_eq!(ended.unwrap_err().code, errcode::ER_QUERY_INTERRUPTED);
         assert!(spent < 7 << 20);
     }
@@ -496,7 +472,7 @@ mod tests {
         text.extend_from_slice(b" zz");
         let at = text.len() - 2;
         let free = |matcher: &mut Matcher, text: &[u8]| {
-            metered(usize::MAX, |context| matcher.find(text, 0, context)).0
+            metered(usize::MAX, |meter| matcher.find(text, 0, meter)).0
         };
         let found = free(&mut matcher, &text);
         assert_eq!(

@@ -2,7 +2,6 @@
 
 pub(crate) mod digest;
 pub(crate) mod encode;
-pub(crate) mod matcher;
 pub(crate) mod pattern;
 pub(crate) mod position;
 pub(crate) mod sets;

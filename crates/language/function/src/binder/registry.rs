@@ -2,19 +2,12 @@
 //! inferred, and how a value is computed.
 
 use builtin::Function as F;
-use value::{SqlCondition, Value, ValueRef};
 
-use crate::bind::{Binding, Bound};
-use crate::context::Context;
+use crate::bind::{Eval, Infer};
 use crate::number::{arithmetic, bits, numeric, random};
 use crate::text::{digest, encode, pattern, position, sets, strings, substring};
 use crate::time::{interval, temporal, time_format, time_parse};
 use crate::{cast, comparison, control, geometry, infer, info, json, logic, network};
-
-/// Infers a result's type.
-pub(crate) type Infer = fn(&mut Binding<'_>) -> Result<(), SqlCondition>;
-/// Computes a value.
-pub(crate) type Eval = fn(&Bound, &[ValueRef<'_>], &mut Context<'_>) -> Result<Value, SqlCondition>;
 
 /// The code of a function.
 pub(crate) struct Code {

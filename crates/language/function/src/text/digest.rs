@@ -11,7 +11,7 @@ use value::{SqlCondition, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, of_length};
-use crate::text::strings::some;
+use crate::null::some;
 
 type Evaluated = Result<Value, SqlCondition>;
 

@@ -7,7 +7,8 @@ use value::{CollationId, ColumnType, SqlCondition, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, text_type};
-use crate::text::strings::{some, spend_at};
+use crate::null::some;
+use crate::text::strings::spend_at;
 
 type Evaluated = Result<Value, SqlCondition>;
 

@@ -11,8 +11,8 @@ use value::{Charset, SqlCondition, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, boolean, chars, of_length};
-use crate::text::matcher::Matcher;
-use crate::text::strings::some;
+use crate::matcher::Matcher;
+use crate::null::some;
 
 type Evaluated = Result<Value, SqlCondition>;
 
@@ -74,7 +74,7 @@ pub(crate) fn regexp(bound: &Bound, args: &[ValueRef<'_>], context: &mut Context
     let pattern = some!(bound.text_arg(args, 1));
     let text = readable(bound, &text);
     let found = search(context, bound, &pattern, |matcher, context| {
-        matcher.find(&text, 0, context)
+        matcher.find(&text, 0, context.meter)
     })?;
     Ok(Value::Int(i64::from(found.is_some())))
 }
@@ -94,7 +94,7 @@ pub(crate) fn regexp_instr(
     let pattern = some!(bound.text_arg(args, 1));
     let text = readable(bound, &text);
     let found = search(context, bound, &pattern, |matcher, context| {
-        matcher.find(&text, 0, context)
+        matcher.find(&text, 0, context.meter)
     })?;
     let position = found.map_or(0, |found| {
         let before = &text[..found.start];
@@ -144,7 +144,7 @@ fn replaced(
     let mut last_end = None;
     // A short text may have many matches, each with a long replacement.
     while at <= text.len() && out.len() <= context.result_bytes_max {
-        let Some(found) = matcher.find(text, at, context)? else {
+        let Some(found) = matcher.find(text, at, context.meter)? else {
             break;
         };
         if found.is_empty() && last_end == Some(found.end) {
@@ -157,7 +157,7 @@ fn replaced(
             continue;
         }
         out.extend_from_slice(&text[copied..found.start]);
-        matcher.append_filled(text, found, template, context, &mut out)?;
+        matcher.append_filled(text, found, template, context.meter, &mut out)?;
         (copied, at, last_end) = (found.end, found.end, Some(found.end));
     }
     out.extend_from_slice(&text[copied..]);
@@ -207,7 +207,7 @@ pub(crate) fn regexp_substr(
     let pattern = some!(bound.text_arg(args, 1));
     let text = readable(bound, &text);
     let found = search(context, bound, &pattern, |matcher, context| {
-        matcher.find(&text, 0, context)
+        matcher.find(&text, 0, context.meter)
     })?;
     let found = found.map_or(&[][..], |found| &text[found.range()]).to_vec();
     Ok(Value::Bytes(written(bound, found)))

@@ -7,7 +7,7 @@ use value::{CollationId, SqlCondition, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, of_length};
-use crate::text::strings::some;
+use crate::null::some;
 
 type Evaluated = Result<Value, SqlCondition>;
 

@@ -7,7 +7,7 @@ use crate::bind::{Binding, Bound};
 use crate::comparison::plan;
 use crate::context::Context;
 use crate::infer::{Inferred, chars, of_length};
-use crate::text::strings::some;
+use crate::null::some;
 
 type Evaluated = Result<Value, SqlCondition>;
 

@@ -9,23 +9,13 @@ use value::{Charset, SqlCondition, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, text_type};
+use crate::null::some;
 
 type Evaluated = Result<Value, SqlCondition>;
 
 fn text(bytes: Vec<u8>) -> Evaluated {
     Ok(Value::Bytes(bytes))
 }
-
-/// Makes the function return NULL if an argument is NULL.
-macro_rules! some {
-    ($value:expr) => {
-        match $value {
-            Some(value) => value,
-            None => return Ok(Value::Null),
-        }
-    };
-}
-pub(crate) use some;
 
 pub(crate) fn infer_concat(binding: &mut Binding<'_>) -> Inferred {
     let sum = binding.args.iter().map(chars).sum();

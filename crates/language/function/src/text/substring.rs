@@ -6,7 +6,7 @@ use value::{SqlCondition, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, text_type};
-use crate::text::strings::some;
+use crate::null::some;
 
 type Evaluated = Result<Value, SqlCondition>;
 

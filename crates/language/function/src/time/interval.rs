@@ -8,7 +8,7 @@ use value::{ColumnType, Date, DateTime, SqlCondition, TypeKind, Value, ValueRef}
 use crate::bind::{Arg, Binding, Bound};
 use crate::context::{Context, moment_overflow};
 use crate::infer::{Inferred, connection_text, fsp, of_length};
-use crate::text::strings::some;
+use crate::null::some;
 use crate::time::temporal::{Evaluated, micros_of, moment, week_number, whole_moment};
 
 /// The units of INTERVAL, in the order of their numbers in a bound call.

@@ -9,7 +9,7 @@ use value::{ColumnType, Date, DateTime, Decimal, SqlCondition, TypeKind, Value, 
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, connection_text, decimal_type, fsp, of_length};
-use crate::text::strings::some;
+use crate::null::some;
 
 pub(crate) type Evaluated = Result<Value, SqlCondition>;
 

@@ -7,7 +7,7 @@ use value::{ColumnType, DateTime, Time, TypeKind, Value, ValueRef};
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::{Inferred, chars, connection_text, fsp_of_seconds};
-use crate::text::strings::some;
+use crate::null::some;
 use crate::time::temporal::{DAYS, Evaluated, MONTHS, micros_of, moment, week_number};
 
 pub(crate) fn infer(binding: &mut Binding<'_>) -> Inferred {

@@ -9,7 +9,7 @@ use value::{ColumnType, Date, DateTime, SqlCondition, TypeKind, Value, ValueRef}
 use crate::bind::{Binding, Bound};
 use crate::context::Context;
 use crate::infer::Inferred;
-use crate::text::strings::some;
+use crate::null::some;
 use crate::time::temporal::{DAYS, Evaluated, MONTHS};
 
 /// A constant format determines the type: DATE, TIME or DATETIME.
