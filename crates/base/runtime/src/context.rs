@@ -13,9 +13,10 @@ use sync::oneshot;
 
 use crate::coroutine::WayGiven;
 use crate::hot_memory::{HotPlace, OWN_PLACE_MAX};
+use crate::join_handle::JoinHandle;
 use crate::run_queue::TaskClass;
 use crate::shared::Message;
-use crate::task::{JoinHandle, Kind};
+use crate::shared::task::Kind;
 use crate::timer::TimerKey;
 use crate::worker::{current, try_current};
 

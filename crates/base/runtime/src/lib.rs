@@ -78,6 +78,7 @@ pub mod options;
 
 mod context;
 mod counters;
+mod join_handle;
 mod listener;
 mod metrics;
 mod peer_watch;
@@ -89,7 +90,6 @@ mod hot_memory;
 mod received;
 mod reserve;
 mod run_queue;
-mod task;
 mod worker;
 
 mod blocking;
@@ -108,6 +108,7 @@ pub use context::{
 };
 pub use coroutine::WayGiven;
 pub use driver::DriverKind;
+pub use join_handle::JoinHandle;
 pub use listener::{ListenError, Listener};
 pub use options::{Address, Io, Options, WORKER_COUNT_MAX};
 pub use peer_watch::{PeerState, PeerWatch};
@@ -116,5 +117,4 @@ pub use reserve::{Refusal, Shortage};
 pub use run_queue::TaskClass;
 pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
 pub use stream::{DetachedStream, SendMode, Stream};
-pub use task::JoinHandle;
 pub use termination::{Termination, Terminations};

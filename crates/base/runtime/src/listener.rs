@@ -21,9 +21,9 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use crate::context::{sleep, spawn_background};
 use crate::options::Address;
-use crate::shared::{Message, Shared};
+use crate::shared::task::Kind;
+use crate::shared::{Message, Placed, Shared};
 use crate::stream::Stream;
-use crate::task::Kind;
 use crate::worker::current;
 
 /// Clients that the kernel keeps waiting for each socket; its own limit is 4096 by default.
@@ -120,27 +120,12 @@ impl fmt::Debug for Listener {
 /// Starts the session of a connection on the worker where it is called.
 type Spawner = dyn Fn(OwnedFd) + Send + Sync;
 
-/// Counts a connection out when its session is dropped, for whatever reason.
-pub(crate) struct Placed {
-    shared: Arc<Shared>,
-    worker_index: usize,
-}
-
-impl Drop for Placed {
-    fn drop(&mut self) {
-        self.shared.unplace(self.worker_index);
-    }
-}
-
 fn start_session<F>(descriptor: OwnedFd, serve: &impl Fn(Stream) -> F)
 where
     F: Future<Output = ()> + 'static,
 {
     let worker = current();
-    let placed = Placed {
-        shared: worker.shared.clone(),
-        worker_index: worker.index,
-    };
+    let placed = Placed::new(worker.shared.clone(), worker.index);
     // A unix socket has no such option.
     let _ = sockopt::set_tcp_nodelay(&descriptor, true);
     // Without room for one more socket the client sees its connection closed.

@@ -1,11 +1,13 @@
 //! Bytes received from a peer, lent by the worker.
 
+pub(crate) mod ring;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use crate::driver::RingBytes;
+use ring::RingBytes;
 
 /// What one receive brought. The buffer returns to the worker when this is dropped. Empty: the peer
 /// will send no more.

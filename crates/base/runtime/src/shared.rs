@@ -1,4 +1,7 @@
-//! What the workers of a runtime share: mailboxes, counts, the stop time.
+//! What the workers of a runtime share: mailboxes, counts, the stop time; and the part of a [`task`]
+//! that wakers on any thread hold.
+
+pub(crate) mod task;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use sync::{CachePadded, Inbox, Pushed};
 use crate::blocking::Helpers;
 use crate::counters::LoopCounters;
 use crate::reserve::Reserve;
-use crate::task::Header;
+use crate::shared::task::Header;
 
 /// There is one for the whole runtime.
 pub(crate) struct Shared {
@@ -58,6 +61,28 @@ pub(crate) struct Mailbox {
     foreground_count: AtomicU64,
     /// Written by this worker alone; others write to the line of the inbox.
     pub(crate) counters: CachePadded<LoopCounters>,
+}
+
+/// Counts a connection out when its session is dropped, for whatever reason.
+pub(crate) struct Placed {
+    shared: Arc<Shared>,
+    worker_index: usize,
+}
+
+impl Placed {
+    /// Of a connection that was counted in for this worker.
+    pub(crate) fn new(shared: Arc<Shared>, worker_index: usize) -> Self {
+        Self {
+            shared,
+            worker_index,
+        }
+    }
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        self.shared.unplace(self.worker_index);
+    }
 }
 
 /// What can come through an inbox.

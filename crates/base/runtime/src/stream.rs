@@ -116,10 +116,11 @@ impl Stream {
 
     /// As [`Stream::receive`], for callers that write their own futures.
     pub fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<ReceivedBytes>> {
-        if !current().spend(context.waker()) {
+        let worker = current();
+        if !worker.spend(context.waker()) {
             return Poll::Pending;
         }
-        self.driver.poll_receive(self.key, context.waker())
+        worker.with_hot(|hot| self.driver.poll_receive(self.key, context.waker(), hot))
     }
 
     /// Sends all of `bytes` and returns the buffer, cleared. If the future is dropped before its

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use env::linux::SystemClock;
@@ -26,11 +26,10 @@ use stdx::Slab;
 
 use crate::coroutine::{self, Outcome, TaskCoroutine, TaskFuture, WayGiven};
 use crate::driver::Driver;
-use crate::hot_memory::{self, HotPlace};
-use crate::listener::Placed;
+use crate::hot_memory::{self, HotMemory, HotPlace};
 use crate::run_queue::{Quantum, RunQueue, TaskClass};
-use crate::shared::{Message, Shared};
-use crate::task::{Header, Kind, Slot, Work};
+use crate::shared::task::{Header, Kind, Slot, Work};
+use crate::shared::{Message, Placed, Shared};
 use crate::timer::Wheel;
 
 /// Polls in one turn, after which the kernel is asked even if tasks are runnable: a few
@@ -132,8 +131,24 @@ pub(crate) fn try_current() -> Option<Rc<Worker>> {
         .flatten()
 }
 
+impl Wake for Header {
+    fn wake(self: Arc<Self>) {
+        if self.is_queued.set() && !queue_if_here(&self) {
+            let (shared, worker_index) = (self.shared().clone(), self.worker_index());
+            shared.send(worker_index, Message::Wake(self));
+        }
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.is_queued.set() && !queue_if_here(self) {
+            self.shared()
+                .send(self.worker_index(), Message::Wake(self.clone()));
+        }
+    }
+}
+
 /// Queues a woken task if this thread is its worker.
-pub(crate) fn queue_if_here(header: &Arc<Header>) -> bool {
+fn queue_if_here(header: &Arc<Header>) -> bool {
     let is_here = CURRENT.try_with(|current| {
         let Some(worker) = current.get() else {
             return false;
@@ -272,6 +287,12 @@ impl Worker {
         if let Some(header) = &*self.running.borrow() {
             header.hot().note(place, value);
         }
+    }
+
+    /// Calls `act` with the hot memory of the task being polled.
+    pub(crate) fn with_hot<T>(&self, act: impl FnOnce(Option<&HotMemory>) -> T) -> T {
+        let running = self.running.borrow();
+        act(running.as_ref().map(|header| header.hot()))
     }
 
     /// Prefetches what the tasks that are polled soon will read. A header says where the rest is,

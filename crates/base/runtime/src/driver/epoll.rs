@@ -30,10 +30,9 @@ use stdx::Slab;
 
 use super::files::{HelperTransfers, WorkerDisk};
 use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
-use crate::hot_memory::HotPlace;
+use crate::hot_memory::{HotMemory, HotPlace};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
-use crate::worker;
 
 /// Events taken in one call.
 const EVENTS_MAX: usize = 256;
@@ -166,9 +165,11 @@ impl EpollDriver {
 
 impl Socket {
     /// Keeps the waker of the task that waits for bytes.
-    fn await_bytes<T>(&mut self, waker: &Waker) -> Poll<T> {
+    fn await_bytes<T>(&mut self, waker: &Waker, hot: Option<&HotMemory>) -> Poll<T> {
         self.receiver = Some(waker.clone());
-        worker::current().note_hot(HotPlace::Socket, self);
+        if let Some(hot) = hot {
+            hot.note(HotPlace::Socket, self);
+        }
         Poll::Pending
     }
 }
@@ -202,10 +203,15 @@ impl Driver for EpollDriver {
         Poll::Ready(Ok(Vec::new()))
     }
 
-    fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>> {
+    fn poll_receive(
+        &self,
+        key: SocketKey,
+        waker: &Waker,
+        hot: Option<&HotMemory>,
+    ) -> Poll<io::Result<ReceivedBytes>> {
         self.with_socket(key, |socket| {
             if !socket.is_readable {
-                return socket.await_bytes(waker);
+                return socket.await_bytes(waker, hot);
             }
             let mut buffer = self.buffers.take();
             match retry(|| rustix::net::recv(&socket.descriptor, &mut *buffer, RecvFlags::empty()))
@@ -227,7 +233,7 @@ impl Driver for EpollDriver {
                 Err(Errno::AGAIN) => {
                     self.buffers.give_back(buffer);
                     socket.is_readable = false;
-                    socket.await_bytes(waker)
+                    socket.await_bytes(waker, hot)
                 }
                 Err(error) => {
                     self.buffers.give_back(buffer);
@@ -368,7 +374,10 @@ impl Driver for EpollDriver {
     }
 
     fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk> {
-        Rc::new(WorkerDisk(HelperTransfers::new(shared.clone())))
+        Rc::new(WorkerDisk::new(
+            HelperTransfers::new(shared.clone()),
+            shared,
+        ))
     }
 }
 

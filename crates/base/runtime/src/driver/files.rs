@@ -10,7 +10,6 @@ use env::{
 };
 
 use crate::shared::Shared;
-use crate::worker::current;
 
 /// How a driver does what takes long. Each call behaves as in [`Disk`].
 pub(crate) trait Transfers {
@@ -31,7 +30,18 @@ pub(crate) trait Transfers {
 }
 
 /// See the module's head.
-pub(crate) struct WorkerDisk<T>(pub(crate) T);
+pub(crate) struct WorkerDisk<T> {
+    transfers: T,
+    /// Has the threads for calls that may take long.
+    shared: Arc<Shared>,
+}
+
+impl<T> WorkerDisk<T> {
+    pub(crate) fn new(transfers: T, shared: &Arc<Shared>) -> Self {
+        let shared = Arc::clone(shared);
+        Self { transfers, shared }
+    }
+}
 
 /// Transfers for loops that cannot drive them: each is a job of a helper thread.
 pub(crate) struct HelperTransfers {
@@ -83,7 +93,7 @@ impl<T: Transfers> Disk for WorkerDisk<T> {
     }
 
     fn read(&self, file: &File, offset: u64, buffer: IoBuffer) -> IoFuture<IoResult> {
-        self.0.read(file, offset, buffer)
+        self.transfers.read(file, offset, buffer)
     }
 
     fn write(
@@ -93,11 +103,11 @@ impl<T: Transfers> Disk for WorkerDisk<T> {
         buffer: IoBuffer,
         durability: WriteDurability,
     ) -> IoFuture<IoResult> {
-        self.0.write(file, offset, buffer, durability)
+        self.transfers.write(file, offset, buffer, durability)
     }
 
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
-        self.0.sync(file)
+        self.transfers.sync(file)
     }
 
     fn allocate(&self, file: &File, length: u64) -> Result<(), DiskError> {
@@ -133,7 +143,7 @@ impl<T: Transfers> Disk for WorkerDisk<T> {
     }
 
     fn later(&self, work: DiskWork) -> IoFuture<Result<(), DiskError>> {
-        let helpers = &current().shared.helpers.file_calls;
+        let helpers = &self.shared.helpers.file_calls;
         Box::pin(helpers.run(move || work(&BlockingDisk)))
     }
 

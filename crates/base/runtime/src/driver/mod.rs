@@ -25,8 +25,9 @@ use env::{Disk, Instant};
 use smallvec::SmallVec;
 
 pub(crate) use epoll::EpollDriver;
-pub(crate) use uring::{RingBytes, UringDriver, probe as probe_uring};
+pub(crate) use uring::{UringDriver, probe as probe_uring};
 
+use crate::hot_memory::HotMemory;
 use crate::received::ReceivedBytes;
 use crate::shared::Shared;
 
@@ -72,8 +73,14 @@ pub(crate) trait Driver {
     /// for, or the error that ended it. Nothing is being sent. All that may follow is `close`.
     fn poll_release(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<Vec<u8>>>;
 
-    /// Bytes from the peer; empty if the peer has ended.
-    fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>>;
+    /// Bytes from the peer; empty if the peer has ended. While there are none, the task needs the
+    /// socket at its next poll, so its memory is noted in `hot`.
+    fn poll_receive(
+        &self,
+        key: SocketKey,
+        waker: &Waker,
+        hot: Option<&HotMemory>,
+    ) -> Poll<io::Result<ReceivedBytes>>;
 
     /// Starts to send all of `buffers`, now. No other send of the socket may be under way. The
     /// caller polls or detaches it at once.

@@ -31,12 +31,12 @@ const STRIDE_BYTES: usize = BUFFER_BYTES + 128;
 const PAGE_BYTES: usize = 4096;
 
 /// The group's number; a ring has one group.
-pub(super) const BUFFER_GROUP: u16 = 0;
+pub(crate) const BUFFER_GROUP: u16 = 0;
 
 const _: () = assert!(BUFFER_COUNT.is_power_of_two(), "positions are masked");
 
 /// See the module's head.
-pub(super) struct BufferRing {
+pub(crate) struct BufferRing {
     /// `BUFFER_COUNT` entries, page-aligned, read by the kernel.
     entries: NonNull<BufRingEntry>,
     /// `BUFFER_COUNT` buffers.
@@ -56,7 +56,7 @@ pub(crate) struct RingBytes {
 
 impl BufferRing {
     /// Registers a ring full of buffers with the kernel.
-    pub(super) fn new(submitter: &Submitter<'_>) -> io::Result<Rc<Self>> {
+    pub(crate) fn new(submitter: &Submitter<'_>) -> io::Result<Rc<Self>> {
         let ring = Rc::new(Self {
             entries: allocate(entries_layout()).cast(),
             buffers: allocate(buffers_layout()),
@@ -74,7 +74,7 @@ impl BufferRing {
     }
 
     /// Returns what a completion brought in buffer `id`.
-    pub(super) fn bytes(self: &Rc<Self>, id: u16, length: usize) -> RingBytes {
+    pub(crate) fn bytes(self: &Rc<Self>, id: u16, length: usize) -> RingBytes {
         assert!(id < BUFFER_COUNT, "the kernel names our buffers");
         assert!(length <= BUFFER_BYTES, "the kernel stays within a buffer");
         self.lent_count.set(self.lent_count.get() + 1);
@@ -86,7 +86,7 @@ impl BufferRing {
     }
 
     /// Whether sessions hold so many unread buffers that the kernel may soon find none.
-    pub(super) fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         BUFFER_COUNT / 2 < self.lent_count.get()
     }
 

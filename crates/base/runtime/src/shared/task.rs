@@ -8,13 +8,7 @@
 //!      header because a wake-up touches that anyway. Relaxed: no other thread reads it.
 //! (I4) A header whose task is gone is ignored: slots are compared by header, not by index.
 
-use std::cell::RefCell;
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
 
 use env::Instant;
 use sync::WakeFlag;
@@ -22,10 +16,8 @@ use sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use crate::coroutine::{TaskCoroutine, TaskFuture};
 use crate::hot_memory::HotMemory;
-use crate::listener::Placed;
 use crate::run_queue::{Last, Quantum, TaskClass};
-use crate::shared::{Message, Shared};
-use crate::worker::{self, Worker};
+use crate::shared::{Placed, Shared};
 
 /// The part of a task that wakers hold.
 pub(crate) struct Header {
@@ -36,7 +28,7 @@ pub(crate) struct Header {
     /// Index of its slot. Constant.
     slot: usize,
     /// (I1).
-    is_queued: WakeFlag,
+    pub(crate) is_queued: WakeFlag,
     /// A [`TaskClass`] (I3).
     class: AtomicU8,
     /// The run queue counts it as one that waits for its commit (I3).
@@ -186,97 +178,5 @@ impl Header {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-}
-
-impl Wake for Header {
-    fn wake(self: Arc<Self>) {
-        if self.is_queued.set() && !worker::queue_if_here(&self) {
-            let (shared, worker_index) = (self.shared.clone(), self.worker_index);
-            shared.send(worker_index, Message::Wake(self));
-        }
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if self.is_queued.set() && !worker::queue_if_here(self) {
-            self.shared
-                .send(self.worker_index, Message::Wake(self.clone()));
-        }
-    }
-}
-
-/// The future result of a task. Dropping it lets the task run on by itself.
-pub struct JoinHandle<T> {
-    state: Rc<RefCell<JoinState<T>>>,
-    header: Arc<Header>,
-}
-
-struct JoinState<T> {
-    value: Option<T>,
-    waiting: Option<Waker>,
-    is_finished: bool,
-}
-
-impl<T: 'static> JoinHandle<T> {
-    /// Spawns `future` on `worker`.
-    pub(crate) fn spawn(
-        worker: &Worker,
-        kind: Kind,
-        future: impl Future<Output = T> + 'static,
-    ) -> Self {
-        let waiting = JoinState {
-            value: None,
-            waiting: None,
-            is_finished: false,
-        };
-        let state = Rc::new(RefCell::new(waiting));
-        let inner = state.clone();
-        // Boxed first: else the block would have room for it twice, as captured and as awaited.
-        let future = Box::pin(future);
-        let task = async move {
-            let value = future.await;
-            let mut state = inner.borrow_mut();
-            state.is_finished = true;
-            // Without a handle the value can have no reader; it is dropped here.
-            state.value = Some(value);
-            if let Some(waker) = state.waiting.take() {
-                waker.wake();
-            }
-        };
-        let header = worker.insert_task(kind, Box::pin(task), None);
-        Self { state, header }
-    }
-
-    /// Whether the task has come to its end.
-    pub fn is_finished(&self) -> bool {
-        self.state.borrow().is_finished
-    }
-
-    /// Drops the task's future. If it has given way in the middle of a poll, that poll ends first.
-    /// The handle must not be awaited afterwards.
-    pub fn cancel(&self) {
-        worker::current().cancel_task(&self.header);
-    }
-}
-
-impl<T> Future for JoinHandle<T> {
-    type Output = T;
-
-    /// # Panics
-    /// If it is polled again after it returned the value.
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let mut state = self.state.borrow_mut();
-        if let Some(value) = state.value.take() {
-            return Poll::Ready(value);
-        }
-        assert!(!state.is_finished, "a task's result is taken once");
-        state.waiting = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl<T> fmt::Debug for JoinHandle<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JoinHandle")
     }
 }

@@ -15,7 +15,6 @@
 //!      by later calls. A refused submission (EBUSY meanwhile, EAGAIN or ENOMEM if memory is short)
 //!      is repeated next turn, or at once if the queue is full.
 
-mod buffers;
 mod files;
 mod probe;
 mod socket;
@@ -37,19 +36,17 @@ use rustix::net::{RecvFlags, SocketFlags};
 use smallvec::{SmallVec, smallvec};
 use stdx::Slab;
 
-pub(crate) use buffers::RingBytes;
 pub(crate) use probe::probe;
 
-use self::buffers::{BUFFER_GROUP, BufferRing};
 use self::files::{FileOperation, RingTransfers};
 use self::socket::Socket;
 use self::token::{Kind, token, untoken};
 use super::files::WorkerDisk;
 use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
-use crate::hot_memory::HotPlace;
+use crate::hot_memory::{HotMemory, HotPlace};
+use crate::received::ring::{BUFFER_GROUP, BufferRing};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
-use crate::worker;
 
 /// Further calls in which a turn learns of sockets: some 240 sockets in all.
 const HEARING_CALLS_MAX: usize = 11;
@@ -312,7 +309,12 @@ impl Driver for UringDriver {
         }
     }
 
-    fn poll_receive(&self, key: SocketKey, waker: &Waker) -> Poll<io::Result<ReceivedBytes>> {
+    fn poll_receive(
+        &self,
+        key: SocketKey,
+        waker: &Waker,
+        hot: Option<&HotMemory>,
+    ) -> Poll<io::Result<ReceivedBytes>> {
         let mut entry = None;
         let polled = self.with_socket(key, |socket| {
             if let Some(bytes) = socket.received.pop_front() {
@@ -333,7 +335,9 @@ impl Driver for UringDriver {
                 entry = Some(receive.user_data(token(Kind::Receive, key.0)));
             }
             socket.receiver = Some(waker.clone());
-            worker::current().note_hot(HotPlace::Socket, socket);
+            if let Some(hot) = hot {
+                hot.note(HotPlace::Socket, socket);
+            }
             Poll::Pending
         });
         if let Some(entry) = entry {
@@ -468,8 +472,8 @@ impl Driver for UringDriver {
         Ok(())
     }
 
-    fn disk(self: Rc<Self>, _shared: &Arc<Shared>) -> Rc<dyn Disk> {
-        Rc::new(WorkerDisk(RingTransfers::new(self)))
+    fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk> {
+        Rc::new(WorkerDisk::new(RingTransfers::new(self), shared))
     }
 }
 

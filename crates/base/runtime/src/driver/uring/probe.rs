@@ -5,7 +5,7 @@ use std::io;
 use io_uring::{Builder, IoUring, Probe, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
-use super::buffers::BufferRing;
+use crate::received::ring::BufferRing;
 
 /// Entries of the submission queue: enough for most turns; a longer turn submits in parts.
 pub(super) const SUBMISSION_COUNT: u32 = 1024;

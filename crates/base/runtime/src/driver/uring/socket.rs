@@ -15,8 +15,8 @@ use rustix::net::SendFlags;
 use smallvec::SmallVec;
 
 use super::super::SendBuffers;
-use super::buffers::BufferRing;
 use super::token::{KINDS, Kind, token};
+use crate::received::ring::BufferRing;
 use crate::received::{INLINE_BYTES, ReceivedBytes};
 
 /// Received buffers that may wait for their session. Beyond it the kernel is asked to pause, so
