@@ -39,10 +39,13 @@ use tracing::{error, warn};
 use txn::Maintained;
 
 use crate::engine::Engine;
-use crate::recovery::CHECKPOINT_PAYLOAD;
+use crate::schema::dictionary::SYSTEM_SPACE;
 use crate::transaction::LOCKS_PER_TURN;
-use crate::undo::undo_log::TABLE_SPACES_START;
-use crate::worker::{Orphan, SYSTEM_SPACE, Worker, WorkerOptions};
+use crate::undo_log::TABLE_SPACES_START;
+use crate::worker::{Orphan, Worker, WorkerOptions};
+
+/// The payload of each checkpoint of the engine: it says that the system space is complete.
+pub(crate) const CHECKPOINT_PAYLOAD: &[u8] = b"engine 1";
 
 /// Between two rounds if the last one found nothing to do.
 const IDLE_WAIT: Duration = Duration::from_millis(10);

@@ -31,7 +31,7 @@ use store::{StoreError, Suspend};
 
 use crate::engine::Engine;
 use crate::schema::dictionary;
-use crate::undo::undo_log::space_of;
+use crate::undo_log::space_of;
 use crate::worker::COUNTERS_PAGE;
 
 use checker::Checker;

@@ -8,6 +8,9 @@
 //! start. There is one change at a time. The session's metadata locks keep other users of the table
 //! away.
 
+pub(crate) mod index_build;
+pub(crate) mod left_space;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,14 +25,17 @@ use store::{
 };
 use value::CollationId;
 
-use crate::row::auto_increment::NewCounter;
-use crate::row::write::{NewBody, Pending, RowPlace, Written};
-use crate::schema::dictionary::{self, Dictionary, Entry, TableEntry, TreePlace};
-use crate::schema::left_space::UnnamedSpace;
+use crate::ddl::left_space::UnnamedSpace;
+use crate::pending::Pending;
+use crate::row::write::{NewBody, RowPlace, Written};
+use crate::schema::dictionary::{
+    self, DICTIONARY_TABLE, Dictionary, Entry, SYSTEM_SPACE, TableEntry, TreePlace,
+};
+use crate::schema::new_counter::NewCounter;
 use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::turns::Turn;
-use crate::worker::{DICTIONARY_TABLE, SYSTEM_SPACE, Worker};
+use crate::worker::Worker;
 
 /// Tables by id.
 type Shapes = BTreeMap<TableId, Arc<TableShape>>;

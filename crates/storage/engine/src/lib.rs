@@ -20,14 +20,19 @@
 mod background;
 mod check;
 mod counters;
+mod ddl;
 mod engine;
+mod lob_memo;
 mod metrics;
+mod pending;
 mod recovery;
 mod row;
+mod sampling;
 mod schema;
 mod transaction;
 mod turns;
 mod undo;
+mod undo_log;
 mod worker;
 
 pub use check::{CheckPlan, CheckProgress, CheckReport, check_files};

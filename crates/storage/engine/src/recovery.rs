@@ -27,21 +27,20 @@ use sync::{CachePadded, Mutex, Notify};
 use tracing::warn;
 use txn::{TransactionSystem, TransactionWorker};
 
-use crate::background::{join, keep_house};
+use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
 use crate::engine::Engine;
-use crate::row::read::{LobMemo, restore_version};
-use crate::schema::dictionary::{self, Dictionary, Entry, TableEntry};
-use crate::schema::left_space::LeftSpaces;
+use crate::lob_memo::LobMemo;
+use crate::row::read::restore_version;
+use crate::schema::dictionary::{
+    self, DICTIONARY_INDEX, DICTIONARY_ROOT, Dictionary, Entry, SYSTEM_SPACE, TableEntry,
+};
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::{LiveTable, TableShape};
-use crate::undo::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
+use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::{
-    COUNTERS_PAGE, DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE, Shared, Worker, WorkerOptions,
-    counters_body, read_segment_count, read_txn_ceiling, write_segment_count,
+    COUNTERS_PAGE, LeftSpaces, Shared, Worker, WorkerOptions, counters_body, read_segment_count,
+    read_txn_ceiling, write_segment_count,
 };
-
-/// The payload of each checkpoint of the engine: it says that the system space is complete.
-pub(crate) const CHECKPOINT_PAYLOAD: &[u8] = b"engine 1";
 
 /// Words of the ring of transactions' fates.
 const RING_LENGTH: usize = 1 << 20;

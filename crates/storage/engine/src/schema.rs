@@ -1,8 +1,6 @@
-//! Tables in the engine: their definitions, the dictionary that keeps these, and changes of both.
+//! Tables in the engine: their definitions, the dictionary that keeps these, and their statistics.
 
-pub(crate) mod ddl;
 pub(crate) mod dictionary;
-pub(crate) mod index_build;
-pub(crate) mod left_space;
+pub(crate) mod new_counter;
 pub(crate) mod statistics;
 pub(crate) mod table_shape;

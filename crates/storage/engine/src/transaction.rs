@@ -24,14 +24,16 @@ use store::{
 };
 use txn::{Snapshot, WriterEnding};
 
-use crate::row::auto_increment::NewCounter;
-use crate::row::write::Pending;
-use crate::undo::rollback::UNDONE_PER_TURN;
-use crate::undo::undo_log::apply;
+use crate::pending::Pending;
+use crate::schema::new_counter::NewCounter;
+use crate::undo_log::apply;
 use crate::worker::{Orphan, Worker};
 
 /// Locks that are released before other tasks run: some 100 us.
 pub(crate) const LOCKS_PER_TURN: usize = 512;
+
+/// Records undone before other tasks run: some 100 to 200 us of rows in memory.
+pub(crate) const UNDONE_PER_TURN: u64 = 32;
 
 /// A transaction of the engine.
 #[derive(Debug)]

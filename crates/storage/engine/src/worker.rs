@@ -1,5 +1,7 @@
 //! A worker's state for every operation, and the state that all workers share.
 
+pub(crate) mod purge_progress;
+
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
@@ -12,9 +14,7 @@ use std::time::Duration;
 use btree::Pages;
 use env::Clock;
 use format::page_bytes::PageBytes;
-use format::{
-    IndexId, Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer,
-};
+use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
 use lock::LockTable;
 use store::{Durability, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::{AtomicU64, Ordering};
@@ -23,25 +23,15 @@ use txn::{TransactionSystem, TransactionWorker};
 use wal::LogLevel;
 
 use crate::counters::EngineCounters;
-use crate::schema::dictionary::Dictionary;
-use crate::schema::left_space::LeftSpaces;
+use crate::schema::dictionary::{Dictionary, SYSTEM_SPACE};
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::TableShape;
 use crate::turns::Turns;
-use crate::undo::purge::Purge;
-use crate::undo::undo_log::{TABLE_SPACES_START, UndoLog, put};
+use crate::undo_log::{TABLE_SPACES_START, UndoLog, put};
+use crate::worker::purge_progress::Purge;
 
-/// The tablespace of the dictionary and of the engine's counters.
-pub(crate) const SYSTEM_SPACE: SpaceId = SpaceId(0);
 /// The page of the counters.
 pub(crate) const COUNTERS_PAGE: PageNo = PageNo(2);
-/// The root of the dictionary.
-pub(crate) const DICTIONARY_ROOT: PageNo = PageNo(3);
-/// The dictionary as a table, in undo records.
-pub(crate) const DICTIONARY_TABLE: TableId = TableId(1);
-/// Its tree.
-pub(crate) const DICTIONARY_INDEX: IndexId = IndexId(1);
-
 const TXN_CEILING_AT: usize = PAGE_HEADER_BYTES;
 const NEXT_ID_AT: usize = PAGE_HEADER_BYTES + 8;
 const SEGMENTS_AT: usize = PAGE_HEADER_BYTES + 12;
@@ -72,6 +62,9 @@ impl fmt::Debug for WorkerOptions {
             .finish_non_exhaustive()
     }
 }
+
+/// The tablespaces of a worker that are left; see `ddl::left_space`.
+pub(crate) type LeftSpaces = Rc<RefCell<Vec<SpaceId>>>;
 
 /// What all workers share.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use super::files::{FilePart, Known, check_part, file_parts};
 use super::report::{Audit, CheckReport};
 use super::trees::TreeFound;
 use crate::schema::table_shape::TableShape;
-use crate::undo::undo_log::{FIRST_SPACE, TABLE_SPACES_START};
+use crate::undo_log::{FIRST_SPACE, TABLE_SPACES_START};
 
 /// A table whose file has fewer pages is checked by one worker: 16 MiB of 16 KiB.
 const SPLIT_PAGES_MIN: u32 = 1024;

@@ -9,7 +9,7 @@ use store::{Outcome, StoreError};
 use super::checker::Checker;
 use super::report::Audit;
 use super::{give_way, on_the_whole};
-use crate::undo::undo_log::{self, DIRECTORY};
+use crate::undo_log::{self, DIRECTORY};
 
 /// A page of the chain.
 struct Page {

@@ -14,8 +14,8 @@ use btree::{From, Place, Run, Tree};
 use format::row_header::{EntryHeader, RowHeader};
 use store::{Interrupt, StoreError};
 
+use crate::lob_memo::LobMemo;
 use crate::row::entries::own_length;
-use crate::row::read::LobMemo;
 use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
 use crate::worker::Worker;
 

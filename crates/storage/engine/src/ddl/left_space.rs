@@ -8,17 +8,14 @@
 //!
 //! (S1) A tablespace is in the list, or has one `UnnamedSpace`, or is named by a committed row.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
 use format::SpaceId;
 use store::StoreError;
 use sync::Notify;
 
-use crate::worker::Worker;
-
-/// The tablespaces of a worker that are left.
-pub(crate) type LeftSpaces = Rc<RefCell<Vec<SpaceId>>>;
+use crate::worker::{LeftSpaces, Worker};
 
 /// A tablespace that no committed row names. If it is dropped in this state, it is left.
 #[derive(Debug)]

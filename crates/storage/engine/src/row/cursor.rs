@@ -24,10 +24,11 @@ use store::{
     RowLock, ScanOptions, StoreError, Transaction, Transactions,
 };
 
+use crate::lob_memo::LobMemo;
 use crate::row::conflict::{Access, RowName, record_lock};
 use crate::row::covering::Covering;
 use crate::row::entries;
-use crate::row::read::{LobMemo, Looks, Version};
+use crate::row::read::{Looks, Version};
 use crate::schema::table_shape::{IndexShape, Interval, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::worker::Worker;

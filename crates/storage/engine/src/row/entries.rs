@@ -19,7 +19,7 @@ use store::{Interrupt, LockWait, Outcome, StoreError};
 use crate::row::conflict::{Access, RowName};
 use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
 use crate::transaction::EngineTransaction;
-use crate::undo::undo_log::apply;
+use crate::undo_log::apply;
 use crate::worker::Worker;
 
 /// Entries that a unique check reads at a time.

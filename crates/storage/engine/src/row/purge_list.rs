@@ -16,7 +16,7 @@ use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use store::Outcome;
 
 use crate::transaction::EngineTransaction;
-use crate::undo::undo_log::apply;
+use crate::undo_log::apply;
 
 /// Share of a page that the list in one record may take, unless a single entry takes more. With a
 /// key (a fifth of a page) and what a change removes from a row (a quarter), a record stays below

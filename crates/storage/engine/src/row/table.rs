@@ -16,12 +16,13 @@ use store::{
 };
 use value::ValueRef;
 
+use crate::lob_memo::LobMemo;
 use crate::row::cursor::{EngineCursor, lock_and_read};
-use crate::row::read::{LobMemo, Version};
+use crate::row::purge_list::PurgeList;
+use crate::row::read::Version;
 use crate::row::write::{NewBody, RowPlace, Written};
 use crate::schema::table_shape::{EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
-use crate::undo::purge_list::PurgeList;
 use crate::worker::Worker;
 
 /// Numbers of the AUTO_INCREMENT counter that one write of the header covers; a crash skips at most

@@ -18,69 +18,11 @@ use store::{Interrupt, Outcome, StoreError, Suspend};
 
 use btree::Tree;
 
+use crate::pending::Overflow;
 use crate::row::conflict::{Access, RowName};
-use crate::row::read::{LobMemo, restore_version};
-use crate::schema::table_shape::EntryKey;
+use crate::row::read::restore_version;
 use crate::transaction::EngineTransaction;
-use crate::undo::rollback::UndoProgress;
-use crate::undo::undo_log::{UndoPlace, apply};
-
-/// The progress of an operation. A transaction has one operation under way at a time.
-#[derive(Debug, Default)]
-pub(crate) struct Pending {
-    /// Undo count when the operation began its first change.
-    pub(crate) begun_at: Option<u64>,
-    /// The operation has failed and is being undone to this undo count.
-    pub(crate) undo_to: Option<u64>,
-    /// The error to return after that; without one the operation begins again.
-    pub(crate) failure: Option<StoreError>,
-    /// The number of the next step; its meaning is the operation's.
-    pub(crate) step: usize,
-    /// A large row that is being written.
-    overflow: Option<Overflow>,
-    /// A large row that is written.
-    pub(crate) overflowed: Option<LobReference>,
-    /// A hidden row id that was taken.
-    pub(crate) row_id: Option<u64>,
-    /// The entries of the version that was replaced.
-    pub(crate) old_entries: Vec<EntryKey>,
-    /// A row whose key changes has been deleted and is about to be inserted.
-    pub(crate) is_moved: bool,
-    /// Large rows that were read on the way.
-    pub(crate) memo: LobMemo,
-    /// Records of purge items, which stand before the change's own, that are written.
-    pub(crate) purge_items_noted: usize,
-    /// Indexes that were checked for colliding rows, without finding one.
-    pub(crate) checked: usize,
-    /// The operation under way is a rollback.
-    pub(crate) is_rollback: bool,
-    /// The progress of undoing one record.
-    pub(crate) undoing: UndoProgress,
-}
-
-impl Pending {
-    /// Begins the steps of the second half of an operation.
-    pub(crate) fn reset_steps(&mut self) {
-        assert!(self.begun_at.is_some(), "an operation is under way");
-        assert!(
-            self.undo_to.is_none(),
-            "what is being undone has no next half"
-        );
-        *self = Self {
-            begun_at: self.begun_at,
-            ..Self::default()
-        };
-    }
-}
-
-/// A large row that is being written, from its end.
-#[derive(Debug, Clone, Copy)]
-struct Overflow {
-    /// The page with the following part; 0 at the end.
-    next: PageNo,
-    /// Bytes not written yet, from the start.
-    rest: usize,
-}
+use crate::undo_log::{UndoPlace, apply};
 
 /// Where a row is.
 #[derive(Debug, Clone, Copy)]

@@ -18,9 +18,17 @@ use btree::Tree;
 
 use crate::schema::statistics::IndexStatistics;
 use crate::schema::table_shape::TableShape;
-use crate::worker::{DICTIONARY_INDEX, DICTIONARY_ROOT, SYSTEM_SPACE};
 
 pub(crate) use codec::{decode, encode};
+
+/// The tablespace of the dictionary and of the engine's counters.
+pub(crate) const SYSTEM_SPACE: SpaceId = SpaceId(0);
+/// The root of the dictionary.
+pub(crate) const DICTIONARY_ROOT: PageNo = PageNo(3);
+/// The dictionary as a table, in undo records.
+pub(crate) const DICTIONARY_TABLE: TableId = TableId(1);
+/// Its tree.
+pub(crate) const DICTIONARY_INDEX: IndexId = IndexId(1);
 
 /// The tree of the dictionary.
 pub(crate) fn tree() -> Tree {

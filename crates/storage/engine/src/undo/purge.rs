@@ -22,7 +22,7 @@
 //! (P4) Purge does not pass the end of a transaction that it has skipped before it has gone back
 //! and settled that transaction's records.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -42,10 +42,11 @@ use txn::Visibility;
 
 use crate::row::entries;
 use crate::undo::rollback::UndoTable;
-use crate::undo::undo_log::{self, apply, page_of, settle, space_of};
+use crate::undo_log::{self, apply, page_of, settle, space_of};
 use crate::worker::Worker;
 #[cfg(doc)]
 use crate::worker::WorkerOptions;
+use crate::worker::purge_progress::Place;
 
 /// Failures in a row after which purge passes over what cannot be read, about a second each. The
 /// disk may recover meanwhile, and if it does not, purge must come to an end.
@@ -69,36 +70,6 @@ const TURN_MAX: Duration = Duration::from_micros(500);
 /// kept page. Almost all transactions are shorter, unless a session has forgotten one. See
 /// [`WorkerOptions::purge_patience`].
 pub const PURGE_PATIENCE: Duration = Duration::from_millis(100);
-
-/// Purge's progress in the segments of a worker.
-#[derive(Debug, Default)]
-pub(crate) struct Purge {
-    /// Reads that have failed in a row.
-    failures: u32,
-    /// Transactions that have begun since the one of the last checked record.
-    debt: u64,
-    /// Transactions below this have begun [`PURGE_PATIENCE`] ago or earlier.
-    old_below: u64,
-    /// The next transaction id at the last sample, and its time.
-    sample: (u64, Instant),
-    /// The progress in each segment.
-    places: BTreeMap<u8, Place>,
-}
-
-/// Purge's progress in a segment. It is lost when a purge is dropped in the middle, as by a crash.
-/// The next one begins at the tail, and repeated work changes nothing (P2).
-#[derive(Debug, Clone)]
-struct Place {
-    /// Pages with skipped records, in the order of the chain, all before `no`.
-    kept: Vec<PageNo>,
-    /// The transactions whose records were skipped.
-    skipped: BTreeSet<TxnId>,
-    /// The page of the next record, and its offset.
-    no: PageNo,
-    at: usize,
-    /// A record of this page was skipped.
-    has_skipped: bool,
-}
 
 /// The result of one step of purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use store::{Outcome, StoreError};
 use tracing::info;
 
 use crate::schema::table_shape::TableShape;
-use crate::undo::undo_log::{TABLE_SPACES_START, put};
+use crate::undo_log::{TABLE_SPACES_START, put};
 use crate::worker::Worker;
 
 /// In the header of a table's space, after the AUTO_INCREMENT counter.

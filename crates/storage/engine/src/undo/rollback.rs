@@ -26,17 +26,17 @@ use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
 use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use txn::Visibility;
 
-use crate::row::read::{LobMemo, restore_version};
-use crate::schema::dictionary;
+use crate::lob_memo::LobMemo;
+use crate::pending::{EntryStep, UndoProgress};
+use crate::row::read::restore_version;
+use crate::schema::dictionary::{self, DICTIONARY_TABLE};
 use crate::schema::table_shape::TableShape;
-use crate::undo::undo_log::{apply, page_of, read_record, settle};
-use crate::worker::{DICTIONARY_TABLE, Worker};
+use crate::transaction::UNDONE_PER_TURN;
+use crate::undo_log::{apply, page_of, read_record, settle};
+use crate::worker::Worker;
 
 /// How often undoing, which must have room, checks for it on a full disk.
 const ROOM_WAIT: Duration = Duration::from_millis(100);
-
-/// Records undone before other tasks run: some 100 to 200 us of rows in memory.
-pub(crate) const UNDONE_PER_TURN: u64 = 32;
 
 impl Worker {
     /// Undoes the record at `pointer`; returns the record before it. On a full disk it takes the
@@ -387,30 +387,6 @@ fn version_before(
     restore_version(record, &mut older)
         .ok_or_else(|| damage("an undo record does not fit its row"))?;
     Ok((header, older))
-}
-
-/// The progress of undoing one record. Only in memory: after a crash all steps are repeated.
-#[derive(Debug, Default)]
-pub(crate) struct UndoProgress {
-    /// The record's pointer; null before the first.
-    pointer: UndoPointer,
-    /// The record's bytes.
-    bytes: Rc<[u8]>,
-    /// Large rows that were read to find the entries.
-    memo: LobMemo,
-    /// Steps left for entries, once they are known.
-    steps: Option<VecDeque<EntryStep>>,
-    /// The inserted row is removed, and the record settled.
-    is_removed: bool,
-}
-
-/// An entry to be restored.
-#[derive(Debug)]
-struct EntryStep {
-    tree: Tree,
-    key: Vec<u8>,
-    /// The change has put it, so it is removed; otherwise the change has marked it deleted.
-    is_put: bool,
 }
 
 /// A table for undo and purge; the dictionary table has no shape.
