@@ -5,6 +5,7 @@
 //! `cfg(doc)` do not count. Method calls do not name a module, so they do not count either.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Range, RangeInclusive};
 
 use super::tree::Tree;
 
@@ -174,21 +175,45 @@ fn first_names<'a>(tokens: &[Token<'a>]) -> Vec<(&'a str, usize)> {
     names
 }
 
+/// The first and the last line of each item that only tests or documentation see.
+pub(super) fn lines_for_tests(text: &str) -> Vec<RangeInclusive<usize>> {
+    let tokens = tokens(text);
+    let lines = |place: Range<usize>| {
+        let item = tokens.get(place).unwrap_or_default();
+        Some(item.first()?.line..=item.last()?.line)
+    };
+    let items = items_for_tests(&tokens).into_iter();
+    items.filter_map(lines).collect()
+}
+
 /// The tokens without items that only tests or documentation see.
 fn without_tests<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let mut kept = Vec::new();
-    let mut rest = tokens;
-    while let Some((token, behind)) = rest.split_first() {
-        let attribute = attribute_end(rest);
-        match attribute.map(|end| rest.split_at(end)) {
-            Some((attribute, item)) if is_for_tests(attribute) => rest = behind_item(item),
-            _ => {
-                kept.push(*token);
-                rest = behind;
-            }
-        }
+    let mut next = 0;
+    for item in items_for_tests(tokens) {
+        kept.extend_from_slice(tokens.get(next..item.start).unwrap_or_default());
+        next = item.end;
     }
+    kept.extend_from_slice(tokens.get(next..).unwrap_or_default());
     kept
+}
+
+/// Where the items are that only tests or documentation see, each with its attribute.
+fn items_for_tests(tokens: &[Token<'_>]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    while let Some(rest) = tokens.get(start..).filter(|rest| !rest.is_empty()) {
+        let attribute = attribute_end(rest).map(|end| rest.split_at(end));
+        start += match attribute {
+            Some((attribute, item)) if is_for_tests(attribute) => {
+                let length = rest.len() - behind_item(item).len();
+                found.push(start..start + length);
+                length
+            }
+            _ => 1,
+        };
+    }
+    found
 }
 
 /// How many tokens the attribute takes that begins here.

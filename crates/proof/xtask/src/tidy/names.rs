@@ -2,6 +2,7 @@
 
 use builtin::{Grammar, TABLE};
 
+use super::modules::lines_for_tests;
 use super::tree::{Finding, Tree};
 
 /// Sources that know functions by `builtin::Function` and ask the table for the rest.
@@ -49,9 +50,10 @@ pub(crate) fn function_names(tree: &Tree) -> Vec<Finding> {
     let is_user = |path: &str| path != KEYWORDS && USERS.iter().any(|user| path.starts_with(user));
     let mut findings = Vec::new();
     for (path, text) in tree.sources().filter(|(path, _)| is_user(path)) {
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (place, line) in code.lines().enumerate() {
-            if line.trim_start().starts_with("//") {
+        let tests = lines_for_tests(text);
+        for (place, line) in text.lines().enumerate() {
+            let is_for_tests = tests.iter().any(|item| item.contains(&(place + 1)));
+            if is_for_tests || line.trim_start().starts_with("//") {
                 continue;
             }
             let named = line
@@ -105,6 +107,11 @@ mod tests {
             findings(path, "#[cfg(test)]\nlet name = \"NOW\";\n"),
             [""; 0]
         );
+        // What follows an item for tests is code again.
+        let text = "#[cfg(test)]\nuse a::\"NOW\";\n\nlet name = \"NOW\";\n";
+        let path = "crates/sql/planner/src/a.rs";
+        let refused = format!("{path}:4: names the function NOW; `builtin::TABLE` has the name");
+        assert_eq!(findings(path, text), [refused]);
         assert_eq!(findings(KEYWORDS, "let word = \"COALESCE\";\n"), [""; 0]);
         assert_eq!(findings("crates/proof/lab/src/a.rs", "\"NOW\"\n"), [""; 0]);
     }
