@@ -1,5 +1,5 @@
-//! What the workers of a runtime share: mailboxes, counts, the stop time; and the part of a [`task`]
-//! that wakers on any thread hold.
+//! What the workers of a runtime share: mailboxes, counts, the stop time. Also the part of a
+//! [`task`] that wakers on any thread hold.
 
 pub(crate) mod task;
 

@@ -10,9 +10,9 @@
 //! * `function` has an exhaustive `match` over [`Function`], so no row lacks its evaluation.
 //!
 //! To add a function: a variant of [`Function`], its row at the same place of the table, and its
-//! arm in `function::binder::registry`. [`find`] costs one hash of the name and mostly one comparison. The
-//! table is made at compile time. The crate has no dependencies, so a gateway can parse without
-//! linking any evaluation.
+//! arm in `function::binder::registry`. [`find`] costs one hash of the name and mostly one
+//! comparison. The table is made at compile time. The crate has no dependencies, so a gateway can
+//! parse without linking any evaluation.
 
 #![forbid(unsafe_code)]
 
