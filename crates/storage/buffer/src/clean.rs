@@ -339,6 +339,10 @@ impl Pages {
         };
         space.is_dropped.store(true, Ordering::SeqCst);
         let role = self.pool.role().await;
+        // A batch that failed leaves its pages marked as being written.
+        if self.pool.wal.is_poisoned() {
+            return Err(StoreError::LogFailed);
+        }
         for no in (0..self.pool.frames.count()).map(FrameNo) {
             let frame = self.pool.frame(no);
             if no.0 % FRAMES_PER_TURN == FRAMES_PER_TURN - 1 {

@@ -1,0 +1,67 @@
+//! Removal of a tablespace's pages and file.
+
+use env::sim::Faults;
+
+use super::*;
+
+#[test]
+fn a_dropped_tablespace_is_forgotten() {
+    let world = World::new(8);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 0, 1).await.unwrap();
+        create(&at_work, 1, 1).await.unwrap();
+        let mut change = retry(|| at_work.change()).await.unwrap();
+        change.note_space_drop(SPACE);
+        change.commit();
+        // A change was under way when the drop was noted.
+        let lsn = put(&at_work, 1, 2).await.unwrap();
+        durable(&at_work, lsn).await.unwrap();
+        at_work.remove_space(SPACE).await.unwrap();
+        assert!(matches!(
+            get(&at_work, 0).await,
+            Err(StoreError::Damaged { .. })
+        ));
+        assert!(!at_work.pool().has_space(SPACE));
+    });
+    drop(pages);
+    let world = world.crash();
+    let started = world.start(options(8, 1)).unwrap();
+    assert_eq!(started.pool.list_spaces(&world.disk), Ok(vec![]));
+}
+
+/// A page whose write failed stays marked as being written. No one knows what its file holds.
+#[test]
+fn no_tablespace_is_removed_after_a_failed_write() {
+    let world = World::new(8);
+    let pages = world.open(options(8, 1));
+    let disk = world.disk.clone();
+    world.run(async move {
+        create(&pages, 0, 1).await.unwrap();
+        let lsn = put(&pages, 0, 2).await.unwrap();
+        durable(&pages, lsn).await.unwrap();
+        disk.set_faults(Faults {
+            write_permille: 1000,
+            ..Faults::default()
+        });
+        assert!(pages.clean(8).await.is_err());
+        disk.set_faults(Faults::default());
+        assert_eq!(pages.remove_space(SPACE).await, Err(StoreError::LogFailed));
+    });
+}
+
+/// A worker that has not seen the removal yet finishes a change after it.
+#[test]
+fn a_page_made_behind_a_drop_holds_no_checkpoint_back() {
+    let world = World::new(8);
+    let pages = world.open(options(8, 1));
+    world.run(async move {
+        create(&pages, 0, 1).await.unwrap();
+        put(&pages, 0, 2).await.unwrap();
+        pages.pool().spaces.begin_removal(SPACE);
+        pages.clean(8).await.unwrap();
+        let end = pages.reserved();
+        assert_eq!(pages.checkpoint(Vec::new()).await, Ok(end));
+    });
+}
