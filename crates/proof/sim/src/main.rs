@@ -3,8 +3,10 @@
 
 #![forbid(unsafe_code)]
 
+use std::cell::Cell;
 use std::io::Write as _;
 use std::ops::Range;
+use std::panic;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
@@ -22,10 +24,16 @@ struct Progress {
     fault: Option<(u64, String)>,
 }
 
+thread_local! {
+    /// The seed that this thread runs.
+    static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
 fn main() -> ExitCode {
     let Some((from, count)) = arguments() else {
         return say("usage: sim --seeds N [--from M]", ExitCode::from(2));
     };
+    name_seed_in_panics();
     let progress = Mutex::new(Progress {
         seeds: from..from.saturating_add(count),
         done: 0,
@@ -48,6 +56,16 @@ fn main() -> ExitCode {
     }
 }
 
+/// Prints the seed before the message of a failed assertion, which ends the process.
+fn name_seed_in_panics() {
+    let print_message = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        // There is nowhere to report a failure of this.
+        let _ = writeln!(std::io::stderr(), "seed {}:", SEED.get());
+        print_message(info);
+    }));
+}
+
 /// Runs seed after seed until none is left or one has failed.
 fn work(progress: &Mutex<Progress>, count: u64) {
     let lock = || progress.lock().expect("no seed panicked");
@@ -55,6 +73,7 @@ fn work(progress: &Mutex<Progress>, count: u64) {
         let Some(seed) = lock().seeds.next() else {
             return;
         };
+        SEED.set(seed);
         let outcome = run(seed, TortureOptions::default());
         let mut progress = lock();
         match outcome {
