@@ -19,6 +19,7 @@ pub mod forward;
 mod generator;
 pub mod hostile;
 mod load;
+pub mod pages;
 mod random;
 mod random_queries;
 mod sample;

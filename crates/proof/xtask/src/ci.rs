@@ -86,6 +86,7 @@ const STEPS: &[Step] = &[
         cargo(shell, &["build", "--package", "plateau"])
     }),
     Step::new("smoke", Part::Full, |shell| on_both(shell, &["smoke"])),
+    Step::new("pages", Part::Full, |shell| xtask(shell, &["pages"])),
     Step::new("differential", Part::Full, |shell| {
         xtask(shell, &["differential"])
     }),

@@ -57,6 +57,8 @@ enum Command {
     Proxy(lab::forward::proxy::Arguments),
     /// Runs the smoke suites of real clients.
     Smoke(lab::smoke::Arguments),
+    /// Walks WordPress and Adminer page by page, and compares each page with MariaDB's.
+    Pages(lab::pages::Arguments),
     /// Runs the protocol suites of others: mysql_client_test, go-sql-driver, mysqlclient.
     Suites(lab::suites::Arguments),
     /// Runs sysbench's scripts: no error, and sums that agree with what was acknowledged.
@@ -100,6 +102,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
         Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
+        Command::Pages(arguments) => lab::pages::run(&arguments),
         Command::Suites(arguments) => lab::suites::run(&arguments),
         Command::Sysbench(arguments) => lab::sysbench::run(&arguments),
         Command::Tpcc(arguments) => optimized(|| lab::tpcc::run(&arguments)),

@@ -52,6 +52,16 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("go", &["golang-go"]),
     ("javac", &["default-jdk-headless"]),
     ("mvn", &["maven"]),
+    // Both want a web server and PHP beside it; these are the smallest, and neither is started.
+    (
+        "/usr/share/wordpress/wp-settings.php",
+        &["wordpress", "wordpress-theme-twentytwentythree", "webfs"],
+    ),
+    ("/usr/share/adminer/adminer.php", &["adminer"]),
+    (
+        "php",
+        &["php", "php-cgi", "php-cli", "php-mysql", "php-mbstring"],
+    ),
 ];
 
 const POLICY: &str = "/usr/sbin/policy-rc.d";

@@ -204,7 +204,7 @@ impl Session {
                     scope_word(*scope)
                 ),
                 "Variable_name",
-                " ORDER BY 1",
+                " ORDER BY BINARY Variable_name",
             ),
             ShowKind::Status(scope) => Asked::new(
                 format!(
@@ -214,7 +214,7 @@ impl Session {
                     scope_word(*scope)
                 ),
                 "Variable_name",
-                " ORDER BY 1",
+                " ORDER BY BINARY Variable_name",
             ),
             ShowKind::Processlist { full } => Asked::new(
                 format!(
@@ -254,8 +254,26 @@ impl Session {
                 "Name",
                 "",
             ),
-            kind => return Ok(asked_about_code(kind)),
+            kind => {
+                self.check_may_ask_about_code(kind)?;
+                return Ok(asked_about_code(kind));
+            }
         }))
+    }
+
+    /// Error 1046 without a database. Error 1044 where the account may not know of events.
+    fn check_may_ask_about_code(&self, kind: &ShowKind) -> Result<(), ClientError> {
+        match kind {
+            ShowKind::Triggers(schema) => self.database_of(schema.as_ref()).map(drop),
+            ShowKind::Events(schema) => {
+                let database = self.database_of(schema.as_ref())?;
+                if database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA) {
+                    return Ok(());
+                }
+                self.check_database_privilege(Privilege::Event, &database)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The database that a statement names, or else the current one.

@@ -125,6 +125,10 @@ const CASES: &[(&str, &str, &str)] = &[
     ("reader", "ANALYZE TABLE shop.items", "1142"),
     ("reader", "LOCK TABLES shop.items READ", "1044"),
     ("reader", "SHOW GRANTS FOR root@localhost", "1044"),
+    ("reader", "SHOW EVENTS FROM shop", "1044"),
+    ("reader", "SHOW EVENTS FROM information_schema", ""),
+    ("reader", "SHOW TRIGGERS", "1046"),
+    ("root", "SHOW EVENTS FROM shop", ""),
     (
         "reader",
         "SELECT table_name FROM information_schema.columns WHERE table_schema IN ('shop', 'other')",
