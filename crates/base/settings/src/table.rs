@@ -454,6 +454,12 @@ pub const TABLE: &[Setting] = &[
         "Accepted for dumps; foreign keys are not supported yet.",
     ),
     session(
+        "alter_algorithm",
+        Kind::Choice(&["DEFAULT", "COPY", "INPLACE", "NOCOPY", "INSTANT"]),
+        "DEFAULT",
+        "The ALGORITHM of an ALTER TABLE that names none.",
+    ),
+    session(
         "unique_checks",
         Kind::Bool,
         "ON",

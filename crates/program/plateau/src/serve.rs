@@ -59,7 +59,7 @@ pub(crate) fn start(
     let packet_memory = front::PacketMemory::new(packet_memory_bytes);
     let loading = Arc::clone(&server);
     runtime
-        .block_on_worker(0, move || load_accounts(loading))
+        .block_on_worker(0, move || load_system_tables(loading))
         .context("cannot read the accounts")?;
     for index in 0..worker_count {
         let (server, front) = (Arc::clone(&server), front.clone());
@@ -95,13 +95,13 @@ pub(crate) async fn serve(stream: Stream) {
     session::serve(worker, stream).await;
 }
 
-async fn load_accounts(server: Arc<Server>) -> Result<(), StoreError> {
+async fn load_system_tables(server: Arc<Server>) -> Result<(), StoreError> {
     let engine = engine();
     session::account::accounts::bootstrap(&*engine).await?;
     server.set_accounts(session::account::accounts::load(&*engine).await?);
     session::routine::store::bootstrap(&*engine).await?;
     server.set_routines(session::routine::store::load(&*engine).await?);
-    Ok(())
+    session::time_zone_tables::bootstrap(&*engine).await
 }
 
 fn engine() -> Rc<Engine> {

@@ -97,6 +97,7 @@ files! {
     replace_table
     returning
     routine_grants
+    row_order
     rows_and_warnings
     select_limit
     self_joins
@@ -105,6 +106,7 @@ files! {
     show_in_modes
     shown_definitions
     small_functions
+    time_zone_tables
     time_zones
     tracking
     unique_parts

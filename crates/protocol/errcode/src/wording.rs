@@ -58,6 +58,8 @@ wordings! {
          (errno: 28 \"No space left on device\")";
     ER_UNKNOWN_ERROR Ourselves Never WORDS_LOG_FAILED
         "The log cannot be written";
+    ER_UNKNOWN_ERROR Client Never WORDS_ORDER_IGNORED
+        "ORDER BY ignored as there is a user-defined clustered index in the table '%-.192s'";
     ER_UNKNOWN_ERROR Client Never WORDS_LONG_DATA
         "Parameter of prepared statement which is set through mysql_send_long_data() is longer \
          than 'max_allowed_packet' bytes";

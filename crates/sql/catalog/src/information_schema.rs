@@ -50,6 +50,8 @@ pub struct Facts<'a> {
     pub session_variables: &'a dyn Fn() -> Vec<(String, String)>,
     /// The global variables, as (name, value).
     pub global_variables: &'a dyn Fn() -> Vec<(String, String)>,
+    /// Everything about the variables.
+    pub system_variables: &'a dyn Fn() -> Vec<SystemVariable>,
     /// The status counters, as (name, value).
     pub status: &'a dyn Fn() -> Vec<(String, String)>,
     /// The sessions that the account may see.
@@ -69,6 +71,33 @@ pub struct TableFacts {
     pub statistics: store::TableStatistics,
     /// The next AUTO_INCREMENT value, 0 without such a column.
     pub next_auto_increment: u64,
+}
+
+/// A variable, as SYSTEM_VARIABLES shows it.
+#[derive(Debug, Clone)]
+pub struct SystemVariable {
+    /// Its name.
+    pub name: &'static str,
+    /// The session's value, if a session has one of its own.
+    pub session_value: Option<String>,
+    /// The server's value.
+    pub global_value: String,
+    /// Where that comes from.
+    pub origin: &'static str,
+    /// Its default.
+    pub default: String,
+    /// Its type in SQL.
+    pub kind: &'static str,
+    /// What it does.
+    pub comment: &'static str,
+    /// The least and the greatest value of a number.
+    pub range: Option<(u64, u64)>,
+    /// The possible words.
+    pub words: Option<&'static [&'static str]>,
+    /// No statement changes it.
+    pub is_read_only: bool,
+    /// The command line can set it.
+    pub is_argument: bool,
 }
 
 /// A session, as PROCESSLIST shows it.

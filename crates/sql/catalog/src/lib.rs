@@ -15,6 +15,7 @@ pub mod routine;
 mod routine_key;
 pub mod system_tables;
 pub mod table_options;
+pub mod time_zone_tables;
 pub mod virtual_table;
 
 use store::TableId;

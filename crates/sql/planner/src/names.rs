@@ -32,7 +32,7 @@ pub fn is_reference_type(name: &str) -> bool {
 
 /// Tables of MariaDB's `information_schema` that are not built.
 fn is_reference_view(name: &str) -> bool {
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 16] = [
         "ALL_PLUGINS",
         "APPLICABLE_ROLES",
         "ENABLED_ROLES",
@@ -43,7 +43,6 @@ fn is_reference_view(name: &str) -> bool {
         "PROFILING",
         "SPATIAL_REF_SYS",
         "SQL_FUNCTIONS",
-        "SYSTEM_VARIABLES",
         "TABLESPACES",
         "USER_VARIABLES",
         "CLIENT_STATISTICS",

@@ -22,6 +22,7 @@ mod show;
 pub mod statement;
 mod system_rows;
 mod system_snapshot;
+pub mod time_zone_tables;
 pub mod variables;
 pub mod worker;
 

@@ -32,6 +32,8 @@ pub struct Server {
     pub named_locks: NamedLocks,
     /// The global variables; replaced under `settings_change`.
     settings: ArcSwap<Settings>,
+    /// The global variables of the server's start; constant.
+    start_settings: Settings,
     /// Prepared statements of all sessions.
     prepared_count: AtomicU64,
     /// Held while the settings are replaced.
@@ -110,6 +112,7 @@ impl Server {
             heap,
             clients,
             metadata: MetadataLocks::new(worker_count),
+            start_settings: settings.clone(),
             settings: ArcSwap::from_pointee(settings),
             named_locks: NamedLocks::default(),
             prepared_count: AtomicU64::new(0),
@@ -126,6 +129,11 @@ impl Server {
     /// The global variables.
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.load_full()
+    }
+
+    /// The global variables of the server's start.
+    pub fn start_settings(&self) -> &Settings {
+        &self.start_settings
     }
 
     /// Reserves a place for one more prepared statement. If there is none, fails with

@@ -78,6 +78,7 @@ async fn make_worker(server: Arc<Server>) -> Result<(), StoreError> {
     server.set_accounts(session::account::accounts::load(&store).await?);
     session::routine::store::bootstrap(&store).await?;
     server.set_routines(session::routine::store::load(&store).await?);
+    session::time_zone_tables::bootstrap(&store).await?;
     let version = server.settings().text("version").to_owned();
     let counters = Arc::clone(&server.counters(0).front);
     let traffic = Arc::clone(&counters.traffic);

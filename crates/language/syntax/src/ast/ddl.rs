@@ -293,6 +293,15 @@ pub struct AlterTable {
     pub actions: Vec<AlterAction>,
 }
 
+/// A column by which ALTER TABLE orders rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowOrder {
+    /// The column.
+    pub column: super::ColumnName,
+    /// `DESC`.
+    pub descending: bool,
+}
+
 /// One change of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AlterAction {
@@ -374,8 +383,8 @@ pub enum AlterAction {
         /// The collation.
         collation: Option<Ident>,
     },
-    /// `ORDER BY a, b`.
-    OrderBy(Vec<super::OrderItem>),
+    /// `ORDER BY a, b DESC`.
+    OrderBy(Vec<RowOrder>),
     /// `DISABLE KEYS` (false), `ENABLE KEYS`.
     EnableKeys(bool),
     /// `FORCE`: rebuild the table.

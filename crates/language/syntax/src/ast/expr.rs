@@ -3,6 +3,8 @@
 pub use builtin::AggregateFunction;
 pub use settings::VariableScope;
 
+use std::fmt;
+
 use super::{ExprList, Ident, Limit, ObjectName, OrderItem, Query};
 use crate::token::Span;
 
@@ -261,6 +263,16 @@ pub struct ColumnName {
     pub table: Option<Ident>,
     /// The column.
     pub column: Ident,
+}
+
+/// As messages name it: the words without quotes.
+impl fmt::Display for ColumnName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in [&self.schema, &self.table].into_iter().flatten() {
+            write!(f, "{}.", part.text)?;
+        }
+        f.write_str(&self.column.text)
+    }
 }
 
 /// A constant.

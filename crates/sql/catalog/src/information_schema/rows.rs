@@ -8,7 +8,7 @@ use value::{Charset, CollationId, ColumnType, DateTime, Decimal, TypeKind, Value
 use super::describe::{
     check_text, column_key, create_options, default_text, extra_text, shown_indexes,
 };
-use super::{Facts, INFORMATION_SCHEMA, code, described};
+use super::{Facts, INFORMATION_SCHEMA, SystemVariable, code, described};
 use crate::account::{Account, Grant};
 use crate::names::Database;
 use crate::privilege::PrivilegeSet;
@@ -38,6 +38,7 @@ pub(super) fn of(table: &str, facts: &Facts<'_>) -> Vec<Row> {
             .flat_map(schema_privileges)
             .collect(),
         "STATISTICS" => each_table(facts, statistics),
+        "SYSTEM_VARIABLES" => (facts.system_variables)().iter().map(variable).collect(),
         "TABLES" => each_table(facts, |table, facts| vec![table_row(table, facts)]),
         "TABLE_CONSTRAINTS" => each_table(facts, |table, _| constraints(table)),
         "TABLE_PRIVILEGES" => visible_accounts(facts).flat_map(table_privileges).collect(),
@@ -88,6 +89,30 @@ fn pairs(pairs: Vec<(String, String)>) -> Vec<Row> {
         .into_iter()
         .map(|(name, value)| vec![text(name.to_uppercase()), text(value)])
         .collect()
+}
+
+fn variable(variable: &SystemVariable) -> Row {
+    let (least, greatest) = variable.range.unzip();
+    let number = |number: Option<u64>| optional(number.map(|number| number.to_string()));
+    let is_of_session = variable.session_value.is_some();
+    vec![
+        text(variable.name.to_uppercase()),
+        optional(variable.session_value.as_ref()),
+        text(&variable.global_value),
+        text(variable.origin),
+        text(&variable.default),
+        text(if is_of_session { "SESSION" } else { "GLOBAL" }),
+        text(variable.kind),
+        text(variable.comment),
+        number(least),
+        number(greatest),
+        number(variable.range.map(|_| 1)),
+        optional(variable.words.map(|words| words.join(","))),
+        yes_no(variable.is_read_only),
+        optional(variable.is_argument.then_some("REQUIRED")),
+        // The file is not remembered.
+        Value::Null,
+    ]
 }
 
 /// The rows that `make` returns for each requested table.

@@ -104,6 +104,21 @@ fn each_table_gives_rows_of_its_columns() {
         table_facts: &|_| TableFacts::default(),
         session_variables: &|| vec![("autocommit".to_owned(), "ON".to_owned())],
         global_variables: &none,
+        system_variables: &|| {
+            vec![SystemVariable {
+                name: "autocommit",
+                session_value: Some("OFF".to_owned()),
+                global_value: "ON".to_owned(),
+                origin: "COMPILE-TIME",
+                default: "ON".to_owned(),
+                kind: "BOOLEAN",
+                comment: "Whether each statement is a transaction.",
+                range: None,
+                words: Some(&["OFF", "ON"]),
+                is_read_only: false,
+                is_argument: true,
+            }]
+        },
         status: &none,
         processes: &|| {
             vec![Process {

@@ -233,7 +233,7 @@ impl Binder<'_> {
         for depth in (0..self.blocks.len()).rev() {
             let found = self.blocks[depth].scope.find(name);
             let Ok(found) = found else {
-                return Err(error(ER_NON_UNIQ_ERROR, &[&shown(name), &clause.text()]));
+                return Err(error(ER_NON_UNIQ_ERROR, &[name, &clause.text()]));
             };
             let Some((relation, column)) = found else {
                 continue;
@@ -249,7 +249,7 @@ impl Binder<'_> {
             }
             return Ok(expression);
         }
-        Err(error(ER_BAD_FIELD_ERROR, &[&shown(name), &clause.text()]))
+        Err(error(ER_BAD_FIELD_ERROR, &[name, &clause.text()]))
     }
 
     /// Records that a column is read.
@@ -263,18 +263,6 @@ impl Binder<'_> {
     pub(crate) fn has_column(&mut self, name: &ast::ColumnName) -> bool {
         !matches!(self.block().scope.find(name), Ok(None))
     }
-}
-
-/// A name as messages show it.
-pub(crate) fn shown(name: &ast::ColumnName) -> String {
-    let parts = [&name.schema, &name.table];
-    let mut text = String::new();
-    for part in parts.into_iter().flatten() {
-        text.push_str(&part.text);
-        text.push('.');
-    }
-    text.push_str(&name.column.text);
-    text
 }
 
 /// The description of a column that belongs to no table.

@@ -13,7 +13,6 @@ use value::{Charset, CollationId, ColumnType, TypeKind, Value};
 
 use super::compare::constant_for;
 use super::literal::{as_compared, as_number, literal_as_number};
-use super::scope::shown;
 use super::{Binder, error};
 use crate::{PlanError, not_supported};
 
@@ -131,7 +130,7 @@ impl Binder<'_> {
             let alias = self.alias_of(name).filter(|alias| *alias != key);
             return match alias {
                 Some(alias) if self.block().group_keys.contains(&alias) => {
-                    Err(error(ER_NON_UNIQ_ERROR, &[&shown(name), &clause.text()]))
+                    Err(error(ER_NON_UNIQ_ERROR, &[name, &clause.text()]))
                 }
                 _ => Ok(key),
             };
@@ -592,8 +591,7 @@ impl Binder<'_> {
         };
         let definition = self.tables[table].definition.clone();
         let Some(column) = definition.column_position(&name.column.text) else {
-            let shown = shown(name);
-            return Err(error(errcode::ER_BAD_FIELD_ERROR, &[&shown, &"UPDATE"]));
+            return Err(error(errcode::ER_BAD_FIELD_ERROR, &[name, &"UPDATE"]));
         };
         let place = expression::ColumnPlace { slot, column };
         let column_type = definition.columns[column].column_type.clone();

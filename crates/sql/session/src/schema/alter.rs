@@ -103,7 +103,10 @@ impl Session {
         actions: &[ast::AlterAction],
         parsed: &Parsed,
     ) -> Result<AlterPlan, Stop> {
-        let mut changed = AlterPlan::new(old);
+        let mut changed = {
+            let variables = self.state.variables.borrow();
+            AlterPlan::new(old, variables.settings().text("alter_algorithm"))
+        };
         // Indexes are dropped, and the remaining ones renamed, before any are added.
         let is_dropping = |action: &&ast::AlterAction| {
             use ast::AlterAction::{DropConstraint, DropIndex, DropPrimaryKey};
@@ -133,6 +136,13 @@ impl Session {
             self.tell(Level::Note, note);
         }
         self.finish(&mut changed.definition)?;
+        for action in actions {
+            if let ast::AlterAction::OrderBy(order) = action
+                && let Some(warning) = changed.order_rows(old, order)?
+            {
+                self.tell(Level::Warning, warning);
+            }
+        }
         Ok(changed)
     }
 
@@ -228,7 +238,8 @@ impl Session {
                     table_collation(std::slice::from_ref(option), default)?;
                 self.apply_option(option, &mut changed.definition)?;
             }
-            AlterAction::RenameIndex(_) => {}
+            // These come before and after all others.
+            AlterAction::RenameIndex(_) | AlterAction::OrderBy(_) => {}
             other => changed.apply(other)?,
         }
         Ok(())
@@ -308,8 +319,10 @@ fn copying_text(old: &TableDefinition, copy: &TableDefinition, changed: &AlterPl
     let (to, from) = (quoted_name(&copy.name.table), quoted_name(&old.name.table));
     let ignore = if changed.is_ignoring { "IGNORE" } else { "" };
     let (targets, sources) = (targets.join(", "), sources.join(", "));
+    let order = &changed.row_order;
     format!(
-        "INSERT {ignore} INTO {database}.{to} ({targets}) SELECT {sources} FROM {database}.{from}"
+        "INSERT {ignore} INTO {database}.{to} ({targets}) \
+         SELECT {sources} FROM {database}.{from} {order}"
     )
 }
 

@@ -1,11 +1,13 @@
 //! [`AlterPlan`]: a table's definition while the steps of ALTER TABLE are applied.
 
 use errcode::{
-    ClientError, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_KEYNAME, ER_KEY_COLUMN_DOES_NOT_EXIST,
-    ER_KEY_DOES_NOT_EXISTS, ER_WRONG_COLUMN_NAME, ER_WRONG_NAME_FOR_INDEX,
+    ClientError, ER_BAD_FIELD_ERROR, ER_CANT_DROP_FIELD_OR_KEY, ER_DUP_KEYNAME,
+    ER_KEY_COLUMN_DOES_NOT_EXIST, ER_KEY_DOES_NOT_EXISTS, ER_WRONG_COLUMN_NAME,
+    ER_WRONG_NAME_FOR_INDEX, WORDS_ORDER_IGNORED,
 };
 use store::{ColumnDefinition, IndexDefinition, TableDefinition, Uniqueness};
 use syntax::ast::{self, Renaming, TableConstraint};
+use syntax::print::quoted_name;
 use value::{CollationId, TypeKind};
 
 use crate::schema::define::{checked_name, collation_of};
@@ -27,13 +29,18 @@ pub(crate) struct AlterPlan {
     cut: Vec<(String, String)>,
     /// What IF EXISTS and IF NOT EXISTS skipped.
     pub(crate) notes: Vec<ClientError>,
-    /// `ALGORITHM` and `LOCK`, as written.
+    /// A column gets another type.
+    changes_type: bool,
+    /// How the rows are ordered when they are copied: `ORDER BY ..` in SQL, or empty.
+    pub(crate) row_order: String,
+    /// `ALGORITHM`, as written or by the variable `alter_algorithm`, and `LOCK`, as written.
     algorithm: Option<String>,
     lock: Option<String>,
 }
 
 impl AlterPlan {
-    pub(crate) fn new(old: &TableDefinition) -> Self {
+    /// With the algorithm for statements that name none.
+    pub(crate) fn new(old: &TableDefinition, algorithm: &str) -> Self {
         let sources = old
             .columns
             .iter()
@@ -47,7 +54,9 @@ impl AlterPlan {
             auto_increment: None,
             cut: Vec::new(),
             notes: Vec::new(),
-            algorithm: None,
+            changes_type: false,
+            row_order: String::new(),
+            algorithm: Some(algorithm.to_owned()),
             lock: None,
         }
     }
@@ -68,6 +77,13 @@ impl AlterPlan {
                 }
             };
             let asked = format!("ALGORITHM={algorithm}");
+            if is_excluded && self.changes_type {
+                return Err(too_much(
+                    &asked,
+                    "Cannot change column type",
+                    "ALGORITHM=COPY",
+                ));
+            }
             if is_excluded {
                 let code = errcode::ER_ALTER_OPERATION_NOT_SUPPORTED;
                 return Err(ClientError::new(code, &[&asked, &"ALGORITHM=COPY"]));
@@ -93,7 +109,7 @@ impl AlterPlan {
     }
 
     fn unknown_column(&self, column: &str) -> ClientError {
-        let code = errcode::ER_BAD_FIELD_ERROR;
+        let code = ER_BAD_FIELD_ERROR;
         ClientError::new(code, &[&column, &self.definition.name.table])
     }
 
@@ -173,6 +189,7 @@ impl AlterPlan {
         let begins_to_count = column.auto_increment && !old.auto_increment;
         let begins_to_check = column.is_json && !old.is_json;
         self.needs_copy |= !keeps_rows || begins_to_count || begins_to_check;
+        self.changes_type |= old.column_type != column.column_type;
         self.definition.columns[at] = column;
         let Some(position) = position else {
             return Ok(());
@@ -322,7 +339,6 @@ impl AlterPlan {
                 self.needs_copy = true;
                 Ok(())
             }
-            AlterAction::OrderBy(_) => Err(ClientError::not_supported(&"ALTER .. ORDER BY")),
             // There are no foreign keys.
             AlterAction::DropForeignKey { name, if_exists } => {
                 self.tell_missing(cannot_drop("FOREIGN KEY", &name.text), *if_exists)
@@ -338,8 +354,50 @@ impl AlterPlan {
             | AlterAction::AlterDefault { .. }
             | AlterAction::RenameIndex(_)
             | AlterAction::RenameTable(_)
+            | AlterAction::OrderBy(_)
             | AlterAction::Option(_) => unreachable!("alter_step takes these"),
         }
+    }
+
+    /// `ORDER BY`: the rows are written again, in the order of the old table's columns. A table
+    /// with a clustered index keeps its order: this returns the warning, and columns do not matter.
+    pub(crate) fn order_rows(
+        &mut self,
+        old: &TableDefinition,
+        order: &[ast::RowOrder],
+    ) -> Result<Option<ClientError>, ClientError> {
+        self.needs_copy = true;
+        if self.has_clustered_index() {
+            let warning = ClientError::worded(WORDS_ORDER_IGNORED, &[&old.name.table]);
+            return Ok(Some(warning));
+        }
+        let mut keys = Vec::new();
+        for ast::RowOrder { column, descending } in order {
+            let is_of = |name: &Option<ast::Ident>, own: &str| {
+                name.as_ref().is_none_or(|name| name.text == own)
+            };
+            let is_own =
+                is_of(&column.schema, &old.name.database) && is_of(&column.table, &old.name.table);
+            let Some(at) = old.column_position(&column.column.text).filter(|_| is_own) else {
+                return Err(ClientError::new(ER_BAD_FIELD_ERROR, &[column, &"ORDER BY"]));
+            };
+            let direction = if *descending { " DESC" } else { "" };
+            keys.push(quoted_name(&old.columns[at].name) + direction);
+        }
+        self.row_order = format!("ORDER BY {}", keys.join(", "));
+        Ok(None)
+    }
+
+    /// Whether rows lie in the order of an index that the definition names.
+    fn has_clustered_index(&self) -> bool {
+        let columns = &self.definition.columns;
+        self.definition.indexes.iter().any(|index| {
+            let is_full = |part: &store::IndexPart| {
+                part.prefix_length.is_none() && !columns[part.column].nullable
+            };
+            index.uniqueness == Uniqueness::Primary
+                || index.uniqueness == Uniqueness::Unique && index.parts.iter().all(is_full)
+        })
     }
 
     /// Renames indexes, all by their old names: two may swap theirs.

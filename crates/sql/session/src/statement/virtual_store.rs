@@ -18,6 +18,7 @@ use value::{CollationId, ColumnType, Value};
 use crate::connection::state::{State, setting_text, system_variable_type};
 use crate::lock::locked_tables::not_locked;
 use crate::statement::estimates::Estimates;
+use crate::variables::describe::{Sources, system_variables};
 
 /// A store that adds virtual tables to the real ones.
 pub struct VirtualStore {
@@ -80,6 +81,13 @@ impl RowSource for SessionRows {
                 named(&variables.settings().variables())
             },
             global_variables: &|| named(&globals.variables()),
+            system_variables: &|| {
+                system_variables(&Sources {
+                    start: worker.server.start_settings(),
+                    global: &globals,
+                    session: self.state.variables.borrow().settings(),
+                })
+            },
             status: &|| {
                 let mut counted = worker.server.status(worker.steady_us());
                 if self.definition.name.table == "SESSION_STATUS" {

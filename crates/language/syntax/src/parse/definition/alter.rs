@@ -1,7 +1,9 @@
 //! `ALTER`.
 
 use super::create::CreateHead;
-use crate::ast::{AlterAction, AlterTable, ColumnPosition, Refused, Renaming, StatementKind};
+use crate::ast::{
+    AlterAction, AlterTable, ColumnPosition, Refused, Renaming, RowOrder, StatementKind,
+};
 use crate::keyword::Keyword as K;
 use crate::parse::cursor::{Cursor, Parsed};
 use crate::token::{Kind, Span};
@@ -78,7 +80,7 @@ impl Cursor<'_> {
             K::Alter => self.alter_alter()?,
             K::Rename => self.alter_rename()?,
             K::Convert => self.alter_convert()?,
-            K::Order => AlterAction::OrderBy(self.order_by()?),
+            K::Order => self.alter_order()?,
             K::Enable | K::Disable => {
                 self.bump();
                 self.expect(K::Keys)?;
@@ -93,6 +95,21 @@ impl Cursor<'_> {
         };
         actions.push(action);
         Ok(())
+    }
+
+    /// `ORDER BY` of columns; the commas behind it are its own.
+    fn alter_order(&mut self) -> Parsed<AlterAction> {
+        self.bump();
+        self.expect(K::By)?;
+        let order = self.list(|parser| {
+            let column = parser.column_name()?;
+            let descending = parser.eat(K::Desc);
+            if !descending {
+                parser.eat(K::Asc);
+            }
+            Ok(RowOrder { column, descending })
+        })?;
+        Ok(AlterAction::OrderBy(order))
     }
 
     fn alter_option(&mut self, actions: &mut Vec<AlterAction>) -> Parsed<()> {
