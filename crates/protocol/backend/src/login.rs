@@ -12,6 +12,7 @@
 use auth::{
     ClientExchange, ClientSecret, ClientStep, KeyPolicy, Method, Random, SCRAMBLE_BYTES, Transport,
 };
+use link::LOGIN_PACKETS_MAX;
 use wire::{
     AuthMoreData, AuthSwitch, Capabilities, ChangeUser, CompressionMethod, ConnectAttributes,
     ErrorPacket, Handshake, Malformed, OkPacket, PacketWriter, StatusFlags,
@@ -19,9 +20,6 @@ use wire::{
 
 use crate::error::ConnectError;
 use crate::version::ServerVersion;
-
-/// Most packets of a login; no exchange needs as many.
-const LOGIN_PACKETS_MAX: u32 = 16;
 
 /// What replies would be read wrongly with.
 const UNREADABLE: Capabilities = Capabilities(

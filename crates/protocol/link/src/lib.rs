@@ -29,6 +29,6 @@ pub use forward::{Agreed, Exchange, ForwardError, Passed, Turn};
 pub use frame_walk::InnerIds;
 pub use link::{DetachedLink, Limit, Link, give_way};
 pub use packet_memory::{PacketMemory, UNCOUNTED_BYTES};
-pub use reply::{Part, Reply};
+pub use reply::{LOGIN_PACKETS_MAX, Part, Reply};
 pub use resources::{Moved, PeerRole, Resources, Traffic, TrafficNumber};
 pub use tls::TlsEnd;

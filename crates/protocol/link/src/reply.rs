@@ -7,6 +7,7 @@
 //!    +---- end with MORE_RESULTS ----------------+--end--> Over
 //! Prepared --OK--> Parameters --EOF--> PreparedColumns --EOF--> Over
 //! Fields --definition--> Fields --end--> Over          Text, Verdict --packet--> Over
+//! Login --question, bounded in number--> Login --OK--> Over
 //! ```
 //!
 //! An error ends the reply in each state. Of most packets the first byte and the length are enough,
@@ -79,9 +80,15 @@ enum Expected {
     Text,
     /// OK, or EOF in its place.
     Verdict,
-    Login,
+    Login {
+        /// Packets that it may still have.
+        left: u32,
+    },
     Over,
 }
+
+/// Most packets of a login, with its end; no exchange needs as many.
+pub const LOGIN_PACKETS_MAX: u32 = 16;
 
 /// Bytes of a packet in which an OK packet has its status: one, two numbers of up to nine, two.
 const HEAD_BYTES: usize = 21;
@@ -130,7 +137,9 @@ impl Reply {
             CommandByte::STMT_PREPARE => Expected::Prepared,
             CommandByte::FIELD_LIST => Expected::Fields,
             CommandByte::STATISTICS => Expected::Text,
-            CommandByte::CHANGE_USER => Expected::Login,
+            CommandByte::CHANGE_USER => Expected::Login {
+                left: LOGIN_PACKETS_MAX,
+            },
             _ => Expected::Verdict,
         };
         Reply {
@@ -238,7 +247,7 @@ impl Reply {
             }
             Expected::Text => Ok((Part::Text, Expected::Over)),
             Expected::Verdict => Ok((verdict(first, payload)?, Expected::Over)),
-            Expected::Login => login(first, payload),
+            Expected::Login { left } => login(first, payload, left),
             Expected::ColumnsEnd
             | Expected::Rows
             | Expected::Prepared
@@ -349,11 +358,17 @@ fn verdict(first: u8, payload: &[u8]) -> Result<Part, Malformed> {
 }
 
 /// A server's plugin may send anything that does not begin as an OK packet.
-fn login(first: u8, payload: &[u8]) -> Result<(Part, Expected), Malformed> {
-    match first {
-        OK_HEADER => Ok((Part::Ok(ok_status(payload)?), Expected::Over)),
-        _ if payload == FAST_AUTHENTICATION => Ok((Part::Authenticated, Expected::Login)),
-        _ => Ok((Part::Authentication, Expected::Login)),
+fn login(first: u8, payload: &[u8], left: u32) -> Result<(Part, Expected), Malformed> {
+    if first == OK_HEADER {
+        return Ok((Part::Ok(ok_status(payload)?), Expected::Over));
+    }
+    let part = match payload {
+        FAST_AUTHENTICATION => Part::Authenticated,
+        _ => Part::Authentication,
+    };
+    match left - 1 {
+        0 => Err(malformed("login without an end")),
+        left => Ok((part, Expected::Login { left })),
     }
 }
 

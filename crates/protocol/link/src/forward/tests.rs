@@ -198,6 +198,27 @@ fn a_login_waits_for_the_client_where_the_server_does() {
 }
 
 #[test]
+fn a_login_has_a_limited_number_of_packets() {
+    let agreed = Agreed {
+        client: NEW,
+        server: NEW,
+    };
+    let max = reply::LOGIN_PACKETS_MAX;
+    for (count, is_taken) in [(max - 2, true), (max - 1, true), (max, false)] {
+        let (mut from, mut to) = (channel(), channel());
+        let mut exchange = Exchange::new(CommandByte::CHANGE_USER, agreed, 1);
+        let mut out = reply();
+        for _ in 0..count {
+            out.packet(&[1, 3]);
+        }
+        from.receive(out.as_bytes()).unwrap();
+        let outcome = exchange.pass(&mut from, &mut to);
+        assert_eq!(outcome.is_ok(), is_taken, "{count} packets");
+        assert!(is_taken || matches!(outcome, Err(ForwardError::Reply(_))));
+    }
+}
+
+#[test]
 fn what_a_server_did_not_answer_may_be_sent_again() {
     let agreed = Agreed {
         client: NEW,
