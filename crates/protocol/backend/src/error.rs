@@ -4,7 +4,7 @@ use std::io;
 
 use auth::ClientAuthError;
 use errcode::{ClientError, Origin, Retry};
-use link::Disconnect;
+use link::{Disconnect, Link};
 use thiserror::Error;
 use wire::Malformed;
 
@@ -140,9 +140,9 @@ impl RequestError {
         }
     }
 
-    /// The connection ended before anything of the reply came.
-    pub(crate) fn before_reply(disconnect: Disconnect) -> RequestError {
-        match disconnect.is_by_peer() {
+    /// The connection ended before a packet of the reply was taken.
+    pub(crate) fn before_reply(disconnect: Disconnect, link: &Link) -> RequestError {
+        match disconnect.is_peer_closing() && !link.has_begun_packet() {
             true => RequestError::Unanswered(disconnect),
             false => RequestError::Link(disconnect),
         }
@@ -157,11 +157,9 @@ mod tests {
 
     #[test]
     fn what_a_server_did_not_answer_may_be_sent_on_another_connection() {
-        let unanswered = RequestError::before_reply(Disconnect::PeerClosed);
+        let unanswered = RequestError::Unanswered(Disconnect::PeerClosed);
         assert_eq!(unanswered.origin(), Origin::Server);
         assert_eq!(unanswered.retry(), Retry::IfReused);
-        let late = RequestError::before_reply(Disconnect::Idle);
-        assert_eq!(late.retry(), Retry::Never);
         let torn = RequestError::Link(Disconnect::PeerClosed);
         assert_eq!(
             (torn.origin(), torn.retry()),

@@ -119,6 +119,12 @@ impl Server {
         self.reply.is_over() && self.link.is_at_rest()
     }
 
+    /// Looks, without waiting, whether a server at rest has closed the connection or has said
+    /// something unasked: then another is to be taken. A pool asks before it lends a server.
+    pub fn is_stale(&mut self) -> bool {
+        !self.is_at_rest() || self.link.is_stale()
+    }
+
     /// Sends a command of a byte and a body.
     pub async fn send(&mut self, command_byte: u8, body: &[u8]) -> Result<(), RequestError> {
         let write = |out: &mut PacketWriter| Command::encode(out, command_byte, body);
@@ -143,7 +149,8 @@ impl Server {
         self.reply = Reply::new(command_byte, self.info.capabilities);
         self.row_form = RowForm::of_command(command_byte);
         self.is_answered = false;
-        self.link.flush().await.map_err(RequestError::before_reply)
+        let sent = self.link.flush().await;
+        sent.map_err(|error| RequestError::before_reply(error, &self.link))
     }
 
     /// The next packet of the reply; `None` behind its end.
@@ -157,7 +164,7 @@ impl Server {
         let received = self.link.receive_packet(limit).await;
         let bytes = received.map_err(|error| match self.is_answered {
             true => RequestError::Link(error),
-            false => RequestError::before_reply(error),
+            false => RequestError::before_reply(error, &self.link),
         })?;
         self.is_answered = true;
         let first_frame_bytes = bytes.len().min(FRAME_BYTES_MAX);

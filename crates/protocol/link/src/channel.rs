@@ -235,14 +235,20 @@ impl Channel {
 
     /// Whether neither a byte to be sent nor one to be understood waits here.
     pub(crate) fn is_empty(&self) -> bool {
+        !self.has_input() && self.pending_bytes() == 0 && !self.is_handshaking()
+    }
+
+    /// Whether decrypted bytes wait to be understood.
+    fn has_input(&self) -> bool {
         let compression = self.compression.as_ref();
-        let is_compression_empty =
-            compression.is_none_or(|it| it.compressed.bytes.is_empty() && it.staged.is_empty());
-        self.plain.bytes.is_empty()
-            && is_compression_empty
-            && self.deframer.joined_bytes() == 0
-            && self.out.pending_bytes() == 0
-            && !self.is_handshaking()
+        compression.is_some_and(|it| !it.compressed.bytes.is_empty())
+            || !self.plain.bytes.is_empty()
+            || self.deframer.joined_bytes() != 0
+    }
+
+    /// Whether the peer has begun to send a packet that nothing has taken yet.
+    pub(crate) fn has_begun_packet(&self) -> bool {
+        self.has_input() || self.tls.as_ref().is_some_and(|tls| tls.has_begun_record())
     }
 
     /// Where replies are written.

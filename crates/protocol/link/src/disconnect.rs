@@ -40,11 +40,13 @@ pub enum Disconnect {
 }
 
 impl Disconnect {
-    /// Whether the peer or the network ended the connection: what was sent last may not have
-    /// arrived.
-    pub fn is_by_peer(&self) -> bool {
+    /// Whether the peer closed the connection, in order or by a reset: what was sent last may not
+    /// have arrived. A network that fails does not count, since the peer may be at work.
+    pub fn is_peer_closing(&self) -> bool {
         match self {
-            Disconnect::PeerClosed | Disconnect::Io(_) => true,
+            Disconnect::PeerClosed => true,
+            // Only the system's own word: an earlier send that was given up has the same kind.
+            Disconnect::Io(error) => error.raw_os_error().is_some() && is_reset(error.kind()),
             Disconnect::Idle
             | Disconnect::WriteTimeout
             | Disconnect::Killed
@@ -56,8 +58,45 @@ impl Disconnect {
     }
 }
 
+/// Whether the socket of the other end is gone.
+fn is_reset(kind: io::ErrorKind) -> bool {
+    matches!(
+        kind,
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+    )
+}
+
 impl From<ChannelError> for Disconnect {
     fn from(error: ChannelError) -> Disconnect {
         Disconnect::Protocol(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_peer_closes() {
+        let of_system = |number: i32| Disconnect::Io(io::Error::from_raw_os_error(number));
+        const BROKEN_PIPE: i32 = 32;
+        const CONNECTION_RESET: i32 = 104;
+        const TIMED_OUT: i32 = 110;
+        const NO_ROUTE: i32 = 113;
+        const NO_BUFFERS: i32 = 105;
+        for (disconnect, expected) in [
+            (Disconnect::PeerClosed, true),
+            (of_system(BROKEN_PIPE), true),
+            (of_system(CONNECTION_RESET), true),
+            (of_system(TIMED_OUT), false),
+            (of_system(NO_ROUTE), false),
+            (of_system(NO_BUFFERS), false),
+            (Disconnect::Io(io::ErrorKind::BrokenPipe.into()), false),
+            (Disconnect::Idle, false),
+            (Disconnect::WriteTimeout, false),
+            (Disconnect::Engaged, false),
+        ] {
+            assert_eq!(disconnect.is_peer_closing(), expected, "{disconnect:?}");
+        }
     }
 }

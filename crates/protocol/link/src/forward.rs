@@ -28,10 +28,10 @@ use thiserror::Error;
 use wire::{Capabilities, Malformed, StatusFlags};
 
 use self::translate::{Awaited, Fault, Translator};
-use crate::channel::{Channel, ChannelError};
+use crate::channel::{Channel, ChannelError, HIGH_WATER_BYTES};
 use crate::disconnect::Disconnect;
 use crate::frame_walk::{FrameWalk, Stop, Verdict};
-use crate::link::{Limit, Link, PacketUse};
+use crate::link::{Limit, Link, PacketUse, Progress, Receiving, Sending};
 use crate::reply;
 
 mod translate;
@@ -51,6 +51,9 @@ pub enum ForwardError {
     /// The server closed the connection, and nothing of a reply has come.
     #[error("the server closed the connection and did not answer")]
     Unanswered(#[source] Disconnect),
+    /// The server has said something before the command was sent to it.
+    #[error("the server sent something that it was not asked for")]
+    Unasked,
     /// The server's reply is none.
     #[error("the server's reply cannot be read")]
     Reply(#[from] Malformed),
@@ -67,9 +70,10 @@ impl ForwardError {
     pub fn origin(&self) -> Origin {
         match self {
             ForwardError::Client(_) => Origin::Client,
-            ForwardError::Server(_) | ForwardError::Unanswered(_) | ForwardError::Reply(_) => {
-                Origin::Server
-            }
+            ForwardError::Server(_)
+            | ForwardError::Unanswered(_)
+            | ForwardError::Unasked
+            | ForwardError::Reply(_) => Origin::Server,
             ForwardError::Unusable | ForwardError::TooLong { .. } => Origin::Ourselves,
         }
     }
@@ -77,7 +81,7 @@ impl ForwardError {
     /// Whether the command may be sent again.
     pub fn retry(&self) -> Retry {
         match self {
-            ForwardError::Unanswered(_) => Retry::IfReused,
+            ForwardError::Unanswered(_) | ForwardError::Unasked => Retry::IfReused,
             ForwardError::Client(_)
             | ForwardError::Server(_)
             | ForwardError::Reply(_)
@@ -86,9 +90,9 @@ impl ForwardError {
         }
     }
 
-    /// The server's connection ended before anything of its reply came.
-    fn before_reply(disconnect: Disconnect) -> ForwardError {
-        match disconnect.is_by_peer() {
+    /// The server's connection ended before a packet of its reply was taken.
+    fn before_reply(disconnect: Disconnect, server: &Channel) -> ForwardError {
+        match disconnect.is_peer_closing() && !server.has_begun_packet() {
             true => ForwardError::Unanswered(disconnect),
             false => ForwardError::Server(disconnect),
         }
@@ -146,6 +150,9 @@ impl Exchange {
     ) -> Result<Exchange, ForwardError> {
         let peeked = client.channel.peek_command();
         let command = peeked.map_err(of_client)?.ok_or(ForwardError::Unusable)?;
+        if server.has_begun_packet() {
+            return Err(ForwardError::Unasked);
+        }
         engage(client, server)?;
         client.channel.begin_reply().map_err(of_client)?;
         server.channel.begin_command().map_err(of_server)?;
@@ -169,12 +176,16 @@ impl Exchange {
                 break;
             }
             let pumped = pump(client, server, stop).await;
-            pumped.map_err(of_client_to_server)?;
+            pumped.map_err(|ended| match ended {
+                Ended::Client(error) => ForwardError::Client(error),
+                Ended::Server(error) => ForwardError::before_reply(error, &server.channel),
+            })?;
         }
         let exchange = Exchange::new(command, agreed, walk.sequence);
         let goes_with_next = exchange.translator.reply.is_over() && client.channel.has_command();
         if !goes_with_next {
-            server.post().await.map_err(ForwardError::before_reply)?;
+            let posted = server.post().await;
+            posted.map_err(|error| ForwardError::before_reply(error, &server.channel))?;
         }
         exchange.disengage_if_over(client, server);
         Ok(exchange)
@@ -236,15 +247,17 @@ impl Exchange {
             }
             if passed == Passed::All {
                 let received = server.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
-                received.await.map_err(|error| self.of_reply(error))?;
+                received
+                    .await
+                    .map_err(|error| self.of_reply(error, &server.channel))?;
             }
         }
     }
 
     /// As [`Exchange::reply`], of a dump of the binary log ([`Exchange::is_stream`]): what the
-    /// client sends meanwhile goes to the server. The server has to send something, at least that
-    /// it is alive, within `patience` each time. Ends with [`ForwardError::Client`] when the
-    /// client goes.
+    /// client sends meanwhile goes to the server, whether the client takes events or not. The
+    /// server has to send something, at least that it is alive, within `patience` each time. Ends
+    /// with [`ForwardError::Client`] when the client goes.
     pub async fn stream(
         &mut self,
         client: &mut Link,
@@ -252,26 +265,35 @@ impl Exchange {
         patience: Duration,
     ) -> Result<Turn, ForwardError> {
         let mut acknowledgements = FrameWalk::verbatim();
+        let mut sending = Sides::<Sending>::default();
         let mut limit = Limit::after(patience);
         loop {
             let passed = self.pass(&mut server.channel, &mut client.channel)?;
-            client.post().await.map_err(ForwardError::Client)?;
+            let mut receiving = Sides::default();
             if let Some(turn) = self.turn() {
-                self.disengage_if_over(client, server);
-                return Ok(turn);
-            }
-            let judge = |_: usize, _: &[u8]| Ok::<_, ChannelError>(Verdict::Pass);
-            let to = &mut server.channel;
-            let stop = client.channel.pass_on(to, &mut acknowledgements, judge);
-            let stop = stop.map_err(of_client)?;
-            server.post().await.map_err(ForwardError::Server)?;
-            if passed == Passed::All && stop != Stop::Full {
-                match receive_either(client, server, limit).await {
-                    Ok(Side::From) => {}
-                    Ok(Side::To) => limit = Limit::after(patience),
-                    Err((Side::From, error)) => return Err(ForwardError::Client(error)),
-                    Err((Side::To, error)) => return Err(self.of_reply(error)),
+                if client.is_sent(&sending.client) && server.is_sent(&sending.server) {
+                    self.disengage_if_over(client, server);
+                    return Ok(turn);
                 }
+            } else {
+                let judge = |_: usize, _: &[u8]| Ok::<_, ChannelError>(Verdict::Pass);
+                let to = &mut server.channel;
+                let stop = client.channel.pass_on(to, &mut acknowledgements, judge);
+                if stop.map_err(of_client)? == Stop::Starved && has_room(server) {
+                    receiving.client = Receiving::Anytime;
+                }
+                if passed == Passed::All && has_room(client) {
+                    receiving.server = Receiving::Until(limit);
+                }
+            }
+            let moved = both_ways(client, server, &mut sending, receiving).await;
+            let moved = moved.map_err(|ended| match ended {
+                Ended::Client(error) => ForwardError::Client(error),
+                Ended::Server(error) => self.of_reply(error, &server.channel),
+            })?;
+            // While the client takes nothing, nothing of the server's is waited for.
+            if let Moved::Client(Progress::Sent) | Moved::Server(Progress::Received) = moved {
+                limit = Limit::after(patience);
             }
         }
     }
@@ -325,8 +347,13 @@ impl Exchange {
             if has_last && walk.is_between_packets() {
                 break;
             }
-            let pumped = pump(client, server, stop).await;
-            pumped.map_err(of_client_to_server)?;
+            // The reply has begun.
+            pump(client, server, stop)
+                .await
+                .map_err(|ended| match ended {
+                    Ended::Client(error) => ForwardError::Client(error),
+                    Ended::Server(error) => ForwardError::Server(error),
+                })?;
         }
         server.post().await.map_err(ForwardError::Server)?;
         client.channel.begin_reply().map_err(of_client)?;
@@ -351,10 +378,10 @@ impl Exchange {
     }
 
     /// The server's connection ended where it had to send.
-    fn of_reply(&self, disconnect: Disconnect) -> ForwardError {
+    fn of_reply(&self, disconnect: Disconnect, server: &Channel) -> ForwardError {
         match self.translator.is_answered {
             true => ForwardError::Server(disconnect),
-            false => ForwardError::before_reply(disconnect),
+            false => ForwardError::before_reply(disconnect, server),
         }
     }
 
@@ -407,58 +434,62 @@ fn engage(client: &mut Link, server: &mut Link) -> Result<(), ForwardError> {
     Ok(())
 }
 
-/// A side of a pass.
-enum Side {
-    From,
-    To,
+/// Whose connection ended.
+enum Ended {
+    Client(Disconnect),
+    Server(Disconnect),
 }
 
-/// Sends what was passed on, and receives more if there is nothing left to pass.
-async fn pump(from: &mut Link, to: &mut Link, stop: Stop) -> Result<(), (Side, Disconnect)> {
-    if to.pending_bytes() > 0 {
-        to.post().await.map_err(|error| (Side::To, error))?;
+/// Sends to the server what was passed on, and receives more if there is nothing left to pass.
+async fn pump(client: &mut Link, server: &mut Link, stop: Stop) -> Result<(), Ended> {
+    if server.pending_bytes() > 0 {
+        server.post().await.map_err(Ended::Server)?;
     }
     if stop == Stop::Starved {
-        let limit = Limit::after(from.read_timeout());
-        let received = from.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
-        received.await.map_err(|error| (Side::From, error))?;
+        let limit = Limit::after(client.read_timeout());
+        let received = client.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
+        received.await.map_err(Ended::Client)?;
     }
     Ok(())
 }
 
-/// Receives from a client (`From`) or its server (`To`), whichever sends first.
-async fn receive_either(
-    client: &mut Link,
-    server: &mut Link,
-    limit: Limit,
-) -> Result<Side, (Side, Disconnect)> {
-    client.channel.rest();
-    server.channel.rest();
-    let received = poll_fn(|context| {
-        if let Poll::Ready(received) = server.poll_receive(limit, TaskClass::Busy, context) {
-            return Poll::Ready((Side::To, received));
-        }
-        let received = client.poll_receive(limit, TaskClass::Busy, context);
-        received.map(|received| (Side::From, received))
-    });
-    match received.await {
-        (Side::To, received) => match server.end_receive(received).await {
-            Ok(()) => Ok(Side::To),
-            Err(error) => Err((Side::To, error)),
-        },
-        (Side::From, received) => match client.end_receive(received).await {
-            Ok(()) => Ok(Side::From),
-            Err(error) => Err((Side::From, error)),
-        },
-    }
+/// Something for each side of an exchange.
+#[derive(Debug, Default)]
+struct Sides<T> {
+    client: T,
+    server: T,
 }
 
-/// The error of a side while bytes go from the client to the server.
-fn of_client_to_server((side, error): (Side, Disconnect)) -> ForwardError {
-    match side {
-        Side::From => ForwardError::Client(error),
-        Side::To => ForwardError::before_reply(error),
-    }
+/// Which side made progress.
+enum Moved {
+    Client(Progress),
+    Server(Progress),
+}
+
+/// The low mark: so much may wait to be sent to a side that more is received for it.
+fn has_room(to: &Link) -> bool {
+    to.pending_bytes() < HIGH_WATER_BYTES
+}
+
+/// Sends to both sides what waits, and receives from each as `receiving` says, until one of these
+/// comes to something.
+async fn both_ways(
+    client: &mut Link,
+    server: &mut Link,
+    sending: &mut Sides<Sending>,
+    receiving: Sides<Receiving>,
+) -> Result<Moved, Ended> {
+    client.channel.rest();
+    server.channel.rest();
+    poll_fn(|context| {
+        let polled = server.poll_both_ways(&mut sending.server, receiving.server, context);
+        if let Poll::Ready(progress) = polled {
+            return Poll::Ready(progress.map(Moved::Server).map_err(Ended::Server));
+        }
+        let polled = client.poll_both_ways(&mut sending.client, receiving.client, context);
+        polled.map(|progress| progress.map(Moved::Client).map_err(Ended::Client))
+    })
+    .await
 }
 
 fn of_client(error: ChannelError) -> ForwardError {

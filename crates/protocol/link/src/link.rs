@@ -7,7 +7,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use env::linux::SystemClock;
@@ -93,6 +93,35 @@ pub(crate) enum PacketUse {
 /// What came of bytes that were received.
 #[derive(Debug)]
 pub(crate) struct TakenIn(Result<(), Disconnect>);
+
+/// A send that goes on while its link receives. Polled to its end, or the link is of no use.
+#[derive(Debug, Default)]
+pub(crate) struct Sending {
+    /// What the stream has not yet taken over.
+    unsent: Option<Vec<u8>>,
+    is_under_way: bool,
+}
+
+/// Whether a link that sends is to receive meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Receiving {
+    /// No: what would come has no room.
+    #[default]
+    No,
+    /// Yes, however long it takes.
+    Anytime,
+    /// Yes, and something has to come in time.
+    Until(Limit),
+}
+
+/// What a link did that sends and receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All that was written is sent.
+    Sent,
+    /// Bytes were taken in.
+    Received,
+}
 
 /// Until when something is waited for.
 #[derive(Debug, Clone, Copy)]
@@ -308,40 +337,128 @@ impl Link {
         self.end_receive(received).await
     }
 
-    /// Polls for bytes and takes them in; [`Link::end_receive`] follows once it is ready.
-    pub(crate) fn poll_receive(
+    /// Polls for bytes and takes them in; `end_receive` follows once it is ready.
+    fn poll_receive(
         &mut self,
         limit: Limit,
         class: TaskClass,
         context: &mut Context<'_>,
     ) -> Poll<Result<TakenIn, Disconnect>> {
+        if let Poll::Ready(taken) = self.poll_take_in(context) {
+            return Poll::Ready(taken);
+        }
+        runtime::set_task_class(class);
+        self.poll_limits(Some(limit), context).map(Err)
+    }
+
+    fn poll_take_in(&mut self, context: &mut Context<'_>) -> Poll<Result<TakenIn, Disconnect>> {
         if self.channel.has_peer_ended() {
             return Poll::Ready(Err(Disconnect::PeerClosed));
         }
-        if let Poll::Ready(bytes) = self.stream.poll_receive(context) {
-            // Where they lie: they are not moved from hand to hand.
-            return Poll::Ready(match bytes {
-                Ok(bytes) => Ok(TakenIn(self.take_in(&bytes))),
-                Err(error) => Err(error.into()),
-            });
-        }
-        runtime::set_task_class(class);
-        // A reply that was posted and that the peer does not take.
+        // Where they lie: they are not moved from hand to hand.
+        self.stream.poll_receive(context).map(|bytes| match bytes {
+            Ok(bytes) => Ok(TakenIn(self.take_in(&bytes))),
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    /// Ready once nothing has come until `limit`, or the peer has not taken what it is sent.
+    fn poll_limits(&mut self, limit: Option<Limit>, context: &mut Context<'_>) -> Poll<Disconnect> {
         let stalled_since = self.stream.stalled_since();
         let write_limit = stalled_since.map(|since| since + self.write_timeout);
-        if let Some(write_limit) = write_limit.filter(|at| *at < limit.0) {
-            return self
-                .alarm
-                .poll_until(write_limit, context)
-                .map(|()| Err(Disconnect::WriteTimeout));
+        let limit = limit.map(|limit| limit.0);
+        let is_earlier = |at: &Instant| limit.is_none_or(|limit| *at < limit);
+        if let Some(write_limit) = write_limit.filter(is_earlier) {
+            let waited = self.alarm.poll_until(write_limit, context);
+            return waited.map(|()| Disconnect::WriteTimeout);
         }
-        self.alarm
-            .poll_until(limit.0, context)
-            .map(|()| Err(Disconnect::Idle))
+        match limit {
+            Some(limit) => {
+                let waited = self.alarm.poll_until(limit, context);
+                waited.map(|()| Disconnect::Idle)
+            }
+            None => Poll::Pending,
+        }
+    }
+
+    /// Sends what was written, and receives meanwhile as `receiving` says.
+    pub(crate) fn poll_both_ways(
+        &mut self,
+        sending: &mut Sending,
+        receiving: Receiving,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Progress, Disconnect>> {
+        if let Poll::Ready(sent) = self.poll_sending(sending, context) {
+            return Poll::Ready(sent.map(|()| Progress::Sent));
+        }
+        let limit = match receiving {
+            Receiving::No => return self.poll_limits(None, context).map(Err),
+            Receiving::Anytime => None,
+            Receiving::Until(limit) => Some(limit),
+        };
+        match self.poll_take_in(context) {
+            Poll::Ready(Ok(TakenIn(outcome))) => Poll::Ready(outcome.map(|()| Progress::Received)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => self.poll_limits(limit, context).map(Err),
+        }
+    }
+
+    /// Ready once a send has come to its end; pending, too, if there is nothing to send. What TLS
+    /// has to say goes along.
+    fn poll_sending(
+        &mut self,
+        sending: &mut Sending,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Disconnect>> {
+        if !sending.is_under_way {
+            let bytes = match self.pending_bytes() {
+                0 => self.channel.take_tls_records(),
+                _ => self.channel.seal()?,
+            };
+            if bytes.is_empty() {
+                return Poll::Pending;
+            }
+            self.moved().sent_bytes.add(stdx::to_u64(bytes.len()));
+            sending.unsent = Some(bytes);
+            sending.is_under_way = true;
+        }
+        let sent = self
+            .stream
+            .poll_send_by(&mut sending.unsent, SendMode::Wait, context);
+        sent.map(|sent| {
+            sending.is_under_way = false;
+            if let Some(buffer) = sent? {
+                self.channel.resources.give_buffer(buffer);
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether all that was written is sent.
+    pub(crate) fn is_sent(&self, sending: &Sending) -> bool {
+        !sending.is_under_way && self.pending_bytes() == 0
+    }
+
+    /// Whether something of the next packet has come that was not taken.
+    pub fn has_begun_packet(&self) -> bool {
+        self.channel.has_begun_packet()
+    }
+
+    /// Looks, without waiting, whether the peer of a link at rest has closed the connection or has
+    /// said something unasked, which is its last word mostly. One that is there now may be gone
+    /// when the next command arrives.
+    pub fn is_stale(&mut self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        let is_over = match self.poll_take_in(&mut context) {
+            Poll::Ready(Ok(TakenIn(outcome))) => outcome.is_err(),
+            Poll::Ready(Err(_)) => true,
+            Poll::Pending => false,
+        };
+        is_over || self.has_begun_packet()
     }
 
     /// Sends what TLS answers to the bytes that were taken in.
-    pub(crate) async fn end_receive(
+    async fn end_receive(
         &mut self,
         received: Result<TakenIn, Disconnect>,
     ) -> Result<(), Disconnect> {

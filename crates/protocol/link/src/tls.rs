@@ -111,6 +111,11 @@ impl Tls {
         self.has_peer_ended
     }
 
+    /// Whether a part of a record has come.
+    pub(crate) fn has_begun_record(&self) -> bool {
+        !self.incoming.is_empty()
+    }
+
     /// Takes received bytes and appends what they decrypt to to `plain`.
     pub(crate) fn receive(
         &mut self,

@@ -225,17 +225,18 @@ fn what_a_server_did_not_answer_may_be_sent_again() {
         server: NEW,
     };
     let mut exchange = Exchange::new(CommandByte::QUERY, agreed, 1);
-    let unanswered = exchange.of_reply(Disconnect::PeerClosed);
+    let (mut from, mut to) = (channel(), channel());
+    let unanswered = exchange.of_reply(Disconnect::PeerClosed, &from);
     assert_eq!(unanswered.origin(), Origin::Server);
     assert_eq!(unanswered.retry(), Retry::IfReused);
-    assert_eq!(exchange.of_reply(Disconnect::Idle).retry(), Retry::Never);
-    let (mut from, mut to) = (channel(), channel());
-    from.receive(b"\x01\0\0\x01\x01").unwrap();
-    exchange.pass(&mut from, &mut to).unwrap();
-    assert_eq!(
-        exchange.of_reply(Disconnect::PeerClosed).retry(),
-        Retry::Never
-    );
+    let late = exchange.of_reply(Disconnect::Idle, &from);
+    assert_eq!(late.retry(), Retry::Never);
+    for piece in [&b"\x01"[..], b"\0\0\x01", b"\x01"] {
+        from.receive(piece).unwrap();
+        exchange.pass(&mut from, &mut to).unwrap();
+        let begun = exchange.of_reply(Disconnect::PeerClosed, &from);
+        assert_eq!(begun.retry(), Retry::Never, "{piece:?}");
+    }
     let of_client = ForwardError::Client(Disconnect::PeerClosed);
     assert_eq!(of_client.origin(), Origin::Client);
     assert_eq!(ForwardError::Unusable.origin(), Origin::Ourselves);

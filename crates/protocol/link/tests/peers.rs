@@ -1,0 +1,433 @@
+//! A proxy of two links between peers that end the connection in each way, or that send and take
+//! nothing: what may be retried, and what must not stand still. Over real sockets, on each driver.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests fail as the tests do"
+)]
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use errcode::Retry;
+use link::{
+    Agreed, Disconnect, Exchange, ForwardError, Limit, Link, PacketMemory, PeerRole, Resources,
+    Turn,
+};
+use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
+use wire::{
+    AuthSwitch, Capabilities, ColumnDefinition, ColumnType, CommandByte, LocalInfile, PacketWriter,
+    ResultHead,
+};
+
+const PACKET_BYTES_MAX: usize = 1 << 24;
+
+/// Longer than a loaded machine needs; a hang is found by it.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long the proxy waits for a reply in the test of that limit.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// More than the sockets between two peers can hold, by Linux' own limits (4 MiB to be sent and 6
+/// MiB received, twice).
+const LONG_BYTES: usize = 40 << 20;
+
+const BINLOG_DUMP: u8 = 18;
+
+const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41;
+
+/// What came of a command that was passed on.
+type Outcome = Result<(), ForwardError>;
+
+fn resources() -> Rc<Resources> {
+    runtime::local().expect("each worker has them")
+}
+
+/// A proxy to the server at `server`, its address, and what comes of its commands.
+fn start(
+    io: Io,
+    server: SocketAddr,
+    patience: Duration,
+) -> (Runtime, SocketAddr, Receiver<Outcome>) {
+    let options = runtime::Options {
+        worker_count: 1,
+        io,
+        pin: false,
+        helper_count: 1,
+    };
+    let runtime = Runtime::start(options, || {
+        let memory = PacketMemory::new(64 << 20);
+        runtime::set_local(Resources::new(memory, Arc::default()));
+    });
+    let runtime = runtime.unwrap();
+    let listener = Listener::bind(&Address::Tcp(([127, 0, 0, 1], 0).into())).unwrap();
+    let Address::Tcp(address) = *listener.address() else {
+        unreachable!("it was bound to such an address")
+    };
+    let (outcome, outcomes): (Sender<Outcome>, _) = channel();
+    let serve = move |stream| {
+        let outcome = outcome.clone();
+        async move {
+            let forwarded = forward(stream, server, patience).await;
+            outcome.send(forwarded).unwrap();
+        }
+    };
+    runtime.serve(listener, serve).unwrap();
+    (runtime, address, outcomes)
+}
+
+fn end(runtime: Runtime) {
+    runtime.handle().shutdown(Duration::ZERO);
+    runtime.wait().unwrap();
+}
+
+fn link_of(stream: Stream, role: PeerRole) -> Link {
+    Link::new(stream, role, &resources(), PACKET_BYTES_MAX, TIMEOUT)
+}
+
+/// Passes one command on, and its reply back.
+async fn forward(stream: Stream, server: SocketAddr, patience: Duration) -> Outcome {
+    let mut client = link_of(stream, PeerRole::Client);
+    let stream = Stream::connect(&Address::Tcp(server)).await.unwrap();
+    let mut server = link_of(stream, PeerRole::Server);
+    let class = TaskClass::OutsideTransaction;
+    let peeked = client.peek_command(TIMEOUT, class).await;
+    peeked.map_err(ForwardError::Client)?;
+    let agreed = Agreed {
+        client: CAPABILITIES,
+        server: CAPABILITIES,
+    };
+    let mut exchange = Exchange::command(&mut client, &mut server, agreed).await?;
+    if exchange.is_stream() {
+        exchange.stream(&mut client, &mut server, TIMEOUT).await?;
+        assert!(client.is_at_rest() && server.is_at_rest());
+        return Ok(());
+    }
+    loop {
+        let limit = Limit::after(patience);
+        match exchange.reply(&mut client, &mut server, limit).await? {
+            Turn::Over(_) => return Ok(()),
+            Turn::File => exchange.file(&mut client, &mut server).await?,
+            Turn::Authentication => {
+                exchange.authentication(&mut client, &mut server).await?;
+            }
+        }
+    }
+}
+
+fn query(bytes: usize) -> Vec<u8> {
+    let mut payload = vec![b' '; 1 + bytes];
+    payload[0] = CommandByte::QUERY;
+    packets(0, |out| out.packet(&payload))
+}
+
+fn packets(sequence: u8, write: impl FnOnce(&mut PacketWriter)) -> Vec<u8> {
+    let mut out = PacketWriter::new();
+    out.set_sequence(sequence);
+    write(&mut out);
+    out.take()
+}
+
+/// Takes a whole packet.
+fn take_packet(peer: &mut TcpStream) -> Vec<u8> {
+    let mut header = [0; 4];
+    peer.read_exact(&mut header).unwrap();
+    let mut payload = vec![0; usize::from(header[0]) | usize::from(header[1]) << 8];
+    peer.read_exact(&mut payload).unwrap();
+    payload
+}
+
+/// Waits for bytes and leaves them. Closed then, a socket is reset.
+fn wait_for_bytes(peer: &mut TcpStream) {
+    assert_eq!(peer.peek(&mut [0]).unwrap(), 1);
+}
+
+/// Waits until the other end closes.
+fn wait_for_end(peer: &mut TcpStream) {
+    // A reset is an end, too.
+    let _ = peer.read_to_end(&mut Vec::new());
+}
+
+fn ask_for_file(server: &mut TcpStream) {
+    take_packet(server);
+    let request = LocalInfile { file_name: b"f" };
+    let request = packets(1, |out| request.encode(out));
+    server.write_all(&request).unwrap();
+}
+
+fn ask_for_password(server: &mut TcpStream) {
+    take_packet(server);
+    let switch = AuthSwitch {
+        plugin: b"mysql_native_password",
+        data: &[1; 21],
+    };
+    let switch = packets(1, |out| switch.encode(out));
+    server.write_all(&switch).unwrap();
+}
+
+/// A row of 300 bytes of which ten come.
+fn half_a_row(server: &mut TcpStream) {
+    take_packet(server);
+    let mut reply = packets(1, |out| {
+        ResultHead::encode(out, CAPABILITIES, 1);
+        ColumnDefinition::new(b"c", ColumnType::String).encode(out, CAPABILITIES);
+        wire::end_columns(out, CAPABILITIES, wire::StatusFlags::AUTOCOMMIT, 0);
+        out.packet(&[b'r'; 300]);
+    });
+    reply.truncate(reply.len() - 290);
+    server.write_all(&reply).unwrap();
+}
+
+/// How a server ends, and what the proxy makes of it.
+struct Case {
+    name: &'static str,
+    command: Vec<u8>,
+    /// What the client sends once something of a reply has come.
+    answer: Vec<u8>,
+    server: fn(&mut TcpStream),
+    is_retried: bool,
+}
+
+impl Case {
+    fn new(name: &'static str, is_retried: bool, server: fn(&mut TcpStream)) -> Case {
+        Case {
+            name,
+            command: query(10),
+            answer: Vec::new(),
+            server,
+            is_retried,
+        }
+    }
+}
+
+fn change_user() -> Vec<u8> {
+    packets(0, |out| {
+        out.packet(&[CommandByte::CHANGE_USER, b'u', 0, 0, 0])
+    })
+}
+
+fn cases() -> Vec<Case> {
+    let closed = |server: &mut TcpStream| drop(take_packet(server));
+    vec![
+        Case::new("closed before a reply", true, closed),
+        Case::new("reset before a reply", true, wait_for_bytes),
+        Case {
+            command: query(PACKET_BYTES_MAX - 100),
+            ..Case::new("reset before a long command has come", true, wait_for_bytes)
+        },
+        Case::new("closed in a header", false, |server| {
+            take_packet(server);
+            server.write_all(&[1, 0]).unwrap();
+        }),
+        Case::new("closed behind a header", false, |server| {
+            take_packet(server);
+            server.write_all(&[1, 0, 0, 1]).unwrap();
+        }),
+        Case::new("closed in a row", false, half_a_row),
+        Case::new("nothing in time", false, wait_for_end),
+        Case::new("a row that does not end in time", false, |server| {
+            half_a_row(server);
+            wait_for_end(server);
+        }),
+        Case {
+            answer: packets(2, |out| out.packet(&vec![b'f'; 8 << 20])),
+            ..Case::new("reset in a file", false, |server| {
+                ask_for_file(server);
+                wait_for_bytes(server);
+            })
+        },
+        Case {
+            answer: packets(2, |out| {
+                out.packet(b"a line");
+                out.packet(b"");
+            }),
+            ..Case::new("closed behind a file", false, |server| {
+                ask_for_file(server);
+                take_packet(server);
+                take_packet(server);
+            })
+        },
+        Case {
+            command: change_user(),
+            answer: packets(2, |out| out.packet(&[2; 20])),
+            ..Case::new("closed in a login", false, ask_for_password)
+        },
+        Case {
+            command: change_user(),
+            answer: packets(2, |out| out.packet(&[2; 20])),
+            ..Case::new("reset in a login", false, |server| {
+                ask_for_password(server);
+                wait_for_bytes(server);
+            })
+        },
+    ]
+}
+
+/// Sends a command, and what the server asks for.
+fn ask(client: &mut TcpStream, case: &Case) {
+    // A server that is reset takes not all of it.
+    let _ = client.write_all(&case.command);
+    if !case.answer.is_empty() {
+        take_packet(client);
+        let _ = client.write_all(&case.answer);
+    }
+    wait_for_end(client);
+}
+
+#[test]
+fn only_a_command_without_any_reply_may_be_retried() {
+    for io in [Io::Epoll, Io::Auto] {
+        for case in cases() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let patience = match case.name.contains("in time") {
+                true => SHORT,
+                false => TIMEOUT,
+            };
+            let server = listener.local_addr().unwrap();
+            let (runtime, proxy, outcomes) = start(io, server, patience);
+            let outcome = thread::scope(|scope| {
+                scope.spawn(|| (case.server)(&mut listener.accept().unwrap().0));
+                let mut client = TcpStream::connect(proxy).unwrap();
+                let case = &case;
+                scope.spawn(move || ask(&mut client, case));
+                outcomes.recv_timeout(TIMEOUT).unwrap()
+            });
+            let error = outcome.expect_err(case.name);
+            let expected = match case.is_retried {
+                true => Retry::IfReused,
+                false => Retry::Never,
+            };
+            assert_eq!(error.retry(), expected, "{}: {error:?}", case.name);
+            let is_of_server = match &error {
+                ForwardError::Unanswered(_) => case.is_retried,
+                ForwardError::Server(Disconnect::Idle) => patience == SHORT,
+                ForwardError::Server(_) => patience != SHORT,
+                _ => false,
+            };
+            assert!(is_of_server, "{}: {error:?}", case.name);
+            end(runtime);
+        }
+    }
+}
+
+/// A server that has gone, or has said why it goes, is found before a command is sent to it.
+#[test]
+fn a_server_that_ended_is_found_before_a_command() {
+    for io in [Io::Epoll, Io::Auto] {
+        for last_word in [&b""[..], b"\x03\0\0\0bye", b"\x03\0"] {
+            let (runtime, _, _outcomes) = start(io, ([127, 0, 0, 1], 0).into(), TIMEOUT);
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = Address::Tcp(listener.local_addr().unwrap());
+            thread::scope(|scope| {
+                let (go, gone) = channel();
+                scope.spawn(move || {
+                    let (mut peer, _) = listener.accept().unwrap();
+                    gone.recv_timeout(TIMEOUT).unwrap();
+                    peer.write_all(last_word).unwrap();
+                });
+                runtime.block_on_worker(0, move || async move {
+                    let stream = Stream::connect(&address).await.unwrap();
+                    let mut server = link_of(stream, PeerRole::Server);
+                    assert!(!server.is_stale(), "it is there");
+                    go.send(()).unwrap();
+                    while !server.is_stale() {
+                        runtime::yield_now().await;
+                    }
+                    assert!(server.is_stale(), "it stays gone");
+                    assert_eq!(server.has_begun_packet(), !last_word.is_empty());
+                });
+            });
+            end(runtime);
+        }
+    }
+}
+
+/// Packets of a dump, of which the first has the id `sequence`, so many that the sockets do not
+/// hold them.
+fn long_stream(sequence: u8) -> Vec<u8> {
+    let event = [0; 60_000];
+    packets(sequence, |out| {
+        for _ in 0..LONG_BYTES / event.len() {
+            out.packet(&event);
+        }
+    })
+}
+
+/// The last packet of a dump, behind `count` others.
+fn end_of_stream(count: usize) -> Vec<u8> {
+    let sequence = u8::try_from((1 + count) % 256).unwrap();
+    packets(sequence, |out| out.packet(&[0xFE, 0, 0, 2, 0]))
+}
+
+/// What one side of a dump does first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// It sends all it has before it reads.
+    SendThenRead,
+    /// It does both at once.
+    Both,
+}
+
+/// Sends `bytes` and reads as many as `expected` has; what it reads is that.
+fn exchange_all(peer: &TcpStream, order: Order, bytes: &[u8], expected: &[u8]) {
+    let send = || (&*peer).write_all(bytes).unwrap();
+    let read = || {
+        let mut found = vec![0; expected.len()];
+        (&*peer).read_exact(&mut found).unwrap();
+        assert!(found == expected);
+    };
+    match order {
+        Order::SendThenRead => {
+            send();
+            read();
+        }
+        Order::Both => {
+            thread::scope(|scope| {
+                scope.spawn(send);
+                read();
+            });
+        }
+    }
+}
+
+/// A replica that does not read while it acknowledges, and a server that does not read
+/// acknowledgements while it sends events: neither keeps the other direction from going on.
+#[test]
+fn a_dump_goes_both_ways_at_once() {
+    let orders = [
+        (Order::SendThenRead, Order::Both),
+        (Order::Both, Order::SendThenRead),
+    ];
+    let (events, acknowledgements) = (long_stream(1), long_stream(0));
+    let end_of_events = end_of_stream(LONG_BYTES / 60_000);
+    for io in [Io::Epoll, Io::Auto] {
+        for (client_order, server_order) in orders {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let (runtime, proxy, outcomes) = start(io, listener.local_addr().unwrap(), TIMEOUT);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (mut server, _) = listener.accept().unwrap();
+                    assert_eq!(take_packet(&mut server), [BINLOG_DUMP]);
+                    exchange_all(&server, server_order, &events, &acknowledgements);
+                    server.write_all(&end_of_events).unwrap();
+                    wait_for_end(&mut server);
+                });
+                let mut client = TcpStream::connect(proxy).unwrap();
+                client
+                    .write_all(&packets(0, |out| out.packet(&[BINLOG_DUMP])))
+                    .unwrap();
+                exchange_all(&client, client_order, &acknowledgements, &events);
+                assert_eq!(take_packet(&mut client)[0], 0xFE);
+                client.shutdown(Shutdown::Write).unwrap();
+                outcomes.recv_timeout(TIMEOUT).unwrap().unwrap();
+            });
+            end(runtime);
+        }
+    }
+}
