@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use auth::Random;
-use link::{InnerIds, Limit, Link, PeerRole, Resources, TlsEnd};
+use link::{InnerIds, Limit, Link, PeerRole, Resources};
 use runtime::{Address, Stream};
 
 use crate::error::ConnectError;
@@ -113,8 +113,7 @@ async fn drive(
                 let TlsMode::Required(client) = tls else {
                     return Err(ConnectError::NoTls);
                 };
-                let end = TlsEnd::Client(client.config.clone(), client.name.clone());
-                link.start_tls(end, &mut limit).await?;
+                link.start_tls(client.end(), &mut limit).await?;
                 machine.tls_started(link.out())?
             }
             LoginStep::Established(info) => return Ok(info),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use link::TlsEnd;
 use runtime::Address;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -36,8 +37,8 @@ pub enum TlsMode {
 /// How a server's certificate is checked. Cheap to clone; make one and keep it.
 #[derive(Debug, Clone)]
 pub struct TlsClient {
-    pub(crate) config: Arc<ClientConfig>,
-    pub(crate) name: ServerName<'static>,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
 }
 
 /// Why certificates cannot be checked as asked.
@@ -81,6 +82,11 @@ impl TlsClient {
             config: Arc::new(config),
             name,
         })
+    }
+
+    /// The end of a link's TLS that checks the other's certificate so.
+    pub fn end(&self) -> TlsEnd {
+        TlsEnd::Client(Arc::clone(&self.config), self.name.clone())
     }
 
     /// Accepts every certificate. Somebody who listens learns nothing; somebody who stands between

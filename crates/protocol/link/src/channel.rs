@@ -23,8 +23,8 @@ use std::rc::Rc;
 use runtime::WayGiven;
 use thiserror::Error;
 use wire::{
-    CompressionError, CompressionMethod, DecompressStep, Deframer, FrameError, HEADER_BYTES,
-    Located, PacketWriter,
+    COMPRESSED_HEADER_BYTES, CompressionError, CompressionMethod, DecompressStep, Deframer,
+    FrameError, HEADER_BYTES, Located, PacketWriter,
 };
 
 use crate::frame_walk::{FrameWalk, InnerIds, Stop, Verdict};
@@ -87,9 +87,6 @@ pub const HIGH_WATER_BYTES: usize = 64 << 10;
 
 /// What is encrypted before others may go on: some 100 us of work, and whole records.
 const ENCRYPTED_BYTES_MAX: usize = 128 << 10;
-
-/// A compressed packet's header: two lengths and a sequence id.
-const COMPRESSED_HEADER_BYTES: usize = 7;
 
 /// Where a packet's header has its sequence id, compressed or not.
 const SEQUENCE_AT: usize = 3;
