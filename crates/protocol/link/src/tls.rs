@@ -40,6 +40,8 @@ pub(crate) struct Tls {
     is_handshaking: bool,
     /// The peer has said that it sends no more: what comes all the same is dropped.
     has_peer_ended: bool,
+    /// Why the connection has ended before its time: rustls must not be asked again.
+    failure: Option<rustls::Error>,
 }
 
 enum Connection {
@@ -72,7 +74,7 @@ enum Progress {
     Blocked,
     /// To call again: the peer sends no more data, but what it waits for can still be sent.
     PeerEnded,
-    /// To call again for the alert, once.
+    /// To call again for the alert and what stands before it, and for no more.
     Failed(rustls::Error),
 }
 
@@ -98,6 +100,7 @@ impl Tls {
             outgoing: Vec::new(),
             is_handshaking: true,
             has_peer_ended: false,
+            failure: None,
         })
     }
 
@@ -125,7 +128,10 @@ impl Tls {
         if self.has_peer_ended {
             return Ok(());
         }
-        self.incoming.extend_from_slice(bytes);
+        // After a failure nothing is kept.
+        if self.failure.is_none() {
+            self.incoming.extend_from_slice(bytes);
+        }
         self.pump(plain, ToSend::Nothing)
     }
 
@@ -149,25 +155,34 @@ impl Tls {
     }
 
     /// Lets rustls go on until it needs more bytes, or has sent what was to be sent. An error
-    /// leaves an alert to be sent.
+    /// leaves an alert to be sent, and is the answer from then on.
     fn pump(&mut self, plain: &mut Vec<u8>, to_send: ToSend<'_>) -> Result<(), rustls::Error> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
         let mut used = 0;
-        let mut outcome = Ok(());
         loop {
             let incoming = self.incoming.get_mut(used..).unwrap_or_default();
             let outgoing = &mut self.outgoing;
             let step = match &mut self.connection {
                 Connection::Server(connection) => {
                     let status = connection.process_tls_records(incoming);
-                    advance(status, plain, to_send, outgoing)?
+                    advance(status, plain, to_send, outgoing)
                 }
                 Connection::Client(connection) => {
                     let status = connection.process_tls_records(incoming);
-                    advance(status, plain, to_send, outgoing)?
+                    advance(status, plain, to_send, outgoing)
                 }
             };
-            used += step.discard;
-            let is_done = match step.progress {
+            let Step { discard, progress } = match step {
+                Ok(step) => step,
+                Err(error) => {
+                    self.failure = Some(error.clone());
+                    return Err(error);
+                }
+            };
+            used += discard;
+            let is_done = match progress {
                 Progress::Again => false,
                 Progress::Written => {
                     self.is_handshaking = false;
@@ -178,19 +193,30 @@ impl Tls {
                     self.has_peer_ended = true;
                     false
                 }
-                Progress::Failed(error) if outcome.is_ok() => {
-                    outcome = Err(error);
+                Progress::Failed(error) => {
+                    self.failure.get_or_insert(error);
                     false
                 }
-                Progress::Failed(_) => true,
             };
-            if is_done {
+            // Asked once more than that, it would read on behind the failure.
+            let is_over = self.failure.is_some() && !self.connection.has_records();
+            if is_done || is_over {
                 self.incoming.drain(..used.min(self.incoming.len()));
-                if self.incoming.is_empty() || self.has_peer_ended {
+                if self.incoming.is_empty() || self.has_peer_ended || is_over {
                     self.incoming = Vec::new();
                 }
-                return outcome;
+                return self.failure.clone().map_or(Ok(()), Err);
             }
+        }
+    }
+}
+
+impl Connection {
+    /// Whether records wait to be written out.
+    fn has_records(&self) -> bool {
+        match self {
+            Connection::Server(connection) => connection.wants_write(),
+            Connection::Client(connection) => connection.wants_write(),
         }
     }
 }
@@ -357,5 +383,22 @@ mod tests {
         // It may still read.
         server.send(b"answer", &mut plain).unwrap();
         assert!(!server.take_outgoing().is_empty());
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_stays() {
+        // Found by the fuzz target: rustls read on behind the failure, for a second alert.
+        let (_, mut server) = connected();
+        let garbage = b"\xFE\0\0\0\x01\0";
+        let failure = server.receive(garbage, &mut Vec::new()).unwrap_err();
+        let alert = server.take_outgoing();
+        assert!(!alert.is_empty());
+        assert_eq!(server.incoming.capacity(), 0);
+        let again = server.receive(garbage, &mut Vec::new());
+        assert_eq!(again, Err(failure.clone()));
+        assert_eq!(server.send(b"x", &mut Vec::new()), Err(failure.clone()));
+        assert_eq!(server.close(), Err(failure));
+        assert_eq!(server.take_outgoing(), b"");
+        assert_eq!(server.incoming.capacity(), 0);
     }
 }
