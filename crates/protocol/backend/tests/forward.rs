@@ -21,12 +21,13 @@ use backend::{
 use errcode::Retry;
 use front::{Account, AccountSource, Client, Credential, Options, Peer, Shared, system_random};
 use link::{
-    Disconnect, Exchange, ForwardError, Limit, PacketMemory, Part, Resources, Traffic, Turn,
+    Disconnect, Exchange, ForwardError, Limit, Link, PacketMemory, Part, PeerRole, Resources,
+    Traffic, Turn,
 };
 use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
 use support::replies::{SET_UP, assert_reads, assert_reads_all, limits, login, start, texts};
-use support::{change_user, connect, limit, on_worker, tcp};
-use wire::{Capabilities, CommandByte, CompressionMethod, OkPacket};
+use support::{change_user, connect, limit, on_worker, resources, tcp};
+use wire::{Capabilities, CommandByte, CompressionMethod, OkPacket, SessionChange, SessionChanges};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -416,6 +417,45 @@ fn a_client_that_stops_reading_holds_little() {
         assert!(taken < 2 * TAKEN_BYTES_MAX, "{taken} bytes of a gigabyte");
         end(runtime);
     }
+}
+
+/// What a gateway sends on so that a replica's reader sees its own writes.
+#[test]
+fn an_exchange_tells_the_last_gtid_and_the_schema() {
+    let server = with_binlog();
+    let port = server.port();
+    on_worker(move || async move {
+        let native = login("native");
+        let mut server = connect(&tcp(port), TlsMode::Off, &native).await.unwrap();
+        // Nothing reads what the client gets.
+        let sink = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let sink_address = Address::Tcp(sink.local_addr().unwrap());
+        let stream = Stream::connect(&sink_address).await.unwrap();
+        let mut client = Link::new(stream, PeerRole::Client, &resources(), 1 << 20, TIMEOUT);
+        let track = b"set session_track_system_variables='last_gtid', \
+                      session_track_schema=1";
+        server.query(track, limits()).await.unwrap();
+        let agreed = server.agreed_with(server.info().capabilities);
+        let mut tell = async |statement: &[u8]| {
+            server.send(CommandByte::QUERY, statement).await.unwrap();
+            let (query, server) = (CommandByte::QUERY, server.link());
+            let mut exchange = Exchange::of_sent(query, &mut client, server, agreed).unwrap();
+            let over = exchange.reply(&mut client, server, limit()).await.unwrap();
+            assert!(matches!(over, Turn::Over(Some(_))));
+            exchange.session_changes().unwrap().to_vec()
+        };
+        let changes = tell(b"insert into t select max(a) + 1, 'x' from t").await;
+        let changes: Vec<_> = SessionChanges::decode(&changes).collect();
+        let [SessionChange::Variable { name, value }] = changes[..] else {
+            panic!("{changes:?}")
+        };
+        assert_eq!(name, b"last_gtid");
+        assert!(value.starts_with(b"0-1-"), "{value:?}");
+        let changes = tell(b"use mysql").await;
+        let changes: Vec<_> = SessionChanges::decode(&changes).collect();
+        assert_eq!(changes, [SessionChange::Schema(b"mysql")]);
+        assert_eq!(tell(b"select 1").await, b"");
+    });
 }
 
 #[test]

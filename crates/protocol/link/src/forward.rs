@@ -219,6 +219,13 @@ impl Exchange {
         self.command
     }
 
+    /// Changes of the session that the reply has reported so far, if the server was asked to track
+    /// it: what [`wire::SessionChanges::decode`] takes. `None` if a packet with changes was too
+    /// long to be read: then any may have happened.
+    pub fn session_changes(&self) -> Option<&[u8]> {
+        self.translator.changes.as_deref()
+    }
+
     /// Whether no packet of the reply is to come.
     pub fn is_over(&self) -> bool {
         let Translator {

@@ -150,6 +150,61 @@ fn each_client_gets_what_it_can_read() {
 }
 
 #[test]
+fn changes_of_the_session_are_kept() {
+    for (server, client, times) in [
+        (TRACKING, TRACKING, 3),
+        (TRACKING, NEW, 3),
+        (TRACKING, OLD, 3),
+        (NEW, NEW, 0),
+        (OLD, TRACKING, 0),
+    ] {
+        let agreed = Agreed { client, server };
+        for piece_bytes in [1, 7, 1000] {
+            let (mut from, mut to) = (channel(), channel());
+            let mut exchange = Exchange::new(CommandByte::QUERY, agreed, 1);
+            for piece in many_results(server).chunks(piece_bytes) {
+                from.receive(piece).unwrap();
+                exchange.pass(&mut from, &mut to).unwrap();
+            }
+            assert!(exchange.is_over());
+            assert_eq!(exchange.session_changes(), Some(&CHANGES.repeat(times)[..]));
+        }
+    }
+}
+
+#[test]
+fn changes_that_are_too_long_are_not_kept() {
+    let agreed = Agreed {
+        client: TRACKING,
+        server: TRACKING,
+    };
+    // An OK packet with an empty text and two lengths around.
+    let others_bytes = 7 + 1 + 3;
+    let max = REENCODED_BYTES_MAX - others_bytes;
+    for (count, is_kept) in [(max - 1, true), (max, true), (max + 1, false)] {
+        let changes = vec![2; count];
+        let long = OkPacket {
+            session_changes: &changes,
+            ..ok(StatusFlags::AUTOCOMMIT)
+        };
+        let mut out = reply();
+        long.encode(&mut out, TRACKING, OkKind::Ok);
+        let bytes = out.as_bytes();
+        assert_eq!(bytes.len(), 4 + others_bytes + count);
+        let (mut from, mut to) = (channel(), channel());
+        let mut exchange = Exchange::new(CommandByte::QUERY, agreed, 1);
+        for piece in bytes.chunks(1000) {
+            from.receive(piece).unwrap();
+            exchange.pass(&mut from, &mut to).unwrap();
+        }
+        assert!(to.seal().unwrap() == bytes, "all is passed on");
+        let kept = exchange.session_changes();
+        assert_eq!(kept.is_some(), is_kept, "{count} bytes");
+        assert!(!is_kept || kept == Some(&changes));
+    }
+}
+
+#[test]
 fn a_packet_of_many_frames_goes_through_in_pieces() {
     let mut out = reply();
     ResultHead::encode(&mut out, NEW, 1);

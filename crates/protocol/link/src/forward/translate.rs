@@ -12,7 +12,7 @@ use crate::frame_walk::{FrameWalk, Verdict};
 use crate::packet_memory::UNCOUNTED_BYTES;
 use crate::reply::{Part, Reply, Step};
 
-/// Longest packet that is encoded again: an OK packet with the changes of a session.
+/// Longest packet that is read, or encoded again: an OK packet with the changes of a session.
 pub(super) const REENCODED_BYTES_MAX: usize = UNCOUNTED_BYTES;
 
 /// What the server waits for.
@@ -39,6 +39,9 @@ pub(super) struct Translator {
     pub(super) owes_eof: bool,
     /// A packet of the reply has come.
     pub(super) is_answered: bool,
+    /// Changes of the session that the reply has reported. `None` once a packet was too long to
+    /// be read.
+    pub(super) changes: Option<Vec<u8>>,
 }
 
 /// How a packet that the client does not understand becomes one that it does.
@@ -101,6 +104,7 @@ impl Translator {
             awaited: None,
             owes_eof: false,
             is_answered: false,
+            changes: Some(Vec::new()),
         }
     }
 
@@ -118,6 +122,10 @@ impl Translator {
         let Some(step) = self.reply.step(length, payload)? else {
             return Ok(Verdict::More);
         };
+        let reports = self.reports_changes(step.part);
+        if reports && payload.len() < length && length <= REENCODED_BYTES_MAX {
+            return Ok(Verdict::More);
+        }
         if self.differs {
             if self.owes_eof && !is_cursor(step.part) {
                 *treatment = Some(Treatment::PutInEof);
@@ -132,6 +140,9 @@ impl Translator {
             }
             self.owes_eof = self.ends_definitions(step);
             *treatment = needed;
+        }
+        if reports {
+            self.note_changes(payload.get(..length))?;
         }
         self.reply.go(step);
         self.note(step.part);
@@ -174,6 +185,33 @@ impl Translator {
             }
             _ => None,
         }
+    }
+
+    /// Whether a packet reports changes of the session.
+    fn reports_changes(&self, part: Part) -> bool {
+        let has = |status: StatusFlags| status.contains(StatusFlags::SESSION_STATE_CHANGED);
+        let server = self.agreed.server;
+        match part {
+            Part::Ok(status) => has(status) && server.contains(Capabilities::SESSION_TRACK),
+            Part::RowsEnd(status) => {
+                has(status)
+                    && server.contains(Capabilities::SESSION_TRACK | Capabilities::DEPRECATE_EOF)
+            }
+            _ => false,
+        }
+    }
+
+    /// Keeps the changes of a packet, or gives them up if it is not there as a whole.
+    fn note_changes(&mut self, payload: Option<&[u8]>) -> Result<(), Malformed> {
+        let Some(payload) = payload else {
+            self.changes = None;
+            return Ok(());
+        };
+        let ok = OkPacket::decode(payload, self.agreed.server)?;
+        if let Some(changes) = &mut self.changes {
+            changes.extend_from_slice(ok.session_changes);
+        }
+        Ok(())
     }
 
     /// Whether the client cannot read the changes of the session that an OK packet has.
