@@ -57,10 +57,8 @@ fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>
         patterns: std::mem::take(&mut scratch.patterns),
         session: &mut statement.session.facts(),
         meter: &|bytes| {
-            statement.spend(bytes).map_err(|failure| SqlCondition {
-                code: failure.code,
-                message: failure.message,
-            })
+            let spent = statement.spend(bytes);
+            spent.map_err(|failure| SqlCondition::from(*failure))
         },
     };
     let result = call(&mut context);
