@@ -33,6 +33,17 @@ pub const MODE_WORDS: [SqlMode; 6] = [
     SqlMode::REAL_AS_FLOAT,
 ];
 
+/// All of [`MODE_WORDS`].
+pub const TEXT_MODE: SqlMode = {
+    let mut all = MODE_WORDS[0];
+    let mut index = 1;
+    while index < MODE_WORDS.len() {
+        all = all.with(MODE_WORDS[index]);
+        index += 1;
+    }
+    all
+};
+
 /// A range of the source text, in bytes, the end excluded.
 ///
 /// Spans are not part of a tree's meaning: any two are equal, so that trees compare by meaning.

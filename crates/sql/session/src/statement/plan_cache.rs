@@ -80,7 +80,9 @@ impl PlanKeyContext<'_> {
     fn append_to(&self, key: &mut Vec<u8>) {
         let date = self.now.date();
         key.extend_from_slice(&[0, self.division_increment]);
-        key.extend_from_slice(&self.text_mode.bits().to_le_bytes());
+        // Its other words stand in the session's mode.
+        let text_mode = self.text_mode.and(syntax::token::TEXT_MODE);
+        key.extend_from_slice(&text_mode.bits().to_le_bytes());
         key.extend_from_slice(&self.sql_mode.bits().to_le_bytes());
         key.extend_from_slice(&self.collation.id().to_le_bytes());
         key.extend_from_slice(&self.strings.collation.id().to_le_bytes());
@@ -465,6 +467,10 @@ mod tests {
             },
             PlanKeyContext {
                 text_mode: SqlMode::ANSI_QUOTES,
+                ..plain
+            },
+            PlanKeyContext {
+                text_mode: SqlMode::HIGH_NOT_PRECEDENCE,
                 ..plain
             },
             PlanKeyContext {
