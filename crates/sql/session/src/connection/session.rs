@@ -616,6 +616,7 @@ impl Session {
         self.state.reset();
         let acting = acting_as(account, &self.client);
         self.state.set_account(user_text, acting);
+        self.state.set_database(None);
         self.state.handle.update(|line| {
             line.user = user_name;
             line.database = None;

@@ -303,13 +303,12 @@ impl State {
         acting.rights.clone()
     }
 
-    /// Switches the session to another account: COM_CHANGE_USER.
+    /// Switches the session to another account: COM_CHANGE_USER. The current database stays.
     pub fn set_account(&self, user_text: String, acting: Acting) {
         {
             let mut facts = self.facts.borrow_mut();
             facts.user = user_text;
             facts.current_user = account_text(acting.name());
-            facts.database = None;
         }
         *self.acting.borrow_mut() = acting;
         *self.seen_accounts.borrow_mut() = None;
