@@ -65,8 +65,8 @@ pub struct Moved {
 pub type TrafficNumber = (Metric, fn(&Traffic) -> &Counter);
 
 impl Traffic {
-    /// The numbers; their owner adds those of all workers.
-    pub const NUMBERS: [TrafficNumber; 4] = [
+    /// The numbers of clients; their owner adds those of all workers.
+    pub const CLIENT_NUMBERS: [TrafficNumber; 2] = [
         (
             bytes("Bytes_received", "Bytes received from clients."),
             |it| &it.clients.received_bytes,
@@ -74,14 +74,6 @@ impl Traffic {
         (bytes("Bytes_sent", "Bytes sent to clients."), |it| {
             &it.clients.sent_bytes
         }),
-        (
-            bytes("Backend_bytes_received", "Bytes received from servers."),
-            |it| &it.servers.received_bytes,
-        ),
-        (
-            bytes("Backend_bytes_sent", "Bytes sent to servers."),
-            |it| &it.servers.sent_bytes,
-        ),
     ];
 
     /// What was moved with peers of a role.

@@ -129,19 +129,13 @@ const PLAN_EVICTIONS: Metric = count(
     "Plans that had to go to make room for others.",
 );
 const ERRORS: Metric = count("Statement_errors", "Statements that ended with an error.");
-const ERRORS_BY_ORIGIN: [(Origin, Metric); Origin::COUNT] = [
+/// No statement asks another server yet, so none fails with its error.
+const ERRORS_BY_ORIGIN: [(Origin, Metric); 2] = [
     (
         Origin::Client,
         count(
             "Statement_errors_client",
             "Statements that failed because of the client: their text, rights or limits.",
-        ),
-    ),
-    (
-        Origin::Server,
-        count(
-            "Statement_errors_server",
-            "Statements that failed with the error of another server.",
         ),
     ),
     (
@@ -193,7 +187,7 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         let errors = all.iter().flat_map(|it| &it.errors);
         errors.map(Counter::value).sum()
     });
-    for (metric, pick) in front::Traffic::NUMBERS {
+    for (metric, pick) in front::Traffic::CLIENT_NUMBERS {
         registry.add(metric, sum_of(counters, move |it| pick(&it.front.traffic)));
     }
     for (origin, metric) in ERRORS_BY_ORIGIN {
