@@ -25,6 +25,16 @@ struct Places<T> {
     free: Vec<usize>,
 }
 
+impl<T> Places<T> {
+    /// A place without a transaction.
+    fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.list.push(None);
+            self.list.len() - 1
+        })
+    }
+}
+
 impl<T> fmt::Debug for Transactions<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transactions")
@@ -55,13 +65,9 @@ impl<T: Transaction + 'static> Transactions<T> {
     /// Registers the transaction that `make` makes with its key, by which this store's tables find
     /// it. It is removed when the returned handle is dropped.
     pub fn begin(self: &Rc<Self>, make: impl FnOnce(TransactionKey) -> T) -> Box<dyn Transaction> {
-        let mut open = self.open.borrow_mut();
-        let place = open.free.pop().unwrap_or(open.list.len());
+        let place = self.open.borrow_mut().take();
         let own = Rc::new(RefCell::new(make(TransactionKey(place))));
-        if place == open.list.len() {
-            open.list.push(None);
-        }
-        open.list[place] = Some(Rc::clone(&own));
+        self.open.borrow_mut().list[place] = Some(Rc::clone(&own));
         Box::new(Handle {
             registry: Rc::clone(self),
             place,
