@@ -10,8 +10,9 @@ use store::StoreError;
 use sync::atomic::{AtomicBool, Ordering};
 use sync::{Mutex, Notify};
 
-/// The most damaged pages that one run of the server reports, each once. `plateau check` names all.
-const PAGES_TOLD_MAX: usize = 1000;
+/// The most damage that one run of the server reports: each page once, and each text that names no
+/// page. `plateau check` names all.
+const DAMAGE_TOLD_MAX: usize = 1000;
 
 /// What fails statements until there is more of it, and nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Shortage {
 /// Holds the news until the log's task fetches them.
 #[derive(Debug, Default)]
 pub struct News {
-    /// Pages that were reported, and those that the log's task has not fetched yet.
+    /// What was reported, and what the log's task has not fetched yet.
     damage: Mutex<Damage>,
     /// Whether `damage` has something. A hint, stored with it.
     has_damage: AtomicBool,
@@ -49,16 +50,39 @@ pub struct News {
 
 #[derive(Debug, Default)]
 struct Damage {
-    told: BTreeSet<PageId>,
-    fresh: VecDeque<(PageId, StoreError)>,
+    told: BTreeSet<Damaged>,
+    fresh: VecDeque<(Option<PageId>, StoreError)>,
+}
+
+/// What is reported once.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Damaged {
+    Page(PageId),
+    /// Data that contradict each other, and no page is known to be the wrong one.
+    Text(String),
 }
 
 impl News {
     /// Reports a page that could not be read, is not what was written, or contradicts itself or
     /// another page.
     pub fn page_failed(&self, page: PageId, error: &StoreError) {
+        self.add_damage(Some(page), error);
+    }
+
+    /// Reports an error if it is damage, of a page or of none.
+    pub fn note_error(&self, error: &StoreError) {
+        if let StoreError::Damaged { page, .. } = error {
+            self.add_damage(*page, error);
+        }
+    }
+
+    fn add_damage(&self, page: Option<PageId>, error: &StoreError) {
+        let told = match page {
+            Some(page) => Damaged::Page(page),
+            None => Damaged::Text(error.to_string()),
+        };
         let mut damage = self.damage.lock();
-        if PAGES_TOLD_MAX <= damage.told.len() || !damage.told.insert(page) {
+        if DAMAGE_TOLD_MAX <= damage.told.len() || !damage.told.insert(told) {
             return;
         }
         damage.fresh.push_back((page, error.clone()));
@@ -66,8 +90,9 @@ impl News {
         self.due.notify();
     }
 
-    /// Takes the next damaged page that was not fetched yet; returns `None` if there is none.
-    pub fn next_damage(&self) -> Option<(PageId, StoreError)> {
+    /// Takes the next damage that was not fetched yet, with its page if it has one. Returns `None`
+    /// if there is none.
+    pub fn next_damage(&self) -> Option<(Option<PageId>, StoreError)> {
         if !self.has_damage.load(Ordering::SeqCst) {
             return None;
         }
@@ -118,21 +143,41 @@ mod tests {
 
     /// Each page once; below, at and above the limit.
     #[test]
-    fn a_page_is_told_once_and_not_too_many() {
+    fn damage_is_told_once_and_not_too_much() {
         let news = News::default();
         assert_eq!(news.next_damage(), None);
         let error = StoreError::damaged("it");
         let page = |number: usize| PageId::new(SpaceId(7), PageNo(stdx::to_u32(number)));
         for _ in 0..2 {
-            for number in 0..=PAGES_TOLD_MAX {
+            for number in 0..DAMAGE_TOLD_MAX - 1 {
                 news.page_failed(page(number), &error);
             }
+            news.note_error(&error);
+            news.page_failed(page(DAMAGE_TOLD_MAX), &error);
         }
-        for number in 0..PAGES_TOLD_MAX {
-            assert_eq!(news.next_damage(), Some((page(number), error.clone())));
+        for number in 0..DAMAGE_TOLD_MAX - 1 {
+            let told = (Some(page(number)), error.clone());
+            assert_eq!(news.next_damage(), Some(told));
         }
+        assert_eq!(news.next_damage(), Some((None, error.clone())));
         assert_eq!(news.next_damage(), None);
         news.page_failed(page(0), &error);
+        assert_eq!(news.next_damage(), None);
+    }
+
+    /// Damage alone is reported: with its page, and by its text where it has none.
+    #[test]
+    fn an_error_is_told_if_it_is_damage() {
+        let news = News::default();
+        let page = PageId::new(SpaceId(7), PageNo(8));
+        let with_page = StoreError::damaged_page(page, "it");
+        let (one, other) = (StoreError::damaged("one"), StoreError::damaged("other"));
+        for error in [&with_page, &StoreError::Deadlock, &one, &other, &one] {
+            news.note_error(error);
+        }
+        assert_eq!(news.next_damage(), Some((Some(page), with_page)));
+        assert_eq!(news.next_damage(), Some((None, one)));
+        assert_eq!(news.next_damage(), Some((None, other)));
         assert_eq!(news.next_damage(), None);
     }
 }

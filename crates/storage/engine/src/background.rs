@@ -359,6 +359,10 @@ impl Worker {
     fn tell_news(&self, shortages: &mut Shortages) {
         let pool = self.pages.pool();
         while let Some((page, failure)) = pool.news().next_damage() {
+            let Some(page) = page else {
+                error!(%failure, "data contradict each other");
+                continue;
+            };
             let (file, owner) = (
                 format!("space_{}.pdb", page.space),
                 self.owner_of(page.space),

@@ -179,9 +179,7 @@ impl EngineTransaction {
     pub(crate) fn run<T>(&mut self, operation: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.end_if_doomed()?;
         let outcome = operation(self);
-        if let Err(Interrupt::Error(error)) = &outcome {
-            self.worker.note_damage(error);
-        }
+        let outcome = self.worker.reported(outcome);
         if let Err(Interrupt::Error(error)) = &outcome
             && error.ends_transaction()
         {

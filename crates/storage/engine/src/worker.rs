@@ -16,7 +16,7 @@ use env::Clock;
 use format::page_bytes::PageBytes;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
 use lock::LockTable;
-use store::{Durability, Outcome, StoreError, Suspend, WaitReason};
+use store::{Durability, Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
 use txn::{TransactionSystem, TransactionWorker};
@@ -333,20 +333,18 @@ impl Worker {
     /// See [`store::until_done`].
     pub(crate) async fn until_done<T>(
         &self,
-        operation: impl FnMut() -> Outcome<T>,
+        mut operation: impl FnMut() -> Outcome<T>,
     ) -> Result<T, StoreError> {
-        let outcome = store::until_done(operation).await;
-        outcome.inspect_err(|error| self.note_damage(error))
+        store::until_done(|| self.reported(operation())).await
     }
 
-    /// Reports a page that contradicts itself or another, for the server's log.
-    pub(crate) fn note_damage(&self, error: &StoreError) {
-        if let StoreError::Damaged {
-            page: Some(page), ..
-        } = error
-        {
-            self.pages.pool().news().page_failed(*page, error);
+    /// Returns the outcome. If it is damage, reports that for the server's log. The outcome of each
+    /// call from outside passes here, and that of each task of the background.
+    pub(crate) fn reported<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
+        if let Err(Interrupt::Error(error)) = &outcome {
+            self.pages.pool().news().note_error(error);
         }
+        outcome
     }
 }
 

@@ -1,11 +1,13 @@
 //! Older versions: from the newest one back to the one that a transaction sees.
 
+use btree::damaged;
+use format::UndoPointer;
 use format::row_header::{ROW_HEADER_BYTES, RowHeader};
 use format::undo::{UndoKind, UndoRecord};
 use store::{Interrupt, Outcome, StoreError, Suspend};
 
 use crate::transaction::EngineTransaction;
-use crate::undo_log::read_record;
+use crate::undo_log::{page_of, read_record};
 
 /// Counts what a scan has read in vain since it last gave way. The caller counts the rows that it
 /// gets, but a scan may pass millions of rows that it does not see.
@@ -69,21 +71,24 @@ impl Version {
             }
             looks.count()?;
             read_record(&txn.worker.pages, header.undo, &mut self.record)?;
-            if !self.restore()? {
+            if !self.restore(header.undo)? {
                 return Ok(false);
             }
         }
     }
 
-    /// Applies the undo record that was read. Returns false if there was nothing before.
-    fn restore(&mut self) -> Outcome<bool> {
-        let record = UndoRecord::decode(&self.record).ok_or_else(no_header)?;
+    /// Applies the undo record at `pointer`, which was read. Returns false if there was nothing
+    /// before.
+    fn restore(&mut self, pointer: UndoPointer) -> Outcome<bool> {
+        assert!(!pointer.is_null(), "there is a record to apply");
+        let contradicts = || damaged(page_of(pointer), "a row and its undo do not belong together");
+        let record = UndoRecord::decode(&self.record).ok_or_else(contradicts)?;
         match record.kind {
             UndoKind::Insert => return Ok(false),
             UndoKind::Update | UndoKind::Delete => {}
-            _ => return Err(no_header()),
+            _ => return Err(contradicts()),
         }
-        restore_version(&record, &mut self.bytes).ok_or_else(no_header)?;
+        restore_version(&record, &mut self.bytes).ok_or_else(contradicts)?;
         Ok(true)
     }
 }
@@ -103,5 +108,31 @@ pub(crate) fn restore_version(record: &UndoRecord<'_>, version: &mut Vec<u8>) ->
 }
 
 fn no_header() -> Interrupt {
-    StoreError::damaged("a row and its undo do not belong together").into()
+    StoreError::damaged("a row without a header").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use format::{PageNo, TxnId};
+
+    use super::*;
+
+    /// An undo record that does not belong to the row: the error names the page that it is on.
+    #[test]
+    fn a_contradiction_names_the_undo_page() {
+        let pointer = UndoPointer::new(1, PageNo(9), 100);
+        let mut ends = Vec::new();
+        UndoRecord::end(UndoKind::Commit, TxnId::MAX, UndoPointer::NULL).encode(&mut ends);
+        for record in [vec![0; 3], ends] {
+            let mut version = Version {
+                bytes: vec![0; ROW_HEADER_BYTES],
+                record,
+            };
+            let Err(Interrupt::Error(StoreError::Damaged { page, .. })) = version.restore(pointer)
+            else {
+                panic!("it does not belong to the row");
+            };
+            assert_eq!(page, Some(page_of(pointer)));
+        }
+    }
 }

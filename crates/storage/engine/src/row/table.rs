@@ -708,10 +708,7 @@ impl Table for EngineTable {
     fn measure(&self, index: usize, ranges: &[KeyRange]) -> Outcome<Option<Vec<u64>>> {
         let count = |range| self.shape.measure(&self.worker.pages, index, range);
         let counts: Outcome<_> = ranges.iter().map(count).collect();
-        if let Err(Interrupt::Error(error)) = &counts {
-            self.worker.note_damage(error);
-        }
-        counts.map(Some)
+        self.worker.reported(counts).map(Some)
     }
 }
 
