@@ -41,7 +41,14 @@ const _: () = assert!(RESERVE_PAGES_MIN <= RESERVE_PAGES_MAX);
 const GROWTH_SHARE: u32 = 4;
 const GROWTH_PAGES_MAX: u32 = 1024;
 
-type GrowthFailure = Rc<RefCell<Option<(SpaceId, u32, DiskError)>>>;
+/// How a wait for room has failed.
+#[derive(Debug)]
+enum WaitFailure {
+    /// A tablespace cannot grow to so many pages.
+    Growth(SpaceId, u32, DiskError),
+    /// No log segment can be made.
+    Segment(DiskError),
+}
 
 /// The pages as one worker sees them. Not shared; a worker's tasks use it by reference.
 pub struct Pages {
@@ -62,9 +69,9 @@ pub struct Pages {
     pub(crate) search: Cell<Search>,
     /// Whether the running code undoes or ends work, and may use the reserve of room.
     is_undoing: Cell<bool>,
-    /// The growth that has failed, by tablespace and pages, and why; for the operation that waited
-    /// for it.
-    growth_failure: GrowthFailure,
+    /// How the wait has failed that has just ended. The operation that waited is called again in
+    /// the same poll and fetches it. What it does not fetch is dropped before others can.
+    wait_failure: Rc<RefCell<Option<WaitFailure>>>,
     /// Buffers of mini-transactions, for reuse.
     pub(crate) buffers: RefCell<ChangeBuffers>,
 }
@@ -96,7 +103,7 @@ impl Pages {
             removals_seen: Cell::new(0),
             search: Cell::default(),
             is_undoing: Cell::new(false),
-            growth_failure: GrowthFailure::default(),
+            wait_failure: Rc::default(),
             buffers: RefCell::default(),
         }
     }
@@ -322,19 +329,21 @@ impl Pages {
         if least <= space.growth.room_pages() {
             return Ok(());
         }
-        // An operation that waited asks for the same again, in the same poll.
-        let is_own = |it: &mut (SpaceId, u32, DiskError)| (it.0, it.1) == (id, least);
-        if let Some((_, _, error)) = self.growth_failure.borrow_mut().take_if(is_own) {
+        let failure = self.wait_failure.take();
+        if let Some(WaitFailure::Growth(space, pages, error)) = failure
+            && (space, pages) == (id, least)
+        {
             return Err(space::disk_error(&error).into());
         }
         let most = least.saturating_add((pages / GROWTH_SHARE).min(GROWTH_PAGES_MAX));
         let (disk, size) = (Rc::clone(&self.disk), self.pool.options.page_size);
-        let failure = Rc::clone(&self.growth_failure);
+        let failure = Rc::clone(&self.wait_failure);
         let pool = Arc::clone(&self.pool);
         let grow = async move {
             let grown = space.grow(&*disk, size, (least, most)).await;
             pool.news.note(Shortage::Room, &grown);
-            *failure.borrow_mut() = grown.err().map(|error| (id, least, error));
+            let failed = |error| WaitFailure::Growth(id, least, error);
+            *failure.borrow_mut() = grown.err().map(failed);
         };
         Err(self.suspend(WaitReason::Growth, grow).into())
     }
@@ -349,13 +358,16 @@ impl Pages {
         match self.log.borrow_mut().permit(purpose) {
             Ok(()) => Ok(()),
             Err(NoRoom::Wait) => {
-                self.pool.call_house(self.worker);
+                if let Some(WaitFailure::Segment(error)) = self.wait_failure.take() {
+                    return Err(space::disk_error(&error).into());
+                }
                 let wait = self.pool.wal.wait_room(purpose);
-                Err(self.suspend(WaitReason::LogSpace, wait).into())
-            }
-            Err(NoRoom::NoSegment(error)) => {
                 self.pool.call_house(self.worker);
-                Err(space::disk_error(&error).into())
+                let failure = Rc::clone(&self.wait_failure);
+                let wait = async move {
+                    *failure.borrow_mut() = wait.await.err().map(WaitFailure::Segment);
+                };
+                Err(self.suspend(WaitReason::LogSpace, wait).into())
             }
             Err(NoRoom::Closed(_)) => Err(StoreError::LogFailed.into()),
         }
@@ -393,12 +405,19 @@ impl Pages {
         self.suspend(WaitReason::NoFrame, wait)
     }
 
+    /// Drops the failure of a wait whose operation has not fetched it: it was killed, or found room
+    /// elsewhere. Called when a statement or a task of the background begins.
+    pub fn forget_wait_failure(&self) {
+        self.wait_failure.take();
+    }
+
     /// A suspension that asserts L0 (B1).
     pub(crate) fn suspend(
         &self,
         reason: WaitReason,
         future: impl Future<Output = ()> + 'static,
     ) -> Suspend {
+        self.forget_wait_failure();
         let held = Rc::clone(&self.held);
         Suspend::new(
             reason,

@@ -174,6 +174,16 @@ impl Pool {
         synced.map_err(|error| space::disk_error(&error))
     }
 
+    /// Tries to open a file if the last attempt found no descriptor. Without that, the shortage
+    /// would end only when the next table is made. Blocks.
+    pub fn try_descriptor(&self, disk: &dyn Disk) {
+        if self.news.is_short_of(Shortage::Descriptors) {
+            let any = space::path(&self.directory, SpaceId(0));
+            let opened = space::open_file(disk, &any, false);
+            self.news.note(Shortage::Descriptors, &opened);
+        }
+    }
+
     /// Opens a tablespace. Blocks.
     pub fn open_space(&self, disk: &dyn Disk, id: SpaceId) -> Result<(), StoreError> {
         let path = space::path(&self.directory, id);

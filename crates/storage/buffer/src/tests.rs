@@ -25,6 +25,7 @@ mod crash;
 mod heat;
 mod read_ahead;
 mod removal;
+mod shortages;
 mod threads;
 mod verify;
 

@@ -224,7 +224,11 @@ pub(crate) async fn keep_house(
     while !is_over.get() {
         let wait = match house.round(payload).await {
             Ok(()) if pages.needs_checkpoint() || pages.needs_cleaning() => BUSY_WAIT,
-            Ok(()) if house.has_come_to_rest() && house.lacks_segments() => FAILURE_WAIT,
+            Ok(()) if house.has_come_to_rest() && house.lacks_segments() => {
+                call_or_failure_wait(pages, options).await;
+                // Statements that fail one after the other do not cause an attempt each.
+                IDLE_WAIT
+            }
             Ok(()) if house.has_come_to_rest() => {
                 pages.house_called().await;
                 continue;
@@ -237,6 +241,19 @@ pub(crate) async fn keep_house(
         };
         (options.sleep)(wait).await;
     }
+}
+
+/// Ready when house-keeping is called, and after [`FAILURE_WAIT`] at the latest.
+async fn call_or_failure_wait(pages: &Pages, options: &WorkerOptions) {
+    let mut timeout = (options.sleep)(FAILURE_WAIT);
+    let mut called = pin!(pages.house_called());
+    std::future::poll_fn(move |context| {
+        if called.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        timeout.as_mut().poll(context)
+    })
+    .await;
 }
 
 /// The house-keeping of one worker.
@@ -355,8 +372,9 @@ pub(crate) async fn join<A, B>(
 
 impl Worker {
     /// Reports in the server's log what an operator must know: each page that could not be read or
-    /// contradicts another, once, and shortages and their ends.
+    /// contradicts another, once, and shortages and their ends. Tries for a descriptor meanwhile.
     fn tell_news(&self, shortages: &mut Shortages) {
+        assert_eq!(self.options.index, 0, "one worker reports for all");
         let pool = self.pages.pool();
         while let Some((page, failure)) = pool.news().next_damage() {
             let Some(page) = page else {
@@ -370,13 +388,14 @@ impl Worker {
             let page = page.page.0;
             error!(%file, page, %owner, %failure, "a page cannot be used");
         }
+        pool.try_descriptor(&**self.pages.disk());
         for (shortage, rounds) in shortages {
             self.tell_shortage(*shortage, rounds);
         }
     }
 
-    /// Reports a shortage when it begins, and its end when it has been over for a while. The end
-    /// shows when a file grows again, or another is made.
+    /// Reports a shortage when it begins, and its end when it has been over for a while. The end of
+    /// a full disk shows when a file grows again.
     fn tell_shortage(&self, shortage: Shortage, rounds: &mut u32) {
         assert!(*rounds <= ROOM_ROUNDS, "the end is reported once");
         let pool = self.pages.pool();
@@ -456,5 +475,110 @@ impl Worker {
         }
         orphan.kept = None;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use buffer::{PoolOptions, StartOptions};
+    use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
+    use env::{Clock, Disk};
+    use format::PageSize;
+    use format::log::OpKind;
+    use wal::{OnLogLoss, WalOptions};
+
+    use super::*;
+
+    fn start_options() -> StartOptions {
+        StartOptions {
+            on_loss: OnLogLoss::Refuse,
+            directory: PathBuf::from("data"),
+            wal: WalOptions {
+                ring_bytes: 1 << 16,
+                mtr_bytes_max: 1 << 13,
+                worker_count: 1,
+                segment_blocks: 64,
+                segments_ahead: 1,
+                log_bytes_max: 1 << 20,
+                flush_bytes_max: 1 << 14,
+            },
+            pool: PoolOptions {
+                page_size: PageSize::KiB4,
+                frame_count: 16,
+                clean_batch_pages: 4,
+            },
+        }
+    }
+
+    /// Writes log until there is no room, or `count` times.
+    async fn write(pages: &Pages, count: u32) -> Result<(), StoreError> {
+        for _ in 0..count {
+            store::until_done(|| {
+                let mut change = pages.change()?;
+                change.note(OpKind(77), &[7; 4000]);
+                Ok(change.commit())
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// House-keeping that has come to rest without a segment tries again when a statement needs
+    /// one, and not only after a second.
+    #[test]
+    fn a_segment_is_made_when_it_is_asked_for() {
+        let clock = SimClock::new();
+        let disk = SimDisk::new(DiskOptions::default(), clock.clone());
+        let executor = SimExecutor::new(1, clock.clone());
+        let (starting, flushing) = (disk.clone(), executor.clone());
+        let ended = executor.block_on(async move {
+            let on_poison = Box::new(|_: &_| {});
+            let shared: Rc<dyn Disk> = Rc::new(starting.clone());
+            let started =
+                buffer::start(Rc::clone(&shared), start_options(), on_poison, &mut |_| {})
+                    .await
+                    .expect("the directory is empty");
+            let pages = Rc::new(started.pool.pages(0, Rc::clone(&shared)));
+            let (wal, sleeping) = (Arc::clone(pages.wal()), clock.clone());
+            flushing.spawn(async move {
+                loop {
+                    if let Some(job) = wal.try_lead() {
+                        job.run(&*shared).await;
+                    }
+                    sleeping.sleep(BUSY_WAIT).await;
+                }
+            });
+            let (keeping, sleeping) = (Rc::clone(&pages), clock.clone());
+            flushing.spawn(async move {
+                let options = WorkerOptions {
+                    index: 0,
+                    clock: Rc::new(sleeping.clone()),
+                    sleep: Rc::new(move |duration| {
+                        let clock = sleeping.clone();
+                        Box::pin(async move { clock.sleep(duration).await })
+                    }),
+                    purge_patience: Duration::ZERO,
+                };
+                keep_house(&keeping, &options, CHECKPOINT_PAYLOAD, &Cell::new(false)).await;
+            });
+            // At several moments of the second in which it sleeps.
+            for quarter in 0..4 {
+                starting.take_descriptors();
+                let refused = write(&pages, 1 << 10).await;
+                assert!(matches!(refused, Err(StoreError::NoDescriptor { .. })));
+                clock
+                    .sleep(FAILURE_WAIT * 10 + FAILURE_WAIT / 4 * quarter)
+                    .await;
+                starting.give_descriptors();
+                let begun = clock.now();
+                assert_eq!(write(&pages, 1).await, Ok(()));
+                let waited = clock.now().since(begun);
+                assert!(waited < FAILURE_WAIT / 4, "{waited:?}");
+            }
+        });
+        assert!(ended.is_ok(), "house-keeping has a timer");
     }
 }

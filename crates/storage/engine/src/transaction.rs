@@ -391,6 +391,7 @@ impl EngineTransaction {
     /// Cancels a lock wait and the operation under way.
     fn abandon_operation(&mut self) {
         self.pending = Pending::default();
+        self.worker.pages.forget_wait_failure();
         if let Some(locks) = &mut self.locks {
             locks.cancel_wait();
         }

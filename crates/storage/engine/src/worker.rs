@@ -335,6 +335,7 @@ impl Worker {
         &self,
         mut operation: impl FnMut() -> Outcome<T>,
     ) -> Result<T, StoreError> {
+        self.pages.forget_wait_failure();
         store::until_done(|| self.reported(operation())).await
     }
 

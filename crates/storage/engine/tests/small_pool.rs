@@ -8,7 +8,10 @@ use std::rc::Rc;
 
 use sim::rows::{Row, Session, all, big, index, table};
 use sim::{Database, World, WorldOptions};
-use store::{Inserted, Interrupt, Isolation, Mutation, SchemaStore, StoreError, Table, Uniqueness};
+use store::{
+    Inserted, Interrupt, Isolation, Mutation, SchemaStore, StoreError, Table, Uniqueness,
+    WaitReason,
+};
 use value::Value;
 
 /// Columns after the key. Each index has all of them, so its entries are long and fill many leaves.
@@ -227,6 +230,37 @@ fn a_row_that_is_too_large_for_a_full_disk_is_refused() {
         assert_eq!(txn.commit().await, Ok(()));
         let report = database.check().await.unwrap();
         assert_eq!(report.faults, Vec::<String>::new());
+    });
+}
+
+/// A statement is killed when its wait for a growth has failed. The next one asks the disk itself.
+#[test]
+fn a_killed_statement_leaves_no_error_to_the_next() {
+    let world = World::new(25, WorldOptions::default());
+    let inner = world.clone();
+    run(&world, async move {
+        let database = inner.open().await.unwrap();
+        let definition = sim::rows::accounts();
+        database.engine.create_table(definition).await.unwrap();
+        let accounts = database.table("accounts");
+        inner.disk.set_capacity(inner.disk.used_bytes());
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        let large = sim::rows::row(1, 1, &"x".repeat(1 << 20));
+        let row: Vec<_> = large.iter().map(Value::as_ref).collect();
+        loop {
+            let Err(Interrupt::Suspend(suspend)) = accounts.insert(&mut *txn.txn, &row) else {
+                panic!("there is no room");
+            };
+            let reason = suspend.reason();
+            suspend.await;
+            if reason == WaitReason::Growth {
+                break;
+            }
+        }
+        inner.disk.set_capacity(u64::MAX);
+        txn.txn.begin_statement();
+        assert_eq!(txn.insert(&accounts, &large).await, Ok(Inserted::Done));
+        assert_eq!(txn.commit().await, Ok(()));
     });
 }
 

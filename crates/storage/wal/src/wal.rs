@@ -58,8 +58,10 @@ pub struct Wal {
     /// Whether the last attempt to prepare segments failed, with no obsolete one left. Stored under
     /// `flush`.
     lacks_segments: AtomicBool,
-    /// The error of that attempt.
-    segment_error: Mutex<Option<DiskError>>,
+    /// Attempts to prepare segments that have begun.
+    attempts: AtomicU64,
+    /// How the last attempt failed; `None` after one that did not. Stored by the attempt.
+    segment_failure: Mutex<Option<SegmentFailure>>,
     flush: Mutex<FlushState>,
     /// Written by the leader.
     flush_counters: FlushCounters,
@@ -197,7 +199,8 @@ impl Wal {
             has_leader: AtomicBool::new(false),
             is_poisoned: AtomicBool::new(false),
             lacks_segments: AtomicBool::new(false),
-            segment_error: Mutex::default(),
+            attempts: AtomicU64::new(0),
+            segment_failure: Mutex::default(),
             flush: Mutex::new(found.flush),
             flush_counters: FlushCounters::default(),
             control: Mutex::new(found.control),
@@ -281,7 +284,9 @@ impl Wal {
         WaitLog::new(Arc::clone(self), worker, lsn, level)
     }
 
-    /// Waits until it is worth asking for a permit again.
+    /// Waits until it is worth asking for a permit again. The error is that no segment can be made:
+    /// an attempt has failed that began after this call. Somebody must call
+    /// [`prepare_segments`](Self::prepare_segments) meanwhile.
     pub fn wait_room(self: &Arc<Self>, purpose: Purpose) -> WaitRoom {
         WaitRoom::new(Arc::clone(self), purpose)
     }
@@ -397,46 +402,6 @@ impl Wal {
         self.room_waiters.wake_all();
     }
 
-    /// Whether there is room, apart from the ring's own rule.
-    pub(crate) fn room(&self, purpose: Purpose) -> Result<(), NoRoom> {
-        if self.is_poisoned() {
-            return Err(NoRoom::Closed(WalError::Poisoned));
-        }
-        let reserved = self.ring.reserved();
-        let ahead = reserved + self.ring.headroom();
-        let unwritten = ahead.saturating_sub(self.written.load(Ordering::SeqCst));
-        if stdx::to_u64(self.options.ring_bytes) < ahead.saturating_sub(self.ring.released()) {
-            return Err(NoRoom::Wait);
-        }
-        let kept = match purpose {
-            Purpose::Work => self.blocks_for(self.ring.headroom()),
-            Purpose::Undo => 0,
-        };
-        let blocks = self.blocks_for(unwritten) + kept;
-        let next = self.next_block.load(Ordering::SeqCst);
-        // One more block stays unwritten.
-        if self.prepared_end() < next + blocks + 1 {
-            return Err(self.no_segment());
-        }
-        if self.options.log_bytes_max < self.age() {
-            Err(NoRoom::Wait)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// The answer if prepared blocks are short.
-    fn no_segment(&self) -> NoRoom {
-        // No checkpoint helps where an old segment cannot be opened either.
-        let is_stopped = self.is_stopped_by(DiskErrorKind::NoDescriptor);
-        // In this order: a checkpoint that frees segments reports them before it moves its block.
-        if !is_stopped && (self.can_recycle() || !self.lacks_segments.load(Ordering::SeqCst)) {
-            return NoRoom::Wait;
-        }
-        let error = self.segment_error.lock().clone();
-        error.map_or(NoRoom::Wait, NoRoom::NoSegment)
-    }
-
     /// Bytes of log since the checkpoint: of payload, or on disk if small flushes leave much
     /// padding, whichever is more.
     fn age(&self) -> u64 {
@@ -465,8 +430,9 @@ impl Wal {
 
     /// Whether the last segment could not be made for this reason.
     pub fn is_stopped_by(&self, reason: DiskErrorKind) -> bool {
-        let error = self.segment_error.lock();
-        error.as_ref().is_some_and(|error| error.kind == reason)
+        let failure = self.segment_failure.lock();
+        let failure = failure.as_ref();
+        failure.is_some_and(|failure| failure.error.kind == reason)
     }
 
     /// Whether [`Wal::prepare_segments`] should be called.
@@ -493,15 +459,17 @@ impl Wal {
     }
 
     /// Prepares segments ahead of the writing, from obsolete ones if there are any. A full disk, or
-    /// no free file descriptor, is no error here: it passes, and callers that want room get it. If
-    /// it is dropped in the middle, the next call continues it.
+    /// no free file descriptor, is no error here: it passes, and callers that wait for room get it.
+    /// If it is dropped in the middle, the next call continues it.
     pub async fn prepare_segments(&self, disk: &dyn Disk) -> Result<(), WalError> {
         if self.is_preparing.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
         let _preparing = Preparing { wal: self };
+        let attempt = self.attempts.fetch_add(1, Ordering::SeqCst) + 1;
         let outcome = self.prepare_while_needed(disk).await;
-        *self.segment_error.lock() = outcome.clone().err();
+        let failure = outcome.clone().err();
+        *self.segment_failure.lock() = failure.map(|error| SegmentFailure { attempt, error });
         {
             // Under the mutex, so that a checkpoint frees segments before this or after it.
             let state = self.flush.lock();
@@ -626,6 +594,13 @@ impl Wal {
         self.room_waiters.wake_all();
         Ok(())
     }
+}
+
+/// Why segments could not be prepared.
+struct SegmentFailure {
+    /// The number of the attempt, from 1.
+    attempt: u64,
+    error: DiskError,
 }
 
 /// Preparing segments; it ends when this is dropped, also in the middle.

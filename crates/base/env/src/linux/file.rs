@@ -277,3 +277,20 @@ fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(path, flags, Mode::empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Out of descriptors: the process (EMFILE) or the machine (ENFILE). Both pass.
+    #[test]
+    fn both_lacks_of_descriptors_are_one_kind() {
+        for errno in [Errno::MFILE, Errno::NFILE] {
+            let error = disk_error("open", Some(Path::new("a")), errno);
+            assert_eq!(error.kind, DiskErrorKind::NoDescriptor);
+            assert_eq!(error.os_error, errno.raw_os_error());
+            assert!(error.kind.may_pass());
+        }
+        assert!(!disk_error("open", None, Errno::IO).kind.may_pass());
+    }
+}

@@ -81,7 +81,12 @@ impl Version {
     /// before.
     fn restore(&mut self, pointer: UndoPointer) -> Outcome<bool> {
         assert!(!pointer.is_null(), "there is a record to apply");
-        let contradicts = || damaged(page_of(pointer), "a row and its undo do not belong together");
+        let contradicts = || {
+            damaged(
+                page_of(pointer),
+                "a row and its undo do not belong together",
+            )
+        };
         let record = UndoRecord::decode(&self.record).ok_or_else(contradicts)?;
         match record.kind {
             UndoKind::Insert => return Ok(false),

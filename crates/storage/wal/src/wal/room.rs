@@ -4,6 +4,9 @@
 //! old one that a checkpoint frees. Distance to the checkpoint: cleaning pages and a checkpoint
 //! help. If no segment can be made and none will be freed, new work fails. Undoing or
 //! ending work has reserved blocks, because it makes room.
+//!
+//! (R1) A waiter fails only by an attempt to make a segment that began after it had asked for room.
+//! An older error says nothing: there may be room on the disk by now.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +15,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use env::DiskError;
+use env::{DiskError, DiskErrorKind};
 use sync::Mutex;
+use sync::atomic::Ordering;
 
 use crate::{Wal, WalError};
 
@@ -31,10 +35,64 @@ pub enum Purpose {
 pub enum NoRoom {
     /// Wait for [`Wal::wait_room`] and ask again.
     Wait,
-    /// No segment can be made: the statement fails, but later ones may find room.
-    NoSegment(DiskError),
     /// The log is closed.
     Closed(WalError),
+}
+
+impl Wal {
+    /// Whether there is room, apart from the ring's own rule.
+    pub(crate) fn room(&self, purpose: Purpose) -> Result<(), NoRoom> {
+        if self.is_poisoned() {
+            return Err(NoRoom::Closed(WalError::Poisoned));
+        }
+        let ahead = self.ring.reserved() + self.ring.headroom();
+        let is_ring_full =
+            stdx::to_u64(self.options.ring_bytes) < ahead.saturating_sub(self.ring.released());
+        let is_old = self.options.log_bytes_max < self.age();
+        if is_ring_full || is_old || self.is_short_of_blocks(ahead, purpose) {
+            Err(NoRoom::Wait)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether the prepared blocks do not suffice for the log up to `ahead` and one permit more.
+    fn is_short_of_blocks(&self, ahead: u64, purpose: Purpose) -> bool {
+        let unwritten = ahead.saturating_sub(self.written.load(Ordering::SeqCst));
+        let kept = match purpose {
+            Purpose::Work => self.blocks_for(self.ring.headroom()),
+            Purpose::Undo => 0,
+        };
+        let blocks = self.blocks_for(unwritten) + kept;
+        let next = self.next_block.load(Ordering::SeqCst);
+        // One more block stays unwritten.
+        self.prepared_end() < next + blocks + 1
+    }
+
+    /// Attempts to prepare segments that have begun.
+    pub(crate) fn attempts(&self) -> u64 {
+        self.attempts.load(Ordering::SeqCst)
+    }
+
+    /// The error of the last attempt to prepare segments, if blocks are short, no checkpoint will
+    /// free any, and the attempt began when `attempts` had begun before.
+    pub(crate) fn no_segment(&self, purpose: Purpose, attempts: u64) -> Option<DiskError> {
+        let ahead = self.ring.reserved() + self.ring.headroom();
+        if !self.is_short_of_blocks(ahead, purpose) {
+            return None;
+        }
+        // No checkpoint helps where an old segment cannot be opened either.
+        let is_stopped = self.is_stopped_by(DiskErrorKind::NoDescriptor);
+        // In this order: a checkpoint that frees segments reports them before it moves its block.
+        if !is_stopped && (self.can_recycle() || !self.lacks_segments.load(Ordering::SeqCst)) {
+            return None;
+        }
+        let failure = self.segment_failure.lock();
+        let fresh = failure
+            .as_ref()
+            .filter(|failure| attempts < failure.attempt);
+        fresh.map(|failure| failure.error.clone())
+    }
 }
 
 /// Tasks that wait for room, in no particular order.
@@ -83,6 +141,8 @@ impl RoomWaiters {
 pub struct WaitRoom {
     wal: Arc<Wal>,
     purpose: Purpose,
+    /// Attempts to prepare segments that had begun before the wait (R1).
+    attempts: u64,
     /// Its id, if it has been in the list.
     id: Option<u64>,
 }
@@ -90,33 +150,38 @@ pub struct WaitRoom {
 impl WaitRoom {
     pub(crate) fn new(wal: Arc<Wal>, purpose: Purpose) -> Self {
         Self {
+            attempts: wal.attempts(),
             wal,
             purpose,
             id: None,
         }
     }
 
-    fn is_over(&self) -> bool {
-        self.wal.room(self.purpose) != Err(NoRoom::Wait)
+    /// The end of the wait; `Pending` before.
+    fn end(&self) -> Poll<Result<(), DiskError>> {
+        if self.wal.room(self.purpose) != Err(NoRoom::Wait) {
+            return Poll::Ready(Ok(()));
+        }
+        match self.wal.no_segment(self.purpose, self.attempts) {
+            Some(error) => Poll::Ready(Err(error)),
+            None => Poll::Pending,
+        }
     }
 }
 
 impl Future for WaitRoom {
-    type Output = ();
+    type Output = Result<(), DiskError>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.is_over() {
-            return Poll::Ready(());
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let end = self.end();
+        if end.is_ready() {
+            return end;
         }
         let id = self.wal.room_waiters().add(self.id, context.waker());
         self.id = Some(id);
         self.wal.request_all();
         // Room may have come before this waiter was in the list.
-        if self.is_over() {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
+        self.end()
     }
 }
 
