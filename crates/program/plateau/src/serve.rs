@@ -97,11 +97,11 @@ pub(crate) async fn serve(stream: Stream) {
 
 async fn load_system_tables(server: Arc<Server>) -> Result<(), StoreError> {
     let engine = engine();
-    session::account::accounts::bootstrap(&*engine).await?;
-    server.set_accounts(session::account::accounts::load(&*engine).await?);
-    session::routine::store::bootstrap(&*engine).await?;
-    server.set_routines(session::routine::store::load(&*engine).await?);
-    session::time_zone_tables::bootstrap(&*engine).await
+    session::system::accounts::bootstrap(&*engine).await?;
+    server.set_accounts(session::system::accounts::load(&*engine).await?);
+    session::system::routines::bootstrap(&*engine).await?;
+    server.set_routines(session::system::routines::load(&*engine).await?);
+    session::system::time_zone_tables::bootstrap(&*engine).await
 }
 
 fn engine() -> Rc<Engine> {

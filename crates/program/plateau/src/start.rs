@@ -117,7 +117,7 @@ fn serve(
         runtime.serve(listener, serve::serve).map_err(explain)?;
     }
     let state = if database.is_new { " (new)" } else { "" };
-    let is_open = session::account::accounts::has_open_root(&server.accounts());
+    let is_open = session::system::accounts::has_open_root(&server.accounts());
     greet(&bound, &settings, state, is_open, runtime)?;
     Ok(server)
 }

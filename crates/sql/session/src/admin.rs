@@ -19,9 +19,9 @@ use value::{Level, SqlCondition, Value};
 use crate::admin::checksum::ChecksumSink;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::statement::sink::{number_column, text_column};
+use crate::connection::sink::{number_column, text_column};
+use crate::set::Checks;
 use crate::statement::statement_run::StatementRun;
-use crate::variables::set::Checks;
 
 /// How long KILL waits at most for an idle session to hang up: its client may accept no data.
 const HANG_UP_TIME_MAX: Duration = Duration::from_secs(1);

@@ -11,6 +11,7 @@
 pub mod account;
 mod admin;
 pub mod connection;
+mod define;
 mod load;
 pub mod lock;
 pub mod metrics;
@@ -18,15 +19,15 @@ mod prepared;
 pub mod routine;
 mod schema;
 pub mod server;
+mod set;
 mod show;
 pub mod statement;
-mod system_rows;
+pub mod system;
 mod system_snapshot;
-pub mod time_zone_tables;
 pub mod variables;
 pub mod worker;
 
 pub use connection::session::serve;
 pub use server::Server;
-pub use statement::draft::Heap;
+pub use server::draft::Heap;
 pub use worker::Worker;

@@ -25,13 +25,14 @@ use value::{Charset, ColumnType, Level, TypeKind, Value};
 use wire::{Capabilities, StatusFlags};
 
 use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
+use crate::connection::sink::{ResultState, Rows};
 use crate::load::field_reader::{BadFormat, Field, FieldReader, Read, RowLimits};
-use crate::statement::dispatch::{Parsed, TURN_STATEMENT_COUNT};
-use crate::statement::row_encoder::RowProtocol;
+use crate::statement::dispatch::TURN_STATEMENT_COUNT;
 use crate::statement::run::{Failed, Ran};
-use crate::statement::sink::{ResultState, Rows};
 use crate::statement::statement_run::StatementRun;
+use crate::worker::parsed::Parsed;
 
 /// A file being loaded.
 struct Loading<'s> {

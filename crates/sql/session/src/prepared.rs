@@ -5,10 +5,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod cursor;
-pub(crate) mod held_plan;
 pub(crate) mod inline_parameters;
 pub(crate) mod limit_parameters;
-pub(crate) mod long_data;
 mod parameter;
 pub(crate) mod statement;
-pub(crate) mod text;

@@ -7,8 +7,6 @@ mod alter;
 mod alter_plan;
 mod column_default;
 mod create_select;
-pub(crate) mod define;
 pub(crate) mod definition;
 mod drop;
-mod key_length;
 mod rename;

@@ -3,6 +3,8 @@
 //! Settings and accounts are immutable snapshots that are replaced as a whole; a session reads the
 //! one that it loaded. Each worker has its own counters, which are summed on demand.
 
+pub(crate) mod draft;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +21,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
 use crate::metrics::{AllCounters, Counters};
-use crate::statement::draft::Heap;
+use crate::server::draft::Heap;
 
 /// One for the whole program.
 #[derive(Debug)]

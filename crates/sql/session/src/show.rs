@@ -24,10 +24,10 @@ use wire::StatusFlags;
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::statement::dispatch::Parsed;
-use crate::statement::sink::{PacketSink, ResultState, number_column, text_column};
+use crate::connection::sink::{PacketSink, ResultState, number_column, text_column};
 use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::table_facts;
+use crate::worker::parsed::Parsed;
 
 /// The default of a column as SHOW COLUMNS shows it: a text without its quotes, except for the
 /// types whose defaults are expressions.
@@ -593,7 +593,7 @@ impl Session {
             .cloned()
             .collect();
         let charset = self.state.variables.borrow().active().results_charset;
-        crate::statement::sink::write_field_list(&mut self.client, &columns, charset);
+        crate::connection::sink::write_field_list(&mut self.client, &columns, charset);
         Ok(Reply::Rows(Done::default()))
     }
 

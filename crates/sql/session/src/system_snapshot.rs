@@ -21,12 +21,12 @@ use ::store::{StoreError, WaitReason};
 use catalog::account_record::ACCOUNT_TABLE;
 use catalog::routine::ROUTINE_TABLE;
 
-use crate::account::accounts::{self, AccountChange};
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::lock::metadata::{ExclusiveHold, SYSTEM_SNAPSHOT_LOCK};
-use crate::routine::store::{self as routines, RoutineChange};
-use crate::system_rows::{self, RowChange};
+use crate::system::accounts::{self, AccountChange};
+use crate::system::routines::{self as routines, RoutineChange};
+use crate::system::rows::{self, RowChange};
 
 /// The turn to change the published tables; dropping it lets the next one begin.
 #[derive(Debug)]
@@ -93,18 +93,18 @@ impl Session {
         changes: Vec<(&'static str, Vec<RowChange>)>,
     ) -> Result<(), Stop> {
         let worker = Rc::clone(&self.state.worker);
-        let mut txn = system_rows::begin(&*worker.store, self.system_lock_wait_s());
+        let mut txn = rows::begin(&*worker.store, self.system_lock_wait_s());
         let writing = async {
             for (name, changes) in changes {
-                let table = system_rows::find(&*worker.store, name).await?;
+                let table = rows::find(&*worker.store, name).await?;
                 let table = table.ok_or(StoreError::NoSuchTable)?;
-                system_rows::write(&*table, &mut *txn, changes).await?;
+                rows::write(&*table, &mut *txn, changes).await?;
             }
             Ok::<_, StoreError>(())
         };
         let written = self.wait_in_time(WaitReason::RowLock, writing).await;
         let written = written.and_then(|written| Ok(written?));
-        system_rows::end(&mut *txn, written).await
+        rows::end(&mut *txn, written).await
     }
 
     /// How long to wait for a row of the server's own tables. MariaDB locks these tables as a

@@ -1,7 +1,7 @@
-//! Variables: a session's system variables, its user variables, and SET.
+//! Variables: a session's system variables and its user variables.
 
 pub(crate) mod describe;
-pub(crate) mod set;
 pub mod start_settings;
 pub mod system;
 pub(crate) mod user_variables;
+pub mod value;

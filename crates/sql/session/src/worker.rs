@@ -1,5 +1,14 @@
 //! What the sessions of one worker share.
 
+pub(crate) mod clock_hand;
+pub(crate) mod compiled_routines;
+pub(crate) mod held_plans;
+pub(crate) mod parsed;
+pub mod plan_cache;
+pub(crate) mod prepared_texts;
+pub(crate) mod program;
+pub(crate) mod source;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,11 +19,12 @@ use store::{SchemaStore, Store};
 
 use crate::lock::metadata::MetadataWorker;
 use crate::metrics::Counters;
-use crate::prepared::text::PreparedTexts;
-use crate::routine::{CompiledRoutines, HeldPlans};
 use crate::server::Server;
-use crate::statement::plan_cache::PlanCache;
 use crate::variables::system::LoginVariables;
+use crate::worker::compiled_routines::CompiledRoutines;
+use crate::worker::held_plans::HeldPlans;
+use crate::worker::plan_cache::PlanCache;
+use crate::worker::prepared_texts::PreparedTexts;
 
 /// One a worker.
 pub struct Worker {

@@ -74,11 +74,11 @@ async fn make_worker(server: Arc<Server>) -> Result<(), StoreError> {
     let store = NaiveStore::new();
     let wait = || Suspend::new(WaitReason::Remote, runtime::sleep(ROUND_TRIP));
     store.be_remote(RoundTrip(Box::new(wait)));
-    session::account::accounts::bootstrap(&store).await?;
-    server.set_accounts(session::account::accounts::load(&store).await?);
-    session::routine::store::bootstrap(&store).await?;
-    server.set_routines(session::routine::store::load(&store).await?);
-    session::time_zone_tables::bootstrap(&store).await?;
+    session::system::accounts::bootstrap(&store).await?;
+    server.set_accounts(session::system::accounts::load(&store).await?);
+    session::system::routines::bootstrap(&store).await?;
+    server.set_routines(session::system::routines::load(&store).await?);
+    session::system::time_zone_tables::bootstrap(&store).await?;
     let version = server.settings().text("version").to_owned();
     let counters = Arc::clone(&server.counters(0).front);
     let traffic = Arc::clone(&counters.traffic);

@@ -20,12 +20,12 @@ use settings::SqlMode;
 use syntax::ast::{self, AccountOptions, GrantTarget, RoutineKind, UserName, UserSpec};
 use syntax::print::{quoted_name, quoted_string};
 
-use crate::account::accounts::{AccountChange, hash_password};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::statement::dispatch::Parsed;
-use crate::statement::sink::text_column;
+use crate::connection::sink::text_column;
 use crate::statement::statement_run::StatementRun;
+use crate::system::accounts::{AccountChange, hash_password};
+use crate::worker::parsed::Parsed;
 
 /// The plugin of an account that names none.
 const DEFAULT_PLUGIN: &str = "mysql_native_password";

@@ -26,8 +26,8 @@ use store::Suspend;
 
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
+use crate::connection::sink::Rows;
 use crate::connection::state::State;
-use crate::statement::sink::Rows;
 
 /// How often a socket is looked at, and how long a statement computes before the first look. It is
 /// short enough that little is computed in vain, and long enough that the call (1 us) costs

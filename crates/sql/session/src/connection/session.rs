@@ -24,21 +24,21 @@ use errcode::{
 use front::{Client, Disconnect, PacketBytes};
 use runtime::{Stream, TaskClass};
 use settings::{SqlMode, VariableScope};
-use value::{CollationId, Level, SqlCondition};
+use syntax::canonical::Canonical;
+use value::{CollationId, Level, SqlCondition, Value};
 use wire::{Capabilities, Command, ErrorPacket, OkKind, OkPacket, SessionChanges, StatusFlags};
 
-use crate::account::accounts::AccountLookup;
 use crate::connection::client_charset::login_collation;
 use crate::connection::hot;
+use crate::connection::prepared::PreparedStatements;
+use crate::connection::programs::Programs;
 use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::sink::error_text;
 use crate::connection::state::{Acting, State};
 use crate::connection::tracker::Tracker;
+use crate::connection::transaction::TransactionState;
 use crate::lock::locked_tables::LockedTables;
-use crate::prepared::statement::PreparedStatements;
-use crate::routine::Programs;
-use crate::statement::cached_query::QueryBuffers;
-use crate::statement::sink::error_text;
-use crate::statement::transaction::TransactionState;
+use crate::system::accounts::AccountLookup;
 use crate::variables::system::NewValue;
 use crate::worker::Worker;
 
@@ -66,6 +66,15 @@ pub struct Session {
     pub(crate) buffers: QueryBuffers,
     /// A query may consist of several statements.
     pub(crate) has_multi_statements: bool,
+}
+
+/// Buffers that a session reuses for each statement.
+#[derive(Debug, Default)]
+pub(crate) struct QueryBuffers {
+    pub(crate) canonical: Canonical,
+    /// The key of a plan in the worker's cache.
+    pub(crate) key: Vec<u8>,
+    pub(crate) values: Vec<Value>,
 }
 
 /// Whether the session goes on after a command.
@@ -137,7 +146,7 @@ fn is_administrator(accounts: &AccountLookup, client: &Client) -> bool {
 }
 
 fn acting_as(account: Arc<catalog::Account>, client: &Client) -> Acting {
-    let origin = crate::account::accounts::origin(client.info().peer);
+    let origin = crate::system::accounts::origin(client.info().peer);
     Acting::new(account, ComesFrom::Client(origin))
 }
 

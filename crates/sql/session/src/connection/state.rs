@@ -20,12 +20,13 @@ use expression::{Diagnostics, Memory, MemoryPool, Share, StatementOptions};
 use function::{RandomState, SessionFacts};
 use planner::Plan;
 use value::temporal::Zone;
-use value::{CollationId, ColumnType, DateTime, Level, TypeKind, Value};
+use value::{ColumnType, DateTime, Level, Value};
 
 use crate::connection::liveness_probe::LivenessProbe;
-use crate::statement::draft::Draft;
+use crate::server::draft::Draft;
 use crate::variables::system::{self, Extra, VariableError, Variables};
 use crate::variables::user_variables::{self, UserVariables};
+use crate::variables::value::{micros_value, setting_value};
 use crate::worker::Worker;
 
 /// What a named lock takes: its name, held three times while the statement that takes it runs.
@@ -526,63 +527,6 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
             ClientError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text])
         }
         VariableError::WrongType => ClientError::new(ER_WRONG_TYPE_FOR_VAR, &[&name]),
-    }
-}
-
-/// A setting's value as SHOW VARIABLES shows it.
-pub fn setting_text(name: &str, value: &settings::Value) -> String {
-    match setting_value(name, value) {
-        Value::Null => String::new(),
-        _ => value.to_string(),
-    }
-}
-
-/// Microseconds as seconds.
-fn micros_value(micros: i64) -> Value {
-    #[allow(
-        clippy::cast_precision_loss,
-        reason = "seconds since 1970 have room for a quarter of a microsecond in a double"
-    )]
-    Value::Double(micros as f64 / 1e6)
-}
-
-/// The column type of a system variable with this value: a boolean is BIGINT(1), a count BIGINT(21)
-/// UNSIGNED, a time in seconds DOUBLE(21,6).
-pub fn system_variable_type(name: &str, value: &Value) -> ColumnType {
-    let (mut column_type, length) = match value {
-        // Negative for accounts that are locked out, in MariaDB.
-        Value::UInt(_) if name.eq_ignore_ascii_case("max_user_connections") => {
-            (ColumnType::new(TypeKind::BigInt), 21)
-        }
-        Value::UInt(_) => (ColumnType::unsigned(TypeKind::BigInt), 21),
-        Value::Int(_) => (ColumnType::new(TypeKind::BigInt), 1),
-        Value::Double(_) => (ColumnType::new(TypeKind::Double), 21),
-        Value::Bytes(text) => {
-            let collation = CollationId::UTF8MB3_GENERAL_CI;
-            let chars = stdx::to_u32(collation.charset().char_count(text));
-            (ColumnType::varchar(chars, collation), chars)
-        }
-        _ => (ColumnType::varchar(0, CollationId::UTF8MB3_GENERAL_CI), 0),
-    };
-    column_type.length = length;
-    column_type.decimals = match column_type.kind {
-        TypeKind::Double => 6,
-        TypeKind::VarChar => ColumnType::TEXT_DECIMALS,
-        _ => 0,
-    };
-    column_type
-}
-
-/// A setting's value with its SQL type: booleans are 0 and 1.
-pub fn setting_value(name: &str, value: &settings::Value) -> Value {
-    match value {
-        settings::Value::Text(text) if name == "character_set_results" && text == "NULL" => {
-            Value::Null
-        }
-        settings::Value::Bool(is_on) => Value::Int(i64::from(*is_on)),
-        settings::Value::Unsigned(number) => Value::UInt(*number),
-        settings::Value::Micros(micros) => micros_value(i64::try_from(*micros).unwrap_or(i64::MAX)),
-        settings::Value::Text(text) => Value::bytes(text.as_bytes()),
     }
 }
 

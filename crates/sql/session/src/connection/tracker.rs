@@ -6,8 +6,8 @@
 use wire::{Capabilities, SessionChanges, TransactionKind, TransactionState};
 
 use crate::connection::session::Session;
-use crate::connection::state::setting_text;
 use crate::variables::system;
+use crate::variables::value::setting_text;
 
 /// Changes that wait to be reported.
 #[derive(Debug, Default)]

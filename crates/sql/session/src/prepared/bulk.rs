@@ -20,15 +20,17 @@ use syntax::ast::{Assignment, Expr, ExprKind, InsertSource, StatementKind, Value
 use value::{CollationId, ColumnType, TypeKind, Value};
 use wire::{BulkExecute, BulkRows, BulkValue, Capabilities, ParameterType, StatusFlags};
 
+use crate::connection::prepared::Prepared;
 use crate::connection::reply::{Reply, Stop};
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
+use crate::connection::sink::{ResultState, Rows};
 use crate::prepared::parameter::parameter;
-use crate::prepared::statement::{Prepared, unknown_statement};
-use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, TURN_STATEMENT_COUNT};
-use crate::statement::row_encoder::RowProtocol;
+use crate::prepared::statement::unknown_statement;
+use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, TURN_STATEMENT_COUNT};
 use crate::statement::run::{Failed, Ran, check_parameters};
-use crate::statement::sink::{ResultState, Rows};
 use crate::statement::statement_run::StatementRun;
+use crate::worker::parsed::Parsed;
 
 /// Plans of one command that are kept, by the places of DEFAULT and IGNORE.
 const PLAN_COUNT_MAX: usize = 16;
@@ -347,7 +349,7 @@ fn take_mark(value: &mut Expr, marks: &[Mark]) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::source::Source;
+    use crate::worker::source::Source;
 
     /// How many values became DEFAULT and how many assignments are left, or the error.
     fn with_marks(text: &str, marks: &[Mark]) -> Result<(usize, usize), u16> {

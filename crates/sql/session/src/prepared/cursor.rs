@@ -8,12 +8,12 @@ use errcode::{ClientError, ER_STMT_HAS_NO_OPEN_CURSOR};
 use value::Value;
 use wire::{OkPacket, ResultHead, StatusFlags};
 
+use crate::connection::kept_rows::CursorRows;
 use crate::connection::reply::{Reply, Stop};
+use crate::connection::row_encoder::{RowEncoder, RowProtocol};
 use crate::connection::session::Session;
+use crate::connection::sink::write_columns;
 use crate::prepared::statement::unknown_statement;
-use crate::statement::kept_rows::CursorRows;
-use crate::statement::row_encoder::{RowEncoder, RowProtocol};
-use crate::statement::sink::write_columns;
 
 impl Session {
     /// Answers the execution that opened a cursor: column definitions, and that rows wait.

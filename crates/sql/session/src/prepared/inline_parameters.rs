@@ -9,7 +9,7 @@ use settings::SqlMode;
 use syntax::token::{Kind, Lexer};
 use value::{Charset, ColumnType, Decimal, TypeKind, Value};
 
-use crate::statement::source::Source;
+use crate::worker::source::Source;
 
 /// How a literal must be written so that it is read back as the same value.
 #[derive(Debug, Clone, Copy)]

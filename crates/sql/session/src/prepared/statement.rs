@@ -4,138 +4,43 @@
 //! sends at the first execution and may change at any later one. A plan is made for them, or found
 //! in the worker's cache. It is kept as long as the types stay and no table has changed.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_UNKNOWN_STMT_HANDLER, ER_UNSUPPORTED_PS, ER_WRONG_ARGUMENTS};
 use expression::Share;
-use foldhash::fast::FixedState;
 use planner::OutputColumn;
 use syntax::ast::{self, StatementKind};
 use value::{CollationId, ColumnType, TypeKind, Value};
-use wire::{BinaryValue, CursorKind, Execute, ParameterType, PrepareOk};
+use wire::{BinaryValue, CursorKind, Execute, PrepareOk};
 
 use crate::admin::{checksum_columns, look_after_columns};
 use crate::connection::hot::HotPlace;
+use crate::connection::kept_rows::CursorRows;
+use crate::connection::prepared::{Named, Prepared};
+use crate::connection::programs::Output;
 use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
+use crate::connection::sink::{made_up_column, write_columns};
 use crate::prepared::bulk::{Mark, marked};
-use crate::prepared::held_plan::HeldPlan;
 use crate::prepared::inline_parameters::inline_parameters;
 use crate::prepared::limit_parameters::{limit_parameters, limit_value};
-use crate::prepared::long_data::LongData;
 use crate::prepared::parameter::{in_connection, parameter, type_of};
-use crate::routine::Output;
 use crate::server::PreparedPlace;
-use crate::statement::dispatch::{Parsed, counted};
-use crate::statement::kept_rows::CursorRows;
-use crate::statement::plan_cache::{PlanCache, PlanKeyContext, SharedPlan, is_cacheable};
-use crate::statement::row_encoder::RowProtocol;
+use crate::statement::dispatch::counted;
 use crate::statement::run::Ran;
-use crate::statement::sink::{made_up_column, write_columns};
-use crate::statement::source::in_utf8;
 use crate::statement::statement_run::StatementRun;
-
-/// A session's prepared statements.
-#[derive(Debug, Default)]
-pub(crate) struct PreparedStatements {
-    /// The protocol's, by number.
-    by_id: HashMap<u32, Box<Prepared>, FixedState>,
-    /// SQL's, by name in lower case.
-    by_name: HashMap<String, Named, FixedState>,
-    /// The last number assigned.
-    last_id: u32,
-    /// The last command of COM_STMT_PREPARE failed, so [`LAST_PREPARED`] names nothing.
-    has_failed: bool,
-}
-
-/// The number by which a client names the statement that it prepared last. So it may send the
-/// execution before it knows the real number (MariaDB).
-const LAST_PREPARED: u32 = u32::MAX;
+use crate::worker::parsed::Parsed;
+use crate::worker::plan_cache::{PlanCache, PlanKeyContext, SharedPlan, is_cacheable};
+use crate::worker::source::in_utf8;
 
 /// Memory of a text and its tree per byte of the text: an expression has some 100 bytes and is
 /// written in some 10.
 const TREE_BYTES_PER_BYTE: usize = 11;
 
-/// A prepared statement of SQL.
-#[derive(Debug)]
-struct Named {
-    /// Its tree and text. Constant.
-    parsed: Rc<Parsed>,
-    /// The current database when it was prepared. Constant.
-    database: Option<Rc<str>>,
-    /// Counts it, and what its text and tree take.
-    _place: (PreparedPlace, Share),
-}
-
 /// The database to restore once a prepared statement has run.
 #[derive(Debug)]
 pub(crate) struct DatabaseGuard(Option<Rc<str>>);
-
-/// A prepared statement of the protocol.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    /// Its tree and text. Constant.
-    pub(crate) parsed: Rc<Parsed>,
-    /// The current database when it was prepared. Constant.
-    pub(crate) database: Option<Rc<str>>,
-    /// Counts it, and what its text and tree take.
-    _place: (PreparedPlace, Share),
-    /// The types of the parameters at the last execution.
-    pub(crate) types: Vec<ParameterType>,
-    /// Parameters that come in pieces.
-    long_data: LongData,
-    /// The mode in which its text was read. Constant.
-    mode: settings::SqlMode,
-    /// The plan that it ran last.
-    held: Option<HeldPlan>,
-    /// Rows that wait for COM_STMT_FETCH.
-    cursor: Option<CursorRows>,
-}
-
-impl PreparedStatements {
-    /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. For an unknown statement it is dropped,
-    /// since there is no reply.
-    fn long_data_of(&mut self, statement_id: u32) -> Option<&mut LongData> {
-        let id = self.resolved(statement_id);
-        self.by_id
-            .get_mut(&id)
-            .map(|prepared| &mut prepared.long_data)
-    }
-
-    /// The statement that a number means.
-    fn resolved(&self, statement_id: u32) -> u32 {
-        match statement_id {
-            LAST_PREPARED if self.has_failed => 0,
-            LAST_PREPARED => self.last_id,
-            id => id,
-        }
-    }
-
-    /// Takes a statement out, to execute it.
-    pub(crate) fn take(&mut self, statement_id: u32) -> Option<Box<Prepared>> {
-        let id = self.resolved(statement_id);
-        self.by_id.remove(&id)
-    }
-
-    /// Puts back the statement that was taken by that number.
-    pub(crate) fn put_back(&mut self, statement_id: u32, prepared: Box<Prepared>) {
-        let id = self.resolved(statement_id);
-        self.by_id.insert(id, prepared);
-    }
-
-    /// The place of a statement's cursor.
-    pub(crate) fn cursor_of(&mut self, statement_id: u32) -> Option<&mut Option<CursorRows>> {
-        let id = self.resolved(statement_id);
-        let prepared = self.by_id.get_mut(&id)?;
-        Some(&mut prepared.cursor)
-    }
-
-    /// COM_STMT_CLOSE.
-    pub(crate) fn close(&mut self, statement_id: u32) {
-        self.take(statement_id);
-    }
-}
 
 impl Session {
     /// COM_STMT_PREPARE.
@@ -157,16 +62,7 @@ impl Session {
             .map_err(|_| ClientError::new(errcode::ER_PS_MANY_PARAM, &[]))?;
         let column_count = u16::try_from(columns.len())
             .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
-        let prepared = Prepared {
-            parsed,
-            database: self.state.database(),
-            _place: place,
-            types: Vec::new(),
-            long_data: LongData::default(),
-            mode: self.mode(),
-            held: None,
-            cursor: None,
-        };
+        let prepared = Prepared::new(parsed, self.state.database(), place, self.mode());
         self.prepared.by_id.insert(statement_id, Box::new(prepared));
         let ok = PrepareOk {
             statement_id,
@@ -462,11 +358,8 @@ impl Session {
                     // Unknown names are reported now.
                     self.check_privileges(&self.plan_own(&of)?)?;
                 }
-                let named = Named {
-                    _place: self.prepared_place(&of)?,
-                    database: self.state.database(),
-                    parsed: Rc::new(of),
-                };
+                let place = self.prepared_place(&of)?;
+                let named = Named::new(Rc::new(of), self.state.database(), place);
                 self.prepared.by_name.insert(key, named);
                 self.track_state();
                 Ok(Reply::Ok(Done {

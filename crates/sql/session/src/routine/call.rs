@@ -3,7 +3,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::information_schema::ParameterFacts;
 use catalog::{AccountName, ComesFrom, Privilege, PrivilegeSet, Rights, Routine, RoutineKey};
 use errcode::{
     ClientError, ER_NO_SUCH_USER, ER_PROCACCESS_DENIED_ERROR, ER_SP_BADSELECT,
@@ -14,35 +13,27 @@ use syntax::ast::{self, Direction, RoutineKind, StatementKind};
 use value::{Charset, CollationId, ColumnType, Value};
 use wire::Capabilities;
 
+use super::NESTED_COUNT_MAX;
 use super::compile::{call_of, call_with_parameters, compile_routine};
 use super::evaluate::Strictness;
-use super::frame::Frame;
-use super::program::{Call, Compiled, Instruction, Variable};
-use super::{NESTED_COUNT_MAX, Programs};
+use crate::connection::frame::Frame;
+use crate::connection::programs::{Output, Programs};
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
+use crate::connection::sink::made_up_column;
 use crate::connection::state::{Acting, State};
-use crate::statement::dispatch::{Parsed, syntax_error};
-use crate::statement::sink::made_up_column;
-use crate::statement::source::Source;
+use crate::statement::dispatch::syntax_error;
 use crate::statement::statement_run::StatementRun;
 use crate::variables::system::{NewValue, Variables};
+use crate::worker::parsed::Parsed;
+use crate::worker::program::{Call, Compiled, Instruction, Variable};
+use crate::worker::source::Source;
 
 /// Variables that a routine's definition fixes while it runs.
 const KEPT_VARIABLES: [&str; 3] = ["sql_mode", "collation_connection", "character_set_client"];
 
 /// It limits only the rows of a client's own statements.
 const SELECT_LIMIT: &str = "sql_select_limit";
-
-/// The value of an OUT parameter after a prepared CALL.
-#[derive(Debug)]
-pub(crate) struct Output {
-    /// The number of its `?`.
-    pub(crate) number: usize,
-    name: String,
-    pub(crate) column_type: ColumnType,
-    pub(crate) value: Value,
-}
 
 /// What to restore after a routine.
 pub(crate) struct Around {
@@ -422,42 +413,4 @@ fn strings_of(routine: &Routine) -> StringRules {
         client: Charset::from_name(&routine.client_charset).unwrap_or(usual.client),
         collation: CollationId::from_name(&routine.connection_collation).unwrap_or(usual.collation),
     }
-}
-
-/// A routine's parameters for `information_schema`; none if its text cannot be read.
-pub(crate) fn parameters_of(routine: &Routine) -> Vec<ParameterFacts> {
-    let text = routine.show_create();
-    let mode = settings::SqlMode::of(&routine.sql_mode);
-    let Ok(statement) = syntax::parse::parse(text.as_bytes(), mode) else {
-        return Vec::new();
-    };
-    let StatementKind::CreateRoutine(create) = &statement.kind else {
-        return Vec::new();
-    };
-    let collation = CollationId::from_name(&routine.database_collation);
-    let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
-    let typed =
-        |name: &str, data_type| crate::schema::define::column_type(name, data_type, collation).ok();
-    let returned = create.returns.as_ref().and_then(|returns| {
-        Some(ParameterFacts {
-            mode: None,
-            name: None,
-            column_type: typed("", returns)?,
-        })
-    });
-    let program = &create.program;
-    let count = stdx::to_usize(program.parameter_count);
-    let parameters = program.variables.iter().take(count).filter_map(|variable| {
-        let name = &variable.name.text;
-        Some(ParameterFacts {
-            mode: Some(match variable.direction {
-                Direction::In => "IN",
-                Direction::Out => "OUT",
-                Direction::InOut => "INOUT",
-            }),
-            name: Some(name.clone()),
-            column_type: typed(name, variable.data_type.as_ref()?)?,
-        })
-    });
-    returned.into_iter().chain(parameters).collect()
 }

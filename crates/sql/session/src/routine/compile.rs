@@ -24,12 +24,12 @@ use syntax::ast::{
 };
 use value::{CollationId, ColumnType, TypeKind};
 
-use super::program::{
+use crate::define;
+use crate::worker::parsed::Parsed;
+use crate::worker::program::{
     Argument, Call, Compiled, CounterRange, Fragment, Handler, Instruction, RowOf, Signal, Variable,
 };
-use crate::schema::define;
-use crate::statement::dispatch::Parsed;
-use crate::statement::source::Source;
+use crate::worker::source::Source;
 
 /// The target of a jump that is not known yet.
 const UNKNOWN: usize = usize::MAX;

@@ -17,14 +17,14 @@ use syntax::ast::{
 use value::{Level, Value};
 
 use super::compile::compile_routine;
-use super::program::Instruction;
-use super::store::RoutineChange;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::schema::define::checked_name;
-use crate::statement::dispatch::Parsed;
-use crate::statement::sink::text_column;
+use crate::connection::sink::text_column;
+use crate::define::checked_name;
 use crate::statement::statement_run::StatementRun;
+use crate::system::routines::RoutineChange;
+use crate::worker::parsed::Parsed;
+use crate::worker::program::Instruction;
 
 impl Session {
     /// Answers CREATE PROCEDURE and CREATE FUNCTION.

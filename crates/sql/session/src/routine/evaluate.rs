@@ -12,20 +12,21 @@ use expression::{Statement, fits_as_is, store_value};
 use planner::{OutputColumn, StatementLimits};
 use value::{ColumnType, Place, TypeKind, Value, ValueRef};
 
-use super::frame::Frame;
-use super::held::FragmentPlan;
-use super::program::Fragment;
+use crate::connection::frame::Frame;
+use crate::connection::kept_rows::CursorRows;
 use crate::connection::reply::{Reply, Stop};
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
+use crate::connection::sink::Rows;
 use crate::prepared::inline_parameters::inline_at;
-use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed, counted};
-use crate::statement::kept_rows::CursorRows;
-use crate::statement::plan_cache::{PlanCache, SharedPlan, is_cacheable};
-use crate::statement::row_encoder::RowProtocol;
+use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, counted};
 use crate::statement::run::Ran;
-use crate::statement::sink::Rows;
 use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::SessionNames;
+use crate::worker::held_plans::FragmentPlan;
+use crate::worker::parsed::Parsed;
+use crate::worker::plan_cache::{PlanCache, SharedPlan, is_cacheable};
+use crate::worker::program::Fragment;
 
 /// Whether a doubtful value is an error in strict mode: it is if it is assigned to a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

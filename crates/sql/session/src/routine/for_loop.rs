@@ -12,9 +12,9 @@ use errcode::{
 };
 use value::Value;
 
-use super::frame::CursorState;
-use super::program::{CounterRange, RowOf};
+use crate::connection::frame::CursorState;
 use crate::connection::session::Session;
+use crate::worker::program::{CounterRange, RowOf};
 
 impl Session {
     /// True while a FOR loop has not passed its limit.

@@ -30,13 +30,14 @@ use syntax::ast::RoutineKind;
 use syntax::parse::RoutineError;
 use value::Value;
 
-use super::frame::Frame;
-use super::program::Compiled;
-use super::{Programs, routine_error};
+use crate::connection::frame::Frame;
+use crate::connection::programs::Programs;
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::connection::state::{FunctionNow, State};
+use crate::statement::dispatch::routine_error;
 use crate::statement::statement_run::{Part, StatementRun};
+use crate::worker::program::Compiled;
 
 /// The state of the calling statement, set aside while a function runs.
 struct SetAside {

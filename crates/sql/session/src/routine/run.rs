@@ -19,14 +19,15 @@ use wire::StatusFlags;
 
 use super::compile::compile;
 use super::evaluate::Strictness;
-use super::frame::{CursorState, Frame, HeldHandler};
-use super::program::Instruction;
+use crate::connection::frame::{CursorState, Frame, HeldHandler};
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::statement::dispatch::{Parsed, TURN_STATEMENT_COUNT};
+use crate::set::new_value_of;
+use crate::statement::dispatch::TURN_STATEMENT_COUNT;
 use crate::statement::statement_run::StatementRun;
-use crate::variables::set::new_value_of;
 use crate::variables::system::NewValue;
+use crate::worker::parsed::Parsed;
+use crate::worker::program::Instruction;
 
 impl Session {
     /// Runs a statement that is itself a program: `BEGIN NOT ATOMIC`, `IF`, a loop, `SIGNAL`.
@@ -310,7 +311,10 @@ impl Session {
     }
 
     /// The value of a system variable; a bare word is a text.
-    async fn system_value(&mut self, value: &super::program::Fragment) -> Result<NewValue, Stop> {
+    async fn system_value(
+        &mut self,
+        value: &crate::worker::program::Fragment,
+    ) -> Result<NewValue, Stop> {
         if let Some(word) = value.word() {
             return Ok(NewValue::Text(word.to_owned()));
         }

@@ -16,34 +16,15 @@ use syntax::ast::{
 };
 use value::{CollationId, ColumnType, Level, TypeKind, Value};
 
-use super::condition::Condition;
 use super::evaluate::Strictness;
-use super::program::{Fragment, Signal};
+use crate::connection::condition::Condition;
+use crate::connection::programs::Signalled;
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
+use crate::worker::program::{Fragment, Signal};
 
 /// Characters of MESSAGE_TEXT that are kept (MariaDB's limit).
 const MESSAGE_CHARS_MAX: usize = 512;
-
-/// A condition that SIGNAL raised.
-#[derive(Debug)]
-pub(crate) struct Signalled {
-    error: ClientError,
-    items: BTreeMap<SignalItem, String>,
-}
-
-impl Signalled {
-    /// Adds the SQLSTATE to an error of the list of warnings, if it is this one.
-    pub(crate) fn complete(&self, error: &mut ClientError) {
-        if self.error.code == error.code && self.error.message == error.message {
-            error.sqlstate = self.error.sqlstate;
-        }
-    }
-
-    fn item(&self, item: SignalItem) -> &str {
-        self.items.get(&item).map_or("", String::as_str)
-    }
-}
 
 impl Session {
     /// SIGNAL and RESIGNAL: returns an error, or adds a warning to the list.

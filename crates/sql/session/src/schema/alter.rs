@@ -15,9 +15,9 @@ use crate::schema::alter_plan::AlterPlan;
 use crate::schema::definition::{
     add_index, no_such_table, own_indexes, table_collation, table_exists,
 };
-use crate::statement::dispatch::Parsed;
 use crate::statement::statement_run::Part;
 use crate::variables::system::NewValue;
+use crate::worker::parsed::Parsed;
 use syntax::print::quoted_name;
 
 impl Session {

@@ -10,7 +10,7 @@ use syntax::ast::{self, Renaming, TableConstraint};
 use syntax::print::quoted_name;
 use value::{CollationId, TypeKind};
 
-use crate::schema::define::{checked_name, collation_of};
+use crate::define::{checked_name, collation_of};
 use crate::schema::definition::add_constraint;
 
 /// A definition that is being altered.

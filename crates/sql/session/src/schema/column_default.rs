@@ -12,8 +12,8 @@ use value::{Place, StoreRules, Value, store_value};
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::schema::definition::has_clock;
-use crate::statement::dispatch::Parsed;
 use crate::statement::virtual_store::SessionNames;
+use crate::worker::parsed::Parsed;
 
 impl Session {
     /// A default: a value of the column's type, the current time, or an expression to be kept.

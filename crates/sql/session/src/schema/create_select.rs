@@ -18,13 +18,14 @@ use value::{CollationId, ColumnType, TypeKind};
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
+use crate::define::checked_name;
 use crate::lock::metadata::ExclusiveHold;
 use crate::schema::alter::with_name;
-use crate::schema::define::checked_name;
 use crate::schema::definition::table_exists;
-use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
+use crate::statement::dispatch::PLAN_TRY_COUNT_MAX;
 use crate::statement::run::Ran;
 use crate::statement::statement_run::{Part, StatementRun};
+use crate::worker::parsed::Parsed;
 
 /// A table that CREATE OR REPLACE is about to replace, locked against others.
 pub(crate) type Replaced = (Arc<TableDefinition>, Option<ExclusiveHold>);

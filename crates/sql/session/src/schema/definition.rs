@@ -20,11 +20,11 @@ use value::{CollationId, Level, SqlCondition};
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
+use crate::define::{self, checked_name, collation_of};
 use crate::lock::metadata::{DatabaseHold, ExclusiveHold, Mode, database_lock};
 use crate::schema::create_select::Replaced;
 use crate::schema::create_select::with_selected;
-use crate::schema::define::{self, checked_name, collation_of};
-use crate::statement::dispatch::Parsed;
+use crate::worker::parsed::Parsed;
 
 impl Session {
     /// Answers a statement that changes definitions.

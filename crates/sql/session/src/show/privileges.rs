@@ -4,8 +4,8 @@
 
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::session::Session;
+use crate::connection::sink::text_column;
 use crate::show::text_value;
-use crate::statement::sink::text_column;
 use crate::statement::statement_run::StatementRun;
 
 /// Name, context and comment of each.

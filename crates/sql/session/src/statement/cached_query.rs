@@ -14,29 +14,21 @@ use std::rc::Rc;
 use errcode::ClientError;
 use planner::StringRules;
 use syntax::ast::StatementKind;
-use syntax::canonical::{Canonical, Parameter, ParameterKind};
+use syntax::canonical::{Parameter, ParameterKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use crate::connection::reply::{Reply, Stop};
-use crate::connection::session::Session;
-use crate::statement::dispatch::{Parsed, counted};
-use crate::statement::plan_cache::{PlanCache, PlanKeyContext, SharedPlan, is_cacheable, scale_of};
-use crate::statement::row_encoder::RowProtocol;
+use crate::connection::row_encoder::RowProtocol;
+use crate::connection::session::{QueryBuffers, Session};
+use crate::statement::dispatch::counted;
 use crate::statement::run::Ran;
 use crate::statement::statement_run::StatementRun;
+use crate::worker::parsed::Parsed;
+use crate::worker::plan_cache::{PlanCache, PlanKeyContext, SharedPlan, is_cacheable, scale_of};
 
 /// The widest VARCHAR that is no BLOB, in characters of four bytes. All strings get this type, so
 /// that one plan serves all lengths.
 const STRING_CHARS: u32 = 16_383;
-
-/// Buffers that a session reuses for each statement.
-#[derive(Debug, Default)]
-pub(crate) struct QueryBuffers {
-    canonical: Canonical,
-    /// The key of a plan in the worker's cache.
-    pub(crate) key: Vec<u8>,
-    values: Vec<Value>,
-}
 
 /// The outcome of trying the cache.
 pub(crate) enum Tried {

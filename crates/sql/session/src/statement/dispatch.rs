@@ -16,21 +16,22 @@ use errcode::{
 use expression::Share;
 use front::Disconnect;
 use planner::{StatementLimits, StringRules};
-use syntax::ast::{Admin, Explain, LockWait, Statement, StatementKind};
-use syntax::parse::SyntaxErrorKind;
+use syntax::ast::{Admin, Explain, LockWait, StatementKind};
+use syntax::parse::{RoutineError, SyntaxErrorKind};
 use syntax::token::Kind;
 use value::{ColumnType, Value};
 
 use crate::connection::reply::{Reply, Stop};
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::{Next, Session};
 use crate::metrics::CountedStatement as Counted;
 use crate::statement::cached_query::Tried;
 use crate::statement::estimates::Estimates;
-use crate::statement::row_encoder::RowProtocol;
 use crate::statement::run::{Ran, timed_out};
-use crate::statement::source::{Source, in_utf8, read_anew};
 use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::SessionNames;
+use crate::worker::parsed::Parsed;
+use crate::worker::source::{Source, in_utf8, read_anew};
 
 /// How often a statement is planned because a table changed under it, before it fails.
 pub(crate) const PLAN_TRY_COUNT_MAX: usize = 10;
@@ -40,57 +41,6 @@ pub(crate) const TURN_STATEMENT_COUNT: u32 = 32;
 
 /// The longest prefix of a statement that the process list keeps, in bytes.
 const LISTED_TEXT_BYTES_MAX: usize = 1 << 16;
-
-/// A statement and the text that it was parsed from.
-#[derive(Debug)]
-pub(crate) struct Parsed {
-    /// The tree.
-    pub(crate) statement: Statement,
-    /// Spans of the tree count from its start.
-    pub(crate) text: Source,
-    /// The memory of both, if it is large.
-    memory: Share,
-}
-
-impl Parsed {
-    /// A statement of this text, without memory accounting.
-    pub(crate) fn new(statement: Statement, text: Source) -> Self {
-        Self::counted(statement, text, Share::default())
-    }
-
-    fn counted(statement: Statement, text: Source, memory: Share) -> Self {
-        Self {
-            statement,
-            text,
-            memory,
-        }
-    }
-
-    /// Bytes that the tree and the text take, if they are many; else 0.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.memory.bytes()
-    }
-
-    /// True if the statement runs as a plan over tables.
-    pub(crate) fn is_planned(&self) -> bool {
-        matches!(
-            self.statement.kind,
-            StatementKind::Query(_)
-                | StatementKind::Insert(_)
-                | StatementKind::Update(_)
-                | StatementKind::Delete(_)
-                | StatementKind::Do(_)
-        )
-    }
-
-    /// The text of a part of the statement.
-    pub(crate) fn source(&self, span: syntax::Span) -> &[u8] {
-        let place = |offset: u32| usize::try_from(offset).unwrap_or(usize::MAX);
-        self.text
-            .get(place(span.start)..place(span.end))
-            .unwrap_or_default()
-    }
-}
 
 /// A plan, and what keeps it from being shared.
 pub(crate) struct Planned {
@@ -568,7 +518,7 @@ pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
             usize::try_from(error.line).unwrap_or(usize::MAX),
         ),
         SyntaxErrorKind::Empty => ClientError::new(ER_EMPTY_QUERY, &[]),
-        SyntaxErrorKind::Routine(kind) => crate::routine::routine_error(kind, &error.name),
+        SyntaxErrorKind::Routine(kind) => routine_error(kind, &error.name),
         SyntaxErrorKind::TooDeep => {
             ClientError::worded(WORDS_NESTED_TOO_DEEPLY, &[&error.near, &error.line])
         }
@@ -609,4 +559,40 @@ fn has_token(text: &[u8], mode: settings::SqlMode) -> bool {
 fn is_blank(text: &[u8]) -> bool {
     text.iter()
         .all(|byte| byte.is_ascii_whitespace() || *byte == b';' || *byte == 0)
+}
+
+/// The error for a stored program that contradicts itself. `name` is the name in question.
+pub(crate) fn routine_error(kind: RoutineError, name: &str) -> ClientError {
+    let code = kind.code();
+    match kind {
+        RoutineError::LeaveLabel => ClientError::new(code, &[&"LEAVE", &name]),
+        RoutineError::IterateLabel => ClientError::new(code, &[&"ITERATE", &name]),
+        RoutineError::Statement(what)
+        | RoutineError::StatementInFunction(what)
+        | RoutineError::Create(what)
+        | RoutineError::Change(what)
+        | RoutineError::Unsupported(what) => ClientError::new(code, &[&what]),
+        RoutineError::LabelAgain
+        | RoutineError::EndLabel
+        | RoutineError::UndeclaredCondition
+        | RoutineError::NoReturn
+        | RoutineError::UndeclaredCursor
+        | RoutineError::UndeclaredVariable
+        | RoutineError::ParameterAgain
+        | RoutineError::VariableAgain
+        | RoutineError::ConditionAgain
+        | RoutineError::CursorAgain
+        | RoutineError::CursorParameterCount
+        | RoutineError::BadState => ClientError::new(code, &[&name]),
+        RoutineError::SignalItemAgain => ClientError::new(code, &[&name.to_uppercase()]),
+        RoutineError::ResultSet => ClientError::new(code, &[&"function"]),
+        RoutineError::Return
+        | RoutineError::CursorInto
+        | RoutineError::VariableLate
+        | RoutineError::CursorLate
+        | RoutineError::HandlerAgain
+        | RoutineError::SignalCondition
+        | RoutineError::Commit
+        | RoutineError::Autocommit => ClientError::new(code, &[]),
+    }
 }

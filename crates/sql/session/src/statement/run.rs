@@ -26,18 +26,18 @@ use store::{Durability, Suspend, TableId, Transaction, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
 
+use crate::connection::kept_rows::CursorRows;
 use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
+use crate::connection::sink::{ResultState, Rows};
+use crate::connection::transaction::{End, end_step, wait_for_end};
 use crate::lock::metadata::Mode;
 use crate::metrics::CountedStatement;
-use crate::statement::dispatch::Parsed;
-use crate::statement::kept_rows::CursorRows;
-use crate::statement::plan_cache::SharedPlan;
-use crate::statement::row_encoder::RowProtocol;
-use crate::statement::sink::{ResultState, Rows};
 use crate::statement::statement_run::{Part, StatementRun};
-use crate::statement::transaction::{End, end_step, wait_for_end};
 use crate::statement::virtual_store::VirtualStore;
+use crate::worker::parsed::Parsed;
+use crate::worker::plan_cache::SharedPlan;
 
 /// The outcome of running a plan.
 pub(crate) enum Ran {
@@ -452,7 +452,7 @@ impl Session {
     pub(crate) async fn end_transaction(&mut self, how: End) -> Result<(), Stop> {
         let Some(open) = self.transaction.opened() else {
             self.transaction.end();
-            self.transaction.next = crate::statement::transaction::NextTransaction::default();
+            self.transaction.next = crate::connection::transaction::NextTransaction::default();
             return Ok(());
         };
         if open.is_active() {
@@ -465,7 +465,7 @@ impl Session {
             outcome = end_step(&mut **open, how);
         }
         self.transaction.end();
-        self.transaction.next = crate::statement::transaction::NextTransaction::default();
+        self.transaction.next = crate::connection::transaction::NextTransaction::default();
         outcome.map(|_| ()).map_err(Stop::from)
     }
 

@@ -16,8 +16,8 @@ use settings::VariableScope;
 use store::TableId;
 use value::{ColumnType, Value};
 
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::state::State;
-use crate::statement::row_encoder::RowProtocol;
 use crate::statement::wait::Waits;
 
 /// How one statement runs.

@@ -11,9 +11,9 @@ use syntax::ast::{self, Completion, Transaction, VariableScope};
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
+use crate::connection::transaction::{End, NextTransaction};
 use crate::lock::locked_tables::LockedTable;
 use crate::lock::metadata::Mode;
-use crate::statement::transaction::{End, NextTransaction};
 use crate::variables::system::NewValue;
 
 impl Session {

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::information_schema::{self, Facts, Process, TableFacts};
-use catalog::{Privilege, RowSource, VirtualTable, is_virtual, system_tables};
+use catalog::information_schema::{self, Facts, ParameterFacts, Process, TableFacts};
+use catalog::{Privilege, Routine, RowSource, VirtualTable, is_virtual, system_tables};
 use executor::HandlerCall;
 use expression::StoredFunction;
 use planner::{GivenValues, Names, PlanError};
@@ -13,12 +13,15 @@ use store::{
     KeyRange, Outcome, Store, StoreId, Table, TableDefinition, TableId, TableStatistics,
     Transaction, TransactionOptions,
 };
+use syntax::ast::{Direction, StatementKind};
 use value::{CollationId, ColumnType, Value};
 
-use crate::connection::state::{State, setting_text, system_variable_type};
+use crate::connection::state::State;
+use crate::define::column_type;
 use crate::lock::locked_tables::not_locked;
 use crate::statement::estimates::Estimates;
 use crate::variables::describe::{Sources, system_variables};
+use crate::variables::value::{setting_text, system_variable_type};
 
 /// A store that adds virtual tables to the real ones.
 pub struct VirtualStore {
@@ -74,7 +77,7 @@ impl RowSource for SessionRows {
             rights: &rights,
             routines: &routines,
             sees_bodies: self.state.sees_routine_bodies(),
-            parameters: &crate::routine::parameters_of,
+            parameters: &parameters_of,
             table_facts: &|definition| table_facts(&*worker.store, definition),
             session_variables: &|| {
                 let variables = self.state.variables.borrow();
@@ -341,4 +344,41 @@ impl Names for SessionNames<'_> {
         }
         table_facts(&*self.state.worker.store, definition).statistics
     }
+}
+
+/// A routine's parameters for `information_schema`; none if its text cannot be read.
+fn parameters_of(routine: &Routine) -> Vec<ParameterFacts> {
+    let text = routine.show_create();
+    let mode = settings::SqlMode::of(&routine.sql_mode);
+    let Ok(statement) = syntax::parse::parse(text.as_bytes(), mode) else {
+        return Vec::new();
+    };
+    let StatementKind::CreateRoutine(create) = &statement.kind else {
+        return Vec::new();
+    };
+    let collation = CollationId::from_name(&routine.database_collation);
+    let collation = collation.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
+    let typed = |name: &str, data_type| column_type(name, data_type, collation).ok();
+    let returned = create.returns.as_ref().and_then(|returns| {
+        Some(ParameterFacts {
+            mode: None,
+            name: None,
+            column_type: typed("", returns)?,
+        })
+    });
+    let program = &create.program;
+    let count = stdx::to_usize(program.parameter_count);
+    let parameters = program.variables.iter().take(count).filter_map(|variable| {
+        let name = &variable.name.text;
+        Some(ParameterFacts {
+            mode: Some(match variable.direction {
+                Direction::In => "IN",
+                Direction::Out => "OUT",
+                Direction::InOut => "INOUT",
+            }),
+            name: Some(name.clone()),
+            column_type: typed(name, variable.data_type.as_ref()?)?,
+        })
+    });
+    returned.into_iter().chain(parameters).collect()
 }

@@ -22,9 +22,9 @@ use value::{Charset, ColumnType, Level, TypeKind, Value};
 
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
+use crate::connection::sink::Rows;
 use crate::connection::state::State;
 use crate::statement::run::timed_out;
-use crate::statement::sink::Rows;
 use crate::statement::statement_run::StatementRun;
 
 /// The longest name of a lock, in bytes.

@@ -3,7 +3,7 @@
 use catalog::information_schema::SystemVariable;
 use settings::{Kind, Scope, Setting, Settings};
 
-use crate::connection::state::setting_text;
+use crate::variables::value::setting_text;
 
 /// The settings whose values are compared.
 pub(crate) struct Sources<'a> {

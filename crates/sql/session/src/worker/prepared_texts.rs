@@ -9,7 +9,7 @@ use std::rc::{Rc, Weak};
 use foldhash::fast::FixedState;
 use planner::StringRules;
 
-use crate::statement::dispatch::Parsed;
+use crate::worker::parsed::Parsed;
 
 /// How large the map may grow before trees that are gone are swept.
 const SWEEP_COUNT_MIN: usize = 64;
@@ -64,7 +64,7 @@ mod tests {
     use value::Charset;
 
     use super::*;
-    use crate::statement::source::Source;
+    use crate::worker::source::Source;
 
     fn parsed(text: &[u8]) -> Rc<Parsed> {
         let statement = syntax::parse::parse(text, settings::SqlMode::default()).unwrap();

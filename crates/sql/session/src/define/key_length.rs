@@ -6,7 +6,7 @@ use errcode::{ClientError, ER_BLOB_KEY_WITHOUT_LENGTH, ER_TOO_LONG_KEY};
 use store::{ColumnDefinition, IndexPart, TableDefinition, Uniqueness};
 use value::TypeKind;
 
-use crate::schema::define::Defined;
+use crate::define::Defined;
 
 /// Bytes of a key (InnoDB's limit).
 const KEY_BYTES_MAX: usize = 3072;

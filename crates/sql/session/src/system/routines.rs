@@ -7,7 +7,7 @@ use catalog::routine::{ROUTINE_TABLE, routine_table};
 use catalog::{Routine, Routines};
 use value::Value;
 
-use crate::system_rows::{self, RowChange};
+use crate::system::rows::{self, RowChange};
 
 /// A change of the table of routines.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub enum RoutineChange {
 
 /// Creates the table of routines if it is missing. The system database exists.
 pub async fn bootstrap(store: &(impl Store + SchemaStore)) -> Result<(), StoreError> {
-    if system_rows::find(store, ROUTINE_TABLE).await?.is_none() {
+    if rows::find(store, ROUTINE_TABLE).await?.is_none() {
         store.create_table(routine_table()).await?;
     }
     Ok(())
@@ -28,10 +28,10 @@ pub async fn bootstrap(store: &(impl Store + SchemaStore)) -> Result<(), StoreEr
 
 /// Reads all routines. A damaged one is left out and logged.
 pub async fn load(store: &dyn Store) -> Result<Routines, StoreError> {
-    let Some(table) = system_rows::find(store, ROUTINE_TABLE).await? else {
+    let Some(table) = rows::find(store, ROUTINE_TABLE).await? else {
         return Ok(Routines::default());
     };
-    let routines = system_rows::read_all(store, &*table, |batch, row| {
+    let routines = rows::read_all(store, &*table, |batch, row| {
         let routine = read_row(batch, row);
         if routine.is_none() {
             tracing::error!("a stored program cannot be read and is as if it were not there");

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use value::{ColumnType, Date};
 
 use crate::connection::session::Session;
-use crate::statement::plan_cache::SharedPlan;
 use crate::variables::system::Active;
+use crate::worker::plan_cache::SharedPlan;
 
 /// A plan made for certain parameter types, under certain variables, on a certain day. It is shared
 /// with other sessions of the worker.
 #[derive(Debug)]
-pub(super) struct HeldPlan {
+pub(crate) struct HeldPlan {
     /// Of the parameters.
     types: Vec<ColumnType>,
     /// The date that a TIME value gets when it meets a date.
@@ -21,12 +21,12 @@ pub(super) struct HeldPlan {
     /// The session's variables; they are replaced when one changes.
     active: Rc<Active>,
     /// The plan.
-    pub(super) shared: Rc<SharedPlan>,
+    pub(crate) shared: Rc<SharedPlan>,
 }
 
 impl Session {
     /// A plan that serves executions with these types as long as all else stays.
-    pub(super) fn hold(&self, types: &[ColumnType], shared: Rc<SharedPlan>) -> HeldPlan {
+    pub(crate) fn hold(&self, types: &[ColumnType], shared: Rc<SharedPlan>) -> HeldPlan {
         HeldPlan {
             types: types.to_vec(),
             today: self.state.wall_now().date(),
@@ -37,7 +37,7 @@ impl Session {
     }
 
     /// True if a plan serves an execution with these types now.
-    pub(super) fn serves(&self, held: &HeldPlan, types: &[ColumnType]) -> bool {
+    pub(crate) fn serves(&self, held: &HeldPlan, types: &[ColumnType]) -> bool {
         held.types == types
             && held.today == self.state.wall_now().date()
             && held.statistics_version == self.state.worker.store.statistics_version()

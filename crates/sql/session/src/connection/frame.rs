@@ -13,10 +13,10 @@ use errcode::{ClientError, ER_SP_STACK_TRACE};
 use expression::Share;
 use value::{ColumnType, TypeKind, Value};
 
-use super::condition::Condition;
-use super::program::Compiled;
+use crate::connection::condition::Condition;
+use crate::connection::kept_rows::CursorRows;
 use crate::connection::state::State;
-use crate::statement::kept_rows::CursorRows;
+use crate::worker::program::Compiled;
 
 /// A program that is running.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub(crate) struct RunningHandler {
 impl Frame {
     /// A program that begins, with all variables NULL.
     pub(crate) fn new(program: Rc<Compiled>) -> Self {
-        let of = |variable: &super::program::Variable| {
+        let of = |variable: &crate::worker::program::Variable| {
             let null = || ColumnType::new(TypeKind::Null);
             variable.column_type.clone().unwrap_or_else(null)
         };

@@ -12,7 +12,7 @@ use store::{RowBatch, SchemaStore, Store, StoreError};
 use value::{Charset, CollationId, Value, ValueRef};
 
 use crate::server::Server;
-use crate::system_rows::{self, RowChange};
+use crate::system::rows::{self, RowChange};
 
 /// One login's view of the accounts.
 #[derive(Debug)]
@@ -114,12 +114,12 @@ pub async fn bootstrap(store: &(impl Store + SchemaStore)) -> Result<(), StoreEr
             .create_database(SYSTEM_DATABASE, CollationId::UTF8MB4_GENERAL_CI)
             .await?;
     }
-    if system_rows::find(store, ACCOUNT_TABLE).await?.is_none() {
+    if rows::find(store, ACCOUNT_TABLE).await?.is_none() {
         store
             .create_table(catalog::account_record::account_table())
             .await?;
     }
-    let is_first_start = system_rows::find(store, ROUTINE_TABLE).await?.is_none();
+    let is_first_start = rows::find(store, ROUTINE_TABLE).await?.is_none();
     if is_first_start && load(store).await?.iter().next().is_none() {
         let first = catalog::account_record::first_accounts();
         apply(
@@ -136,10 +136,10 @@ pub async fn bootstrap(store: &(impl Store + SchemaStore)) -> Result<(), StoreEr
 
 /// Reads all accounts. A damaged one is left out and logged.
 pub async fn load(store: &dyn Store) -> Result<Accounts, StoreError> {
-    let Some(table) = system_rows::find(store, ACCOUNT_TABLE).await? else {
+    let Some(table) = rows::find(store, ACCOUNT_TABLE).await? else {
         return Ok(Accounts::default());
     };
-    let accounts = system_rows::read_all(store, &*table, |batch, row| {
+    let accounts = rows::read_all(store, &*table, |batch, row| {
         let account = read_row(batch, row);
         if account.is_none() {
             tracing::error!("an account cannot be read and lets nobody in");
@@ -174,9 +174,9 @@ fn read_row(batch: &RowBatch, row: usize) -> Option<Account> {
 
 /// Makes the changes, all or none, durably.
 pub async fn apply(store: &dyn Store, changes: &[AccountChange]) -> Result<(), StoreError> {
-    let table = system_rows::find(store, ACCOUNT_TABLE).await?;
+    let table = rows::find(store, ACCOUNT_TABLE).await?;
     let table = table.ok_or(StoreError::NoSuchTable)?;
-    system_rows::apply(store, &*table, row_changes(changes)).await
+    rows::apply(store, &*table, row_changes(changes)).await
 }
 
 /// The changes as changes of rows.
@@ -260,7 +260,7 @@ mod tests {
     fn a_server_whose_accounts_are_gone_makes_none() {
         let store = NaiveStore::new();
         done(bootstrap(&store));
-        done(crate::routine::store::bootstrap(&store));
+        done(crate::system::routines::bootstrap(&store));
         let root = first_accounts().remove(0);
         done(apply(&store, &[AccountChange::Remove(root.name)]));
         done(bootstrap(&store));

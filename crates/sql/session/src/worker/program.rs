@@ -14,8 +14,8 @@ use syntax::ast::{
 };
 use value::ColumnType;
 
-use super::held::Ticket;
-use crate::statement::dispatch::Parsed;
+use crate::worker::held_plans::Ticket;
+use crate::worker::parsed::Parsed;
 
 /// A compiled program.
 #[derive(Debug)]

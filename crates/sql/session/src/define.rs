@@ -2,6 +2,8 @@
 //!
 //! Pure except for defaults, whose expressions the caller has evaluated.
 
+mod key_length;
+
 use std::collections::HashSet;
 
 use builtin::Function;
@@ -19,7 +21,7 @@ use store::{ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, Uniqu
 use syntax::ast::{self, DataType, ExprKind, Ident, IndexKind, TypeName};
 use value::{Charset, CollationId, ColumnType, GeometryKind, TypeKind};
 
-use crate::schema::key_length::fit_keys;
+use crate::define::key_length::fit_keys;
 
 /// Characters in a name (MySQL's limit).
 pub(crate) const NAME_CHARS_MAX: usize = 64;

@@ -9,8 +9,8 @@ use settings::SqlMode;
 use value::{Charset, CollationId, GeometryKind, TypeKind, ValueRef};
 use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 
-use crate::statement::kept_rows::CursorRows;
-use crate::statement::row_encoder::{RowEncoder, RowProtocol};
+use crate::connection::kept_rows::CursorRows;
+use crate::connection::row_encoder::{RowEncoder, RowProtocol};
 
 /// The collation number of columns that are no text.
 const BINARY_COLLATION: u16 = 63;

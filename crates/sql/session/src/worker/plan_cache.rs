@@ -32,7 +32,7 @@ use syntax::canonical::Canonical;
 use value::{CollationId, ColumnType, DateTime, Value};
 
 use crate::metrics::CountedStatement;
-use crate::statement::clock_hand::ClockHand;
+use crate::worker::clock_hand::ClockHand;
 
 /// Plans that a worker keeps: more than a large application has statements, and with the longest
 /// keys still 8 MiB.

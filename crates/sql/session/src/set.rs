@@ -11,16 +11,17 @@ use std::time::Duration;
 use syntax::ast::{self, Expr, ExprKind, SetItem, VariableScope};
 use value::{Charset, CollationId, ColumnType, Level, SqlCondition, TypeKind, Value};
 
-use crate::account::accounts::{AccountChange, hash_password};
 use crate::connection::client_charset::check_client_charset;
 use crate::connection::reply::{Done, Reply, Stop};
+use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
+use crate::connection::sink::Rows;
 use crate::connection::state::variable_error;
-use crate::statement::dispatch::{PLAN_TRY_COUNT_MAX, Parsed};
-use crate::statement::row_encoder::RowProtocol;
-use crate::statement::sink::Rows;
+use crate::statement::dispatch::PLAN_TRY_COUNT_MAX;
 use crate::statement::statement_run::StatementRun;
+use crate::system::accounts::{AccountChange, hash_password};
 use crate::variables::system::{self, NewValue, VariableError};
+use crate::worker::parsed::Parsed;
 
 /// What SET NAMES sets.
 const NAMES_VARIABLES: [&str; 3] = [

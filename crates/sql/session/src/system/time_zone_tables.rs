@@ -3,12 +3,12 @@
 use catalog::time_zone_tables::time_zone_tables;
 use store::{SchemaStore, Store, StoreError};
 
-use crate::system_rows;
+use crate::system::rows;
 
 /// Creates those that are missing. The system database exists.
 pub async fn bootstrap(store: &(impl Store + SchemaStore)) -> Result<(), StoreError> {
     for table in time_zone_tables() {
-        if system_rows::find(store, &table.name.table).await?.is_none() {
+        if rows::find(store, &table.name.table).await?.is_none() {
             store.create_table(table).await?;
         }
     }

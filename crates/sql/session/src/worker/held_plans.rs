@@ -10,8 +10,8 @@
 
 use std::rc::Rc;
 
-use crate::statement::clock_hand::ClockHand;
-use crate::statement::plan_cache::{PLAN_COUNT_MAX, SharedPlan};
+use crate::worker::clock_hand::ClockHand;
+use crate::worker::plan_cache::{PLAN_COUNT_MAX, SharedPlan};
 
 /// Plans that a worker's programs keep: as many as its other statements do.
 const HELD_COUNT_MAX: usize = PLAN_COUNT_MAX;
