@@ -7,23 +7,6 @@ use super::tree::{Finding, Tree};
 
 const FILES_MAX: usize = 20;
 
-/// Crate, module and used module: without these uses there would be no cycles between modules. Each
-/// has to be fixed. The list gets shorter and never longer.
-#[rustfmt::skip]
-const KNOWN: [(&str, &str, &str); 10] = [
-    ("session", "connection", "account"),
-    ("session", "connection", "prepared"),
-    ("session", "connection", "routine"),
-    ("session", "connection", "statement"),
-    ("session", "connection", "variables"),
-    ("session", "connection", "worker"),
-    ("session", "prepared", "routine"),
-    ("session", "server", "statement"),
-    ("session", "statement", "routine"),
-    ("session", "statement", "variables"),
-];
-
-type Known = [(&'static str, &'static str, &'static str)];
 type Graph<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Use>>;
 
 /// A folder has no more files than a reader can keep in mind.
@@ -46,31 +29,13 @@ pub(crate) fn folder_size(tree: &Tree) -> Vec<Finding> {
 
 /// Modules of a crate have no cyclic uses.
 pub(crate) fn cycles(tree: &Tree) -> Vec<Finding> {
-    cycles_but(tree, &KNOWN)
-}
-
-fn cycles_but(tree: &Tree, known: &Known) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (name, folder) in modules::crates(tree) {
-        let uses = modules::uses(tree, &folder);
+    for folder in modules::crates(tree).values() {
+        let uses = modules::uses(tree, folder);
         let mut graph = Graph::new();
         for one in &uses {
             let targets = graph.entry(&one.from).or_default();
             targets.entry(&one.to).or_insert(one);
-        }
-        let known = known.iter().filter(|(of, _, _)| *of == name);
-        let mut needed = Vec::new();
-        for &(_, from, to) in known {
-            let is_used = graph.get(from).is_some_and(|used| used.contains_key(to));
-            if is_used && way(&graph, to, from).is_some() {
-                needed.push((from, to));
-            } else {
-                let message = format!("`{from}` -> `{to}` is in no circle: delete it from KNOWN");
-                findings.push(Finding::new(&folder, 0, message));
-            }
-        }
-        for (from, to) in needed {
-            graph.get_mut(from).map(|targets| targets.remove(to));
         }
         findings.extend(circle(&graph).map(|circle| describe(&circle)));
     }
@@ -166,27 +131,12 @@ mod tests {
     fn circle_of_modules_is_refused() {
         let expected = "crates/x/y/src/a.rs:2: modules use each other in a circle: \
                         `a` uses `b` (a.rs:2), `b` uses `c` (b.rs:1), `c` uses `a` (c/deep.rs:1)";
-        let found = cycles_but(&Tree::of(&CIRCLE), &[]);
+        let found = cycles(&Tree::of(&CIRCLE));
         assert_eq!(shown(&found), [expected]);
         // Without any one of its uses there is no cycle.
         for kept in [[0, 1, 2], [0, 1, 3], [0, 2, 3]] {
             let files = kept.map(|at| CIRCLE[at]);
-            assert!(cycles_but(&Tree::of(&files), &[]).is_empty(), "{kept:?}");
+            assert!(cycles(&Tree::of(&files)).is_empty(), "{kept:?}");
         }
-    }
-
-    #[test]
-    fn known_use_is_taken_until_it_is_gone() {
-        let known = [("y", "c", "a"), ("z", "c", "a")];
-        assert!(cycles_but(&Tree::of(&CIRCLE), &known).is_empty());
-        let gone = "crates/x/y:0: `c` -> `a` is in no circle: delete it from KNOWN";
-        for files in [&CIRCLE[..3], &CIRCLE[1..3]] {
-            let files = [&CIRCLE[..1], files].concat();
-            assert_eq!(shown(&cycles_but(&Tree::of(&files), &known)), [gone]);
-        }
-        // A use outside of all cycles needs no exception.
-        let gone = "crates/x/y:0: `a` -> `b` is in no circle: delete it from KNOWN";
-        let found = cycles_but(&Tree::of(&CIRCLE[..3]), &[("y", "a", "b")]);
-        assert_eq!(shown(&found), [gone]);
     }
 }
