@@ -7,6 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use env::Random;
 use testkit::client::Client;
 use testkit::{Launch, Server, on_each_driver, wait_until};
 
@@ -132,14 +133,10 @@ fn start(settings: &[&str]) -> (Server, Client, u64) {
 
 /// Random bytes, the same each time.
 fn garbage(seed: u64, count: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()[3]
-    };
-    (0..count).map(|_| next()).collect()
+    let mut random = Random::new(seed);
+    (0..count)
+        .map(|_| random.next_u64().to_le_bytes()[0])
+        .collect()
 }
 
 #[test]

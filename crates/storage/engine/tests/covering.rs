@@ -4,6 +4,7 @@
 
 use std::rc::Rc;
 
+use env::Random;
 use env::sim::seeds;
 use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{World, WorldOptions};
@@ -45,13 +46,8 @@ fn entries_tell_what_rows_tell() {
 fn run(seed: u64) -> usize {
     let world = World::new(seed, WorldOptions::default());
     let inner = world.clone();
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut below = move |bound: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % bound
-    };
+    let mut random = Random::new(seed);
+    let mut below = move |bound: u64| random.below(bound);
     let count = Rc::new(std::cell::Cell::new(0));
     let counted = Rc::clone(&count);
     world.run(async move {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::convert::Infallible;
 
+use env::Random;
 use expression::{Expression, ExpressionKind, KeyClock};
 use store::{
     ColumnDefinition, IndexDefinition, IndexPart, KeyBound, KeyRange, TableDefinition, TableId,
@@ -46,24 +47,16 @@ impl KeySource for Constants {
     }
 }
 
-/// Numbers that look random.
-struct Dice(u64);
+/// Random conditions.
+struct Dice(Random);
 
 impl Dice {
     fn below(&mut self, count: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % count
-    }
-
-    fn count_below(&mut self, count: usize) -> usize {
-        usize::try_from(self.below(stdx::to_u64(count))).expect("below a usize")
+        self.0.below(count)
     }
 
     fn part(&mut self) -> usize {
-        self.count_below(PARTS)
+        self.0.index(PARTS)
     }
 
     fn value(&mut self) -> Expression {
@@ -125,8 +118,8 @@ impl Dice {
         let first = self.part();
         let parts: Vec<usize> = (first..PARTS).filter(|_| self.below(4) < 3).collect();
         let parts = if parts.is_empty() { vec![first] } else { parts };
-        let width = parts.len() + self.count_below(2);
-        let count = self.count_below(5);
+        let width = parts.len() + self.0.index(2);
+        let count = self.0.index(5);
         let values = (0..count * width).map(|_| self.value()).collect();
         KeyCondition::Rows {
             places: (0..parts.len()).rev().collect(),
@@ -272,7 +265,7 @@ fn ranges_have_what_their_naive_twin_finds() {
     let index = &definition.indexes[0];
     let source = Constants(Zone::Utc);
     let keys = all_keys();
-    let mut dice = Dice(1);
+    let mut dice = Dice(Random::new(1));
     let mut exact_count = 0;
     for _ in 0..4000 {
         let count = 1 + dice.below(3);
