@@ -7,11 +7,12 @@
 //! a statement that stops at a call of a function --likewise--> its value, and goes on
 //! ```
 //!
-//! `system::routines` keeps routines in their table. `definition` answers CREATE, ALTER, DROP and SHOW CREATE.
-//! `compile` turns a tree into `worker::program::Compiled`. `run` is the loop over instructions. `evaluate`
-//! has what they share: a fragment of the text, planned once, whose parameters are the routine's
-//! variables. `function` runs functions. `call` passes arguments and switches to the routine's
-//! rights. `condition` finds handlers; `signal` raises and reads conditions.
+//! `system::routines` keeps routines in their table. `definition` answers CREATE, ALTER, DROP and
+//! SHOW CREATE. `compile` turns a tree into `worker::program::Compiled`. `run` is the loop over
+//! instructions. `evaluate` has what they share: a fragment of the text, planned once, whose
+//! parameters are the routine's variables. `function` runs functions. `call` passes arguments and
+//! switches to the routine's rights. `condition` finds handlers; `signal` raises and reads
+//! conditions.
 
 mod call;
 mod compile;
