@@ -15,6 +15,7 @@ use backend::{
     ClientSecret, ConnectError, Login, Outcome, Product, QueryLimits, RequestError, TlsClient,
     TlsMode,
 };
+use errcode::Retry;
 use link::{Disconnect, Limit};
 use runtime::Address;
 use support::replies::{assert_reads, assert_reads_all, limits, login, start, texts};
@@ -96,6 +97,28 @@ fn a_greeting_tells_the_server() {
             support::change_user(&mut server, &login).await.unwrap();
             assert_reads(&mut server, user).await;
         }
+    });
+}
+
+/// Another connection kills it by its number, as a gateway does with a statement of a client that
+/// is gone. A pool finds that out before it lends the connection.
+#[test]
+fn a_killed_connection_is_found_before_its_use() {
+    let server = start(&[]);
+    let port = server.port();
+    on_worker(move || async move {
+        let native = login("native");
+        let mut killed = connect(&tcp(port), TlsMode::Off, &native).await.unwrap();
+        let mut other = connect(&tcp(port), TlsMode::Off, &native).await.unwrap();
+        assert!(!killed.is_stale() && !other.is_stale());
+        let kill = format!("kill {}", killed.info().connection_id);
+        other.query(kill.as_bytes(), limits()).await.unwrap();
+        while !killed.is_stale() {
+            runtime::yield_now().await;
+        }
+        assert!(!other.is_stale());
+        let error = killed.ping(limit()).await.unwrap_err();
+        assert_eq!(error.retry(), Retry::IfReused, "{error:?}");
     });
 }
 
