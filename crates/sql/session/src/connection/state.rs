@@ -54,7 +54,7 @@ pub struct State {
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
     /// What its statements have asked of tables since FLUSH STATUS (`Handler_%`).
-    handler: Cell<HandlerCounts>,
+    handler: RefCell<HandlerCounts>,
     /// What the session keeps between statements: variables, savepoints, prepared statements and
     /// their cursors.
     memory: Rc<Memory>,
@@ -152,7 +152,7 @@ impl State {
             diagnostics: RefCell::default(),
             has_old_warnings: Cell::new(false),
             in_transaction: Cell::new(false),
-            handler: Cell::default(),
+            handler: RefCell::default(),
             memory: Rc::default(),
             draft: RefCell::default(),
             user_variables_share: RefCell::default(),
@@ -239,22 +239,19 @@ impl State {
 
     /// Counts what a part of a statement asked of tables.
     pub(crate) fn count_handler(&self, counts: &HandlerCounts) {
-        let mut sum = self.handler.get();
-        sum.add(counts);
-        self.handler.set(sum);
+        self.handler.borrow_mut().add(counts);
         self.worker.counters().count_handler(counts);
     }
 
     /// Counts one call of a transaction.
     pub(crate) fn count_handler_call(&self, call: HandlerCall) {
-        let mut counts = HandlerCounts::default();
-        counts.count(call);
-        self.count_handler(&counts);
+        self.handler.borrow_mut().count(call);
+        self.worker.counters().handler(call).increment();
     }
 
     /// The `Handler_%` counts of the session.
     pub(crate) fn handler_counts(&self) -> HandlerCounts {
-        self.handler.get()
+        *self.handler.borrow()
     }
 
     /// Sets the session's counts to zero; the server's go on.
