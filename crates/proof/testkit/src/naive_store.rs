@@ -246,7 +246,7 @@ impl Store for NaiveStore {
     }
 
     fn begin(&self, _: TransactionOptions) -> Box<dyn Transaction> {
-        let begin = |key| NaiveTransaction::new(self.inner.clone(), key);
+        let begin = || NaiveTransaction::new(self.inner.clone());
         self.inner.transactions.begin(begin)
     }
 
@@ -442,7 +442,6 @@ impl NaiveTable {
     }
 
     fn change(&self, txn: &mut dyn Transaction, key: &[u8], after: Option<Vec<u8>>) {
-        let own = self.inner.transactions.of(txn);
         let mut rows = self.rows.borrow_mut();
         let before = match after {
             Some(row) => rows.insert(key.to_vec(), row),
@@ -453,7 +452,8 @@ impl NaiveTable {
             key: key.to_vec(),
             before,
         };
-        own.borrow_mut().undo.push(undo);
+        let transactions = &self.inner.transactions;
+        transactions.with(txn, |own| own.undo.push(undo));
     }
 
     /// All rows in the order of an index, or of their keys.

@@ -469,7 +469,7 @@ impl Worker {
             read_only: false,
             lock_wait_timeout_s: 3600,
         };
-        let mut txn = EngineTransaction::new(Rc::clone(self), options, None);
+        let mut txn = EngineTransaction::new(Rc::clone(self), options);
         // If the statement is dropped in the middle, or undoing fails, the orphan has it.
         txn.kept = Some(Box::new((rewrite.made.clone(), Rc::clone(turn))));
         txn.new_counter = rewrite.new_counter;

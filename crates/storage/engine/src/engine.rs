@@ -42,10 +42,8 @@ impl Store for Engine {
     }
 
     fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
-        let store = self.transactions.store();
-        self.transactions.begin(|key| {
-            EngineTransaction::new(Rc::clone(&self.worker), options, Some((store, key)))
-        })
+        self.transactions
+            .begin(|| EngineTransaction::new(Rc::clone(&self.worker), options))
     }
 
     fn schema_version(&self) -> u64 {

@@ -42,9 +42,6 @@ pub(crate) struct EngineTransaction {
     pub(crate) worker: Rc<Worker>,
     /// The options that it was begun with.
     pub(crate) options: TransactionOptions,
-    /// The key by which tables of the store find it; `None` for a schema change, which no table
-    /// sees.
-    key: Option<(StoreId, TransactionKey)>,
     /// Its id, once it has changed or locked something.
     pub(crate) id: Option<TxnId>,
     /// Its explicit locks. They exist with the id, and after its end until all are released.
@@ -73,15 +70,10 @@ pub(crate) struct EngineTransaction {
 }
 
 impl EngineTransaction {
-    pub(crate) fn new(
-        worker: Rc<Worker>,
-        options: TransactionOptions,
-        key: Option<(StoreId, TransactionKey)>,
-    ) -> Self {
+    pub(crate) fn new(worker: Rc<Worker>, options: TransactionOptions) -> Self {
         Self {
             worker,
             options,
-            key,
             id: None,
             locks: None,
             snapshot: None,
@@ -399,13 +391,8 @@ impl EngineTransaction {
 }
 
 impl Transaction for EngineTransaction {
-    fn key(&mut self, store: StoreId) -> TransactionKey {
-        let (own, key) = self.key.expect("tables see only transactions with a key");
-        assert_eq!(
-            store, own,
-            "a table is used with a transaction of its own store"
-        );
-        key
+    fn key(&mut self, _: StoreId) -> TransactionKey {
+        unreachable!("tables ask the handle of a transaction, and see no schema change")
     }
 
     fn begin_statement(&mut self) {

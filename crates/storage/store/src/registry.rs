@@ -5,7 +5,7 @@
 //! a transaction of several stores answers each of them with the key of its part.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;
 
@@ -18,20 +18,25 @@ pub struct Transactions<T> {
     open: RefCell<Places<T>>,
 }
 
+/// Where a transaction lives, or the next one of the same key. So beginning one allocates only its
+/// handle.
+type Place<T> = RefCell<Option<T>>;
+
 struct Places<T> {
     /// By key.
-    list: Vec<Option<Rc<RefCell<T>>>>,
+    list: Vec<Rc<Place<T>>>,
     /// Keys that may be given again.
     free: Vec<usize>,
 }
 
 impl<T> Places<T> {
-    /// A place without a transaction.
-    fn take(&mut self) -> usize {
-        self.free.pop().unwrap_or_else(|| {
-            self.list.push(None);
+    /// A place without a transaction, and its key.
+    fn take(&mut self) -> (usize, Rc<Place<T>>) {
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.list.push(Rc::default());
             self.list.len() - 1
-        })
+        });
+        (key, Rc::clone(&self.list[key]))
     }
 }
 
@@ -62,36 +67,43 @@ impl<T: Transaction + 'static> Transactions<T> {
         self.store
     }
 
-    /// Registers the transaction that `make` makes with its key, by which this store's tables find
-    /// it. It is removed when the returned handle is dropped.
-    pub fn begin(self: &Rc<Self>, make: impl FnOnce(TransactionKey) -> T) -> Box<dyn Transaction> {
-        let place = self.open.borrow_mut().take();
-        let own = Rc::new(RefCell::new(make(TransactionKey(place))));
-        self.open.borrow_mut().list[place] = Some(Rc::clone(&own));
+    /// Registers the transaction that `make` makes; this store's tables find it by the key of the
+    /// returned handle. It ends when the handle is dropped.
+    pub fn begin(self: &Rc<Self>, make: impl FnOnce() -> T) -> Box<dyn Transaction> {
+        let made = make();
+        let (key, own) = self.open.borrow_mut().take();
+        let before = own.replace(Some(made));
+        assert!(before.is_none(), "a key belongs to one transaction");
         Box::new(Handle {
             registry: Rc::clone(self),
-            place,
+            key,
             own,
         })
     }
 
-    /// This store's own transaction behind the trait.
+    /// Calls `act` with this store's own transaction behind the trait.
     ///
     /// # Panics
     /// If the transaction has no part in this store.
-    pub fn of(&self, txn: &mut dyn Transaction) -> Rc<RefCell<T>> {
-        let TransactionKey(place) = txn.key(self.store);
-        let open = self.open.borrow();
-        let own = open.list.get(place).and_then(Option::as_ref);
-        Rc::clone(own.expect("a key belongs to an open transaction"))
+    pub fn with<R>(&self, txn: &mut dyn Transaction, act: impl FnOnce(&mut T) -> R) -> R {
+        let TransactionKey(key) = txn.key(self.store);
+        let own = Rc::clone(&self.open.borrow().list[key]);
+        act(&mut own_of(&own))
     }
 }
 
+/// The transaction in a place.
+fn own_of<T>(place: &Place<T>) -> RefMut<'_, T> {
+    RefMut::map(place.borrow_mut(), |own| {
+        own.as_mut().expect("a key belongs to an open transaction")
+    })
+}
+
 /// What a caller holds of a registered transaction.
-struct Handle<T: Transaction> {
+struct Handle<T> {
     registry: Rc<Transactions<T>>,
-    place: usize,
-    own: Rc<RefCell<T>>,
+    key: usize,
+    own: Rc<Place<T>>,
 }
 
 impl<T: Transaction> fmt::Debug for Handle<T> {
@@ -100,68 +112,71 @@ impl<T: Transaction> fmt::Debug for Handle<T> {
     }
 }
 
-impl<T: Transaction> Drop for Handle<T> {
+impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        let mut open = self.registry.open.borrow_mut();
-        open.list[self.place] = None;
-        open.free.push(self.place);
+        drop(self.own.take());
+        self.registry.open.borrow_mut().free.push(self.key);
     }
 }
 
 impl<T: Transaction> Transaction for Handle<T> {
     fn key(&mut self, store: StoreId) -> TransactionKey {
-        self.own.borrow_mut().key(store)
+        assert_eq!(
+            store, self.registry.store,
+            "a table is used with a transaction of its own store"
+        );
+        TransactionKey(self.key)
     }
 
     fn begin_statement(&mut self) {
-        self.own.borrow_mut().begin_statement();
+        own_of(&self.own).begin_statement();
     }
 
     fn end_statement(&mut self) -> Outcome<()> {
-        self.own.borrow_mut().end_statement()
+        own_of(&self.own).end_statement()
     }
 
     fn open_snapshot(&mut self) {
-        self.own.borrow_mut().open_snapshot();
+        own_of(&self.own).open_snapshot();
     }
 
     fn mark(&self) -> UndoMark {
-        self.own.borrow().mark()
+        own_of(&self.own).mark()
     }
 
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
-        self.own.borrow_mut().rollback_to(mark)
+        own_of(&self.own).rollback_to(mark)
     }
 
     fn prepare(&mut self) -> Outcome<Prepared> {
-        self.own.borrow_mut().prepare()
+        own_of(&self.own).prepare()
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
-        self.own.borrow_mut().commit(durability)
+        own_of(&self.own).commit(durability)
     }
 
     fn rollback(&mut self) -> Outcome<()> {
-        self.own.borrow_mut().rollback()
+        own_of(&self.own).rollback()
     }
 
     fn has_changes(&self) -> bool {
-        self.own.borrow().has_changes()
+        own_of(&self.own).has_changes()
     }
 
     fn is_active(&self) -> bool {
-        self.own.borrow().is_active()
+        own_of(&self.own).is_active()
     }
 
     fn set_lock_wait_timeout(&mut self, seconds: u64) {
-        self.own.borrow_mut().set_lock_wait_timeout(seconds);
+        own_of(&self.own).set_lock_wait_timeout(seconds);
     }
 
     fn id(&self) -> u64 {
-        self.own.borrow().id()
+        own_of(&self.own).id()
     }
 
     fn keep(&mut self, kept: Box<dyn Any>) {
-        self.own.borrow_mut().keep(kept);
+        own_of(&self.own).keep(kept);
     }
 }

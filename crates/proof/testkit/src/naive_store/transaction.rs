@@ -20,7 +20,6 @@ pub(super) struct Undo {
 #[derive(Debug)]
 pub(super) struct NaiveTransaction {
     inner: Rc<Inner>,
-    key: TransactionKey,
     /// What it has changed, in order.
     pub(super) undo: Vec<Undo>,
     is_active: bool,
@@ -29,10 +28,9 @@ pub(super) struct NaiveTransaction {
 }
 
 impl NaiveTransaction {
-    pub(super) fn new(inner: Rc<Inner>, key: TransactionKey) -> Self {
+    pub(super) fn new(inner: Rc<Inner>) -> Self {
         Self {
             inner,
-            key,
             undo: Vec::new(),
             is_active: false,
             kept: None,
@@ -61,13 +59,8 @@ impl Drop for NaiveTransaction {
 }
 
 impl Transaction for NaiveTransaction {
-    fn key(&mut self, store: StoreId) -> TransactionKey {
-        assert_eq!(
-            store,
-            self.inner.transactions.store(),
-            "a table of this store asks"
-        );
-        self.key
+    fn key(&mut self, _: StoreId) -> TransactionKey {
+        unreachable!("tables ask the handle of the transaction")
     }
 
     fn begin_statement(&mut self) {

@@ -515,8 +515,18 @@ impl Cursor for EngineCursor {
     ) -> Outcome<Fetched> {
         let has_room = batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX;
         assert!(has_room, "a batch is cleared before it is filled again");
-        let own = self.transactions.of(txn);
-        let txn = &mut *own.borrow_mut();
+        let transactions = Rc::clone(&self.transactions);
+        transactions.with(txn, |txn| self.fetch_for(txn, limit, batch))
+    }
+}
+
+impl EngineCursor {
+    fn fetch_for(
+        &mut self,
+        txn: &mut EngineTransaction,
+        limit: usize,
+        batch: &mut RowBatch,
+    ) -> Outcome<Fetched> {
         if self.options.lock == RowLock::None {
             // A scan that finds nothing has read nevertheless.
             txn.open_view();

@@ -641,11 +641,12 @@ impl Table for EngineTable {
     }
 
     fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
-        let own = self.transactions.of(txn);
-        own.borrow_mut().run_operation(
-            |txn| self.insert_steps(txn, row),
-            |inserted| *inserted == Inserted::Done,
-        )
+        self.transactions.with(txn, |txn| {
+            txn.run_operation(
+                |txn| self.insert_steps(txn, row),
+                |inserted| *inserted == Inserted::Done,
+            )
+        })
     }
 
     fn update(
@@ -654,19 +655,21 @@ impl Table for EngineTable {
         key: RowKey<'_>,
         row: &[ValueRef<'_>],
     ) -> Outcome<Mutation> {
-        let own = self.transactions.of(txn);
-        own.borrow_mut().run_operation(
-            |txn| self.update_steps(txn, key.0, row),
-            |mutation| *mutation == Mutation::Done,
-        )
+        self.transactions.with(txn, |txn| {
+            txn.run_operation(
+                |txn| self.update_steps(txn, key.0, row),
+                |mutation| *mutation == Mutation::Done,
+            )
+        })
     }
 
     fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation> {
-        let own = self.transactions.of(txn);
-        own.borrow_mut().run_operation(
-            |txn| self.delete_steps(txn, key.0),
-            |mutation| *mutation == Mutation::Done,
-        )
+        self.transactions.with(txn, |txn| {
+            txn.run_operation(
+                |txn| self.delete_steps(txn, key.0),
+                |mutation| *mutation == Mutation::Done,
+            )
+        })
     }
 
     fn lookup(
@@ -676,14 +679,14 @@ impl Table for EngineTable {
         lock: RowLock,
         batch: &mut RowBatch,
     ) -> Outcome<()> {
-        let own = self.transactions.of(txn);
-        own.borrow_mut().run(|txn| {
+        let mut look_up = |txn: &mut EngineTransaction| {
             while let Some(key) = keys.get(batch.range_ends().len()) {
                 self.look_up(txn, key.0, lock, batch)?;
                 batch.end_range();
             }
             Ok(())
-        })
+        };
+        self.transactions.with(txn, |txn| txn.run(&mut look_up))
     }
 
     fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64> {
