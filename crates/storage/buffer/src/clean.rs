@@ -368,6 +368,7 @@ impl Pages {
                 self.pool.free_frame(self.worker, no);
             }
         }
+        self.pool.dirty.forget_clean(&self.pool.frames);
         drop(role);
         let path = space.path.clone();
         let directory = self.pool.directory.clone();

@@ -69,6 +69,13 @@ impl DirtyLists {
         found
     }
 
+    /// Forgets entries of pages that are clean or gone.
+    pub(crate) fn forget_clean(&self, frames: &Frames) {
+        for list in &self.lists {
+            list.lock().retain(|entry| is_dirty(entry, frames));
+        }
+    }
+
     /// Entries in all lists, dirty or not.
     pub(crate) fn len(&self) -> usize {
         self.lists.iter().map(|list| list.lock().len()).sum()

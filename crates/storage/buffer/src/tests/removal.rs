@@ -24,6 +24,7 @@ fn a_dropped_tablespace_is_forgotten() {
             Err(StoreError::Damaged { .. })
         ));
         assert!(!at_work.pool().has_space(SPACE));
+        assert_eq!(at_work.pool().dirty_pages(), 0);
     });
     drop(pages);
     let world = world.crash();
