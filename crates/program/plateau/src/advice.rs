@@ -61,11 +61,12 @@ fn of_recovery(error: &RecoveryError) -> Option<&'static str> {
             Some("choose an empty or a new directory with --set data=DIRECTORY")
         }
         RecoveryError::Version(VersionError::Newer { .. }) => {
-            Some("use the version of plateau that created it, or a later one")
+            Some("use a build whose `plateau --version` names that format")
         }
-        RecoveryError::Version(VersionError::Older { .. }) => {
-            Some("dump it with the version of plateau that created it, and load the dump here")
-        }
+        RecoveryError::Version(VersionError::Older { .. }) => Some(
+            "dump it by a build whose `plateau --version` names that format (the build that \
+                 created it), and load the dump here",
+        ),
         RecoveryError::InUse(_) => {
             Some("stop the other server, or choose another directory with --set data=DIRECTORY")
         }

@@ -1,10 +1,19 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use format::version_file::DATA_FORMAT_VERSION;
+
+/// A directory is opened by the builds that name its format.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{version} (data format {DATA_FORMAT_VERSION})")
+});
 
 /// A MySQL-compatible database server. Without arguments it listens on 127.0.0.1:4006.
 #[derive(Debug, clap::Parser)]
-#[command(name = "plateau", version, after_long_help = settings_help())]
+#[command(name = "plateau", version = VERSION.as_str(), after_long_help = settings_help())]
 pub(crate) struct Arguments {
     /// The settings file. The default is `plateau.toml`, if that exists.
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! From settings to the options of each subsystem. Only this file knows both.
 
+use std::collections::HashSet;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use settings::{Configuration, Mistake, Settings};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 use crate::arguments::Arguments;
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 
 /// The file that is read without `--config`.
 const FILE: &str = "plateau.toml";
@@ -46,10 +47,25 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Configuration> {
         mistakes.push(format!("{place}{told}"));
     }
     if mistakes.is_empty() {
+        mistakes.extend(shared_address(&configuration)?);
+    }
+    if mistakes.is_empty() {
         Ok(configuration)
     } else {
         Err(Mistakes(mistakes).into())
     }
+}
+
+/// The mistake of two listeners with one address, if there is one. The kernel chooses port 0, so
+/// any number of listeners may have it.
+fn shared_address(configuration: &Configuration) -> Result<Option<String>> {
+    let mut seen = HashSet::new();
+    let tcp = tcp_addresses(configuration)?.into_iter();
+    let mut addresses = tcp
+        .filter(|address| !matches!(address, Address::Tcp(address) if address.port() == 0))
+        .chain(socket_addresses(configuration));
+    let shared = addresses.find(|address| !seen.insert(address.to_string()));
+    Ok(shared.map(|address| format!("two listeners have the address {address}")))
 }
 
 /// Reports that the configuration is valid, or fails with all its mistakes. Starts nothing.
@@ -78,6 +94,11 @@ fn meaningless(settings: &mut Settings) -> Vec<(&'static str, String)> {
     }
     if let Err(error) = log_filter(settings) {
         wrong.push(("log", error.to_string()));
+    }
+    if settings.is_on("tls")
+        && let Err(error) = keys::given_tls(settings)
+    {
+        wrong.push(("tls_certificate", format!("{error:#}")));
     }
     wrong
 }

@@ -40,18 +40,37 @@ impl Keys {
 }
 
 fn tls(settings: &Settings, data: &Path) -> Result<Arc<rustls::ServerConfig>> {
+    if let Some(config) = given_tls(settings)? {
+        return Ok(config);
+    }
+    let (certificate, key) = made_pair(data)?;
+    read_tls(&certificate, &key)
+}
+
+/// What connections are served with by the certificate that the settings name, or `None` if they
+/// name none.
+///
+/// # Errors
+///
+/// Only one of certificate and key is named, a file cannot be read, or the two do not fit.
+pub(crate) fn given_tls(settings: &Settings) -> Result<Option<Arc<rustls::ServerConfig>>> {
     let given = |name: &str| Some(settings.text(name)).filter(|it| !it.is_empty());
-    let (certificate, key) = match (given("tls_certificate"), given("tls_key")) {
-        (Some(certificate), Some(key)) => (PathBuf::from(certificate), PathBuf::from(key)),
-        (None, None) => made_pair(data)?,
+    match (given("tls_certificate"), given("tls_key")) {
+        (Some(certificate), Some(key)) => {
+            read_tls(Path::new(certificate), Path::new(key)).map(Some)
+        }
+        (None, None) => Ok(None),
         _ => anyhow::bail!("`tls_certificate` and `tls_key` belong together: set both or none"),
-    };
+    }
+}
+
+fn read_tls(certificate: &Path, key: &Path) -> Result<Arc<rustls::ServerConfig>> {
     let read = |path: &Path| {
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
     };
     let pair = CertificatePair {
-        certificate_pem: read(&certificate)?,
-        key_pem: read(&key)?,
+        certificate_pem: read(certificate)?,
+        key_pem: read(key)?,
     };
     pair.to_tls_config().with_context(|| {
         format!(
@@ -66,7 +85,7 @@ fn tls(settings: &Settings, data: &Path) -> Result<Arc<rustls::ServerConfig>> {
 fn made_pair(data: &Path) -> Result<(PathBuf, PathBuf)> {
     let (certificate, key) = (data.join("server-cert.pem"), data.join("server-key.pem"));
     if !certificate.exists() || !key.exists() {
-        let pair = CertificatePair::generate(&["localhost"])?;
+        let pair = CertificatePair::generate(&["localhost", "127.0.0.1", "::1"])?;
         write_secret(&certificate, &pair.certificate_pem)?;
         write_secret(&key, &pair.key_pem)?;
     }

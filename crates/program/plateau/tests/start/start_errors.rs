@@ -110,6 +110,25 @@ fn a_check_of_the_configuration_names_each_mistake() {
     );
 }
 
+#[test]
+fn a_check_of_the_configuration_finds_what_a_start_would_refuse() {
+    let folder = Folder::new("check-config-start").unwrap();
+    let alone = "tls_certificate = \"cert.pem\"\n";
+    let missing = "workers = 1\ntls_certificate = \"/no/c.pem\"\ntls_key = \"/no/k.pem\"\n";
+    let twice = "listen = \"127.0.0.1:1\"\n[[listener]]\naddress = \"127.0.0.1:1\"\n";
+    for (text, expected) in [
+        (alone, "my.toml:1: `tls_certificate` and `tls_key` belong"),
+        (missing, "my.toml:2: cannot read /no/c.pem"),
+        (twice, "two listeners have the address 127.0.0.1:1"),
+    ] {
+        let (code, told) = check_config(&folder, text);
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told.starts_with(&format!("plateau: {expected}")), "{told}");
+    }
+    let any_port = "listen = \"127.0.0.1:0\"\n[[listener]]\naddress = \"127.0.0.1:0\"\n";
+    assert_eq!(check_config(&folder, any_port).0, Some(0));
+}
+
 /// Runs `plateau check` on something that is not a data directory: one line says so.
 fn check_refuses(folder: &Path, expected: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
@@ -151,7 +170,10 @@ fn a_foreign_directory_is_left_alone() {
     let newer = "plateau data directory, format 999\n";
     fs::write(folder.path().join("PLATEAU_FORMAT"), newer).unwrap();
     check(&settings, "data format 999 is newer");
-    check(&settings, "use the version of plateau that created it");
+    check(
+        &settings,
+        "use a build whose `plateau --version` names that format",
+    );
 }
 
 #[test]
