@@ -248,8 +248,16 @@ impl Session {
     /// Sets `@@collation_database` and its character set to those of the current database, or the
     /// server's if there is none.
     pub(crate) fn follow_database(&mut self, collation: CollationId) -> Result<(), ClientError> {
+        let name = "collation_database";
+        if self.state.variables.borrow().settings().text(name) == collation.name() {
+            return Ok(());
+        }
         let text = NewValue::Text(collation.name().to_owned());
-        self.set_own_variable("collation_database", &text)
+        self.derive_variables(
+            |worker| &worker.database_variables,
+            collation,
+            |session| session.set_own_variable(name, &text),
+        )
     }
 
     /// Sets a variable of the session without checks and without reporting it.

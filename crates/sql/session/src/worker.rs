@@ -50,8 +50,10 @@ pub struct Worker {
     pub(crate) programs: RefCell<CompiledRoutines>,
     /// Plans that statements of programs keep.
     pub(crate) held_plans: RefCell<HeldPlans>,
-    /// Variables that the last login derived.
+    /// Variables that the last login derived from its character set.
     pub(crate) login_variables: RefCell<LoginVariables>,
+    /// Variables that the last session derived from its database.
+    pub(crate) database_variables: RefCell<LoginVariables>,
     /// Names at the last seen schema version of the store.
     names: RefCell<Rc<NameSpace>>,
 }
@@ -91,6 +93,7 @@ impl Worker {
             programs: RefCell::default(),
             held_plans: RefCell::default(),
             login_variables: RefCell::default(),
+            database_variables: RefCell::default(),
             names,
         })
     }

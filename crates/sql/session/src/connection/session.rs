@@ -8,6 +8,7 @@
 //! waits it watches three things: the wait itself, an order to be killed, and the client's
 //! disconnect. While it waits for a command it also watches for the server's shutdown.
 
+use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ use crate::connection::tracker::Tracker;
 use crate::connection::transaction::TransactionState;
 use crate::lock::locked_tables::LockedTables;
 use crate::system::accounts::AccountLookup;
-use crate::variables::system::NewValue;
+use crate::variables::system::{LoginVariables, NewValue};
 use crate::worker::Worker;
 
 /// How much memory an idle session keeps for the text of its next statement.
@@ -221,22 +222,34 @@ impl Session {
         }
     }
 
-    /// As SET NAMES. The next login with the same collation shares the variables that this one
-    /// derived from the global values, until a session sets a variable.
+    /// As SET NAMES.
     fn take_login_names(&mut self, collation: CollationId) -> Result<(), ClientError> {
+        self.derive_variables(
+            |worker| &worker.login_variables,
+            collation,
+            |session| session.set_names(collation),
+        )
+    }
+
+    /// Changes the variables to what follows from a collation. The next session that begins with
+    /// the same variables and the same collation shares the result, until it sets a variable.
+    pub(crate) fn derive_variables(
+        &mut self,
+        kept: impl FnOnce(&Worker) -> &RefCell<LoginVariables>,
+        collation: CollationId,
+        derive: impl FnOnce(&mut Self) -> Result<(), ClientError>,
+    ) -> Result<(), ClientError> {
         let worker = Rc::clone(&self.state.worker);
+        let kept = kept(&worker);
         let of = self.state.variables.borrow().clone();
-        let kept = worker.login_variables.borrow().find(&of, collation);
-        if let Some(made) = kept {
+        let found = kept.borrow().find(&of, collation);
+        if let Some(made) = found {
             *self.state.variables.borrow_mut() = made;
             return Ok(());
         }
-        self.set_names(collation)?;
+        derive(self)?;
         let made = self.state.variables.borrow().clone();
-        worker
-            .login_variables
-            .borrow_mut()
-            .keep(of, collation, made);
+        kept.borrow_mut().keep(of, collation, made);
         Ok(())
     }
 

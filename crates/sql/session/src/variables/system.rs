@@ -101,8 +101,9 @@ pub struct Variables {
     active: Rc<Active>,
 }
 
-/// What a login with some collation derived from the global values, for the next login. A copy of
-/// all values in each session would be the larger part of an idle client's memory.
+/// What a session with some collation derived from the global values at its login or its `USE`, for
+/// the next session. A copy of all values in each session would be the larger part of an idle
+/// client's memory, and cold when its next statement reads it.
 #[derive(Debug, Default)]
 pub struct LoginVariables {
     last: Option<LoginVariablesOf>,
