@@ -24,6 +24,13 @@ pub(crate) struct HeldPlan {
     pub(crate) shared: Rc<SharedPlan>,
 }
 
+impl HeldPlan {
+    /// Of the parameters.
+    pub(crate) fn types(&self) -> &[ColumnType] {
+        &self.types
+    }
+}
+
 impl Session {
     /// A plan that serves executions with these types as long as all else stays.
     pub(crate) fn hold(&self, types: &[ColumnType], shared: Rc<SharedPlan>) -> HeldPlan {

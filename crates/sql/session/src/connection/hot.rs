@@ -18,6 +18,7 @@ pub(crate) enum HotPlace {
     Diagnostics,
     Prepared,
     ParameterTypes,
+    PlannedTypes,
 }
 
 impl HotPlace {

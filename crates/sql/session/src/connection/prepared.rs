@@ -16,7 +16,10 @@ use crate::worker::parsed::Parsed;
 /// A session's prepared statements.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedStatements {
-    /// The protocol's, by number.
+    /// The one of the protocol that was executed last, with its number: most clients execute it
+    /// again, and it is found without a table.
+    last: Option<(u32, Box<Prepared>)>,
+    /// The protocol's others, by number.
     pub(crate) by_id: HashMap<u32, Box<Prepared>, FixedState>,
     /// SQL's, by name in lower case.
     pub(crate) by_name: HashMap<String, Named, FixedState>,
@@ -102,14 +105,21 @@ impl PreparedStatements {
     /// COM_STMT_SEND_LONG_DATA: a piece of a parameter. For an unknown statement it is dropped,
     /// since there is no reply.
     pub(crate) fn long_data_of(&mut self, statement_id: u32) -> Option<&mut LongData> {
-        let id = self.resolved(statement_id);
-        self.by_id
-            .get_mut(&id)
+        self.get_mut(statement_id)
             .map(|prepared| &mut prepared.long_data)
     }
 
+    /// The statement with this number.
+    pub(crate) fn get_mut(&mut self, statement_id: u32) -> Option<&mut Prepared> {
+        let id = self.resolved(statement_id);
+        match &mut self.last {
+            Some((last_id, prepared)) if *last_id == id => Some(prepared),
+            _ => self.by_id.get_mut(&id).map(|prepared| &mut **prepared),
+        }
+    }
+
     /// The statement that a number means.
-    pub(crate) fn resolved(&self, statement_id: u32) -> u32 {
+    fn resolved(&self, statement_id: u32) -> u32 {
         match statement_id {
             LAST_PREPARED if self.has_failed => 0,
             LAST_PREPARED => self.last_id,
@@ -120,19 +130,23 @@ impl PreparedStatements {
     /// Takes a statement out, to execute it.
     pub(crate) fn take(&mut self, statement_id: u32) -> Option<Box<Prepared>> {
         let id = self.resolved(statement_id);
-        self.by_id.remove(&id)
+        match self.last.take_if(|(last_id, _)| *last_id == id) {
+            Some((_, prepared)) => Some(prepared),
+            None => self.by_id.remove(&id),
+        }
     }
 
     /// Puts back the statement that was taken by that number.
     pub(crate) fn put_back(&mut self, statement_id: u32, prepared: Box<Prepared>) {
         let id = self.resolved(statement_id);
-        self.by_id.insert(id, prepared);
+        if let Some((before_id, before)) = self.last.replace((id, prepared)) {
+            self.by_id.insert(before_id, before);
+        }
     }
 
     /// The place of a statement's cursor.
     pub(crate) fn cursor_of(&mut self, statement_id: u32) -> Option<&mut Option<CursorRows>> {
-        let id = self.resolved(statement_id);
-        let prepared = self.by_id.get_mut(&id)?;
+        let prepared = self.get_mut(statement_id)?;
         Some(&mut prepared.cursor)
     }
 

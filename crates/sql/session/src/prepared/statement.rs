@@ -159,6 +159,9 @@ impl Session {
         prepared.cursor = None;
         HotPlace::Prepared.note(&*prepared);
         HotPlace::ParameterTypes.note(&prepared.types[..]);
+        if let Some(held) = &prepared.held {
+            HotPlace::PlannedTypes.note(held.types());
+        }
         let mut run = StatementRun::new(&self.state, RowProtocol::Binary);
         let around = self.enter_database(prepared.database.as_ref());
         let reply = self
@@ -331,8 +334,7 @@ impl Session {
 
     /// COM_STMT_RESET.
     pub(crate) fn reset_statement(&mut self, statement_id: u32) -> Result<Reply, Stop> {
-        let id = self.prepared.resolved(statement_id);
-        match self.prepared.by_id.get_mut(&id) {
+        match self.prepared.get_mut(statement_id) {
             Some(prepared) => {
                 prepared.long_data.clear();
                 prepared.cursor = None;
