@@ -93,6 +93,39 @@ fn pattern(count: usize) -> Vec<u8> {
         .collect()
 }
 
+/// The ring registers four sockets in tests. One worker has the listener and both ends, so some
+/// connections are registered and others are not, and slots are used again.
+#[test]
+fn sockets_that_the_ring_registers_and_others_are_served_and_closed() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        let address = echo_server(&runtime, &loopback());
+        runtime.block_on_worker(0, move || async move {
+            for count in [1, 2, 3, 8, 2] {
+                let mut streams = Vec::new();
+                for _ in 0..count {
+                    streams.push(Stream::connect(&address).await.unwrap());
+                }
+                for (number, stream) in streams.iter_mut().enumerate() {
+                    let sent = pattern(1 + number);
+                    stream.send(sent.clone()).await.unwrap();
+                    assert_eq!(receive_exactly(stream, 1 + number).await, sent);
+                    stream
+                        .send_many(vec![sent.clone(), sent.clone()])
+                        .await
+                        .unwrap();
+                    receive_exactly(stream, 2 * sent.len()).await;
+                }
+                for stream in &mut streams {
+                    stream.shut_down_sending().unwrap();
+                    assert!(stream.receive().await.unwrap().is_empty());
+                }
+            }
+        });
+        runtime.handle().shutdown(Duration::from_secs(60));
+    });
+}
+
 #[test]
 fn echoes_over_tcp_and_unix_whatever_the_size() {
     on_each_driver(|io| {

@@ -20,7 +20,7 @@ mod probe;
 mod socket;
 mod token;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::rc::Rc;
@@ -29,10 +29,11 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use env::{Disk, Instant};
-use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue, types};
+use io_uring::{EnterFlags, IoUring, Submitter, cqueue, opcode, squeue, types};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags};
+use rustix::process::{Resource, getrlimit};
 use smallvec::{SmallVec, smallvec};
 use stdx::Slab;
 
@@ -51,9 +52,18 @@ use crate::shared::Shared;
 /// Further calls in which a turn learns of sockets: some 240 sockets in all.
 const HEARING_CALLS_MAX: usize = 11;
 
+/// Most sockets of a worker that are registered with its ring ([`UringDriver::fix`]). The ring has
+/// 8 bytes for each, used or not.
+const FIXED_COUNT_MAX: u32 = if cfg!(test) { 4 } else { 16 << 10 };
+
+/// In the place of a descriptor: the ring forgets the file.
+const NO_DESCRIPTOR: i32 = -1;
+
 /// See the module's head.
 pub(crate) struct UringDriver {
     ring: RefCell<IoUring>,
+    /// How many sockets the ring can register. Constant.
+    fixed_count: u32,
     shared: Arc<Shared>,
     worker_index: usize,
     sockets: RefCell<Slab<Socket>>,
@@ -80,8 +90,10 @@ impl UringDriver {
     pub(crate) fn new(shared: Arc<Shared>, worker_index: usize) -> io::Result<Self> {
         let ring = probe::builder().build(probe::SUBMISSION_COUNT)?;
         let buffers = BufferRing::new(&ring.submitter())?;
+        let fixed_count = register_table(&ring.submitter());
         Ok(Self {
             ring: RefCell::new(ring),
+            fixed_count,
             shared,
             worker_index,
             sockets: RefCell::default(),
@@ -142,6 +154,31 @@ impl UringDriver {
             .expect("a socket is used until it is closed"))
     }
 
+    /// Registers a socket with the ring under its slot's number. The kernel then finds its file
+    /// without the table of descriptors, and without a count that all threads share. Returns false
+    /// if the ring has no room; the socket is then used by its descriptor.
+    fn fix(&self, index: usize, descriptor: i32) -> bool {
+        let offset = u32::try_from(index).unwrap_or(u32::MAX);
+        offset < self.fixed_count && self.update_fixed(offset, descriptor).is_ok()
+    }
+
+    fn update_fixed(&self, offset: u32, descriptor: i32) -> io::Result<usize> {
+        let ring = self.ring.borrow();
+        ring.submitter()
+            .register_files_update(offset, &[descriptor])
+    }
+
+    /// Removes a socket that the kernel is done with.
+    fn remove(&self, mut sockets: RefMut<'_, Slab<Socket>>, index: usize) {
+        let socket = sockets.remove(index).expect("a socket is removed once");
+        drop(sockets);
+        if socket.is_fixed {
+            // Else the ring would keep the connection open.
+            let removed = self.update_fixed(stdx::to_u32(index), NO_DESCRIPTOR);
+            assert!(removed.is_ok(), "a registered file can be taken out");
+        }
+    }
+
     fn arm_poke(&self) {
         if self.is_poke_armed.replace(true) {
             return;
@@ -193,9 +230,7 @@ impl UringDriver {
             self.spent.keep(buffers);
         }
         if socket.is_closing && socket.is_idle() {
-            let socket = sockets.remove(index);
-            drop(sockets);
-            drop(socket);
+            self.remove(sockets, index);
         }
     }
 
@@ -244,6 +279,15 @@ impl UringDriver {
     }
 }
 
+/// Makes the ring's table of registered files, and returns its size; 0 if the kernel makes none.
+fn register_table(submitter: &Submitter<'_>) -> u32 {
+    // The kernel takes no more files than the process may open.
+    let limit = getrlimit(Resource::Nofile).current;
+    let limit = limit.map_or(u32::MAX, |it| u32::try_from(it).unwrap_or(u32::MAX));
+    let count = FIXED_COUNT_MAX.min(limit);
+    submitter.register_files_sparse(count).map_or(0, |()| count)
+}
+
 /// Whether a failed call only means "look at the completions and go on" (U4).
 fn is_passing(error: &io::Error) -> bool {
     is_any(error, &[Errno::TIME, Errno::INTR]) || is_refusal(error)
@@ -266,18 +310,19 @@ impl Driver for UringDriver {
     fn register(&self, descriptor: Rc<OwnedFd>) -> io::Result<SocketKey> {
         // For a non-blocking socket the ring would return EAGAIN instead of waiting.
         rustix::io::ioctl_fionbio(&*descriptor, false)?;
+        let raw = descriptor.as_raw_fd();
         let index = self.sockets.borrow_mut().insert(Socket::new(descriptor));
-        Ok(SocketKey(index))
+        let key = SocketKey(index);
+        let is_fixed = self.fix(index, raw);
+        self.with_socket(key, |socket| socket.is_fixed = is_fixed);
+        Ok(key)
     }
 
     fn close(&self, key: SocketKey) {
         let mut sockets = self.sockets.borrow_mut();
         let socket = sockets.get_mut(key.0).expect("a socket is closed once");
         if socket.is_idle() {
-            let socket = sockets.remove(key.0);
-            drop(sockets);
-            drop(socket);
-            return;
+            return self.remove(sockets, key.0);
         }
         socket.is_closing = true;
         // These return to their ring now, not with the last completion.

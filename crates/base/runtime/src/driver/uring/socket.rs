@@ -36,6 +36,8 @@ const SLICES_MAX: usize = 64;
 /// One socket.
 pub(super) struct Socket {
     pub(super) descriptor: Rc<OwnedFd>,
+    /// The ring knows it by its slot's number.
+    pub(super) is_fixed: bool,
     /// Its owner is gone; it is removed once `armed` is empty.
     pub(super) is_closing: bool,
     /// Operations with a completion still to come, one bit for each [`Kind`].
@@ -108,6 +110,7 @@ impl Socket {
     pub(super) fn new(descriptor: Rc<OwnedFd>) -> Self {
         Self {
             descriptor,
+            is_fixed: false,
             is_closing: false,
             armed: 0,
             received: Received::default(),
@@ -339,25 +342,37 @@ impl Socket {
     /// waiter must see whether the peer takes any, so there is no MSG_WAITALL.
     fn next_send(&mut self, index: usize) -> squeue::Entry {
         self.arm(Kind::Send);
-        let fd = self.fd();
+        let (file, how) = self.sending_file(index);
         let sending = self.sending.as_mut().expect("the caller has a send");
         let user_data = token(Kind::Send, index);
         if let [only] = &sending.buffers[..] {
             let rest = &only[sending.sent..];
             let length = rest.len().min(SEND_BYTES_MAX);
             let flags = SendFlags::NOSIGNAL.bits().cast_signed();
-            return opcode::Send::new(fd, rest.as_ptr(), stdx::to_u32(length))
+            return opcode::Send::new(file, rest.as_ptr(), stdx::to_u32(length))
                 .flags(flags)
                 .build()
+                .flags(how)
                 .user_data(user_data);
         }
         sending.slice();
         let slices = &sending.slices;
         // The process ignores SIGPIPE, as every Rust program does; a vectored write cannot mask it.
         // An IoSlice has the layout of an iovec, by std's promise.
-        opcode::Writev::new(fd, slices.as_ptr().cast(), stdx::to_u32(slices.len()))
+        opcode::Writev::new(file, slices.as_ptr().cast(), stdx::to_u32(slices.len()))
             .build()
+            .flags(how)
             .user_data(user_data)
+    }
+
+    /// How a send names the file: by its slot's number if the ring knows it, else by its descriptor.
+    /// (A receive is armed once for many requests, and keeps the file that it found.)
+    fn sending_file(&self, index: usize) -> (types::Fd, squeue::Flags) {
+        if !self.is_fixed {
+            return (self.fd(), squeue::Flags::empty());
+        }
+        let number = i32::try_from(index).expect("few sockets are registered");
+        (types::Fd(number), squeue::Flags::FIXED_FILE)
     }
 }
 
