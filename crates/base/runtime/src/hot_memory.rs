@@ -10,6 +10,8 @@
 //! (P1) A range is written and read by the task's worker alone, so every access is relaxed.
 //! (P2) No range is ever dereferenced. The processor ignores a prefetch of an unmapped address.
 
+use std::task::Waker;
+
 use sync::atomic::{AtomicU64, Ordering};
 
 /// Ranges that a task may have: two cache lines of them.
@@ -23,6 +25,9 @@ const COUNT_BITS: u32 = 8;
 
 /// Lines of one range at most. A session's future, the largest range, has 30.
 const LINE_COUNT_MAX: usize = 64;
+
+/// Lines of a task's header, which has some 200 bytes.
+const HEADER_LINE_COUNT: usize = 4;
 
 const _: () = assert!(LINE_COUNT_MAX < 1 << COUNT_BITS);
 
@@ -77,6 +82,12 @@ impl HotMemory {
             prefetch_lines(first, count);
         }
     }
+}
+
+/// Prefetches the header of the task that a waker wakes. A waker of another kind costs some useless
+/// prefetches.
+pub(crate) fn prefetch_task_of(waker: &Waker) {
+    prefetch_lines(waker.data().addr() / LINE_BYTES, HEADER_LINE_COUNT);
 }
 
 /// Prefetches the memory of `value`.

@@ -163,6 +163,12 @@ fn queue_if_here(header: &Arc<Header>) -> bool {
     is_here.unwrap_or(false)
 }
 
+fn prefetch_header(header: Option<&Arc<Header>>) {
+    if let Some(header) = header {
+        hot_memory::prefetch(&**header);
+    }
+}
+
 impl Worker {
     pub(crate) fn new(index: usize, shared: Arc<Shared>, driver: Rc<dyn Driver>) -> Self {
         let now = SystemClock.now();
@@ -299,18 +305,27 @@ impl Worker {
     /// so it comes first. Few clients stay in the cache by themselves.
     fn prefetch_ahead(&self) {
         let run_queue = self.run_queue.borrow();
-        if !run_queue.has_cold() {
-            return;
+        if run_queue.has_cold() {
+            prefetch_header(run_queue.warm_at(HEADER_AHEAD_COUNT));
+            self.prefetch_memory(run_queue.warm_at(MEMORY_AHEAD_COUNT));
         }
-        if let Some(header) = run_queue.warm_at(HEADER_AHEAD_COUNT) {
-            hot_memory::prefetch(&**header);
+    }
+
+    /// Prefetches for the first polls of a turn, which no poll goes before.
+    fn prefetch_first(&self) {
+        let run_queue = self.run_queue.borrow();
+        if run_queue.has_cold() {
+            (0..=HEADER_AHEAD_COUNT).for_each(|at| prefetch_header(run_queue.warm_at(at)));
+            (0..=MEMORY_AHEAD_COUNT).for_each(|at| self.prefetch_memory(run_queue.warm_at(at)));
         }
-        if let Some(header) = run_queue.warm_at(MEMORY_AHEAD_COUNT) {
-            if let Some(slot) = self.tasks.borrow().get(header.slot()) {
-                hot_memory::prefetch(slot);
-            }
-            header.hot().prefetch();
+    }
+
+    fn prefetch_memory(&self, header: Option<&Arc<Header>>) {
+        let Some(header) = header else { return };
+        if let Some(slot) = self.tasks.borrow().place(header.slot()) {
+            hot_memory::prefetch(slot);
         }
+        header.hot().prefetch();
     }
 
     /// See [`crate::set_task_class`].
@@ -329,6 +344,7 @@ impl Worker {
         self.run_queue.borrow_mut().begin_turn(self.now.get());
         let counters = &self.mailbox().counters;
         counters.turns.increment();
+        self.prefetch_first();
         for poll in 1..=TURN_POLLS_MAX {
             let Some((header, quantum)) = self.run_queue.borrow_mut().pop() else {
                 return;

@@ -60,6 +60,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// The slot at `index`, whose address is of interest and whose memory is not read.
+    pub fn place(&self, index: usize) -> Option<&impl Sized> {
+        self.slots.get(index)
+    }
+
     /// Takes the value out and frees its slot; `None` if it was free.
     pub fn remove(&mut self, index: usize) -> Option<T> {
         let slot = self.slots.get_mut(index)?;
@@ -126,5 +131,6 @@ mod tests {
         let all: Vec<_> = slab.iter().map(|(index, value)| (index, *value)).collect();
         assert_eq!(all, [(0, 'd'), (1, 'x'), (2, 'c'), (3, 'f')]);
         assert!(!slab.is_empty());
+        assert!(slab.place(3).is_some() && slab.place(4).is_none());
     }
 }
