@@ -365,7 +365,7 @@ impl Socket {
             .user_data(user_data)
     }
 
-    /// How a send names the file: by its slot's number if the ring knows it, else by its descriptor.
+    /// How a send names the file: by its slot's number if the ring knows it, else by descriptor.
     /// (A receive is armed once for many requests, and keeps the file that it found.)
     fn sending_file(&self, index: usize) -> (types::Fd, squeue::Flags) {
         if !self.is_fixed {
