@@ -212,5 +212,6 @@ pub fn all() -> ScanOptions {
         lock: store::RowLock::None,
         columns: None,
         wait: store::LockWait::Wait,
+        pushed: None,
     }
 }

@@ -639,6 +639,7 @@ impl Torture {
             range,
             lock: RowLock::Exclusive,
             wait: LockWait::Wait,
+            pushed: None,
             ..all()
         };
         let found = session

@@ -4,8 +4,12 @@
 //! key and sorts. Transactions have neither isolation nor locks; undo is a list of old rows. It
 //! serves the tests of code above `store`, and as the twin of an engine. It can suspend every n-th
 //! operation, so that callers prove that they can be called again. It can also stand for a store on
-//! another server: each call then costs a round trip, and is counted.
+//! another server: each call then costs a round trip, and is counted. Changes of locked rows are
+//! then kept back and sent together, and a refused insert brings the row that is in its way.
 
+mod cursor;
+mod groups;
+mod schema;
 mod transaction;
 
 use std::cell::{Cell, RefCell};
@@ -16,15 +20,19 @@ use std::sync::Arc;
 
 use format::row::RowLayout;
 use store::{
-    AutoIncrement, CallCost, Cursor, Direction, Fetched, Inserted, KeyBound, KeyRange, LocalFuture,
-    Mutation, Outcome, RowBatch, RowKey, RowLock, ScanOptions, SchemaStore, Store, StoreError,
-    StoreId, Suspend, Table, TableDefinition, TableId, TableName, TableStatistics, Transaction,
-    TransactionOptions, Transactions, Uniqueness,
+    AutoIncrement, CallCost, Condition, Cursor, IndexPart, Inserted, KeyBound, KeyRange, Mutation,
+    Offer, Outcome, RowBatch, RowKey, RowLock, ScanOptions, Store, StoreError, StoreId, Suspend,
+    Table, TableDefinition, TableId, TableStatistics, Taken, Transaction, TransactionOptions,
+    Transactions, Uniqueness,
 };
 use value::key::KeyPart;
 use value::{CollationId, ValueRef};
 
+use cursor::NaiveCursor;
 use transaction::{NaiveTransaction, Undo};
+
+/// How many changes a remote store sends together.
+const SENT_TOGETHER_MAX: usize = 1024;
 
 /// A wait for as long as a call to another server takes.
 pub struct RoundTrip(pub Box<dyn Fn() -> Suspend>);
@@ -60,6 +68,14 @@ struct Inner {
     statements_ended: Cell<u64>,
     /// The next end of a statement fails.
     fails_at_end: Cell<bool>,
+    /// It does nothing in place of its callers.
+    takes_nothing: Cell<bool>,
+    /// It promises no commit.
+    refuses_to_prepare: Cell<bool>,
+    /// Transactions that were prepared.
+    prepared: Cell<u64>,
+    /// How many calls complete before one fails with the error.
+    failure: RefCell<Option<(u64, StoreError)>>,
     /// Completed calls that read or wrote.
     calls: Cell<u64>,
     /// Rows that cursors have returned.
@@ -114,6 +130,38 @@ impl NaiveStore {
         self.inner.fails_at_end.set(true);
     }
 
+    /// An empty store whose tables have ids above this one, as two stores of a process need.
+    pub fn with_ids_above(id: u64) -> Self {
+        let store = Self::default();
+        store.inner.next_id.set(id);
+        store
+    }
+
+    /// From now on it does nothing in place of its callers, as a store in this process.
+    pub fn take_nothing(&self) {
+        self.inner.takes_nothing.set(true);
+    }
+
+    /// From now on it does not prepare a transaction with changes.
+    pub fn refuse_to_prepare(&self) {
+        self.inner.refuses_to_prepare.set(true);
+    }
+
+    /// How many transactions were prepared.
+    pub fn prepared(&self) -> u64 {
+        self.inner.prepared.get()
+    }
+
+    /// After `count` more calls one fails with the error. Later ones do not.
+    pub fn fail_after(&self, count: u64, error: StoreError) {
+        *self.inner.failure.borrow_mut() = Some((count, error));
+    }
+
+    /// Withdraws a failure. Returns false if it has happened already.
+    pub fn withdraw_failure(&self) -> bool {
+        self.inner.failure.take().is_some()
+    }
+
     /// How many rows cursors have returned so far.
     pub fn rows_read(&self) -> u64 {
         self.inner.rows_read.get()
@@ -152,74 +200,14 @@ impl NaiveStore {
     }
 }
 
-impl NaiveStore {
-    /// Publishes a definition if the rows are as it says, and their keys too.
-    fn alter(&self, new: TableDefinition, next_number: Option<u64>) -> Result<(), StoreError> {
-        let id = new.id;
-        let table = self.inner.tables.borrow().get(&id.0).cloned();
-        let table = table.ok_or(StoreError::NoSuchTable)?;
-        let shape = |definition: &TableDefinition| -> Vec<_> {
-            let columns = definition.columns.iter();
-            columns
-                .map(|it| (it.column_type.clone(), it.nullable))
-                .collect()
-        };
-        let primary = |definition: &TableDefinition| {
-            let primary = definition.primary_key();
-            primary.map(|it| it.parts.iter().map(|part| part.column).collect::<Vec<_>>())
-        };
-        let old = &table.definition;
-        if shape(old) != shape(&new) || primary(old) != primary(&new) {
-            let what = "a change of the rows";
-            return Err(StoreError::NotSupported { what });
-        }
-        self.redefine(id, |definition| {
-            let version = definition.version;
-            *definition = TableDefinition { version, ..new };
-        })?;
-        let altered = self.inner.tables.borrow().get(&id.0).cloned();
-        let altered = altered.expect("it was redefined");
-        let rows = altered.rows.borrow();
-        for (key, row) in rows.iter() {
-            if let Some((index, _)) = altered.conflict(&altered.decoded(row), Some(key)) {
-                drop(rows);
-                self.redefine(id, |definition| *definition = TableDefinition::clone(old))?;
-                return Err(StoreError::DuplicateKey { index });
-            }
-        }
-        if let Some(number) = next_number {
-            altered.next_number.set(number);
-        }
-        Ok(())
-    }
-
-    /// Changes a table's definition, but nothing that its rows depend on.
-    fn redefine(
-        &self,
-        id: TableId,
-        change: impl FnOnce(&mut TableDefinition),
-    ) -> Result<(), StoreError> {
-        let inner = &self.inner;
-        let mut tables = inner.tables.borrow_mut();
-        let table = tables.get_mut(&id.0).ok_or(StoreError::NoSuchTable)?;
-        let mut definition = TableDefinition::clone(&table.definition);
-        change(&mut definition);
-        definition.version += 1;
-        *table = Rc::new(NaiveTable {
-            inner: inner.clone(),
-            definition: Arc::new(definition),
-            layout: table.layout.clone(),
-            rows: RefCell::new(table.rows.take()),
-            next_number: table.next_number.clone(),
-        });
-        inner.raise_version();
-        Ok(())
-    }
-}
-
 impl Inner {
     fn raise_version(&self) {
         self.schema_version.set(self.schema_version.get() + 1);
+    }
+
+    /// True if each call is a round trip.
+    fn is_remote(&self) -> bool {
+        self.round_trip.borrow().is_some()
     }
 
     /// Begins a call that reads or writes. Suspends for its round trip, and if it is time to.
@@ -231,12 +219,26 @@ impl Inner {
             return Err((round_trip.0)().into());
         }
         self.calls.set(self.calls.get() + 1);
+        self.fail()?;
         self.operations.set(self.operations.get() + 1);
         let every = self.suspend_every.get();
         if every > 0 && self.operations.get().is_multiple_of(every) {
             return Err(Suspend::turn().into());
         }
         Ok(())
+    }
+
+    /// Fails if it is this call's turn to.
+    fn fail(&self) -> Result<(), StoreError> {
+        let mut failure = self.failure.borrow_mut();
+        match &mut *failure {
+            Some((0, _)) => failure.take().map_or(Ok(()), |(_, error)| Err(error)),
+            Some((left, _)) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -275,103 +277,16 @@ impl Store for NaiveStore {
     }
 }
 
-impl SchemaStore for NaiveStore {
-    fn create_database(
-        &self,
-        name: &str,
-        collation: CollationId,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.inner
-            .databases
-            .borrow_mut()
-            .push((name.to_owned(), collation));
-        self.inner.raise_version();
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn drop_database(&self, name: &str) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.inner
-            .databases
-            .borrow_mut()
-            .retain(|(known, _)| known != name);
-        self.inner.raise_version();
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn create_table(
-        &self,
-        definition: TableDefinition,
-    ) -> LocalFuture<'_, Result<TableId, StoreError>> {
-        let is_taken = self
-            .definitions()
-            .iter()
-            .any(|known| known.name == definition.name);
-        let made = if is_taken {
-            Err(StoreError::TableExists)
-        } else {
-            Ok(self.add_table(definition))
-        };
-        Box::pin(std::future::ready(made))
-    }
-
-    fn drop_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.inner.raise_version();
-        let dropped = self.inner.tables.borrow_mut().remove(&id.0);
-        let found = dropped.map(|_| ()).ok_or(StoreError::NoSuchTable);
-        Box::pin(std::future::ready(found))
-    }
-
-    fn rename_tables(
-        &self,
-        renames: Vec<(TableId, TableName)>,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        let renamed = renames.into_iter().try_for_each(|(id, name)| {
-            let is_taken = self.definitions().iter().any(|known| known.name == name);
-            if is_taken {
-                return Err(StoreError::TableExists);
-            }
-            self.redefine(id, |definition| definition.name = name)
-        });
-        Box::pin(std::future::ready(renamed))
-    }
-
-    fn truncate_table(&self, id: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        if let Some(table) = self.inner.tables.borrow().get(&id.0) {
-            table.rows.borrow_mut().clear();
-            table.next_number.set(1);
-        }
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn alter_table(
-        &self,
-        definition: TableDefinition,
-        next_number: Option<u64>,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        Box::pin(std::future::ready(self.alter(definition, next_number)))
-    }
-
-    fn replace_table(
-        &self,
-        old: TableId,
-        copy: TableId,
-        name: TableName,
-    ) -> LocalFuture<'_, Result<(), StoreError>> {
-        self.inner.tables.borrow_mut().remove(&old.0);
-        let renamed = self.redefine(copy, |definition| definition.name = name);
-        Box::pin(std::future::ready(renamed))
-    }
-
-    fn renew_statistics(&self, _: TableId) -> LocalFuture<'_, Result<(), StoreError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
 impl NaiveTable {
-    /// The key of a row in an index, followed by its primary key so that equal keys stay apart.
+    /// The key of a row in an index.
     fn index_key(&self, index: usize, row: &[ValueRef<'_>]) -> Vec<u8> {
+        self.key_of(&self.definition.indexes[index].parts, row)
+    }
+
+    /// The key of a row in an index of these parts.
+    fn key_of(&self, parts: &[IndexPart], row: &[ValueRef<'_>]) -> Vec<u8> {
         let mut key = Vec::new();
-        for part in &self.definition.indexes[index].parts {
+        for part in parts {
             self.part(part.column, part.prefix_length)
                 .append(row[part.column], &mut key);
         }
@@ -456,6 +371,34 @@ impl NaiveTable {
         transactions.with(txn, |own| own.undo.push(undo));
     }
 
+    /// Begins a change of a row that the transaction has locked. Its outcome is known before it is
+    /// sent, so a remote store sends it with others.
+    fn change_locked(&self, txn: &mut dyn Transaction) -> Outcome<()> {
+        if !self.inner.is_remote() {
+            return self.inner.operate();
+        }
+        self.inner.transactions.with(txn, |own| {
+            if own.kept_back == SENT_TOGETHER_MAX {
+                self.inner.operate()?;
+                own.kept_back = 0;
+            }
+            own.kept_back += 1;
+            Ok(())
+        })
+    }
+
+    /// Whether the new row has the stored row's key in each unique index; `None` if there is no
+    /// stored row.
+    fn keeps_unique_keys(&self, key: &[u8], row: &[ValueRef<'_>]) -> Option<bool> {
+        let rows = self.rows.borrow();
+        let old = self.decoded(rows.get(key)?);
+        let mut indexes = self.definition.indexes.iter().enumerate();
+        Some(indexes.all(|(index, definition)| {
+            definition.uniqueness == Uniqueness::None
+                || self.index_key(index, &old) == self.index_key(index, row)
+        }))
+    }
+
     /// All rows in the order of an index, or of their keys.
     fn sorted(&self, index: Option<usize>) -> Vec<IndexedRow> {
         let rows = self.rows.borrow();
@@ -474,11 +417,15 @@ impl NaiveTable {
 
     /// The test whether a key of an index is within a range.
     fn is_inside(&self, index: usize, range: &KeyRange) -> impl Fn(&[u8]) -> bool {
+        self.is_inside_of(&self.definition.indexes[index].parts, range)
+    }
+
+    /// The test whether a key of these parts is within a range.
+    fn is_inside_of(&self, parts: &[IndexPart], range: &KeyRange) -> impl Fn(&[u8]) -> bool {
         let prefix = |bound: &KeyBound| match bound {
             KeyBound::Open => Vec::new(),
             KeyBound::Inclusive(values) | KeyBound::Exclusive(values) => {
                 let mut bytes = Vec::new();
-                let parts = &self.definition.indexes[index].parts;
                 for (value, part) in values.iter().zip(parts) {
                     self.part(part.column, part.prefix_length)
                         .append(value.as_ref(), &mut bytes);
@@ -505,7 +452,7 @@ impl NaiveTable {
 }
 
 /// A row with its key in an index.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct IndexedRow {
     sort_key: Vec<u8>,
     key: Vec<u8>,
@@ -523,20 +470,14 @@ impl Table for NaiveTable {
 
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {
         let table = self.inner.tables.borrow()[&self.definition.id.0].clone();
-        let ranges = vec![options.range.clone()];
-        Box::new(NaiveCursor {
-            table,
-            options,
-            ranges,
-            rows: None,
-            range: 0,
-            at: 0,
-        })
+        Box::new(NaiveCursor::new(table, options))
     }
 
     fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
         self.inner.operate()?;
         if let Some((index, key)) = self.conflict(row, None) {
+            let sent = Some(key.clone());
+            self.inner.transactions.with(txn, |own| own.sent = sent);
             return Ok(Inserted::Duplicate {
                 index,
                 key: key.into(),
@@ -553,9 +494,13 @@ impl Table for NaiveTable {
         key: RowKey<'_>,
         row: &[ValueRef<'_>],
     ) -> Outcome<Mutation> {
-        self.inner.operate()?;
-        if !self.rows.borrow().contains_key(key.0) {
+        let Some(keeps) = self.keeps_unique_keys(key.0, row) else {
+            self.inner.operate()?;
             return Ok(Mutation::Gone);
+        };
+        match keeps {
+            true => self.change_locked(txn)?,
+            false => self.inner.operate()?,
         }
         if let Some((index, other)) = self.conflict(row, Some(key.0)) {
             return Ok(Mutation::Duplicate {
@@ -577,7 +522,7 @@ impl Table for NaiveTable {
     }
 
     fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation> {
-        self.inner.operate()?;
+        self.change_locked(txn)?;
         if !self.rows.borrow().contains_key(key.0) {
             return Ok(Mutation::Gone);
         }
@@ -587,12 +532,16 @@ impl Table for NaiveTable {
 
     fn lookup(
         &self,
-        _: &mut dyn Transaction,
+        txn: &mut dyn Transaction,
         keys: &[RowKey<'_>],
         _: RowLock,
         batch: &mut RowBatch,
     ) -> Outcome<()> {
-        self.inner.operate()?;
+        let sent = self.inner.transactions.with(txn, |own| own.sent.take());
+        let is_sent = |sent: Vec<u8>| matches!(keys, [key] if *key.0 == *sent);
+        if !self.inner.is_remote() || !sent.is_some_and(is_sent) {
+            self.inner.operate()?;
+        }
         let rows = self.rows.borrow();
         for key in keys {
             if let Some(row) = rows.get(key.0) {
@@ -603,15 +552,32 @@ impl Table for NaiveTable {
         Ok(())
     }
 
+    /// It takes conditions of single columns, limits, and groups.
+    fn take(&self, offer: &Offer) -> Taken {
+        let can_take = self.inner.is_remote() && !self.inner.takes_nothing.get();
+        let is_taken = |it: &Condition<()>| can_take && matches!(it, Condition::Column { .. });
+        let conditions: Vec<bool> = offer.conditions.iter().map(is_taken).collect();
+        let takes_all = can_take && conditions.iter().all(|is_taken| *is_taken);
+        Taken {
+            limit: takes_all && offer.is_limited,
+            grouping: takes_all && offer.grouping.is_some(),
+            conditions,
+        }
+    }
+
     fn call_cost(&self) -> CallCost {
-        match &*self.inner.round_trip.borrow() {
-            Some(_) => CallCost::RoundTrip,
-            None => CallCost::Local,
+        match self.inner.is_remote() {
+            true => CallCost::RoundTrip,
+            false => CallCost::Local,
         }
     }
 
     fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64> {
-        self.inner.operate()?;
+        // A remote server passes numbers by itself, as it inserts rows.
+        let is_told = matches!(request, AutoIncrement::Pass(_)) && self.inner.is_remote();
+        if !is_told {
+            self.inner.operate()?;
+        }
         Ok(match request {
             AutoIncrement::Take {
                 count,
@@ -651,68 +617,5 @@ impl Table for NaiveTable {
             stdx::to_u64(inside.count())
         };
         Ok(Some(ranges.iter().map(count).collect()))
-    }
-}
-
-#[derive(Debug)]
-struct NaiveCursor {
-    table: Rc<NaiveTable>,
-    options: ScanOptions,
-    ranges: Vec<KeyRange>,
-    /// All rows in the order of the index, once one was read.
-    rows: Option<Vec<IndexedRow>>,
-    /// The range that is read, and the next row to look at.
-    range: usize,
-    at: usize,
-}
-
-impl Cursor for NaiveCursor {
-    fn seek(&mut self, ranges: &[KeyRange]) {
-        self.ranges = ranges.to_vec();
-        self.rows = None;
-        (self.range, self.at) = (0, 0);
-    }
-
-    fn fetch(
-        &mut self,
-        _: &mut dyn Transaction,
-        limit: usize,
-        batch: &mut RowBatch,
-    ) -> Outcome<Fetched> {
-        assert!(
-            batch.len() < limit,
-            "a batch is cleared before it is filled again"
-        );
-        self.table.inner.operate()?;
-        let rows_read = &self.table.inner.rows_read;
-        let rows = self.rows.get_or_insert_with(|| {
-            let mut rows = self.table.sorted(self.options.index);
-            if self.options.direction == Direction::Backward {
-                rows.reverse();
-            }
-            rows
-        });
-        while let Some(range) = self.ranges.get(self.range) {
-            let index = self.options.index;
-            let is_inside = index.map(|index| self.table.is_inside(index, range));
-            while let Some(IndexedRow { sort_key, key, row }) = rows.get(self.at) {
-                if is_inside
-                    .as_ref()
-                    .is_none_or(|is_inside| is_inside(sort_key))
-                {
-                    if batch.len() == limit {
-                        return Ok(Fetched::More);
-                    }
-                    batch.push(key, |buffer| buffer.extend_from_slice(row));
-                    rows_read.set(rows_read.get() + 1);
-                }
-                self.at += 1;
-            }
-            (self.range, self.at) = (self.range + 1, 0);
-            if self.range < self.ranges.len() {
-                batch.end_range();
-            }
-        }
-        Ok(Fetched::End)
     }
 }

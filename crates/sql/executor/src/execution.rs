@@ -50,6 +50,8 @@ pub struct Execution {
     parameters: Vec<Value>,
     /// Rows that earlier runs inserted for the same statement.
     earlier_rows: u64,
+    /// What a run is of its statement.
+    extent: Extent,
     /// What the machine had allocated at the end of its last run.
     memory_bytes: usize,
     /// Calls to tables that the session has not taken yet.
@@ -66,6 +68,16 @@ enum State {
     Idle,
     Ready,
     Running,
+}
+
+/// What a run is of its statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Extent {
+    /// All of it: the end of the run is the end of the statement in the store.
+    #[default]
+    Whole,
+    /// A part, as of LOAD DATA, which makes a run for each row. The caller ends the statement.
+    Part,
 }
 
 /// The opened tables and the operators over them.
@@ -110,6 +122,7 @@ impl Execution {
             machine: None,
             parameters: Vec::new(),
             earlier_rows: 0,
+            extent: Extent::Whole,
             memory_bytes: 0,
             handler: HandlerCounts::default(),
             is_off: false,
@@ -138,8 +151,10 @@ impl Execution {
         self.state = State::Ready;
     }
 
-    /// Messages of later runs count rows from here on: LOAD DATA makes a run for each row.
-    pub fn set_earlier_rows(&mut self, count: u64) {
+    /// Each run is a part of one statement, which the caller ends. Messages count rows from here
+    /// on.
+    pub fn be_part_after(&mut self, count: u64) {
+        self.extent = Extent::Part;
         self.earlier_rows = count;
     }
 
@@ -228,7 +243,7 @@ impl Execution {
             Runner::Delete(runner) => runner.run(&mut cx, sink),
         };
         let outcome = match outcome {
-            Ok(Progress::Done(summary)) if self.plan.is_write() => {
+            Ok(Progress::Done(summary)) if self.plan.is_write() && self.extent == Extent::Whole => {
                 end_statement(summary, &mut *world.txn, &mut self.done)
             }
             other => other,
@@ -299,6 +314,9 @@ impl Machine {
                     Slot::of_table(RowBatch::new(tables[*table].layout().clone()))
                 }
                 SlotShape::Computed(types) => Slot::computed(types.len()),
+                SlotShape::Groups(grouping) => {
+                    Slot::of_table(RowBatch::new(grouping.layout.clone()))
+                }
             })
             .collect();
         let subqueries = plan

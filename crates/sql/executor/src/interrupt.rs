@@ -82,12 +82,7 @@ impl From<ClientError> for Interrupt {
 
 impl From<StoreError> for Interrupt {
     fn from(error: StoreError) -> Self {
-        let effect = match error {
-            _ if error.ends_transaction() => Effect::Transaction,
-            StoreError::DefinitionChanged | StoreError::NoSuchTable => Effect::StalePlan,
-            StoreError::LogFailed => Effect::Fatal,
-            _ => Effect::Statement,
-        };
+        let effect = effect_of(&error);
         let error = client_error(&error);
         Self::Error(Box::new(ExecutionError { error, effect }))
     }
@@ -105,6 +100,16 @@ impl From<store::Interrupt> for Interrupt {
 impl From<format::row::RowError> for Interrupt {
     fn from(error: format::row::RowError) -> Self {
         Self::from(*expression::damaged_row(&error))
+    }
+}
+
+/// What a store error means for the transaction.
+pub fn effect_of(error: &StoreError) -> Effect {
+    match error {
+        _ if error.ends_transaction() => Effect::Transaction,
+        StoreError::DefinitionChanged | StoreError::NoSuchTable => Effect::StalePlan,
+        StoreError::LogFailed => Effect::Fatal,
+        _ => Effect::Statement,
     }
 }
 
@@ -140,6 +145,9 @@ pub fn client_error(error: &StoreError) -> ClientError {
         StoreError::Disk { file, os_error, .. } => ClientError::new(EE_WRITE, &[file, os_error]),
         StoreError::Damaged { what, .. } => ClientError::worded(WORDS_DAMAGED, &[what]),
         StoreError::LogFailed => ClientError::worded(WORDS_LOG_FAILED, &[]),
+        StoreError::Remote {
+            code, state, text, ..
+        } => ClientError::of_server(*code, *state, &**text),
         StoreError::NotSupported { what } => ClientError::not_supported(what),
     }
 }

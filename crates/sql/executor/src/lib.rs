@@ -25,6 +25,8 @@ pub use context::ROWS_PER_TURN;
 pub(crate) use context::operator::{Operator, Rewind};
 pub use execution::{Execution, ExecutionContext};
 pub use handler_counts::{HandlerCall, HandlerCounts};
-pub use interrupt::{Effect, ExecutionError, FunctionCall, Interrupt, Outcome, client_error};
+pub use interrupt::{
+    Effect, ExecutionError, FunctionCall, Interrupt, Outcome, client_error, effect_of,
+};
 pub use progress::{Progress, Summary};
 pub use sink::{Flow, KeptRows, RowSink};

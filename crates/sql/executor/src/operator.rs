@@ -16,6 +16,7 @@ mod filter;
 mod hash_join;
 mod limit;
 mod nested_loop;
+mod pushed;
 mod range;
 mod recursive;
 mod scan;
@@ -23,6 +24,7 @@ mod simple;
 mod sort;
 mod union;
 
+pub(crate) use collected::{CALL_ROWS_MAX, is_remote};
 pub(crate) use limit::LimitCounts;
 
 /// Builds the operator of a node.

@@ -8,6 +8,7 @@ mod check;
 mod delete;
 mod found_rows;
 mod insert;
+mod key_window;
 mod late_changes;
 mod row_change;
 mod update;

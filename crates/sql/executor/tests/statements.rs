@@ -9,6 +9,8 @@ mod assignments;
 mod bench;
 mod joins;
 mod memory;
+mod pushed;
+mod remote;
 mod sets;
 mod wide;
 

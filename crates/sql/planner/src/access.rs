@@ -7,6 +7,7 @@
 mod finder;
 mod measured;
 mod order;
+mod pushed;
 
 use std::rc::Rc;
 
@@ -174,11 +175,19 @@ impl Binder<'_> {
             self.reads_for_update = true;
             self.tables[table].is_for_update = true;
         }
+        let rest = conditions
+            .into_iter()
+            .enumerate()
+            .filter(|(place, _)| !covered.contains(place))
+            .map(|(_, condition)| condition)
+            .collect();
+        let (rest, pushed) = self.push_conditions(table, slot, rest);
         let fetch_rows_max = match wanted.filter(|_| is_ordered).map(|wanted| wanted.rows) {
             Some(WantedRows::Extreme) => 1,
             // Each fetched row is locked against others, wanted or not.
             Some(WantedRows::Limited) if self.lock.0 != RowLock::None => 1,
             Some(WantedRows::Limited) => 16,
+            Some(WantedRows::All) | None if self.stops_early => 1,
             Some(WantedRows::All) | None => 64,
         };
         let scan = Scan {
@@ -196,13 +205,8 @@ impl Binder<'_> {
             rows_read_max,
             is_covering,
             possible_indexes: possible.into(),
+            pushed,
         };
-        let rest = conditions
-            .into_iter()
-            .enumerate()
-            .filter(|(place, _)| !covered.contains(place))
-            .map(|(_, condition)| condition)
-            .collect();
         (
             self.with_filter(Node::Scan(Rc::new(scan)), rest),
             is_ordered,
@@ -294,6 +298,7 @@ impl Binder<'_> {
                 slot,
                 definition,
                 index,
+                keys: &definition.indexes[index],
                 conditions,
             };
             let mut candidates = vec![finder.narrowed(rows, &statistics)];

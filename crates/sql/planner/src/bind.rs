@@ -76,6 +76,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) lock: (store::RowLock, store::LockWait),
     /// A table is read for update.
     pub(crate) reads_for_update: bool,
+    /// The join that is being planned locks rows, and may end before all are read.
+    pub(crate) stops_early: bool,
     /// An estimate has used the value of a parameter since this was last set to false.
     pub(crate) asked_values: Cell<bool>,
     /// See [`Plan::is_for_values`](crate::Plan::is_for_values).
@@ -165,6 +167,7 @@ impl<'a> Binder<'a> {
             user_variables: UserVariableUses::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
             reads_for_update: false,
+            stops_early: false,
             asked_values: Cell::new(false),
             is_for_values: false,
         }

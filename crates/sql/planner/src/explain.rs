@@ -166,7 +166,7 @@ impl Explainer<'_> {
             Node::Scan(scan) => self.scan(scan, id, select_type),
             Node::Filter(input, _) => {
                 self.node(input, id, select_type);
-                self.extra(self.lines.len().saturating_sub(1), "Using where");
+                self.filtered();
             }
             Node::NestedLoop(left, right, join) => {
                 self.node(left, id, select_type);
@@ -275,6 +275,15 @@ impl Explainer<'_> {
         }
     }
 
+    /// The last line's rows are tested by a condition, as the store may do, too.
+    fn filtered(&mut self) {
+        let line = self.lines.len().saturating_sub(1);
+        let is_pushed = |it: &Line| it.extra.contains(&USING_PUSHED);
+        if !self.lines.get(line).is_some_and(is_pushed) {
+            self.extra(line, "Using where");
+        }
+    }
+
     fn scan(&mut self, scan: &Scan, id: u64, select_type: &'static str) {
         let definition = &self.plan.tables[scan.table].definition;
         let index = scan.index.map(|index| &definition.indexes[index]);
@@ -323,6 +332,10 @@ impl Explainer<'_> {
             .map(|&index| definition.indexes[index].name.as_str())
             .collect();
         let is_using_index = scan.is_covering && index.is_some() && !is_one;
+        let mut extra = pushed_extra(scan);
+        if is_using_index {
+            extra.push("Using index");
+        }
         self.lines.push(Line {
             id: Some(id),
             select_type,
@@ -333,13 +346,26 @@ impl Explainer<'_> {
             key_length,
             reference,
             rows: Some(if is_one { 1 } else { scan.rows_estimate }),
-            extra: if is_using_index {
-                vec!["Using index"]
-            } else {
-                Vec::new()
-            },
+            extra,
         });
     }
+}
+
+/// A condition that the store tests, as MariaDB shows it.
+const USING_PUSHED: &str = "Using where with pushed condition";
+
+/// What the store does in place of the nodes above.
+fn pushed_extra(scan: &Scan) -> Vec<&'static str> {
+    let mut extra = Vec::new();
+    if let Some(pushed) = &scan.pushed {
+        if !pushed.conditions.is_empty() {
+            extra.push(USING_PUSHED);
+        }
+        if pushed.grouping.is_some() {
+            extra.push("Storage engine handles GROUP BY");
+        }
+    }
+    extra
 }
 
 fn has_derived(node: &Node) -> bool {
@@ -369,7 +395,9 @@ fn references<'e>(values: impl Iterator<Item = &'e Expression>, plan: &Plan) -> 
                 let column = &definition.columns[place.column].name;
                 format!("{}.{alias}.{column}", definition.name.database)
             }
-            crate::plan::SlotShape::Computed(_) => String::from("func"),
+            crate::plan::SlotShape::Computed(_) | crate::plan::SlotShape::Groups(_) => {
+                String::from("func")
+            }
         }
     };
     values.map(name).collect::<Vec<_>>().join(",")

@@ -376,7 +376,10 @@ impl Binder<'_> {
             return Ok((self.with_filter(Node::One, gate), true));
         }
         let mut items = from.items;
-        let wanted = if items.len() == 1 { wanted } else { None };
+        let is_join = 1 < items.len();
+        let stops_early = self.stops_early;
+        self.stops_early |= is_join && wanted.is_some_and(|wanted| self.locks_some(wanted));
+        let wanted = wanted.filter(|_| !is_join);
         let mut placed: Vec<usize> = Vec::new();
         let mut planned: Option<(Node, bool)> = None;
         while !items.is_empty() {
@@ -392,6 +395,7 @@ impl Binder<'_> {
             });
             placed.extend(slots);
         }
+        self.stops_early = stops_early;
         let (node, is_ordered) = planned.expect("there is at least one item");
         let node = self.filtered(node, &mut conjuncts, &placed);
         Ok((self.gated(node, gate, placed), is_ordered))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use errcode::{ClientError, ER_NO_SUCH_TABLE, ER_UNKNOWN_SYSTEM_VARIABLE, ER_UNKNOWN_TABLE};
 use expression::StoredFunction;
 use settings::VariableScope;
-use store::{KeyRange, TableDefinition, TableStatistics};
+use store::{KeyRange, Table, TableDefinition, TableStatistics};
 use value::{CollationId, ColumnType, Value};
 
 use crate::PlanError;
@@ -121,6 +121,11 @@ pub trait Names {
     /// The values that the statement is planned for, if it runs with some; they serve estimates
     /// alone.
     fn given_values(&self) -> Option<GivenValues<'_>> {
+        None
+    }
+
+    /// The table, if work can be left to its store: if each of its calls costs a round trip.
+    fn far_table(&self, _definition: &TableDefinition) -> Option<Rc<dyn Table>> {
         None
     }
 

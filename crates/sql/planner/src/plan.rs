@@ -11,16 +11,20 @@
 //! by an outer query.
 //! (I3) Tables are named by their position in [`Plan::tables`].
 
+mod pushed;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
 use expression::{
     AggregateCall, Class, Constants, Expression, Lookup, Share, StoredCall, StoredFunction,
 };
-use store::{Direction, LockWait, RowLock, TableDefinition};
+use store::{Direction, Grouping, LockWait, RowLock, TableDefinition};
 use value::ColumnType;
 
 use crate::keys::{KeyPlan, RangePlan};
+
+pub use self::pushed::{ColumnTest, PushedWork};
 
 /// A statement, ready to run.
 #[derive(Debug)]
@@ -166,6 +170,8 @@ pub enum SlotShape {
     Table(usize),
     /// Rows computed by a node, with columns of these types.
     Computed(Vec<ColumnType>),
+    /// Groups of a store's rows, as the store encodes them.
+    Groups(Rc<Grouping>),
 }
 
 /// A column of the result, as described to the client.
@@ -359,6 +365,8 @@ pub struct Scan {
     pub is_covering: bool,
     /// The indexes that the conditions could use; for EXPLAIN.
     pub possible_indexes: Box<[usize]>,
+    /// What the store does in place of the nodes above; `None` where it takes nothing.
+    pub pushed: Option<Box<PushedWork>>,
 }
 
 /// The part of an index that a scan reads. The expressions read only slots filled before the scan.

@@ -338,6 +338,12 @@ impl Binder<'_> {
         Some(WantedOrder { columns, rows })
     }
 
+    /// True if rows are locked as they are read, and reading ends at a LIMIT.
+    pub(crate) fn locks_some(&self, wanted: &WantedOrder) -> bool {
+        let is_limited = wanted.rows == WantedRows::Limited && wanted.columns.is_empty();
+        is_limited && self.lock.0 != RowLock::None
+    }
+
     /// Adds a sort above a node; the outputs then read its slot.
     pub(crate) fn sorted(
         &mut self,

@@ -159,7 +159,8 @@ impl Session {
         }
         outcome?;
         loading.reader.complete();
-        self.load_rows(loading).await
+        self.load_rows(loading).await?;
+        self.end_parts(mark, loading.deadline).await
     }
 
     /// Returns the next piece of the file. After KILL QUERY the statement fails, and the rest of
@@ -252,7 +253,7 @@ impl Session {
                     .map_err(|failure| failed((*failure).into(), loading.mark))?;
             }
         }
-        loading.execution.set_earlier_rows(loading.rows);
+        loading.execution.be_part_after(loading.rows);
         let mut result = ResultState::new(RowProtocol::Text, None, StatusFlags::default());
         let mut rows = Rows::Client(&mut result);
         let since = (loading.mark, loading.deadline);

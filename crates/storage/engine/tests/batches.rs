@@ -8,8 +8,8 @@ use std::rc::Rc;
 use sim::rows::{Session, accounts, all, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Direction, Fetched, Isolation, KeyBound, KeyRange, RowBatch, RowKey, RowLock, ScanOptions,
-    SchemaStore, Table, Uniqueness,
+    Direction, FETCH_BYTES_MAX, Fetched, Interrupt, Isolation, KeyBound, KeyRange, RowBatch,
+    RowKey, RowLock, ScanOptions, SchemaStore, Table, Uniqueness, WaitReason,
 };
 use value::Value;
 
@@ -134,3 +134,71 @@ fn keys_that_are_looked_up_together_have_a_range_each() {
         }
     });
 }
+
+/// Looks up the keys. Returns the batch, and how often the call has given way.
+async fn looked_up(
+    (session, table): (&mut Session, &Rc<dyn Table>),
+    keys: &[RowKey<'_>],
+) -> (RowBatch, usize) {
+    let mut batch = RowBatch::new(table.layout().clone());
+    let mut turns = 0;
+    loop {
+        match table.lookup(&mut *session.txn, keys, RowLock::Exclusive, &mut batch) {
+            Ok(()) => return (batch, turns),
+            Err(Interrupt::Suspend(suspend)) => {
+                turns += usize::from(suspend.reason() == WaitReason::Turn);
+                suspend.await;
+            }
+            Err(Interrupt::Error(error)) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_lookup_of_many_keys_gives_way_and_goes_on() {
+    let world = World::new(1, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let (database, table) = filled(&inner).await;
+        let mut session = database.begin(Isolation::RepeatableRead);
+        let rows = session.scan(&table, all()).await.expect("rows");
+        let keys: Vec<_> = rows.iter().map(|(key, _)| RowKey(key)).collect();
+        for (count, expected) in [(1, 0), (63, 0), (64, 0), (65, 1), (150, 2)] {
+            let of = (&mut session, &table);
+            let (batch, turns) = looked_up(of, &keys[..count]).await;
+            assert_eq!((batch.len(), turns), (count, expected), "{count} keys");
+        }
+    });
+}
+
+#[test]
+fn a_lookup_ends_early_when_rows_are_large() {
+    let world = World::new(1, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let (database, table) = filled(&inner).await;
+        let mut writer = database.begin(Isolation::RepeatableRead);
+        let text = "x".repeat(LARGE_BYTES);
+        for id in 1001..=1000 + LARGE_COUNT {
+            let inserted = writer.insert(&table, &row(id, 1, &text)).await;
+            inserted.expect("nothing is in the way");
+        }
+        writer.commit().await.expect("it is the only one");
+        let mut session = database.begin(Isolation::RepeatableRead);
+        let rows = session.scan(&table, all()).await.expect("rows");
+        let keys: Vec<_> = rows.iter().map(|(key, _)| RowKey(key)).collect();
+        let large = &keys[keys.len() - 30..];
+        let (batch, _) = looked_up((&mut session, &table), large).await;
+        // The one that passes the limit is the last.
+        let expected = FETCH_BYTES_MAX.div_ceil(LARGE_BYTES);
+        assert_eq!(batch.range_ends().len(), expected);
+        let (batch, _) = looked_up((&mut session, &table), &large[expected..]).await;
+        assert_eq!(batch.len(), large.len() - expected);
+    });
+}
+
+/// So that the limit of a call is passed within a few rows, and not met exactly.
+const LARGE_BYTES: usize = 60_000;
+
+/// Twice as many as one call returns, or less.
+const LARGE_COUNT: i64 = 30;

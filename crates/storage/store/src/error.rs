@@ -1,7 +1,9 @@
 //! Errors of a store, with the facts that a client's message needs.
 //!
-//! The session turns each into MySQL's error number and text; there are no texts for clients here.
+//! The session turns each into MySQL's error number and text. Only the error of a remote server has
+//! a number and a text already.
 
+use errcode::{ER_CONNECTION_KILLED, ER_LOCK_TABLE_FULL, ErrorCode, Sqlstate};
 use format::PageId;
 use thiserror::Error;
 
@@ -96,6 +98,20 @@ pub enum StoreError {
     /// A write or sync of the log failed; the process stops and no commit is acknowledged.
     #[error("the log failed")]
     LogFailed,
+    /// A server that has the rows answered with this error, or the store reports in its place that
+    /// there was no answer. Transaction if [`ends_transaction`](Self::ends_transaction) says so,
+    /// else statement.
+    #[error("server {server} reports error {} ({state}): {text}", code.number())]
+    Remote {
+        /// The server's name, for the log.
+        server: Box<str>,
+        /// Its number.
+        code: ErrorCode,
+        /// Its SQLSTATE.
+        state: Sqlstate,
+        /// Its text.
+        text: Box<str>,
+    },
     /// The store does not offer this (1235). Statement.
     #[error("not supported: {what}")]
     NotSupported {
@@ -119,10 +135,71 @@ impl StoreError {
 
     /// True if the store rolls the whole transaction back before it returns this error.
     pub fn ends_transaction(&self) -> bool {
-        matches!(self, Self::Deadlock | Self::LockTableFull)
+        match self {
+            Self::Deadlock | Self::LockTableFull => true,
+            Self::Remote { code, state, .. } => is_remote_end(*code, *state),
+            _ => false,
+        }
     }
 }
 
+/// Classes of SQLSTATEs after which a server has rolled the transaction back: the transaction was
+/// chosen for it, or the connection is gone.
+const REMOTE_END_CLASSES: [&[u8]; 2] = [b"40", b"08"];
+
+/// True if a server that reports this error has rolled the whole transaction back.
+fn is_remote_end(code: ErrorCode, state: Sqlstate) -> bool {
+    let is_of = |class: &[u8]| state.0.starts_with(class);
+    REMOTE_END_CLASSES.into_iter().any(is_of)
+        || matches!(code, ER_LOCK_TABLE_FULL | ER_CONNECTION_KILLED)
+}
+
+// An error is a part of each result that the hot path passes up.
+const _: () = assert!(size_of::<StoreError>() <= 40);
+
 fn verb(is_read: &bool) -> &'static str {
     if *is_read { "read" } else { "write" }
+}
+
+#[cfg(test)]
+mod tests {
+    use errcode::{ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_NET_READ_ERROR};
+
+    use super::*;
+
+    #[test]
+    fn a_remote_error_ends_the_transaction_if_the_server_has_ended_its_own() {
+        let ends = |code: ErrorCode| {
+            let (server, text) = ("s1".into(), "no".into());
+            let state = code.sqlstate();
+            let error = StoreError::Remote {
+                server,
+                code,
+                state,
+                text,
+            };
+            error.ends_transaction()
+        };
+        for code in [
+            ER_LOCK_DEADLOCK,
+            ER_NET_READ_ERROR,
+            ER_LOCK_TABLE_FULL,
+            ER_CONNECTION_KILLED,
+        ] {
+            assert!(ends(code), "{code:?}");
+        }
+        assert!(!ends(ER_DUP_ENTRY));
+    }
+
+    #[test]
+    fn the_log_names_the_server() {
+        let error = StoreError::Remote {
+            server: "shard-3".into(),
+            code: ER_DUP_ENTRY,
+            state: ER_DUP_ENTRY.sqlstate(),
+            text: "Duplicate entry".into(),
+        };
+        let text = "server shard-3 reports error 1062 (23000): Duplicate entry";
+        assert_eq!(error.to_string(), text);
+    }
 }

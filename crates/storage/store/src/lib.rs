@@ -3,7 +3,8 @@
 //! Reading order: [`interrupt`] (how an operation says "come back later"), [`definition`] (what a
 //! table is), [`range`] and [`batch`] (input and output of a scan). Then the traits: a [`Store`]
 //! returns [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s, and a [`SchemaStore`]
-//! changes the tables. [`registry`] has how a table finds its own store's transaction.
+//! changes the tables. Then [`pushed`] (what a scan may do for its caller) and [`registry`] (how a
+//! table finds its own store's transaction).
 //!
 //! Nothing here does I/O or knows SQL text. An embedded engine implements these traits, and so does
 //! a store whose rows are on other servers.
@@ -22,6 +23,7 @@ pub mod batch;
 pub mod definition;
 pub mod error;
 pub mod interrupt;
+pub mod pushed;
 pub mod range;
 
 mod ids;
@@ -39,6 +41,7 @@ pub use definition::{
 pub use error::StoreError;
 pub use ids::{StoreId, TransactionKey};
 pub use interrupt::{Interrupt, Outcome, Suspend, WaitReason, until_done};
+pub use pushed::{Aggregate, ColumnRanges, Condition, Grouping, Offer, Pushed, Taken};
 pub use range::{Direction, KeyBound, KeyRange};
 pub use registry::Transactions;
 pub use schema_store::{LocalFuture, SchemaStore};

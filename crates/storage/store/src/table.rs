@@ -6,7 +6,10 @@ use std::sync::Arc;
 use format::row::RowLayout;
 use value::ValueRef;
 
-use crate::{Direction, KeyRange, Outcome, RowBatch, RowKey, TableDefinition, Transaction};
+use crate::{
+    Direction, KeyRange, Offer, Outcome, Pushed, RowBatch, RowKey, TableDefinition, Taken,
+    Transaction,
+};
 
 /// One worker's handle on a table at one version of its definition.
 pub trait Table {
@@ -20,12 +23,14 @@ pub trait Table {
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor>;
 
     /// Adds a row; `row` has one value for each column, of the column's type. On a duplicate key
-    /// the existing row is locked and its key returned, and nothing is changed.
+    /// the existing row is locked and its key returned, and nothing is changed. The caller may look
+    /// that row up next, so a remote store has it sent with the refusal.
     fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted>;
 
     /// Changes a row whose key came from a locking scan of this transaction (or a duplicate). `row`
     /// has the new value of each column. Returns `Mutation::Gone` if the row does not exist any
-    /// more.
+    /// more. The row is locked, so the outcome is known if no unique key changes: a remote store
+    /// may keep the change back until the end of the statement.
     fn update(
         &self,
         txn: &mut dyn Transaction,
@@ -38,7 +43,9 @@ pub trait Table {
 
     /// Appends the newest version of each named row, locked by `lock`, to `batch`, in the order of
     /// the keys. A range ends in the batch after each key, with one row or none. If a call
-    /// suspends, the repeated call continues at the first key whose range has not ended.
+    /// suspends, the repeated call continues at the first key whose range has not ended. A call
+    /// suspends after some keys, so that others have their turn. It answers at least one key. It
+    /// may leave out the last ones, once the rows have more than [`FETCH_BYTES_MAX`] bytes in sum.
     fn lookup(
         &self,
         txn: &mut dyn Transaction,
@@ -46,6 +53,15 @@ pub trait Table {
         lock: RowLock,
         batch: &mut RowBatch,
     ) -> Outcome<()>;
+
+    /// What a scan of this table will do of what the caller offers to leave to it. The answer is
+    /// the same for this version of the definition. By default a table takes nothing.
+    fn take(&self, offer: &Offer) -> Taken {
+        Taken {
+            conditions: vec![false; offer.conditions.len()],
+            ..Taken::default()
+        }
+    }
 
     /// What a call costs in addition to the rows that it reads or writes.
     fn call_cost(&self) -> CallCost {
@@ -113,7 +129,7 @@ pub enum Fetched {
 }
 
 /// What a scan reads, and how.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ScanOptions {
     /// Position in the definition's indexes; `None` reads all rows in the store's own order
     /// (primary key order if there is one).
@@ -130,6 +146,8 @@ pub struct ScanOptions {
     /// Whether a locking scan skips rows that others have locked (`SKIP LOCKED`) or fails at once
     /// (`NOWAIT`).
     pub wait: LockWait,
+    /// What it does in place of the caller, as [`Table::take`] has answered.
+    pub pushed: Option<Rc<Pushed>>,
 }
 
 /// What a locking read does when a row is locked by another transaction.

@@ -40,9 +40,11 @@ pub trait Transaction: fmt::Debug {
     /// everything and returns that error again.
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()>;
 
-    /// The first phase of a commit that several stores take part in. After [`Prepared::Ready`] a
+    /// The first phase of a commit that several stores take part in. It ends the statement first,
+    /// as a commit does. After [`Prepared::Ready`] a
     /// commit cannot fail, not even after a crash, and a rollback is still possible. A store that
-    /// has changes and cannot promise that returns `NotSupported`; the transaction goes on.
+    /// has changes and cannot promise that returns `NotSupported`; the transaction goes on. One
+    /// such store may take part: it commits first, and so decides.
     fn prepare(&mut self) -> Outcome<Prepared>;
 
     /// Commits and ends the transaction. Suspends until it is as durable as asked; the caller then

@@ -22,6 +22,10 @@ pub(super) struct NaiveTransaction {
     inner: Rc<Inner>,
     /// What it has changed, in order.
     pub(super) undo: Vec<Undo>,
+    /// Changes of a remote store that are not sent yet.
+    pub(super) kept_back: usize,
+    /// The key of the row that came with the last refused insert.
+    pub(super) sent: Option<Vec<u8>>,
     is_active: bool,
     /// Dropped with it.
     kept: Option<Box<dyn Any>>,
@@ -32,6 +36,8 @@ impl NaiveTransaction {
         Self {
             inner,
             undo: Vec::new(),
+            kept_back: 0,
+            sent: None,
             is_active: false,
             kept: None,
         }
@@ -72,6 +78,7 @@ impl Transaction for NaiveTransaction {
         if self.inner.fails_at_end.take() {
             return Err(StoreError::DiskFull.into());
         }
+        self.kept_back = 0;
         let ended = &self.inner.statements_ended;
         ended.set(ended.get() + 1);
         Ok(())
@@ -92,11 +99,16 @@ impl Transaction for NaiveTransaction {
 
     /// Its changes are made already, and nothing of this store survives a crash.
     fn prepare(&mut self) -> Outcome<Prepared> {
+        if self.undo.is_empty() {
+            return Ok(Prepared::Nothing);
+        }
+        if self.inner.refuses_to_prepare.get() {
+            let what = "a commit of several stores";
+            return Err(StoreError::NotSupported { what }.into());
+        }
         self.inner.operate()?;
-        Ok(match self.undo.is_empty() {
-            true => Prepared::Nothing,
-            false => Prepared::Ready,
-        })
+        self.inner.prepared.set(self.inner.prepared.get() + 1);
+        Ok(Prepared::Ready)
     }
 
     fn commit(&mut self, _: Durability) -> Outcome<()> {

@@ -3,14 +3,17 @@
 //! The cursor is created once and kept: each start computes the ranges and seeks. A batch has at
 //! most the rows of one turn, so that a scan can yield between two fetches. A table whose calls
 //! cost a round trip is asked for more rows at a time, and for several ranges. As the right side of
-//! a join, it is also asked for the ranges of several left rows (`collected.rs`).
+//! a join, it is also asked for the ranges of several left rows (`collected.rs`). If its store does
+//! a part of the work above, each execution opens a cursor with that work and its values
+//! (`pushed.rs`).
 
 use std::rc::Rc;
 
 use planner::{Access, Scan};
-use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, ScanOptions, Table};
+use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, Pushed, RowLock, ScanOptions, Table};
 
 use super::collected::{CALL_ROWS_MAX, Collected, Next, fetch_limit, is_remote};
+use super::pushed;
 use super::range::RangeSet;
 use crate::context::dependents::Dependents;
 use crate::context::operator::Collector;
@@ -34,6 +37,8 @@ pub(crate) struct ScanOperator {
     is_behind_row: bool,
     /// Rows that this start has read.
     rows_read: u64,
+    /// What the store does in this execution.
+    pushed: Option<Rc<Pushed>>,
     /// The ranges of several left rows of a join.
     collected: Collected,
 }
@@ -71,6 +76,7 @@ impl ScanOperator {
             ranges_sought: 0,
             is_behind_row: false,
             rows_read: 0,
+            pushed: None,
             collected: Collected::default(),
             plan,
         }
@@ -86,12 +92,21 @@ impl ScanOperator {
         if self.plan.direction == Direction::Backward {
             self.ranges.reverse();
         }
+        if self.pushed.is_none()
+            && let Some(work) = &self.plan.pushed
+        {
+            self.pushed = pushed::values(work, definition, cx)?;
+            self.cursor = None;
+        }
         cx.frame.recycle();
         Ok(())
     }
 
     fn start(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         self.compute_ranges(cx)?;
+        if self.gives_groups() {
+            self.cursor = None;
+        }
         cx.frame.batch_mut(self.plan.slot).clear();
         self.at = 0;
         self.ranges_sought = 0;
@@ -104,6 +119,17 @@ impl ScanOperator {
     /// Seeks the next range, or several of a remote table. Returns false if there is none.
     fn seek_next(&mut self, cx: &mut Context<'_>) -> bool {
         let ranges = self.ranges.ranges();
+        if self.gives_groups() {
+            // There may be groups of no rows. The range that the cursor is opened with is not read.
+            let is_first = self.cursor.is_none();
+            if is_first {
+                let options = options(&self.plan, self.pushed.as_ref(), &KeyRange::all());
+                let mut cursor = self.table.scan(options);
+                cursor.seek(ranges);
+                self.cursor = Some(cursor);
+            }
+            return is_first;
+        }
         if self.ranges_sought == ranges.len() {
             self.ranges.finish();
             self.ranges_sought = self.ranges.ranges().len();
@@ -116,13 +142,19 @@ impl ScanOperator {
             1
         };
         let next = &left[..count];
-        seek(&mut self.cursor, (&*self.table, &self.plan), next);
+        let of = (&*self.table, &*self.plan, self.pushed.as_ref());
+        seek(&mut self.cursor, of, next);
         for call in next.iter().filter_map(|it| first_call(&self.plan, it)) {
             cx.handler.count(call);
         }
         self.is_behind_row = self.plan.index.is_none();
         self.ranges_sought += count;
         true
+    }
+
+    /// True if the store returns groups of rows.
+    fn gives_groups(&self) -> bool {
+        self.pushed.as_ref().is_some_and(|it| it.grouping.is_some())
     }
 
     /// Counts the request for the row after the last one, if there was a row and the range may have
@@ -187,11 +219,11 @@ fn next_call(plan: &Scan) -> HandlerCall {
 /// Seeks the ranges with the cursor, which is opened if there is none.
 fn seek(
     cursor: &mut Option<Box<dyn Cursor>>,
-    (table, plan): (&dyn Table, &Scan),
+    (table, plan, pushed): (&dyn Table, &Scan, Option<&Rc<Pushed>>),
     ranges: &[KeyRange],
 ) {
     if let (None, Some(first)) = (&cursor, ranges.first()) {
-        *cursor = Some(table.scan(options(plan, first)));
+        *cursor = Some(table.scan(options(plan, pushed, first)));
         if ranges.len() == 1 {
             return;
         }
@@ -201,7 +233,7 @@ fn seek(
     }
 }
 
-fn options(plan: &Scan, range: &KeyRange) -> ScanOptions {
+fn options(plan: &Scan, pushed: Option<&Rc<Pushed>>, range: &KeyRange) -> ScanOptions {
     ScanOptions {
         index: plan.index,
         range: range.clone(),
@@ -209,6 +241,7 @@ fn options(plan: &Scan, range: &KeyRange) -> ScanOptions {
         lock: plan.lock,
         columns: plan.columns.clone(),
         wait: plan.wait,
+        pushed: pushed.cloned(),
     }
 }
 
@@ -216,8 +249,8 @@ impl Operator for ScanOperator {
     fn rewind(&mut self, how: Rewind) {
         if how == Rewind::Again && self.collected.is_filled() {
             if self.collected.next_left() {
-                let (table, plan) = (&*self.table, &*self.plan);
-                seek(&mut self.cursor, (table, plan), self.collected.ranges());
+                let of = (&*self.table, &*self.plan, self.pushed.as_ref());
+                seek(&mut self.cursor, of, self.collected.ranges());
             }
             self.is_behind_row = false;
             return;
@@ -230,12 +263,16 @@ impl Operator for ScanOperator {
         self.dependents.rewind();
         if how == Rewind::Fresh {
             self.ranges_sought = 0;
+            self.pushed = None;
         }
     }
 
     fn collector(&mut self) -> Option<&mut dyn Collector> {
         let looks_up = self.plan.index.is_some() && !matches!(self.plan.access, Access::All);
-        match looks_up && is_remote(&*self.table) {
+        // A statement that wants few rows would lock others in vain.
+        let locks_few =
+            self.plan.lock != RowLock::None && self.plan.fetch_rows_max < ROWS_PER_TURN as usize;
+        match looks_up && !locks_few && is_remote(&*self.table) {
             true => Some(self),
             false => None,
         }

@@ -1,15 +1,15 @@
 //! [`RowFinder`]: finds the rows that UPDATE and DELETE change.
 //!
 //! If all rows are found before the first change, only their keys are kept. Each row is read again,
-//! locked, before it is changed.
+//! locked, before it is changed ([`KeyWindow`]).
 
 use expression::Share;
 use stdx::{ByteStore, ChunkedVec, Span};
-use store::{RowKey, RowLock};
 
+use super::key_window::KeyWindow;
 use crate::context::Context;
 use crate::keys::Keys;
-use crate::{HandlerCall, Operator, Outcome, Rewind};
+use crate::{Operator, Outcome, Rewind};
 
 /// The rows that a statement changes, one after the other. They come as they are found. If a change
 /// could hide or repeat a row, they come once all are found.
@@ -68,8 +68,8 @@ impl RowFinder {
 /// The keys of found rows: for each row, one key per kept slot.
 #[derive(Debug)]
 struct FoundRows {
-    /// (table, slot) of each key.
-    kept: Vec<(usize, usize)>,
+    /// (table, slot) of each key, with the rows that are read ahead.
+    kept: Vec<(usize, usize, KeyWindow)>,
     /// Slots that are changed, each with the keys of the rows changed so far.
     targets: Vec<(usize, Keys)>,
     /// For each target of the current row: whether it comes for the first time.
@@ -87,7 +87,10 @@ struct FoundRows {
 impl FoundRows {
     fn new(kept: &[(usize, usize)], targets: &[usize]) -> Self {
         Self {
-            kept: kept.to_vec(),
+            kept: kept
+                .iter()
+                .map(|&(table, slot)| (table, slot, KeyWindow::default()))
+                .collect(),
             targets: targets
                 .iter()
                 .map(|&slot| (slot, Keys::default()))
@@ -107,6 +110,9 @@ impl FoundRows {
         self.share.clear();
         self.at = 0;
         self.slot_at = 0;
+        for (_, _, window) in &mut self.kept {
+            window.clear();
+        }
         for (_, seen) in &mut self.targets {
             seen.clear();
         }
@@ -114,38 +120,31 @@ impl FoundRows {
 
     /// Keeps the keys of the current row.
     fn keep(&mut self, cx: &Context<'_>) -> Outcome<()> {
-        for &(_, slot) in &self.kept {
-            let Some(row) = cx.frame.slots[slot].row else {
+        for (_, slot, _) in &self.kept {
+            let Some(row) = cx.frame.slots[*slot].row else {
                 self.keys.push(None);
                 continue;
             };
-            let key = self.bytes.push(cx.frame.batch(slot).key(row).0);
+            let key = self.bytes.push(cx.frame.batch(*slot).key(row).0);
             self.keys.push(Some(key));
         }
         let bytes = self.bytes.memory_bytes() + self.keys.memory_bytes();
         cx.keep(&mut self.share, bytes)
     }
 
-    /// Reads the next row again and makes it current. Returns false at the end. Rows that are gone
-    /// meanwhile are skipped.
+    /// Reads the next row again and makes it current. Returns false at the end. All its parts are
+    /// locked, so only this statement can have removed some: a row without a target is skipped.
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let width = self.kept.len();
         while width > 0 && self.at * width < self.keys.len() {
             while self.slot_at < width {
                 cx.charge(1)?;
-                let (table, slot) = self.kept[self.slot_at];
-                let key = self.key(self.at * width + self.slot_at);
-                let has_key = key.is_some();
-                let is_there = look_up(cx, table, slot, key)?;
+                self.look_up(cx)?;
                 self.slot_at += 1;
-                if !is_there && has_key {
-                    break;
-                }
             }
-            let is_whole = self.slot_at == width && self.is_there(cx);
             self.slot_at = 0;
             self.at += 1;
-            if is_whole {
+            if self.is_there(cx) {
                 self.note_first(cx)?;
                 return Ok(true);
             }
@@ -179,28 +178,19 @@ impl FoundRows {
         Ok(())
     }
 
-    fn key(&self, place: usize) -> Option<&[u8]> {
-        self.keys[place].map(|key| self.bytes.get(key))
+    /// Reads the row of the current slot again; a row of NULLs if it is gone, or was one.
+    fn look_up(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let width = self.kept.len();
+        let first = self.at * width + self.slot_at;
+        let (table, slot, window) = &mut self.kept[self.slot_at];
+        if self.keys[first].is_none() {
+            cx.frame.slots[*slot].row = None;
+            return Ok(());
+        }
+        let (keys, bytes) = (&self.keys, &self.bytes);
+        let places = (first..keys.len()).step_by(width);
+        let keys = places.filter_map(|place| keys[place].map(|key| bytes.get(key)));
+        window.next(cx, (*table, *slot), keys)?;
+        Ok(())
     }
-}
-
-/// Reads a row by its key into the slot; without a key, a row of NULLs.
-pub(super) fn look_up(
-    cx: &mut Context<'_>,
-    table: usize,
-    slot: usize,
-    key: Option<&[u8]>,
-) -> Outcome<bool> {
-    let Some(key) = key else {
-        cx.frame.slots[slot].row = None;
-        return Ok(false);
-    };
-    let table = cx.tables[table].clone();
-    let batch = cx.frame.batch_mut(slot);
-    batch.clear();
-    table.lookup(cx.txn, &[RowKey(key)], RowLock::Exclusive, batch)?;
-    let is_there = !batch.is_empty();
-    cx.handler.count(HandlerCall::ReadPlace);
-    cx.frame.slots[slot].row = is_there.then_some(0);
-    Ok(is_there)
 }

@@ -74,15 +74,25 @@ impl LateChanges {
         cx.keep(&mut self.share, self.targets.iter().map(bytes).sum())
     }
 
-    /// The next row to write: its target, its key, and its values with their row number.
-    pub(super) fn next(&mut self) -> Option<(usize, &[u8], &Rows, usize)> {
+    /// Goes to the next row to write. Returns its target, or `None` after the last.
+    pub(super) fn next(&mut self) -> Option<usize> {
         while self.target < self.targets.len() && self.row == self.targets[self.target].keys.len() {
             self.target += 1;
             self.row = 0;
         }
-        let changes = self.targets.get(self.target)?;
-        let key = changes.bytes.get(changes.keys[self.row]);
-        Some((self.target, key, &changes.values, self.row))
+        (self.target < self.targets.len()).then_some(self.target)
+    }
+
+    /// The keys of the rows to write in that target, from the present one on.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        let changes = &self.targets[self.target];
+        let rows = self.row..changes.keys.len();
+        rows.map(|row| changes.bytes.get(changes.keys[row]))
+    }
+
+    /// The values of the present row: its number among the rows.
+    pub(super) fn values(&self) -> (&Rows, usize) {
+        (&self.targets[self.target].values, self.row)
     }
 
     /// That row is written.

@@ -19,7 +19,8 @@ use super::row_change::RowChange;
 use crate::context::Context;
 use crate::context::dependents::Dependents;
 use crate::operator::build;
-use crate::write::found_rows::{RowFinder, look_up};
+use crate::write::found_rows::RowFinder;
+use crate::write::key_window::KeyWindow;
 use crate::{HandlerCall, Outcome, Summary};
 
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct UpdateRunner {
     finder: RowFinder,
     /// The late changes, if all values are computed before anything is written.
     late: LateChanges,
+    /// The rows of late changes that are read ahead.
+    window: KeyWindow,
     summary: Summary,
 }
 
@@ -65,6 +68,7 @@ impl UpdateRunner {
                 &targets,
             ),
             late: LateChanges::new(&plan.targets),
+            window: KeyWindow::default(),
             summary: Summary::default(),
             plan,
         }
@@ -73,6 +77,7 @@ impl UpdateRunner {
     pub(crate) fn rewind(&mut self) {
         self.finder.rewind();
         self.late.clear();
+        self.window.clear();
         self.dependents.rewind();
         self.state = State::Next;
         self.target = 0;
@@ -145,13 +150,14 @@ impl UpdateRunner {
     /// after the last.
     fn take_late(&mut self, cx: &mut Context<'_>) -> Outcome<Option<bool>> {
         let plan = self.plan.clone();
-        let Some((place, key, values, row)) = self.late.next() else {
+        let Some(place) = self.late.next() else {
             return Ok(None);
         };
         self.target = place;
         let target = &plan.targets[place];
         cx.charge(1)?;
-        if !look_up(cx, target.table, target.slot, Some(key))? {
+        let of = (target.table, target.slot);
+        if !self.window.next(cx, of, self.late.keys())? {
             return Ok(Some(false));
         }
         let table = cx.tables[target.table].clone();
@@ -159,7 +165,7 @@ impl UpdateRunner {
         let assignments = &target.assignments;
         let is_changed = self
             .change
-            .take(cx, slot, definition, assignments, (values, row))?;
+            .take(cx, slot, definition, assignments, self.late.values())?;
         let new = &self.change.new;
         let is_written = is_changed && check::is_allowed(cx, new, definition, plan.is_ignore)?;
         Ok(Some(is_written))

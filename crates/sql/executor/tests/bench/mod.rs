@@ -14,8 +14,8 @@ use function::SessionFacts;
 use planner::{Names, OutputColumn, Settings};
 use settings::VariableScope;
 use store::{
-    ColumnDefault, Durability, Isolation, Store, TableDefinition, TableStatistics, Transaction,
-    TransactionOptions, Uniqueness, WaitReason,
+    CallCost, ColumnDefault, Durability, Isolation, Store, Table, TableDefinition, TableStatistics,
+    Transaction, TransactionOptions, Uniqueness, WaitReason,
 };
 use testkit::NaiveStore;
 use testkit::definitions::{column, index, table};
@@ -130,6 +130,11 @@ impl Names for StoreNames<'_> {
 
     fn has_database(&self, database: &str) -> bool {
         database == "test"
+    }
+
+    fn far_table(&self, definition: &TableDefinition) -> Option<Rc<dyn Table>> {
+        let table = self.0.table(definition.id).ok()?;
+        (table.call_cost() == CallCost::RoundTrip).then_some(table)
     }
 
     fn statistics(&self, definition: &TableDefinition) -> TableStatistics {

@@ -33,6 +33,8 @@ pub(super) struct Finder<'f, 'a, 'e> {
     pub(super) slot: usize,
     pub(super) definition: &'f TableDefinition,
     pub(super) index: usize,
+    /// Its definition.
+    pub(super) keys: &'f IndexDefinition,
     pub(super) conditions: &'f [&'e Expression],
 }
 
@@ -61,7 +63,7 @@ struct Simple<'t, 'e> {
 
 impl<'f, 'e> Finder<'f, '_, 'e> {
     pub(super) fn index(&self) -> &'f IndexDefinition {
-        &self.definition.indexes[self.index]
+        self.keys
     }
 
     /// The whole index, for its order.
@@ -316,7 +318,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
     }
 
     /// What a condition, or its negation, says of the index, and whether that is all of it.
-    fn condition(
+    pub(super) fn condition(
         &self,
         condition: &'e Expression,
         negated: bool,

@@ -83,7 +83,7 @@ impl Binder<'_> {
             let order = std::mem::take(&mut parts.order);
             node = self.sorted_rows(node, &mut parts.output, &order, limit);
         } else if let Some(limit) = limit {
-            node = Node::Limit(Box::new(node), Rc::new(limit));
+            node = self.limited(node, limit);
         }
         let dependent = self.dependents(&parts.output);
         let query = Query {
@@ -406,6 +406,10 @@ impl Binder<'_> {
                 .chain(call.order.iter().map(|(key, _)| key))
         });
         let dependent = self.dependents(keys.iter().chain(arguments));
+        if !with_rollup && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls) {
+            self.slots[slot] = SlotShape::Groups(grouping);
+            return Ok(input);
+        }
         let aggregate = Aggregate {
             slot,
             keys,

@@ -139,12 +139,10 @@ impl Session {
         let run = &StatementRun::new(&self.state, RowProtocol::Binary);
         let mut mark = self.begin_steps();
         let deadline = self.statement_deadline();
+        let types = rows.types().iter();
+        let types = types.map(|&of| type_of(of, strings.collation));
         let mut plans = Plans {
-            types: rows
-                .types()
-                .iter()
-                .map(|&of| type_of(of, strings.collation))
-                .collect(),
+            types: types.collect(),
             kept: Vec::new(),
         };
         let mut row_count = 0;
@@ -173,7 +171,7 @@ impl Session {
                 check_parameters(&plan, &row.values).map_err(|error| failed(error.into()))?;
                 self.hold_tables(&plan, run).await.map_err(failed)?;
                 if is_insert {
-                    execution.set_earlier_rows(row_count);
+                    execution.be_part_after(row_count);
                 }
                 let mut result =
                     ResultState::new(RowProtocol::Binary, None, StatusFlags::default());
@@ -199,6 +197,9 @@ impl Session {
             self.state.clear_insert_id();
             row_count += 1;
             add(total, &summary);
+        }
+        if is_insert {
+            self.end_parts(mark, deadline).await?;
         }
         total.records = (is_insert && row_count > 1).then_some(row_count);
         Ok(())

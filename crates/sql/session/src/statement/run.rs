@@ -375,6 +375,29 @@ impl Session {
         }
     }
 
+    /// Ends a statement of several runs in the store.
+    pub(crate) async fn end_parts(
+        &mut self,
+        mark: store::UndoMark,
+        deadline: Option<u64>,
+    ) -> Result<(), Failed> {
+        let failed = |stop, effect| Failed { stop, effect, mark };
+        while let Some(open) = self.transaction.opened() {
+            match open.end_statement() {
+                Ok(()) => break,
+                Err(store::Interrupt::Suspend(suspend)) => {
+                    let waited = Box::pin(self.wait_until(suspend, deadline)).await;
+                    waited.map_err(|stop| failed(stop, Effect::Statement))?;
+                }
+                Err(store::Interrupt::Error(error)) => {
+                    let effect = executor::effect_of(&error);
+                    return Err(failed(error.into(), effect));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the statement, and makes its reply.
     pub(crate) async fn finish_run(
         &mut self,

@@ -10,7 +10,7 @@ use executor::HandlerCall;
 use expression::StoredFunction;
 use planner::{GivenValues, Names, PlanError};
 use store::{
-    KeyRange, Outcome, Store, StoreId, Table, TableDefinition, TableId, TableStatistics,
+    CallCost, KeyRange, Outcome, Store, StoreId, Table, TableDefinition, TableId, TableStatistics,
     Transaction, TransactionOptions,
 };
 use syntax::ast::{Direction, StatementKind};
@@ -336,6 +336,14 @@ impl Names for SessionNames<'_> {
         }
         let store = &*self.state.worker.store;
         self.estimates?.rows(store, definition, index, ranges)
+    }
+
+    fn far_table(&self, definition: &TableDefinition) -> Option<Rc<dyn Table>> {
+        if is_virtual(definition.id) {
+            return None;
+        }
+        let table = self.state.worker.store.table(definition.id).ok()?;
+        (table.call_cost() == CallCost::RoundTrip).then_some(table)
     }
 
     fn statistics(&self, definition: &TableDefinition) -> TableStatistics {

@@ -163,5 +163,6 @@ fn scan(range: KeyRange, lock: RowLock) -> ScanOptions {
         lock,
         columns: None,
         wait: LockWait::Wait,
+        pushed: None,
     }
 }

@@ -10,9 +10,9 @@ use format::row::{RowError, RowLayout};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::undo::PurgeItem;
 use store::{
-    AutoIncrement, Cursor, Inserted, Interrupt, KeyRange, LockWait, Mutation, Outcome, RowBatch,
-    RowKey, RowLock, ScanOptions, StoreError, Table, TableDefinition, TableStatistics, Transaction,
-    Transactions,
+    AutoIncrement, Cursor, FETCH_BYTES_MAX, Inserted, Interrupt, KeyRange, LockWait, Mutation,
+    Outcome, RowBatch, RowKey, RowLock, ScanOptions, StoreError, Suspend, Table, TableDefinition,
+    TableStatistics, Transaction, Transactions,
 };
 use value::ValueRef;
 
@@ -28,6 +28,10 @@ use crate::worker::Worker;
 /// Numbers of the AUTO_INCREMENT counter that one write of the header covers; a crash skips at most
 /// this many.
 const AUTO_PER_WRITE: u64 = 1024;
+
+/// Keys that a call looks up before others have their turn: some 100 us of work, as much as other
+/// operations do between two looks at the clock.
+const LOOKUPS_PER_TURN: usize = 64;
 
 /// The largest hidden row id.
 const ROW_ID_MAX: u64 = (1 << 48) - 1;
@@ -632,6 +636,7 @@ impl Table for EngineTable {
     }
 
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {
+        assert!(options.pushed.is_none(), "the engine takes nothing");
         Box::new(EngineCursor::new(
             Rc::clone(&self.worker),
             Rc::clone(&self.transactions),
@@ -680,7 +685,14 @@ impl Table for EngineTable {
         batch: &mut RowBatch,
     ) -> Outcome<()> {
         let mut look_up = |txn: &mut EngineTransaction| {
+            let first = batch.range_ends().len();
             while let Some(key) = keys.get(batch.range_ends().len()) {
+                if FETCH_BYTES_MAX < batch.row_bytes() {
+                    break;
+                }
+                if batch.range_ends().len() == first + LOOKUPS_PER_TURN {
+                    return Err(Suspend::turn().into());
+                }
                 self.look_up(txn, key.0, lock, batch)?;
                 batch.end_range();
             }
