@@ -2,11 +2,13 @@
 //! takes a millisecond, give the answers that `plateau/tests/statements` says.
 //!
 //! The naive store has no isolation, no locks, no statistics and no files. Files that ask for these
-//! are named in [`OF_THE_ENGINE`], each with its reason. [`failures`] has calls that fail.
+//! are named in [`OF_THE_ENGINE`], each with its reason. [`failures`] has calls that fail, and
+//! [`routed`] a naive store beside the engine.
 
 #![forbid(unsafe_code)]
 
 mod failures;
+mod routed;
 mod server;
 
 use std::path::{Path, PathBuf};
