@@ -96,6 +96,7 @@ files! {
     rename_index
     replace_table
     returning
+    rollup_keys
     routine_grants
     row_order
     rows_and_warnings

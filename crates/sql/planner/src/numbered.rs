@@ -28,7 +28,7 @@ impl Digest for AggregateCall {
     }
 }
 
-/// A list of distinct things.
+/// A list of things, distinct unless [`Numbered::push`] repeats one.
 #[derive(Debug)]
 pub(crate) struct Numbered<T> {
     list: Vec<T>,
@@ -64,16 +64,16 @@ impl<T: Digest + PartialEq + Clone> Numbered<T> {
         self.list
     }
 
-    /// The position of an equal thing.
+    /// The position of the last equal thing.
     pub(crate) fn find(&self, wanted: &T) -> Option<usize> {
         if self.list.len() <= SHORT_LEN {
-            return self.list.iter().position(|known| known == wanted);
+            return self.list.iter().rposition(|known| known == wanted);
         }
         let places = self.places.get(&wanted.digest())?;
         places
             .iter()
             .copied()
-            .find(|place| self.list[*place] == *wanted)
+            .rfind(|place| self.list[*place] == *wanted)
     }
 
     /// The position of a thing; it is appended if missing.
@@ -81,7 +81,12 @@ impl<T: Digest + PartialEq + Clone> Numbered<T> {
         if let Some(place) = self.find(wanted) {
             return place;
         }
-        self.list.push(wanted.clone());
+        self.push(wanted)
+    }
+
+    /// Appends a thing, also if an equal one is there, and returns its position.
+    pub(crate) fn push(&mut self, it: &T) -> usize {
+        self.list.push(it.clone());
         let count = self.list.len();
         let first = match count.cmp(&(SHORT_LEN + 1)) {
             std::cmp::Ordering::Less => count,
@@ -154,6 +159,20 @@ mod tests {
             }
         }
         assert_eq!(numbered.list().len(), naive.len());
+    }
+
+    #[test]
+    fn the_last_of_equal_things_is_found() {
+        let column = |column| {
+            let place = ColumnPlace { slot: 0, column };
+            Expression::column(place, ColumnType::new(TypeKind::Int), true)
+        };
+        let mut numbered = Numbered::default();
+        for step in 0..40 {
+            assert_eq!(numbered.push(&column(step % 2)), step);
+            assert_eq!(numbered.find(&column(step % 2)), Some(step));
+        }
+        assert_eq!(numbered.place_of(&column(0)), 38);
     }
 
     #[test]

@@ -18,16 +18,21 @@ pub(super) struct Groups {
 }
 
 impl Groups {
+    /// Makes the expression read this key.
+    pub(super) fn read_key(&self, expression: &mut Expression, key: usize) {
+        let nullable = expression.nullable || self.with_rollup;
+        let place = ColumnPlace {
+            slot: self.slot,
+            column: key,
+        };
+        *expression = Expression::column(place, expression.column_type.clone(), nullable);
+    }
+
     /// Makes the expression read the groups: a key or a call by its column, and a column that is
     /// not grouped by as the value of the group's first row.
     pub(super) fn rewrite(&mut self, expression: &mut Expression) {
         if let Some(key) = self.keys.find(expression) {
-            let nullable = expression.nullable || self.with_rollup;
-            let place = ColumnPlace {
-                slot: self.slot,
-                column: key,
-            };
-            *expression = Expression::column(place, expression.column_type.clone(), nullable);
+            self.read_key(expression, key);
             return;
         }
         match &expression.kind {

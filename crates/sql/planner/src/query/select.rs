@@ -19,6 +19,8 @@ struct Parts {
     output: Vec<Expression>,
     columns: Vec<OutputColumn>,
     keys: Numbered<Expression>,
+    /// Of each output column the key that names it, under `WITH ROLLUP`.
+    item_keys: Vec<Option<usize>>,
     having: Option<Expression>,
     order: Vec<(Expression, bool)>,
 }
@@ -200,6 +202,7 @@ impl Binder<'_> {
         self.block().clause = Clause::Group;
         self.block().allows_aggregates = false;
         let (mut keys, mut key_order) = (Numbered::default(), Vec::new());
+        let mut item_keys = vec![None; output.len()];
         for item in &select.group_by {
             let key = self.order_term(item, &output)?;
             if key.contains(&|part| matches!(part.kind, ExpressionKind::Aggregate(_))) {
@@ -207,7 +210,15 @@ impl Binder<'_> {
                 return Err(error(ER_WRONG_GROUP_FIELD, &[&name]));
             }
             key_order.push((key.clone(), item.descending));
-            keys.place_of(&key);
+            if select.with_rollup {
+                // Each key is a level, also one that is repeated.
+                let place = keys.push(&key);
+                if let Some(grouped) = grouped_item(item, &key, &output, &columns) {
+                    item_keys[grouped] = Some(place);
+                }
+            } else {
+                keys.place_of(&key);
+            }
         }
         self.block().group_keys = key_order.iter().map(|(key, _)| key.clone()).collect();
         self.block().clause = Clause::Having;
@@ -236,6 +247,7 @@ impl Binder<'_> {
             output,
             columns,
             keys,
+            item_keys,
             having,
             order,
         })
@@ -359,8 +371,11 @@ impl Binder<'_> {
             with_rollup,
             first_ungrouped: None,
         };
-        for expression in &mut parts.output {
-            groups.rewrite(expression);
+        for (expression, key) in parts.output.iter_mut().zip(&parts.item_keys) {
+            match key {
+                Some(key) => groups.read_key(expression, *key),
+                None => groups.rewrite(expression),
+            }
         }
         if let Some(having) = &mut parts.having {
             groups.rewrite(having);
@@ -578,6 +593,26 @@ impl Binder<'_> {
             dependent,
         })
     }
+}
+
+/// The output column that a term of GROUP BY names: by position, by name, or the first equal one.
+fn grouped_item(
+    item: &ast::OrderItem,
+    key: &Expression,
+    output: &[Expression],
+    columns: &[OutputColumn],
+) -> Option<usize> {
+    if let ExprKind::Literal(ast::Literal::Integer(number)) = &item.expr.kind {
+        return usize::try_from(*number).ok()?.checked_sub(1);
+    }
+    let is_named = |(column, expression): (&OutputColumn, &Expression)| match &item.expr.kind {
+        ExprKind::Column(name) => {
+            expression == key && column.name.eq_ignore_ascii_case(&name.column.text)
+        }
+        _ => false,
+    };
+    let named = columns.iter().zip(output).position(is_named);
+    named.or_else(|| output.iter().position(|expression| expression == key))
 }
 
 /// Makes an expression read the columns where a sort has put them.
