@@ -62,6 +62,7 @@ files! {
     for_loops
     functions
     geometry_texts
+    group_concat_order
     handler_counts
     index_bounds
     insert_ids

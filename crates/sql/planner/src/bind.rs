@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use errcode::ClientError;
+use errcode::{ClientError, ER_BAD_FIELD_ERROR};
 use expression::{AggregateCall, ColumnPlace, Expression, StoredFunction};
 use syntax::ast;
 
@@ -123,6 +123,21 @@ pub(crate) enum Clause {
 }
 
 impl Clause {
+    /// The expression that a number in this clause stands for, counted from 1.
+    pub(crate) fn at_position(
+        self,
+        number: u64,
+        output: &[Expression],
+    ) -> Result<Expression, PlanError> {
+        let place = usize::try_from(number)
+            .ok()
+            .and_then(|number| number.checked_sub(1));
+        place
+            .and_then(|place| output.get(place))
+            .cloned()
+            .ok_or_else(|| error(ER_BAD_FIELD_ERROR, &[&number, &self.text()]))
+    }
+
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Fields => "SELECT",

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use errcode::{
-    ClientError, ER_BAD_FIELD_ERROR, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_SP_UNDECLARED_VAR,
+    ClientError, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_SP_UNDECLARED_VAR,
     ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
 };
 use expression::{ColumnPlace, Expression, ExpressionKind};
@@ -264,16 +264,8 @@ impl Binder<'_> {
         output: &[Expression],
     ) -> Result<Expression, PlanError> {
         if let ExprKind::Literal(ast::Literal::Integer(number)) = &item.expr.kind {
-            let place = usize::try_from(*number)
-                .ok()
-                .and_then(|number| number.checked_sub(1));
-            return match place.and_then(|place| output.get(place)) {
-                Some(expression) => Ok(expression.clone()),
-                None => {
-                    let clause = self.block().clause.text();
-                    Err(error(ER_BAD_FIELD_ERROR, &[number, &clause]))
-                }
-            };
+            let clause = self.block().clause;
+            return clause.at_position(*number, output);
         }
         // A select item's name takes precedence over a column's only if it is the whole term.
         if let ExprKind::Column(name) = &item.expr.kind

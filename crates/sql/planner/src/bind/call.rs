@@ -15,7 +15,7 @@ use super::dated::{self, as_moment};
 use super::literal::{charset_named, literal_as_number, text_constant};
 use super::term::Bound;
 use super::variable::read_in_domain;
-use super::{Binder, error};
+use super::{Binder, Clause, error};
 use crate::{PlanError, is_reference_type, not_supported};
 
 impl Binder<'_> {
@@ -167,13 +167,9 @@ impl Binder<'_> {
                 }
             })
             .collect();
-        let order: Result<Vec<_>, _> = aggregate
-            .order_by
-            .iter()
-            .map(|item| Ok::<_, PlanError>((self.term(&item.expr)?, item.descending)))
-            .collect();
+        let mut arguments = arguments?;
+        let order = self.aggregate_order(aggregate, &arguments)?;
         self.block().allows_aggregates = true;
-        let (mut arguments, order) = (arguments?, order?);
         let function = aggregate_function(aggregate.function)?;
         if matches!(function, AggregateFunction::Min | AggregateFunction::Max) {
             arguments = arguments.into_iter().map(by_name).collect();
@@ -212,6 +208,25 @@ impl Binder<'_> {
             column_type,
             nullable,
         })
+    }
+
+    /// `ORDER BY` of an aggregate; a number is the position of an argument.
+    fn aggregate_order(
+        &mut self,
+        aggregate: &ast::Aggregate,
+        arguments: &[Expression],
+    ) -> Result<Vec<(Expression, bool)>, PlanError> {
+        let mut order = Vec::with_capacity(aggregate.order_by.len());
+        for item in &aggregate.order_by {
+            let key = match &item.expr.kind {
+                ExprKind::Literal(ast::Literal::Integer(number)) => {
+                    Clause::Order.at_position(*number, arguments)?
+                }
+                _ => self.term(&item.expr)?,
+            };
+            order.push((key, item.descending));
+        }
+        Ok(order)
     }
 
     /// The separator of GROUP_CONCAT, in the character set of the texts.
