@@ -13,7 +13,7 @@ use errcode::{
 };
 use planner::OutputColumn;
 use store::{TableName, Uniqueness};
-use syntax::ast::{Admin, ObjectName, TableVerb};
+use syntax::ast::{Admin, FlushLock, ObjectName, TableVerb};
 use value::{Level, SqlCondition, Value};
 
 use crate::admin::checksum::ChecksumSink;
@@ -54,9 +54,7 @@ impl Session {
     ) -> Result<Reply, Stop> {
         match statement {
             Admin::Kill { .. } => unreachable!("its id is evaluated before"),
-            Admin::Flush {
-                what, with_lock, ..
-            } => self.flush(what, *with_lock).await,
+            Admin::Flush { what, lock, .. } => self.flush(what, *lock).await,
             Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick, run).await,
             Admin::Table { verb, tables, .. } => self.look_after(*verb, tables, run).await,
             Admin::Shutdown => self.shut_down(),
@@ -111,11 +109,17 @@ impl Session {
         Ok(Reply::Ok(Done::default()))
     }
 
-    async fn flush(&mut self, what: &[String], with_lock: bool) -> Result<Reply, Stop> {
+    async fn flush(&mut self, what: &[String], lock: Option<FlushLock>) -> Result<Reply, Stop> {
         self.commit().await?;
         self.check_global_privilege(Privilege::Reload)?;
-        if with_lock {
-            return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
+        match lock {
+            Some(FlushLock::Read) => {
+                return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
+            }
+            Some(FlushLock::Export) => {
+                return Err(ClientError::not_supported(&"FLUSH TABLES FOR EXPORT").into());
+            }
+            None => {}
         }
         for thing in what {
             if !FLUSHED.contains(&thing.as_str()) {

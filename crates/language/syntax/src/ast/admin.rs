@@ -430,6 +430,15 @@ pub enum GrantTarget {
     Routine(String, ObjectName),
 }
 
+/// The lock of `FLUSH TABLES`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlushLock {
+    /// `WITH READ LOCK`.
+    Read,
+    /// `FOR EXPORT`.
+    Export,
+}
+
 /// Administration of the server and maintenance of tables.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Admin {
@@ -446,8 +455,8 @@ pub enum Admin {
         what: Vec<String>,
         /// The tables.
         tables: Vec<ObjectName>,
-        /// `WITH READ LOCK`, `FOR EXPORT`.
-        with_lock: bool,
+        /// How the tables are locked, if at all.
+        lock: Option<FlushLock>,
     },
     /// `ANALYZE TABLE`, `CHECK TABLE`, ...
     Table {

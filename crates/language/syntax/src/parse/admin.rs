@@ -7,7 +7,7 @@ mod show;
 mod transaction;
 
 use super::cursor::{Cursor, Parsed};
-use crate::ast::{Admin, StatementKind, TableVerb};
+use crate::ast::{Admin, FlushLock, StatementKind, TableVerb};
 use crate::keyword::Keyword as K;
 use crate::token::Kind;
 
@@ -82,25 +82,24 @@ impl Cursor<'_> {
     pub(super) fn flush(&mut self) -> Parsed<StatementKind> {
         self.bump();
         self.eat_any(&[K::NoWriteToBinlog, K::Local]);
-        let (mut what, mut tables, mut with_lock) = (Vec::new(), Vec::new(), false);
+        let (mut what, mut tables, mut lock) = (Vec::new(), Vec::new(), None);
         if self.eat_any(&[K::Table, K::Tables]).is_some() {
             what.push("TABLES".to_owned());
             if Self::is_name(self.peek()) {
                 tables = self.list(Self::object_name)?;
             }
-            with_lock =
-                self.eat_all(&[K::With, K::Read, K::Lock]) || self.eat_all(&[K::For, K::Export]);
-            if with_lock && self.eat(K::And) {
+            if self.eat_all(&[K::With, K::Read, K::Lock]) {
+                lock = Some(FlushLock::Read);
+            } else if self.eat_all(&[K::For, K::Export]) {
+                lock = Some(FlushLock::Export);
+            }
+            if lock.is_some() && self.eat(K::And) {
                 self.expect_all(&[K::Disable, K::Checkpoint])?;
             }
         } else {
             what = self.list(Self::flush_word)?;
         }
-        Ok(StatementKind::Admin(Admin::Flush {
-            what,
-            tables,
-            with_lock,
-        }))
+        Ok(StatementKind::Admin(Admin::Flush { what, tables, lock }))
     }
 
     /// One or two words: `STATUS`, `BINARY LOGS`, `QUERY CACHE`.

@@ -24,7 +24,7 @@ const BOOL_PARAMETERS: &[(&str, usize)] = &[
     ("planner", 35),
     ("plateau", 2),
     ("runtime", 3),
-    ("session", 38),
+    ("session", 37),
     ("sim", 1),
     ("store", 1),
     ("syntax", 18),
