@@ -18,8 +18,22 @@ pub(super) struct Groups {
 }
 
 impl Groups {
+    /// Makes the output read the groups: a column that a key names reads that key.
+    pub(super) fn rewrite_output(
+        &mut self,
+        output: &mut [Expression],
+        item_keys: &[Option<usize>],
+    ) {
+        for (expression, key) in output.iter_mut().zip(item_keys) {
+            match key {
+                Some(key) => self.read_key(expression, *key),
+                None => self.rewrite(expression),
+            }
+        }
+    }
+
     /// Makes the expression read this key.
-    pub(super) fn read_key(&self, expression: &mut Expression, key: usize) {
+    fn read_key(&self, expression: &mut Expression, key: usize) {
         let nullable = expression.nullable || self.with_rollup;
         let place = ColumnPlace {
             slot: self.slot,

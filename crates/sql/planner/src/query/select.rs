@@ -371,12 +371,7 @@ impl Binder<'_> {
             with_rollup,
             first_ungrouped: None,
         };
-        for (expression, key) in parts.output.iter_mut().zip(&parts.item_keys) {
-            match key {
-                Some(key) => groups.read_key(expression, *key),
-                None => groups.rewrite(expression),
-            }
-        }
+        groups.rewrite_output(&mut parts.output, &parts.item_keys);
         if let Some(having) = &mut parts.having {
             groups.rewrite(having);
         }
