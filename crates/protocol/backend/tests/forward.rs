@@ -27,7 +27,9 @@ use link::{
 use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
 use support::replies::{SET_UP, assert_reads, assert_reads_all, limits, login, start, texts};
 use support::{change_user, connect, limit, on_worker, resources, tcp};
-use wire::{Capabilities, CommandByte, CompressionMethod, OkPacket, SessionChange, SessionChanges};
+use wire::{
+    Capabilities, Command, CommandByte, CompressionMethod, OkPacket, SessionChange, SessionChanges,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -437,8 +439,11 @@ fn an_exchange_tells_the_last_gtid_and_the_schema() {
         server.query(track, limits()).await.unwrap();
         let agreed = server.agreed_with(server.info().capabilities);
         let mut tell = async |statement: &[u8]| {
-            server.send(CommandByte::QUERY, statement).await.unwrap();
             let (query, server) = (CommandByte::QUERY, server.link());
+            server.begin_command().unwrap();
+            Command::encode(server.out(), query, statement);
+            server.follow_sequence();
+            server.flush().await.unwrap();
             let mut exchange = Exchange::of_sent(query, &mut client, server, agreed).unwrap();
             let over = exchange.reply(&mut client, server, limit()).await.unwrap();
             assert!(matches!(over, Turn::Over(Some(_))));

@@ -1,8 +1,8 @@
 //! A client's connection: its session from login to end, and what belongs to it.
 //!
 //! [`session`] is the session itself, [`state`] what it remembers between statements. What it holds
-//! while it lives is here, too: its [`transaction`], its statements ([`prepared`]), the
-//! [`programs`] that it runs; and how rows reach the client ([`sink`]). The list of all sessions is
+//! while it lives is here, too: its [`transaction`], its statements (`prepared`), the
+//! `programs` that it runs; and how rows reach the client ([`sink`]). The list of all sessions is
 //! in [`clients`].
 
 pub(crate) mod client_charset;
