@@ -383,7 +383,6 @@ impl EngineTransaction {
     /// Cancels a lock wait and the operation under way.
     fn abandon_operation(&mut self) {
         self.pending = Pending::default();
-        self.worker.pages.forget_wait_failure();
         if let Some(locks) = &mut self.locks {
             locks.cancel_wait();
         }
@@ -397,6 +396,9 @@ impl Transaction for EngineTransaction {
 
     fn begin_statement(&mut self) {
         self.abandon_operation();
+        // Not in every call that abandons an operation: a rollback is called again after its waits,
+        // and fetches their failures.
+        self.worker.pages.forget_wait_failure();
         let is_for_statement = matches!(
             self.options.isolation,
             Isolation::ReadUncommitted | Isolation::ReadCommitted
