@@ -304,20 +304,12 @@ pub fn copy_record<P: PageBytes + ?Sized>(
     out: &mut Vec<u8>,
 ) -> Option<()> {
     out.clear();
-    page.append_to(offset, record_length(page, offset)?, out)
-}
-
-/// The bytes of the record at `offset` of a latched page.
-pub fn record_at(page: &[u8], offset: usize) -> Option<&[u8]> {
-    let length = record_length(page, offset)?;
-    page.get(offset..offset + length)
-}
-
-fn record_length<P: PageBytes + ?Sized>(page: &P, offset: usize) -> Option<usize> {
     let length = usize::from(page.u16_at(offset)?);
     let end = offset.checked_add(length)?;
-    let is_whole = UNDO_RECORD_HEADER_BYTES <= length && end <= used(page)?;
-    is_whole.then_some(length)
+    if length < UNDO_RECORD_HEADER_BYTES || used(page)? < end {
+        return None;
+    }
+    page.append_to(offset, length, out)
 }
 
 /// Appends a record to an undo page.

@@ -94,7 +94,6 @@ impl Worker {
         let horizon = self.horizon();
         let mut done = 0;
         let (mut in_turn, mut turn_began) = (0_usize, self.options.clock.now());
-        let mut since_look = 0;
         for segment in 0..self.shared.segment_count {
             let segment = u8::try_from(segment).expect("there are at most 255 workers");
             let owner = usize::from(segment) % workers;
@@ -104,23 +103,16 @@ impl Worker {
             let mut place = self.purge_place(segment).await?;
             self.return_to_skipped(segment, &mut place, horizon).await?;
             while done < budget {
-                let most = TURN_RECORDS_MIN.min(budget - done);
-                let mut passed = self.pass_over(segment, &mut place, (horizon, most));
-                if passed == 0 {
-                    if self.purge_step(segment, &mut place, horizon).await? == Step::Idle {
-                        break;
-                    }
-                    passed = 1;
+                if self.purge_step(segment, &mut place, horizon).await? == Step::Idle {
+                    break;
                 }
-                done += passed;
-                in_turn += passed;
-                since_look += passed;
-                if TURN_RECORDS_MIN <= since_look {
-                    since_look = 0;
-                    if self.has_had_its_turn(in_turn, turn_began) {
-                        Suspend::turn().await;
-                        (in_turn, turn_began) = (0, self.options.clock.now());
-                    }
+                done += 1;
+                in_turn += 1;
+                if in_turn.is_multiple_of(TURN_RECORDS_MIN)
+                    && self.has_had_its_turn(in_turn, turn_began)
+                {
+                    Suspend::turn().await;
+                    (in_turn, turn_began) = (0, self.options.clock.now());
                 }
             }
             self.purge.borrow_mut().places.insert(segment, place);
@@ -161,41 +153,6 @@ impl Worker {
     fn has_had_its_turn(&self, count: usize, began: Instant) -> bool {
         let debt = self.purge.borrow().debt;
         turn_records(debt) <= count || TURN_MAX <= self.options.clock.now().since(began)
-    }
-
-    /// Passes over up to `most` records of the page that leave nothing to remove, under one latch
-    /// and without a copy. These are most: ends, inserts, and updates of no index. Returns how
-    /// many; the next record is [`purge_step`](Self::purge_step)'s.
-    fn pass_over(&self, segment: u8, place: &mut Place, (horizon, most): (Lsn, usize)) -> usize {
-        let Ok(page) = self.pages.shared(PageId::new(space_of(segment), place.no)) else {
-            return 0;
-        };
-        assert!(
-            undo::UNDO_RECORDS_START <= place.at,
-            "records stand behind the page's head"
-        );
-        let (mut passed, mut ended) = (0, None);
-        while passed < most
-            && let Some(bytes) = undo::record_at(page.bytes(), place.at)
-            && let Some(record) = UndoRecord::decode(bytes)
-            && !has_work(&record)
-            && !place.skipped.contains(&record.txn)
-        {
-            if ended != Some(record.txn) && self.visibility(record.txn, horizon) != Visibility::All
-            {
-                break;
-            }
-            ended = Some(record.txn);
-            assert!(!bytes.is_empty(), "purge goes on with each record");
-            self.note_purged(&record);
-            place.at += bytes.len();
-            passed += 1;
-        }
-        if let Some(last) = ended {
-            let next = self.shared.txns.next().get();
-            self.purge.borrow_mut().debt = next.saturating_sub(last.get());
-        }
-        passed
     }
 
     async fn purge_step(
@@ -390,7 +347,12 @@ impl Worker {
         pointer: UndoPointer,
         record: &UndoRecord<'_>,
     ) -> Result<(), StoreError> {
-        if !has_work(record) {
+        let has_work = match record.kind {
+            UndoKind::Update | UndoKind::Delete => !record.is_settled,
+            UndoKind::PurgeItems => true,
+            _ => false,
+        };
+        if !has_work {
             return Ok(());
         }
         debug_assert_eq!(
@@ -549,16 +511,6 @@ fn read_page<P: PageBytes + ?Sized>(
         records.push((UndoPointer::new(segment, no, offset), bytes));
     }
     Ok(records)
-}
-
-/// Whether a record that every snapshot sees may name something to remove.
-fn has_work(record: &UndoRecord<'_>) -> bool {
-    match record.kind {
-        UndoKind::Update => !record.is_settled && !record.purge_list.is_empty(),
-        UndoKind::Delete => !record.is_settled,
-        UndoKind::PurgeItems => true,
-        _ => false,
-    }
 }
 
 /// Records that are checked before other tasks run, if purge is `debt` transactions behind.
