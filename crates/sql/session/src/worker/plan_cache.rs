@@ -388,9 +388,8 @@ mod tests {
         assert!(cache.find(b"a", 8).is_none(), "planned for an older schema");
     }
 
-    #[test]
-    fn prepared_statements_are_told_apart_by_types() {
-        let context = PlanKeyContext {
+    fn key_context() -> PlanKeyContext<'static> {
+        PlanKeyContext {
             database: Some("d"),
             text_mode: SqlMode::default(),
             sql_mode: SqlMode::DEFAULT,
@@ -399,7 +398,12 @@ mod tests {
             division_increment: 4,
             limits: StatementLimits::default(),
             now: DateTime::default(),
-        };
+        }
+    }
+
+    #[test]
+    fn prepared_statements_are_told_apart_by_types() {
+        let context = key_context();
         let key_of = |types: &[ColumnType]| {
             let mut key = Vec::new();
             PlanCache::write_prepared_key(&mut key, b"SELECT ?", types, &context);
@@ -445,16 +449,7 @@ mod tests {
     fn the_session_is_part_of_the_key() {
         let mut canonical = Canonical::new();
         assert!(canonical.fill(b"SELECT a FROM t WHERE b = 5", SqlMode::default()));
-        let plain = PlanKeyContext {
-            database: Some("d"),
-            text_mode: SqlMode::default(),
-            sql_mode: SqlMode::DEFAULT,
-            strings: StringRules::default(),
-            collation: CollationId::UTF8MB4_GENERAL_CI,
-            division_increment: 4,
-            limits: StatementLimits::default(),
-            now: DateTime::default(),
-        };
+        let plain = key_context();
         let key_of = |context: &PlanKeyContext<'_>| {
             let mut key = Vec::new();
             PlanCache::write_key(&mut key, &canonical, &[], context);
