@@ -18,9 +18,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use store::{
-    ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId, TableName, Uniqueness,
-};
+use store::{ColumnDefinition, TableDefinition};
 use syntax::ast::RoutineKind;
 use thiserror::Error;
 use value::{CollationId, ColumnType, TypeKind};
@@ -30,9 +28,7 @@ use crate::account::{
 };
 use crate::privilege::PrivilegeSet;
 use crate::routine_key::RoutineKey;
-
-/// The database of the server's own tables.
-pub const SYSTEM_DATABASE: &str = "mysql";
+use crate::stored_table::StoredTable;
 
 /// The table of accounts.
 pub const ACCOUNT_TABLE: &str = "global_priv";
@@ -233,17 +229,9 @@ pub fn account_table() -> TableDefinition {
     let column = |name: &str, column_type| ColumnDefinition::new(name, column_type, false);
     let bin = CollationId::UTF8MB4_BIN;
     let length = |bytes: usize| u32::try_from(bytes).expect("names are short");
-    let part = |column| IndexPart {
-        column,
-        prefix_length: None,
-    };
-    TableDefinition {
-        id: TableId::default(),
-        version: 0,
-        name: TableName {
-            database: SYSTEM_DATABASE.to_owned(),
-            table: ACCOUNT_TABLE.to_owned(),
-        },
+    StoredTable {
+        name: ACCOUNT_TABLE,
+        comment: "Users and global privileges",
         columns: vec![
             column(
                 "Host",
@@ -255,19 +243,10 @@ pub fn account_table() -> TableDefinition {
             ),
             column("Priv", ColumnType::text(TypeKind::LongText, u32::MAX, bin)),
         ],
-        indexes: vec![IndexDefinition {
-            name: "PRIMARY".to_owned(),
-            uniqueness: Uniqueness::Primary,
-            parts: vec![part(0), part(1)],
-            comment: String::new(),
-        }],
+        key_column_count: 2,
         collation: bin,
-        auto_increment_start: 1,
-        comment: "Users and global privileges".to_owned(),
-        options: Vec::new(),
-        created_us: 0,
-        view: None,
     }
+    .definition()
 }
 
 /// The accounts of a new server: `root` from the socket and loopback, with all privileges and no

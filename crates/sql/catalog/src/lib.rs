@@ -13,6 +13,7 @@ pub mod privilege;
 pub mod rights;
 pub mod routine;
 mod routine_key;
+mod stored_table;
 pub mod system_tables;
 pub mod table_options;
 pub mod time_zone_tables;
@@ -26,6 +27,7 @@ pub use privilege::{Privilege, PrivilegeSet};
 pub use rights::{ComesFrom, Rights};
 pub use routine::{Routine, Routines};
 pub use routine_key::RoutineKey;
+pub use stored_table::SYSTEM_DATABASE;
 pub use virtual_table::{RowSource, VirtualTable};
 
 /// True for a table whose rows are made when it is read.

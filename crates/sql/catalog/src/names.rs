@@ -6,7 +6,7 @@ use std::sync::Arc;
 use store::{Store, TableDefinition};
 use value::CollationId;
 
-use crate::account_record::SYSTEM_DATABASE;
+use crate::stored_table::SYSTEM_DATABASE;
 use crate::system_tables;
 
 /// All names at one schema version. Immutable; a worker replaces its own when the store's version

@@ -7,16 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use store::{
-    ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId, TableName, Uniqueness,
-};
+use store::{ColumnDefinition, TableDefinition};
 use syntax::ast::{DataAccess, RoutineKind};
 use syntax::print::{quoted_name, quoted_string};
 use value::{CollationId, ColumnType, DateTime, TypeKind, Value};
 
 use crate::account::AccountName;
-use crate::account_record::SYSTEM_DATABASE;
 use crate::routine_key::RoutineKey;
+use crate::stored_table::StoredTable;
 
 /// The table of routines.
 pub const ROUTINE_TABLE: &str = "proc";
@@ -326,31 +324,14 @@ pub fn routine_table() -> TableDefinition {
         };
         ColumnDefinition::new(name, column_type, false)
     };
-    let part = |column| IndexPart {
-        column,
-        prefix_length: None,
-    };
-    TableDefinition {
-        id: TableId::default(),
-        version: 0,
-        name: TableName {
-            database: SYSTEM_DATABASE.to_owned(),
-            table: ROUTINE_TABLE.to_owned(),
-        },
+    StoredTable {
+        name: ROUTINE_TABLE,
+        comment: "Stored Procedures",
         columns: COLUMNS.into_iter().map(column).collect(),
-        indexes: vec![IndexDefinition {
-            name: "PRIMARY".to_owned(),
-            uniqueness: Uniqueness::Primary,
-            parts: vec![part(0), part(1), part(2)],
-            comment: String::new(),
-        }],
+        key_column_count: 3,
         collation: CollationId::UTF8MB4_BIN,
-        auto_increment_start: 1,
-        comment: "Stored Procedures".to_owned(),
-        options: Vec::new(),
-        created_us: 0,
-        view: None,
     }
+    .definition()
 }
 
 #[cfg(test)]

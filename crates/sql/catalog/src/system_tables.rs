@@ -16,8 +16,9 @@ use syntax::ast::RoutineKind;
 use value::{CollationId, ColumnType, DateTime, Decimal, TypeKind, Value};
 
 use crate::account::{Account, Accounts, Credential, Grant};
-use crate::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE};
+use crate::account_record::ACCOUNT_TABLE;
 use crate::privilege::{Privilege, PrivilegeSet};
+use crate::stored_table::SYSTEM_DATABASE;
 use crate::virtual_table::{RowSource, VirtualTable};
 
 /// Ids of the tables here: no store gives out numbers so high, nor does `information_schema`.

@@ -3,13 +3,10 @@
 //! `mariadb-tzinfo-to-sql` fills them, and administrators read them. Time zones themselves are read
 //! from the system's database, so nothing here depends on their rows.
 
-use store::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableId,
-    TableName, Uniqueness,
-};
+use store::{ColumnDefault, ColumnDefinition, TableDefinition};
 use value::{CollationId, ColumnType, TypeKind, Value};
 
-use crate::account_record::SYSTEM_DATABASE;
+use crate::stored_table::StoredTable;
 
 const COLLATION: CollationId = CollationId::UTF8MB3_GENERAL_CI;
 
@@ -84,36 +81,19 @@ fn with_default(name: &str, column_type: ColumnType, default: Value) -> ColumnDe
     column
 }
 
-/// A table whose primary key is its first columns.
+/// The primary key is that many of the first columns.
 fn table(
     name: &str,
     comment: &str,
     columns: Vec<ColumnDefinition>,
-    key_columns: usize,
+    key_column_count: usize,
 ) -> TableDefinition {
-    let part = |column| IndexPart {
-        column,
-        prefix_length: None,
-    };
-    TableDefinition {
-        id: TableId::default(),
-        version: 0,
-        name: TableName {
-            database: SYSTEM_DATABASE.to_owned(),
-            table: name.to_owned(),
-        },
+    StoredTable {
+        name,
+        comment,
         columns,
-        indexes: vec![IndexDefinition {
-            name: "PRIMARY".to_owned(),
-            uniqueness: Uniqueness::Primary,
-            parts: (0..key_columns).map(part).collect(),
-            comment: String::new(),
-        }],
+        key_column_count,
         collation: COLLATION,
-        auto_increment_start: 1,
-        comment: comment.to_owned(),
-        options: Vec::new(),
-        created_us: 0,
-        view: None,
     }
+    .definition()
 }

@@ -530,7 +530,7 @@ fn visible_accounts<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Account> 
     let may_see = facts
         .rights
         .on_table(
-            crate::account_record::SYSTEM_DATABASE,
+            crate::stored_table::SYSTEM_DATABASE,
             crate::account_record::ACCOUNT_TABLE,
         )
         .has(crate::Privilege::Select);

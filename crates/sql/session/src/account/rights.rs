@@ -10,7 +10,7 @@
 //! No account writes rows of accounts, either: they are read as tables, and changed by CREATE USER,
 //! GRANT and their like.
 
-use catalog::account_record::SYSTEM_DATABASE;
+use catalog::SYSTEM_DATABASE;
 use catalog::information_schema::{self, INFORMATION_SCHEMA};
 use catalog::routine::ROUTINE_TABLE;
 use catalog::{AccountName, Privilege, PrivilegeSet, system_tables};

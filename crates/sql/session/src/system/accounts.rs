@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use auth::{Method, StoredSecret};
-use catalog::account_record::{ACCOUNT_TABLE, SYSTEM_DATABASE, decode_account, encode_account};
+use catalog::SYSTEM_DATABASE;
+use catalog::account_record::{ACCOUNT_TABLE, decode_account, encode_account};
 use catalog::routine::ROUTINE_TABLE;
 use catalog::{Account, AccountName, Accounts, Origin};
 use errcode::ClientError;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::account_record::SYSTEM_DATABASE;
+use catalog::SYSTEM_DATABASE;
 use store::{
     Direction, Durability, Fetched, Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch,
     RowLock, ScanOptions, Store, StoreError, Table, Transaction, TransactionOptions, until_done,
