@@ -2,7 +2,7 @@
 //! packet is there does not change what it is.
 //!
 //! The reader is followed to the values: rows in either form by the types that their columns
-//! announced, changes of the session, texts of errors. A packet that is cut anywhere is read, too.
+//! announced, changes of the session, texts of errors. Packets are also cut at any byte.
 
 use backend::{Message, RowForm};
 use link::{Part, Reply};

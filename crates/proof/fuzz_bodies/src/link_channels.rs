@@ -95,7 +95,7 @@ fn tls_ends() -> [TlsEnd; 2] {
     [TlsEnd::Server(Arc::clone(server)), client.end()]
 }
 
-/// Either end of TLS may be told anything; what it wants to be sent is asked for, too.
+/// Gives either end of TLS any bytes, and takes what the end wants to send.
 fn handshakes(stream: &[u8]) {
     for end in tls_ends() {
         let mut channel = Channel::new(resources(), 1 << 16);

@@ -72,7 +72,7 @@ const CASES: [Case; 6] = [
     Case {
         name: "nothing in time",
         end: |peer| {
-            // A reset is an end, too.
+            // A reset also counts as an end.
             let _ = peer.read_to_end(&mut Vec::new());
         },
         retry: Retry::Never,

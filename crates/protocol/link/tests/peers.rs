@@ -150,7 +150,7 @@ fn wait_for_bytes(peer: &mut TcpStream) {
 
 /// Waits until the other end closes.
 fn wait_for_end(peer: &mut TcpStream) {
-    // A reset is an end, too.
+    // A reset also counts as an end.
     let _ = peer.read_to_end(&mut Vec::new());
 }
 

@@ -144,7 +144,7 @@ fn is_closed(mut stream: TcpStream) -> bool {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {
         Ok(_) => rest.is_empty(),
-        // A reset is an end, too. A time-out is not.
+        // A reset also counts as an end. A time-out is not.
         Err(error) => error.kind() == ErrorKind::ConnectionReset && rest.is_empty(),
     }
 }
