@@ -197,15 +197,16 @@ impl World {
         };
         let worker = self.worker_options(0);
         let engine = Engine::open(pages, &started, options, worker).await?;
+        // As in a server: who joins may have to wait for a frame that this makes clean.
+        let background: Rc<Background> = Rc::default();
+        self.run_background(&engine, &background);
         let mut workers = vec![engine.clone()];
         for index in 1..self.options.worker_count {
             let pages = started.pool.pages(usize::from(index), self.disk());
             let (shared, worker) = (Arc::clone(engine.shared()), self.worker_options(index));
-            workers.push(Engine::join(shared, pages, worker).await?);
-        }
-        let background: Rc<Background> = Rc::default();
-        for worker in &workers {
-            self.run_background(worker, &background);
+            let joined = Engine::join(shared, pages, worker).await?;
+            self.run_background(&joined, &background);
+            workers.push(joined);
         }
         Ok(Database {
             engine,

@@ -174,7 +174,8 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Another worker's handle.
+    /// Another worker's handle. The background work of the first worker must run by then: this
+    /// reads pages, and recovery may have left each frame with a page that is not in its file yet.
     pub async fn join(
         shared: Arc<Shared>,
         pages: Pages,

@@ -1,7 +1,8 @@
 //! A single-threaded executor that draws the next task from its seed and owns the clock.
 //!
 //! If no task can run, the clock moves on to the next timer. If there is none either, the run is
-//! stuck, which is reported at once.
+//! stuck, which is reported at once. It is also stuck if only timers are left that renew themselves
+//! for ever, as those of background work do: then simulated time passes and nothing else happens.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,11 +12,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use sync::Mutex;
 
 use super::clock::SimClock;
 use crate::Random;
+use crate::clock::Clock;
 
 type TaskId = u64;
 type LocalFuture = Pin<Box<dyn Future<Output = ()>>>;
@@ -35,13 +38,18 @@ struct State {
     next_id: TaskId,
 }
 
-/// Nothing can run and no timer is set, yet the awaited future is not done.
+/// How long [`SimExecutor::block_on`] lets simulated time pass. The longest waits of a server that
+/// end are some minutes (purge gives up a page that cannot be read after one).
+const BLOCK_MAX: Duration = Duration::from_secs(3600);
+
+/// Nothing can run and no timer is set, yet the awaited future is not done; or only timers have run
+/// for an hour of simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stuck;
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no task can run and no timer is set")
+        f.write_str("no task can run, or the limit of simulated time is over")
     }
 }
 
@@ -131,7 +139,7 @@ impl SimExecutor {
         }
     }
 
-    /// Runs until `future` is done.
+    /// Runs until `future` is done, for at most an hour of simulated time.
     pub fn block_on<T: 'static>(
         &self,
         future: impl Future<Output = T> + 'static,
@@ -142,11 +150,12 @@ impl SimExecutor {
             let value = future.await;
             *inner.borrow_mut() = Some(value);
         });
+        let began = self.clock.now();
         loop {
             if let Some(value) = outbox.borrow_mut().take() {
                 return Ok(value);
             }
-            if !self.step() {
+            if !self.step() || BLOCK_MAX < self.clock.now().since(began) {
                 return Err(Stuck);
             }
         }

@@ -369,6 +369,18 @@ fn a_dropped_write_is_still_carried_out() {
 }
 
 #[test]
+fn a_run_that_only_lets_time_pass_is_stuck() {
+    let executor = SimExecutor::new(0, SimClock::new());
+    let clock = executor.clock().clone();
+    executor.spawn(async move {
+        loop {
+            clock.sleep(Duration::from_millis(100)).await;
+        }
+    });
+    assert_eq!(executor.block_on(std::future::pending::<()>()), Err(Stuck));
+}
+
+#[test]
 fn a_stuck_run_is_reported() {
     let executor = SimExecutor::new(0, SimClock::new());
     assert_eq!(executor.block_on(std::future::pending::<()>()), Err(Stuck));
