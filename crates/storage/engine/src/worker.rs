@@ -94,6 +94,12 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Workers that have a handle on the engine. A check has fewer of them than the pool has: its
+    /// other workers only read pages, and purge no segment.
+    pub(crate) fn worker_count(&self) -> usize {
+        self.counters.len()
+    }
+
     /// Replaces the present snapshot of the dictionary.
     pub(crate) fn replace_dictionary(&self, present: &mut Arc<Dictionary>, picture: Dictionary) {
         let version = picture.version;

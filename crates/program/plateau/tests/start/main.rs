@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod check_killed;
 mod descriptors;
 mod listeners;
 mod lost_log;

@@ -89,7 +89,7 @@ impl Worker {
     }
 
     async fn purge_segments(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
-        let workers = self.pages.wal().options().worker_count;
+        let workers = self.shared.worker_count();
         self.sample_age();
         let horizon = self.horizon();
         let mut done = 0;
