@@ -6,3 +6,4 @@ mod charsets;
 mod column_definitions;
 mod system_variables;
 mod user_variables;
+mod wire;
