@@ -133,6 +133,14 @@ const PACKET_BYTES_MAX: u64 = 1 << 30;
 
 const NO_LIMIT: u64 = u64::MAX;
 
+/// Character sets of clients.
+const CLIENT_CHARSETS: Kind = Kind::Choice(&[
+    "ascii", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp866", "cp932", "euckr", "gb2312",
+    "gbk", "greek", "hebrew", "koi8r", "koi8u", "latin1", "latin2", "latin5", "latin7", "macroman",
+    "sjis", "tis620", "utf8mb3", "utf8mb4",
+]);
+
+/// Character sets of columns.
 const CHARSETS: Kind = Kind::Choice(&["ascii", "binary", "latin1", "utf8mb3", "utf8mb4"]);
 
 const ISOLATION: Kind = Kind::Choice(&[
@@ -411,13 +419,13 @@ pub const TABLE: &[Setting] = &[
     ),
     session(
         "character_set_client",
-        CHARSETS,
+        CLIENT_CHARSETS,
         "utf8mb4",
         "Of statements; set at login.",
     ),
     session(
         "character_set_connection",
-        CHARSETS,
+        CLIENT_CHARSETS,
         "utf8mb4",
         "Of literals; set at login.",
     ),

@@ -2,6 +2,7 @@
 //! bytes.
 
 mod charset;
+mod client_charset;
 mod compare;
 mod mix;
 
@@ -13,6 +14,7 @@ mod unicode;
 mod weight;
 
 pub use charset::Charset;
+pub use client_charset::ClientCharset;
 pub use mix::{Coercibility, TextRule, illegal_mix, mix, mix_to_compare};
 
 use tables::languages;
@@ -59,7 +61,7 @@ pub(crate) enum Rule {
 }
 
 macro_rules! collations {
-    ($($constant:ident $id:literal $name:literal $charset:ident $default:literal
+    ($($constant:ident $id:literal $name:literal $charset:ident $(($set:ident))? $default:literal
         $rule:ident $(($argument:expr))?;)*) => {
         impl CollationId {
             $(#[doc = concat!("`", $name, "`")] pub const $constant: Self = Self($id);)*
@@ -75,7 +77,7 @@ macro_rules! collations {
             #[inline]
             pub const fn charset(self) -> Charset {
                 match self.0 {
-                    $($id => Charset::$charset,)*
+                    $($id => Charset::$charset $((ClientCharset::$set))?,)*
                     _ => Charset::Binary,
                 }
             }
@@ -93,15 +95,65 @@ macro_rules! collations {
 }
 
 collations! {
+    LATIN2_CZECH_CS 2 "latin2_czech_cs" Client(Latin2) false PaddedBytes;
+    KOI8R_GENERAL_CI 7 "koi8r_general_ci" Client(Koi8r) true General;
     LATIN1_SWEDISH_CI 8 "latin1_swedish_ci" Latin1 true Latin1Swedish;
+    LATIN2_GENERAL_CI 9 "latin2_general_ci" Client(Latin2) true General;
     ASCII_GENERAL_CI 11 "ascii_general_ci" Ascii true AsciiFold;
+    SJIS_JAPANESE_CI 13 "sjis_japanese_ci" Client(Sjis) true General;
+    CP1251_BULGARIAN_CI 14 "cp1251_bulgarian_ci" Client(Cp1251) false General;
+    HEBREW_GENERAL_CI 16 "hebrew_general_ci" Client(Hebrew) true General;
+    TIS620_THAI_CI 18 "tis620_thai_ci" Client(Tis620) true General;
+    EUCKR_KOREAN_CI 19 "euckr_korean_ci" Client(Euckr) true General;
+    LATIN7_ESTONIAN_CS 20 "latin7_estonian_cs" Client(Latin7) false PaddedBytes;
+    LATIN2_HUNGARIAN_CI 21 "latin2_hungarian_ci" Client(Latin2) false General;
+    KOI8U_GENERAL_CI 22 "koi8u_general_ci" Client(Koi8u) true General;
+    CP1251_UKRAINIAN_CI 23 "cp1251_ukrainian_ci" Client(Cp1251) false General;
+    GB2312_CHINESE_CI 24 "gb2312_chinese_ci" Client(Gb2312) true General;
+    GREEK_GENERAL_CI 25 "greek_general_ci" Client(Greek) true General;
+    CP1250_GENERAL_CI 26 "cp1250_general_ci" Client(Cp1250) true General;
+    LATIN2_CROATIAN_CI 27 "latin2_croatian_ci" Client(Latin2) false General;
+    GBK_CHINESE_CI 28 "gbk_chinese_ci" Client(Gbk) true General;
+    CP1257_LITHUANIAN_CI 29 "cp1257_lithuanian_ci" Client(Cp1257) false General;
+    LATIN5_TURKISH_CI 30 "latin5_turkish_ci" Client(Latin5) true General;
     UTF8MB3_GENERAL_CI 33 "utf8mb3_general_ci" Utf8mb3 true General;
+    CP1250_CZECH_CS 34 "cp1250_czech_cs" Client(Cp1250) false PaddedBytes;
+    CP866_GENERAL_CI 36 "cp866_general_ci" Client(Cp866) true General;
+    MACROMAN_GENERAL_CI 39 "macroman_general_ci" Client(Macroman) true General;
+    LATIN7_GENERAL_CI 41 "latin7_general_ci" Client(Latin7) true General;
+    LATIN7_GENERAL_CS 42 "latin7_general_cs" Client(Latin7) false PaddedBytes;
+    CP1250_CROATIAN_CI 44 "cp1250_croatian_ci" Client(Cp1250) false General;
     UTF8MB4_GENERAL_CI 45 "utf8mb4_general_ci" Utf8mb4 true General;
     UTF8MB4_BIN 46 "utf8mb4_bin" Utf8mb4 false CodePoint;
     LATIN1_BIN 47 "latin1_bin" Latin1 false PaddedBytes;
+    CP1251_BIN 50 "cp1251_bin" Client(Cp1251) false PaddedBytes;
+    CP1251_GENERAL_CI 51 "cp1251_general_ci" Client(Cp1251) true General;
+    CP1251_GENERAL_CS 52 "cp1251_general_cs" Client(Cp1251) false PaddedBytes;
+    MACROMAN_BIN 53 "macroman_bin" Client(Macroman) false PaddedBytes;
+    CP1256_GENERAL_CI 57 "cp1256_general_ci" Client(Cp1256) true General;
+    CP1257_BIN 58 "cp1257_bin" Client(Cp1257) false PaddedBytes;
+    CP1257_GENERAL_CI 59 "cp1257_general_ci" Client(Cp1257) true General;
     BINARY 63 "binary" Binary true Binary;
     ASCII_BIN 65 "ascii_bin" Ascii false PaddedBytes;
+    CP1250_BIN 66 "cp1250_bin" Client(Cp1250) false PaddedBytes;
+    CP1256_BIN 67 "cp1256_bin" Client(Cp1256) false PaddedBytes;
+    CP866_BIN 68 "cp866_bin" Client(Cp866) false PaddedBytes;
+    GREEK_BIN 70 "greek_bin" Client(Greek) false PaddedBytes;
+    HEBREW_BIN 71 "hebrew_bin" Client(Hebrew) false PaddedBytes;
+    KOI8R_BIN 74 "koi8r_bin" Client(Koi8r) false PaddedBytes;
+    KOI8U_BIN 75 "koi8u_bin" Client(Koi8u) false PaddedBytes;
+    LATIN2_BIN 77 "latin2_bin" Client(Latin2) false PaddedBytes;
+    LATIN5_BIN 78 "latin5_bin" Client(Latin5) false PaddedBytes;
+    LATIN7_BIN 79 "latin7_bin" Client(Latin7) false PaddedBytes;
     UTF8MB3_BIN 83 "utf8mb3_bin" Utf8mb3 false CodePoint;
+    EUCKR_BIN 85 "euckr_bin" Client(Euckr) false PaddedBytes;
+    GB2312_BIN 86 "gb2312_bin" Client(Gb2312) false PaddedBytes;
+    GBK_BIN 87 "gbk_bin" Client(Gbk) false PaddedBytes;
+    SJIS_BIN 88 "sjis_bin" Client(Sjis) false PaddedBytes;
+    TIS620_BIN 89 "tis620_bin" Client(Tis620) false PaddedBytes;
+    CP932_JAPANESE_CI 95 "cp932_japanese_ci" Client(Cp932) true General;
+    CP932_BIN 96 "cp932_bin" Client(Cp932) false PaddedBytes;
+    CP1250_POLISH_CI 99 "cp1250_polish_ci" Client(Cp1250) false General;
     UTF8MB3_UNICODE_CI 192 "utf8mb3_unicode_ci" Utf8mb3 false Unicode(&unicode::ROOT);
     UTF8MB3_ICELANDIC_CI 193 "utf8mb3_icelandic_ci" Utf8mb3 false Unicode(&languages::ICELANDIC);
     UTF8MB3_LATVIAN_CI 194 "utf8mb3_latvian_ci" Utf8mb3 false Unicode(&languages::LATVIAN);
@@ -161,9 +213,10 @@ collations! {
 }
 
 impl CollationId {
-    /// All collations, by number.
+    /// All collations of columns, by number.
     pub fn all() -> impl Iterator<Item = Self> {
-        TABLE.iter().map(|entry| entry.id)
+        let ids = TABLE.iter().map(|entry| entry.id);
+        ids.filter(|id| id.charset().is_of_columns())
     }
 
     /// The collation with MySQL's number.
@@ -215,6 +268,7 @@ impl CollationId {
             Charset::Latin1 => Self::LATIN1_BIN,
             Charset::Ascii => Self::ASCII_BIN,
             Charset::Binary => Self::BINARY,
+            Charset::Client(charset) => charset.binary_collation(),
         }
     }
 

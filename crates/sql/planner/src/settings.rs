@@ -42,7 +42,7 @@ pub struct StatementLimits {
 ///
 /// A string is a text in the character set of the connection's collation, converted from the
 /// client's. A string after an introducer is the bytes that the client sent. A statement's text is
-/// already UTF-8 when it is parsed: a latin1 client's was converted, any other is as sent.
+/// already UTF-8 when it is parsed: see `Charset::read_statement`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StringRules {
     /// `character_set_client`.
@@ -63,7 +63,7 @@ impl Default for StringRules {
 impl StringRules {
     /// True if the bytes of the text are the value.
     pub fn is_as_written(self) -> bool {
-        self.client != Charset::Latin1 && self.is_as_sent()
+        !self.client.is_converted() && self.is_as_sent()
     }
 
     /// True if the bytes that the client sent are the value.
@@ -78,19 +78,24 @@ impl StringRules {
         if text.is_ascii() || self.is_as_written() {
             return text.into();
         }
+        let connection = self.collation.charset();
         match self.client {
-            Charset::Latin1 if self.is_as_sent() => self.sent(text),
-            Charset::Latin1 => converted(text, Charset::Utf8mb4, self.collation.charset()),
-            client => converted(text, client, self.collation.charset()),
+            // Each byte is a character, so nothing is lost on the way through UTF-8.
+            Charset::Latin1 if !self.is_as_sent() => converted(text, Charset::Utf8mb4, connection),
+            client if client.is_converted() => {
+                let sent = self.sent(text);
+                if self.is_as_sent() {
+                    return sent;
+                }
+                converted(&sent, client, connection).into_owned().into()
+            }
+            client => converted(text, client, connection),
         }
     }
 
     /// The bytes that the client sent for a string in the text.
     pub fn sent(self, text: &[u8]) -> Cow<'_, [u8]> {
-        match self.client {
-            Charset::Latin1 => converted(text, Charset::Utf8mb4, Charset::Latin1),
-            Charset::Ascii | Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => text.into(),
-        }
+        self.client.sent_for(text)
     }
 
     /// The value of a text that came in addition to the statement, as a parameter.

@@ -73,7 +73,9 @@ pub(crate) fn collation_of(
         None => None,
         Some(name) => {
             let unknown = || ClientError::new(ER_UNKNOWN_CHARACTER_SET, &[&name.text]);
-            Some(Charset::from_name(&name.text).ok_or_else(unknown)?)
+            Some(of_columns(
+                Charset::from_name(&name.text).ok_or_else(unknown)?,
+            )?)
         }
     };
     let Some(name) = collation else {
@@ -81,6 +83,7 @@ pub(crate) fn collation_of(
     };
     let unknown = || ClientError::new(ER_UNKNOWN_COLLATION, &[&name.text]);
     let named = CollationId::from_name(&name.text).ok_or_else(unknown)?;
+    of_columns(named.charset())?;
     match charset {
         Some(charset) if charset != named.charset() => {
             let code = ER_COLLATION_CHARSET_MISMATCH;
@@ -88,6 +91,15 @@ pub(crate) fn collation_of(
         }
         _ => Ok(named),
     }
+}
+
+/// Error 1235 for a character set that only clients have.
+pub(crate) fn of_columns(charset: Charset) -> Defined<Charset> {
+    if charset.is_of_columns() {
+        return Ok(charset);
+    }
+    let what = format!("columns of the character set {}", charset.name());
+    Err(ClientError::not_supported(&what))
 }
 
 /// The type of a column. `table` is the table's collation.

@@ -140,6 +140,11 @@ impl Session {
         };
         let charset = Charset::from_name(&name)
             .ok_or_else(|| ClientError::new(ER_UNKNOWN_CHARACTER_SET, &[&name]))?;
+        if !charset.is_of_columns() && !charset.is_single_byte() {
+            // The second byte of a character may look like a separator.
+            let what = format!("LOAD DATA with the character set {}", charset.name());
+            return Err(ClientError::not_supported(&what));
+        }
         let collation = charset.default_collation();
         Ok(ColumnType::text(TypeKind::LongText, u32::MAX, collation))
     }

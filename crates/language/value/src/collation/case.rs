@@ -28,7 +28,7 @@ impl Charset {
             Self::Binary => out.extend_from_slice(text),
             Self::Ascii => out.extend(text.iter().map(ascii)),
             Self::Latin1 => out.extend(text.iter().map(|byte| latin1[usize::from(*byte)])),
-            Self::Utf8mb3 | Self::Utf8mb4 => {
+            Self::Utf8mb3 | Self::Utf8mb4 | Self::Client(_) => {
                 let mut rest = text;
                 while let Some(first) = rest.first() {
                     if *first < 0x80 {
@@ -36,12 +36,12 @@ impl Charset {
                         rest = &rest[1..];
                         continue;
                     }
-                    match next_char(self, &mut rest) {
-                        Ok(code) => {
-                            let mapped = map_code(code, runs);
-                            assert!(self.encode(mapped, out), "cases stay in the basic plane");
-                        }
-                        Err(byte) => out.push(byte),
+                    let before = rest;
+                    let mapped = next_char(self, &mut rest).map(|code| map_code(code, runs));
+                    // A set of clients may lack the other case, and UTF-8 its ill-formed bytes.
+                    if !mapped.is_ok_and(|code| self.encode(code, out)) {
+                        let length = before.len() - rest.len();
+                        out.extend_from_slice(before.get(..length).unwrap_or(before));
                     }
                 }
             }

@@ -3,7 +3,8 @@
 use super::BYTES_PER_SPEND;
 use std::borrow::Cow;
 
-use super::CollationId;
+use super::client_charset::UNKNOWN;
+use super::{ClientCharset, CollationId};
 
 /// A character set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,10 +19,12 @@ pub enum Charset {
     Latin1,
     /// Seven bits.
     Ascii,
+    /// A set that no column can have.
+    Client(ClientCharset),
 }
 
 impl Charset {
-    /// All character sets, in the order of their names.
+    /// All character sets of columns, in the order of their names.
     pub const ALL: [Self; 5] = [
         Self::Ascii,
         Self::Binary,
@@ -38,6 +41,7 @@ impl Charset {
             Self::Utf8mb3 => "utf8mb3",
             Self::Latin1 => "latin1",
             Self::Ascii => "ascii",
+            Self::Client(charset) => charset.name(),
         }
     }
 
@@ -48,17 +52,25 @@ impl Charset {
             Self::Utf8mb4 | Self::Utf8mb3 => "UTF-8 Unicode",
             Self::Latin1 => "cp1252 West European",
             Self::Ascii => "US ASCII",
+            Self::Client(_) => "",
         }
     }
 
-    /// The character set of that name in any case; `utf8` is `utf8mb3`.
+    /// The character set of that name in any case, also one of clients; `utf8` is `utf8mb3`.
     pub fn from_name(name: &str) -> Option<Self> {
         if name.eq_ignore_ascii_case("utf8") {
             return Some(Self::Utf8mb3);
         }
+        let of_clients = ClientCharset::ALL.into_iter().map(Self::Client);
         Self::ALL
             .into_iter()
+            .chain(of_clients)
             .find(|charset| charset.name().eq_ignore_ascii_case(name))
+    }
+
+    /// True if columns can have it.
+    pub const fn is_of_columns(self) -> bool {
+        !matches!(self, Self::Client(_))
     }
 
     /// The collation of columns that name only the character set.
@@ -69,6 +81,7 @@ impl Charset {
             Self::Utf8mb3 => CollationId::UTF8MB3_GENERAL_CI,
             Self::Latin1 => CollationId::LATIN1_SWEDISH_CI,
             Self::Ascii => CollationId::ASCII_GENERAL_CI,
+            Self::Client(charset) => charset.default_collation(),
         }
     }
 
@@ -78,6 +91,7 @@ impl Charset {
             Self::Utf8mb4 => 4,
             Self::Utf8mb3 => 3,
             Self::Binary | Self::Latin1 | Self::Ascii => 1,
+            Self::Client(charset) => charset.char_bytes_max(),
         }
     }
 
@@ -97,6 +111,7 @@ impl Charset {
             Self::Ascii => (first < 0x80).then_some((u32::from(first), 1)),
             Self::Utf8mb4 => decode_utf8(bytes),
             Self::Utf8mb3 => decode_utf8(bytes).filter(|&(_, length)| length < 4),
+            Self::Client(charset) => charset.decode(bytes),
         }
     }
 
@@ -122,6 +137,7 @@ impl Charset {
                 }
                 None => return false,
             },
+            Self::Client(charset) => return charset.encode(code, out),
         }
         true
     }
@@ -143,6 +159,16 @@ impl Charset {
                 let wide = bytes.iter().position(|byte| *byte >= 0xF0).unwrap_or(valid);
                 valid.min(wide)
             }
+            Self::Client(charset) => {
+                let mut at = 0;
+                while let Some((code, length)) = charset.decode(bytes.get(at..).unwrap_or(&[])) {
+                    if code == UNKNOWN {
+                        break;
+                    }
+                    at += length;
+                }
+                at
+            }
         }
     }
 
@@ -157,7 +183,9 @@ impl Charset {
         if self.is_single_byte() {
             return bytes.len();
         }
-        if let Ok(text) = std::str::from_utf8(bytes) {
+        if self.is_of_columns()
+            && let Ok(text) = std::str::from_utf8(bytes)
+        {
             return text.chars().count();
         }
         self.char_lengths(bytes).count()
@@ -180,10 +208,14 @@ impl Charset {
     pub fn pieces(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         let mut rest = bytes;
         std::iter::from_fn(move || {
-            let mut end = BYTES_PER_SPEND;
+            let mut end = match self {
+                Self::Client(_) => self.whole_chars(rest),
+                _ => BYTES_PER_SPEND,
+            };
             // In UTF-8 the bytes after the first one of a character begin with the bits 10. There
             // are at most three; more are ill-formed.
-            while !self.is_single_byte()
+            while self.is_of_columns()
+                && !self.is_single_byte()
                 && end < BYTES_PER_SPEND + 3
                 && rest.get(end).is_some_and(|byte| byte & 0xC0 == 0x80)
             {
@@ -193,6 +225,18 @@ impl Charset {
             rest = after;
             (!piece.is_empty()).then_some(piece)
         })
+    }
+
+    /// The length of the characters of which the last begins before [`BYTES_PER_SPEND`].
+    fn whole_chars(self, bytes: &[u8]) -> usize {
+        let mut end = 0;
+        for length in self.char_lengths(bytes) {
+            if BYTES_PER_SPEND <= end {
+                break;
+            }
+            end += length;
+        }
+        end
     }
 
     /// The bytes of the first `chars` characters, or all if there are fewer.
@@ -211,7 +255,7 @@ impl Charset {
     /// The same text in UTF-8; ill-formed bytes become `?`.
     pub fn to_utf8_lossy(self, bytes: &[u8]) -> Cow<'_, str> {
         if let (true, Ok(text)) = (
-            self != Self::Latin1 || bytes.is_ascii(),
+            !matches!(self, Self::Latin1 | Self::Client(_)) || bytes.is_ascii(),
             str::from_utf8(bytes),
         ) {
             return Cow::Borrowed(text);
@@ -246,6 +290,7 @@ impl Charset {
                 Some((code, length)) => (Some(code), length),
                 None => (None, 1),
             };
+            let code = code.filter(|code| from.is_of_columns() || *code != UNKNOWN);
             if !code.is_some_and(|code| self.encode(code, out)) {
                 out.push(b'?');
                 replaced += 1;
@@ -253,6 +298,47 @@ impl Charset {
             rest = rest.get(length..).unwrap_or(&[]);
         }
         replaced
+    }
+}
+
+/// The texts of statements, which are parsed as UTF-8.
+impl Charset {
+    /// Converts the text of a statement from this character set of a client to UTF-8. Only latin1
+    /// and the sets of clients are converted.
+    pub fn read_statement(self, sent: &[u8]) -> Cow<'_, [u8]> {
+        let mut read = Vec::new();
+        match self {
+            Self::Latin1 => {
+                read.reserve(sent.len());
+                Self::Utf8mb4.append_converted(self, sent, &mut read);
+            }
+            Self::Client(_) if sent.is_ascii() => return sent.into(),
+            Self::Client(charset) => {
+                read.reserve(sent.len());
+                charset.append_read(sent, &mut read);
+            }
+            Self::Ascii | Self::Binary | Self::Utf8mb3 | Self::Utf8mb4 => return sent.into(),
+        }
+        read.into()
+    }
+
+    /// The bytes that a client sent for a part of a statement that [`Self::read_statement`] has
+    /// converted.
+    pub fn sent_for(self, read: &[u8]) -> Cow<'_, [u8]> {
+        if read.is_ascii() || !self.is_converted() {
+            return read.into();
+        }
+        let mut sent = Vec::with_capacity(read.len());
+        match self {
+            Self::Client(charset) => charset.append_sent(read, &mut sent),
+            _ => drop(self.append_converted(Self::Utf8mb4, read, &mut sent)),
+        }
+        sent.into()
+    }
+
+    /// True if [`Self::read_statement`] converts.
+    pub const fn is_converted(self) -> bool {
+        matches!(self, Self::Latin1 | Self::Client(_))
     }
 }
 

@@ -187,7 +187,7 @@ fn holds(outer: Charset, inner: Charset) -> bool {
     match outer {
         Charset::Utf8mb4 => true,
         Charset::Utf8mb3 => inner != Charset::Utf8mb4,
-        Charset::Latin1 => inner == Charset::Ascii,
+        Charset::Latin1 | Charset::Client(_) => inner == Charset::Ascii,
         Charset::Ascii | Charset::Binary => false,
     }
 }

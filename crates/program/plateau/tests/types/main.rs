@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod charsets;
+mod client_charsets;
 mod column_definitions;
 mod system_variables;
 mod user_variables;

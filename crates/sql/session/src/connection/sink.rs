@@ -212,7 +212,7 @@ impl<'c> ColumnNames<'c> {
 /// A name in the character set of the results; missing characters become `?`.
 fn in_results(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
     match results {
-        Some(charset @ (Charset::Latin1 | Charset::Ascii)) if !name.is_ascii() => {
+        Some(charset) if !is_utf8(charset) && !name.is_ascii() => {
             let mut converted = Vec::with_capacity(name.len());
             charset.append_converted(Charset::Utf8mb4, name.as_bytes(), &mut converted);
             converted.into()
@@ -221,14 +221,19 @@ fn in_results(name: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
     }
 }
 
+/// True of the sets in which names and messages go out as they are here.
+fn is_utf8(charset: Charset) -> bool {
+    matches!(
+        charset,
+        Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4
+    )
+}
+
 /// An error's text in the character set of the results; missing characters become their numbers.
 pub(crate) fn error_text(text: &str, results: Option<Charset>) -> Cow<'_, [u8]> {
-    let Some(charset @ (Charset::Latin1 | Charset::Ascii)) = results else {
+    let Some(charset) = results.filter(|it| !is_utf8(*it) && !text.is_ascii()) else {
         return text.as_bytes().into();
     };
-    if text.is_ascii() {
-        return text.as_bytes().into();
-    }
     let mut converted = Vec::with_capacity(text.len());
     for character in text.chars() {
         let code = u32::from(character);

@@ -32,7 +32,6 @@ use crate::statement::run::Ran;
 use crate::statement::statement_run::StatementRun;
 use crate::worker::parsed::Parsed;
 use crate::worker::plan_cache::{PlanCache, PlanKeyContext, SharedPlan, is_cacheable};
-use crate::worker::source::in_utf8;
 
 /// Memory of a text and its tree per byte of the text: an expression has some 100 bytes and is
 /// written in some 10.
@@ -397,7 +396,7 @@ impl Session {
         let (value, column_type) = self.constant_typed(from, around).await?;
         let text = match value {
             Value::Bytes(text) if column_type.is_binary() => self.to_utf8(&text),
-            Value::Bytes(text) => in_utf8(column_type.charset(), &text).into_owned(),
+            Value::Bytes(text) => column_type.charset().read_statement(&text).into_owned(),
             other => {
                 let mut text = Vec::new();
                 other

@@ -202,6 +202,10 @@ fn made_column(column: &OutputColumn, plan: &Plan) -> Result<ColumnDefinition, C
     if column_type.kind == TypeKind::Null {
         column_type = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
     }
+    if !column_type.charset().is_of_columns() {
+        // Columns cannot have the set of the client's literals.
+        column_type.collation = CollationId::UTF8MB4_GENERAL_CI;
+    }
     column_type.kind = match column_type.kind {
         TypeKind::VarChar if column_type.is_binary() => TypeKind::VarBinary,
         // A computed value: the CHAR of a table has no decimals.

@@ -31,7 +31,7 @@ use crate::statement::run::{Ran, timed_out};
 use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::SessionNames;
 use crate::worker::parsed::Parsed;
-use crate::worker::source::{Source, in_utf8, read_anew};
+use crate::worker::source::{Source, read_anew};
 
 /// How often a statement is planned because a table changed under it, before it fails.
 pub(crate) const PLAN_TRY_COUNT_MAX: usize = 10;
@@ -53,7 +53,7 @@ impl Session {
     /// COM_QUERY: one statement, or several if the client enabled that.
     pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
         let mut charset = self.strings().client;
-        let mut text = in_utf8(charset, without_end(text));
+        let mut text = charset.read_statement(without_end(text));
         self.list_text(&text);
         if let Tried::Answered(reply) = self.cached_query(&text).await {
             return self.write_reply(reply, false);
@@ -415,7 +415,7 @@ impl Session {
     /// Converts a statement from the client's character set to UTF-8.
     pub(crate) fn to_utf8(&self, text: &[u8]) -> Vec<u8> {
         let charset = self.state.variables.borrow().active().strings.client;
-        in_utf8(charset, text).into_owned()
+        charset.read_statement(text).into_owned()
     }
 
     /// Converts a name from the client's character set to UTF-8.

@@ -413,15 +413,17 @@ pub(crate) fn put(
 fn normalized(name: &str, text: &str) -> Option<String> {
     match name {
         "collation_connection" | "collation_server" | "collation_database" => {
-            CollationId::from_name(text).map(|collation| collation.name().to_owned())
+            let collation = CollationId::from_name(text)?;
+            let can_be = name == "collation_connection" || collation.charset().is_of_columns();
+            can_be.then(|| collation.name().to_owned())
         }
         "character_set_results" if text.eq_ignore_ascii_case("null") => Some("NULL".to_owned()),
-        "character_set_results"
-        | "character_set_client"
-        | "character_set_connection"
-        | "character_set_server"
-        | "character_set_database" => {
+        "character_set_results" | "character_set_client" | "character_set_connection" => {
             Charset::from_name(text).map(|charset| charset.name().to_owned())
+        }
+        "character_set_server" | "character_set_database" => {
+            let charset = Charset::from_name(text).filter(|charset| charset.is_of_columns())?;
+            Some(charset.name().to_owned())
         }
         "session_track_system_variables" => {
             let mut words = text

@@ -86,7 +86,8 @@ impl PlanKeyContext<'_> {
         key.extend_from_slice(&self.sql_mode.bits().to_le_bytes());
         key.extend_from_slice(&self.collation.id().to_le_bytes());
         key.extend_from_slice(&self.strings.collation.id().to_le_bytes());
-        key.push(self.strings.client as u8);
+        let client = self.strings.client.default_collation();
+        key.extend_from_slice(&client.id().to_le_bytes());
         key.extend_from_slice(&date.year().to_le_bytes());
         key.extend_from_slice(&[date.month(), date.day()]);
         if self.limits != StatementLimits::default() {

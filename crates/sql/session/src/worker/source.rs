@@ -33,26 +33,10 @@ impl Deref for Source {
     }
 }
 
-/// Converts a statement from the client's character set to UTF-8.
-pub(crate) fn in_utf8(charset: Charset, text: &[u8]) -> std::borrow::Cow<'_, [u8]> {
-    match charset {
-        Charset::Latin1 => {
-            let mut converted = Vec::with_capacity(text.len());
-            Charset::Utf8mb4.append_converted(charset, text, &mut converted);
-            converted.into()
-        }
-        Charset::Ascii | Charset::Binary | Charset::Utf8mb3 | Charset::Utf8mb4 => text.into(),
-    }
-}
-
 /// Converts the rest of a text again: it was converted to UTF-8 from one character set, and the
 /// client uses another since.
 pub(crate) fn read_anew(text: &[u8], from: Charset, to: Charset) -> Vec<u8> {
-    let then = StringRules {
-        client: from,
-        ..StringRules::default()
-    };
-    in_utf8(to, &then.sent(text)).into_owned()
+    to.read_statement(&from.sent_for(text)).into_owned()
 }
 
 #[cfg(test)]
@@ -61,8 +45,11 @@ mod tests {
 
     #[test]
     fn latin1_is_brought_to_utf8_and_the_rest_is_not_copied() {
-        assert_eq!(&*in_utf8(Charset::Latin1, b"\xe4"), "\u{e4}".as_bytes());
-        let same = in_utf8(Charset::Utf8mb4, b"SELECT 1");
+        assert_eq!(
+            &*Charset::Latin1.read_statement(b"\xe4"),
+            "\u{e4}".as_bytes()
+        );
+        let same = Charset::Utf8mb4.read_statement(b"SELECT 1");
         assert!(matches!(same, std::borrow::Cow::Borrowed(_)));
     }
 
@@ -70,7 +57,7 @@ mod tests {
     fn a_rest_is_read_anew_from_the_bytes_that_were_sent() {
         use Charset::{Latin1, Utf8mb4};
         assert_eq!(read_anew(b"\xe9", Utf8mb4, Latin1), "\u{e9}".as_bytes());
-        let read = in_utf8(Latin1, "\u{e9}".as_bytes()).into_owned();
+        let read = Latin1.read_statement("\u{e9}".as_bytes()).into_owned();
         assert_eq!(read_anew(&read, Latin1, Utf8mb4), "\u{e9}".as_bytes());
     }
 }
