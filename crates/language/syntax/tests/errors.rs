@@ -109,12 +109,16 @@ fn nesting_is_bounded() {
     assert_eq!(near(&joins).0, 1436);
     let sums = format!("SELECT 1{}", "+1".repeat(10_000));
     assert_eq!(near(&sums).0, 1436);
-    let unions = format!("SELECT 1{}", " UNION SELECT 1".repeat(10_000));
-    assert_eq!(near(&unions).0, 1436);
+    for operator in ["EXCEPT", "INTERSECT", "UNION SELECT 2 EXCEPT"] {
+        let operands = format!(" {operator} SELECT 1").repeat(10_000);
+        assert_eq!(near(&format!("SELECT 1{operands}")).0, 1436, "{operator}");
+    }
 }
 
 #[test]
 fn long_lists_and_conditions_are_fine() {
+    let unions = format!("SELECT 1{}", " UNION SELECT 1".repeat(50_000));
+    assert!(parse(unions.as_bytes(), SqlMode::default()).is_ok());
     let ors = format!("SELECT 1 WHERE a=0{}", " OR a=1".repeat(50_000));
     assert!(parse(ors.as_bytes(), SqlMode::default()).is_ok());
     let list = format!("SELECT 1 WHERE a IN (0{})", ",1".repeat(100_000));

@@ -49,8 +49,8 @@ fn deep_nesting_is_an_error() {
         let tables = "(select * from ".repeat(depth) + "t" + &") a".repeat(depth);
         let statement = format!("select * from {tables}");
         assert_eq!(error_number(&mut client, &statement), 1436);
-        let union = vec!["select 1"; depth * 3].join(" union ");
-        assert_eq!(error_number(&mut client, &union), 1436);
+        let except = vec!["select 1"; depth * 3].join(" except ");
+        assert_eq!(error_number(&mut client, &except), 1436);
     }
     let long: Vec<String> = (0..50_000).map(|number| number.to_string()).collect();
     let statement = format!("select 49999 in ({})", long.join(","));

@@ -63,6 +63,59 @@ const LISTS: [&[&str]; 16] = [
     &["1", "2002", "99"],
 ];
 
+/// SELECTs of 1 to `count`, united.
+fn united(count: usize, operator: &str) -> String {
+    let selects: Vec<String> = (1..=count).map(|it| format!("SELECT {it} AS a")).collect();
+    selects.join(&format!(" {operator} "))
+}
+
+#[test]
+fn a_union_may_have_thousands_of_members() {
+    let (_server, mut client) = start();
+    client
+        .run("create table k (a int primary key)")
+        .expect("a table");
+    for count in [602_u64, 5000] {
+        let members = usize::try_from(count).expect("a small number");
+        for operator in ["UNION", "UNION ALL", "UNION DISTINCT"] {
+            let all = united(members, operator);
+            let sum = format!("SELECT CONCAT(COUNT(*), ' ', SUM(a)) FROM ({all}) x");
+            let expected = format!("{count} {}", count * (count + 1) / 2);
+            assert_eq!(
+                client.value(&sum).expect("rows"),
+                Some(expected),
+                "{operator}"
+            );
+            let rows = client
+                .rows(&format!("{all} ORDER BY a DESC LIMIT 2"))
+                .expect("rows");
+            let texts = [count, count - 1].map(|it| vec![Some(it.to_string().into_bytes())]);
+            assert_eq!(rows, texts);
+        }
+        // As MariaDB shows it.
+        let lines = client.rows(&format!("EXPLAIN {}", united(members, "UNION")));
+        let lines = lines.expect("a plan");
+        assert_eq!(lines.len(), members + 1);
+        let last = lines[members][2].clone().expect("a name");
+        assert_eq!(last.len(), 190);
+        assert!(last.ends_with(b",62,63,...>"), "{}", last.escape_ascii());
+        client
+            .run(&format!("INSERT INTO k {}", united(members, "UNION ALL")))
+            .expect("rows");
+        client
+            .run("PREPARE s FROM 'DELETE FROM k'")
+            .expect("a statement");
+        client.run("EXECUTE s").expect("no rows");
+    }
+    // All before the last UNION without ALL lose their duplicates.
+    let mixed = format!(
+        "SELECT 1{} UNION SELECT 1 UNION ALL SELECT 1",
+        " UNION ALL SELECT 1".repeat(900)
+    );
+    let count = client.value(&format!("SELECT COUNT(*) FROM ({mixed}) x"));
+    assert_eq!(count.expect("a count"), Some("2".to_owned()));
+}
+
 #[test]
 fn long_lists_find_what_short_ones_find() {
     let (_server, mut client) = start();

@@ -242,16 +242,14 @@ impl Explainer<'_> {
             SetOperation::Intersect { .. } => ("INTERSECT", "INTERSECT RESULT"),
         };
         let name = member.to_ascii_lowercase();
-        let ids: Vec<String> = (0..queries.len())
-            .map(|place| (id + place as u64).to_string())
-            .collect();
+        let ids = id..id + queries.len() as u64;
         self.next_id = id;
         for (place, query) in queries.iter().enumerate() {
             self.query(query, if place == 0 { select_type } else { member });
         }
         self.lines.push(Line {
             select_type: result,
-            table: Some(format!("<{name}{}>", ids.join(","))),
+            table: Some(members_shown(&name, ids)),
             kind: Some("ALL"),
             ..Line::default()
         });
@@ -353,6 +351,28 @@ impl Explainer<'_> {
 
 /// A condition that the store tests, as MariaDB shows it.
 const USING_PUSHED: &str = "Using where with pushed condition";
+
+/// The members of a set operation as EXPLAIN names them. MariaDB has room for a name of 192 bytes,
+/// and writes dots where more would follow.
+fn members_shown(operation: &str, ids: std::ops::Range<u64>) -> String {
+    let mut shown = format!("<{operation}");
+    let mut before_last = shown.len();
+    let (mut ids, bytes_max) = (ids.peekable(), 192);
+    while shown.len() + 5 < bytes_max
+        && let Some(id) = ids.next()
+    {
+        before_last = shown.len();
+        shown.push_str(&format!("{id},"));
+    }
+    if ids.peek().is_some() {
+        shown.truncate(before_last);
+        shown.push_str("...>");
+    } else {
+        shown.pop();
+        shown.push('>');
+    }
+    shown
+}
 
 /// What the store does in place of the nodes above.
 fn pushed_extra(scan: &Scan) -> Vec<&'static str> {

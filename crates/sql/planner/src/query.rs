@@ -47,6 +47,11 @@ pub(crate) struct Tail<'q> {
     pub(crate) limit: Option<&'q ast::Limit>,
 }
 
+pub(crate) const NO_TAIL: Tail<'static> = Tail {
+    order_by: &[],
+    limit: None,
+};
+
 /// The variables to which the only row is assigned.
 pub(crate) fn into_variables(
     into: Option<&ast::SelectInto>,
@@ -127,25 +132,40 @@ impl Binder<'_> {
             }
             QueryBody::Set {
                 operator,
-                all,
-                left,
-                right,
+                first,
+                rest,
             } => {
-                let all = *all;
-                let operation = match operator {
-                    ast::SetOperator::Union => {
-                        let mut members = Vec::new();
-                        flatten_union(body, &mut members);
-                        return self.combined(SetOperation::Union, &members, tail);
-                    }
-                    ast::SetOperator::Except => SetOperation::Except { all },
-                    ast::SetOperator::Intersect => SetOperation::Intersect { all },
-                };
-                let members: [(&QueryBody, bool); 2] = [(left, false), (right, false)];
-                self.combined(operation, &members, tail)
+                let first = self.body(first, &NO_TAIL)?;
+                self.set_operation(*operator, first, rest, tail)
             }
             QueryBody::Values(_) => Err(not_supported("VALUES as a query")),
         }
+    }
+
+    /// A chain of one operator. A UNION has many members, other operations have two.
+    fn set_operation(
+        &mut self,
+        operator: ast::SetOperator,
+        first: (BoundQuery, Vec<usize>),
+        rest: &[ast::SetMember],
+        tail: &Tail<'_>,
+    ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
+        let operation = |all| match operator {
+            ast::SetOperator::Union => SetOperation::Union,
+            ast::SetOperator::Except => SetOperation::Except { all },
+            ast::SetOperator::Intersect => SetOperation::Intersect { all },
+        };
+        if operator == ast::SetOperator::Union {
+            return self.combined(operation(false), first, rest, tail);
+        }
+        let mut left = first;
+        for (place, member) in rest.iter().enumerate() {
+            let is_last = place + 1 == rest.len();
+            let tail = if is_last { tail } else { &NO_TAIL };
+            let operand = std::slice::from_ref(member);
+            left = self.combined(operation(member.all), left, operand, tail)?;
+        }
+        Ok(left)
     }
 
     /// Binds within a new block. Also returns the outer slots that were read.
@@ -159,25 +179,21 @@ impl Binder<'_> {
         Ok((bound?, block.outer_slots))
     }
 
-    /// Several queries as one, each with whether it removes duplicates from the rows so far.
+    /// Several queries as one.
     fn combined(
         &mut self,
         operation: SetOperation,
-        members: &[(&QueryBody, bool)],
+        (first, mut outer_slots): (BoundQuery, Vec<usize>),
+        rest: &[ast::SetMember],
         tail: &Tail<'_>,
     ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
-        let none = Tail {
-            order_by: &[],
-            limit: None,
-        };
-        let (mut queries, mut outer_slots) = (Vec::new(), Vec::new());
-        let mut columns: Vec<OutputColumn> = Vec::new();
-        for (member, _) in members {
-            let (bound, outer) = self.body(member, &none)?;
+        let mut columns: Vec<OutputColumn> = first.columns;
+        let mut queries = Vec::with_capacity(rest.len() + 1);
+        queries.push(Rc::new(first.query));
+        for member in rest {
+            let (bound, outer) = self.body(&member.body, &NO_TAIL)?;
             outer_slots = merged(outer_slots, outer);
-            if columns.is_empty() {
-                columns = bound.columns;
-            } else if columns.len() != bound.columns.len() {
+            if columns.len() != bound.columns.len() {
                 return Err(error(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
             }
             queries.push(Rc::new(bound.query));
@@ -191,9 +207,9 @@ impl Binder<'_> {
         }
         let slot = self.add_slot(crate::plan::SlotShape::Computed(types.clone()));
         // A plain UNION also removes duplicates from all rows before it.
-        let last_distinct = members.iter().rposition(|(_, distinct)| *distinct);
-        let distinct: Vec<bool> = (0..members.len())
-            .map(|place| last_distinct.is_some_and(|l| place <= l))
+        let last_distinct = rest.iter().rposition(|member| !member.all);
+        let distinct: Vec<bool> = (0..queries.len())
+            .map(|place| last_distinct.is_some_and(|last| place <= last + 1))
             .collect();
         let output = columns
             .iter()
@@ -404,21 +420,16 @@ fn merged(mut a: Vec<usize>, b: Vec<usize>) -> Vec<usize> {
 }
 
 /// The members of a chain of UNIONs, each with whether the UNION before it drops duplicates.
-pub(crate) fn flatten_union<'q>(body: &'q QueryBody, members: &mut Vec<(&'q QueryBody, bool)>) {
+pub(crate) fn union_members(body: &QueryBody) -> Vec<(&QueryBody, bool)> {
     match body {
         QueryBody::Set {
             operator: ast::SetOperator::Union,
-            all,
-            left,
-            right,
+            first,
+            rest,
         } => {
-            flatten_union(left, members);
-            let is_first = members.len() == 1;
-            if is_first && !all {
-                members[0].1 = true;
-            }
-            members.push((right, !all));
+            let rest = rest.iter().map(|member| (&member.body, !member.all));
+            std::iter::once((&**first, false)).chain(rest).collect()
         }
-        _ => members.push((body, false)),
+        _ => vec![(body, false)],
     }
 }

@@ -55,17 +55,25 @@ pub enum QueryBody {
     Values(Vec<Vec<Expr>>),
     /// `(..)`: a query with its own order and limit as an operand.
     Nested(Box<Query>),
-    /// `a UNION b` and so on; `INTERSECT` binds tighter than the others.
+    /// `a UNION b UNION c` and so on, from left to right; `INTERSECT` binds tighter than the
+    /// others. A chain of one operator is one body, so that a long one is not deep.
     Set {
         /// The operator.
         operator: SetOperator,
-        /// `ALL`: duplicates are kept.
-        all: bool,
-        /// The left operand.
-        left: Box<QueryBody>,
-        /// The right operand.
-        right: Box<QueryBody>,
+        /// The first operand; not of the same operator.
+        first: Box<QueryBody>,
+        /// The others; at least one.
+        rest: Vec<SetMember>,
     },
+}
+
+/// An operand of a set operation but the first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetMember {
+    /// `ALL`: duplicates are kept.
+    pub all: bool,
+    /// The operand.
+    pub body: QueryBody,
 }
 
 /// Set operations.

@@ -7,7 +7,7 @@ use super::error::RoutineError;
 use super::scope::routine_fail;
 use crate::ast::{
     CommonTable, Expr, ExprKind, FileFormat, Ident, IntoTarget, Limit, Literal, LockWait,
-    OrderItem, Query, QueryBody, RowLock, Select, SelectInto, SelectItem, SelectOptions,
+    OrderItem, Query, QueryBody, RowLock, Select, SelectInto, SelectItem, SelectOptions, SetMember,
     SetOperator, With,
 };
 use crate::keyword::Keyword as K;
@@ -182,15 +182,13 @@ impl Cursor<'_> {
                 SetOperator::Except
             };
             let all = self.set_quantifier();
-            let right = self.intersection(into)?;
-            height += 1;
-            self.check_height(height)?;
-            left = QueryBody::Set {
-                operator,
-                all,
-                left: Box::new(left),
-                right: Box::new(right),
-            };
+            let body = self.intersection(into)?;
+            // A UNION of many is planned as one; each other operation contains the one before it.
+            if !is_union(&left) || operator != SetOperator::Union {
+                height += 1;
+                self.check_height(height)?;
+            }
+            left = with_member(left, operator, SetMember { all, body });
         }
         Ok(left)
     }
@@ -200,16 +198,10 @@ impl Cursor<'_> {
         let mut height = self.height;
         while self.eat(K::Intersect) {
             let all = self.set_quantifier();
-            let right = self.query_operand(into)?;
+            let body = self.query_operand(into)?;
             height += 1;
             self.check_height(height)?;
-            let operator = SetOperator::Intersect;
-            left = QueryBody::Set {
-                operator,
-                all,
-                left: Box::new(left),
-                right: Box::new(right),
-            };
+            left = with_member(left, SetOperator::Intersect, SetMember { all, body });
         }
         Ok(left)
     }
@@ -622,6 +614,29 @@ impl Cursor<'_> {
             Some(Literal::Bit { value, .. }) => Ok(value),
             _ => Err(self.fail()),
         }
+    }
+}
+
+fn is_union(body: &QueryBody) -> bool {
+    matches!(body, QueryBody::Set { operator, .. } if *operator == SetOperator::Union)
+}
+
+/// A body and one operand more.
+fn with_member(mut body: QueryBody, operator: SetOperator, member: SetMember) -> QueryBody {
+    if let QueryBody::Set {
+        operator: its,
+        rest,
+        ..
+    } = &mut body
+        && *its == operator
+    {
+        rest.push(member);
+        return body;
+    }
+    QueryBody::Set {
+        operator,
+        first: Box::new(body),
+        rest: vec![member],
     }
 }
 

@@ -60,20 +60,21 @@ impl Printer<'_> {
             }
             QueryBody::Set {
                 operator,
-                all,
-                left,
-                right,
+                first,
+                rest,
             } => {
-                self.body(left);
-                self.put(match operator {
-                    SetOperator::Union => " UNION ",
-                    SetOperator::Except => " EXCEPT ",
-                    SetOperator::Intersect => " INTERSECT ",
-                });
-                if *all {
-                    self.put("ALL ");
+                self.body(first);
+                for member in rest {
+                    self.put(match operator {
+                        SetOperator::Union => " UNION ",
+                        SetOperator::Except => " EXCEPT ",
+                        SetOperator::Intersect => " INTERSECT ",
+                    });
+                    if member.all {
+                        self.put("ALL ");
+                    }
+                    self.body(&member.body);
                 }
-                self.body(right);
             }
         }
     }

@@ -81,14 +81,11 @@ impl UnionOperator {
         }
         // A plain UNION skips what any query before it returned. UNION ALL need not remember rows
         // unless a later query is a plain UNION.
-        let later_distinct = self.plan.distinct[self.at..]
-            .iter()
-            .any(|distinct| *distinct);
-        if !later_distinct {
+        if !self.plan.distinct[self.at] {
             return Ok(true);
         }
         let (_, is_new) = self.seen.insert(cx)?;
-        Ok(is_new || !self.plan.distinct[self.at])
+        Ok(is_new)
     }
 
     /// Counts a row of the second query. Returns whether a row of the first is passed on.

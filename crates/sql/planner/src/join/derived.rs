@@ -14,7 +14,7 @@ use super::{From, Item, Source};
 use crate::bind::{Binder, CommonTable, Recursion, Relation, RelationColumn, error, plain_output};
 use crate::output::derived_output;
 use crate::plan::{JoinKind, Latest, Node, OutputColumn, Query, Recursive, SlotShape};
-use crate::query::{BoundQuery, Tail, flatten_union};
+use crate::query::{BoundQuery, NO_TAIL, union_members};
 use crate::{PlanError, not_supported};
 
 /// How many references to WITH queries a statement may have; one within another WITH query counts
@@ -22,11 +22,6 @@ use crate::{PlanError, not_supported};
 const REFERENCES_MAX: usize = 4096;
 /// The total text of all WITH queries that are bound: the default length of a packet.
 const REFERENCE_BYTES_MAX: usize = 16 << 20;
-
-const NO_TAIL: Tail<'static> = Tail {
-    order_by: &[],
-    limit: None,
-};
 
 impl Binder<'_> {
     pub(super) fn derived_table(
@@ -109,8 +104,7 @@ impl Binder<'_> {
         table: &ast::CommonTable,
     ) -> Result<Option<BoundQuery>, PlanError> {
         let (query, name) = (&table.query, &table.name.text);
-        let mut members = Vec::new();
-        flatten_union(&query.body, &mut members);
+        let members = union_members(&query.body);
         let mut anchors = Vec::new();
         for (member, _) in &members {
             self.recursions.push(Recursion::closed(name));
