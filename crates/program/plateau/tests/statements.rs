@@ -108,6 +108,7 @@ files! {
     show_in_modes
     shown_definitions
     small_functions
+    small_messages
     time_zone_tables
     time_zones
     tracking

@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use errcode::{ClientError, ER_BAD_FIELD_ERROR};
 use expression::{AggregateCall, ColumnPlace, Expression, StoredFunction};
-use syntax::ast;
+use syntax::ast::{self, Expr, ExprKind, Literal, UnaryOperator};
 
 use crate::numbered::Numbered;
 use crate::plan::{SlotShape, Subquery, TableUse, TextCheck};
 use crate::{Names, PlanError, Settings};
 
 mod call;
+mod cast;
 mod compare;
 mod constants;
 mod dated;
@@ -122,19 +123,37 @@ pub(crate) enum Clause {
     Returning,
 }
 
+/// An integer as a term of ORDER BY or GROUP BY, with its signs.
+fn position_of(term: &Expr) -> Option<i128> {
+    match &term.kind {
+        ExprKind::Literal(Literal::Integer(number)) => Some(i128::from(*number)),
+        ExprKind::Unary { operator, operand } => match operator {
+            UnaryOperator::Negate => position_of(operand).map(|number| -number),
+            UnaryOperator::Plus => position_of(operand),
+            UnaryOperator::Not | UnaryOperator::BitNot => None,
+        },
+        _ => None,
+    }
+}
+
 impl Clause {
-    /// The expression that a number in this clause stands for, counted from 1.
+    /// The expression that a number in this clause stands for, counted from 1; `None` if the term
+    /// is no number.
     pub(crate) fn at_position(
         self,
-        number: u64,
+        term: &Expr,
         output: &[Expression],
-    ) -> Result<Expression, PlanError> {
+    ) -> Result<Option<Expression>, PlanError> {
+        let Some(number) = position_of(term) else {
+            return Ok(None);
+        };
         let place = usize::try_from(number)
             .ok()
             .and_then(|number| number.checked_sub(1));
         place
             .and_then(|place| output.get(place))
             .cloned()
+            .map(Some)
             .ok_or_else(|| error(ER_BAD_FIELD_ERROR, &[&number, &self.text()]))
     }
 

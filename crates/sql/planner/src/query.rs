@@ -279,9 +279,9 @@ impl Binder<'_> {
         item: &ast::OrderItem,
         output: &[Expression],
     ) -> Result<Expression, PlanError> {
-        if let ExprKind::Literal(ast::Literal::Integer(number)) = &item.expr.kind {
-            let clause = self.block().clause;
-            return clause.at_position(*number, output);
+        let clause = self.block().clause;
+        if let Some(selected) = clause.at_position(&item.expr, output)? {
+            return Ok(selected);
         }
         // A select item's name takes precedence over a column's only if it is the whole term.
         if let ExprKind::Column(name) = &item.expr.kind

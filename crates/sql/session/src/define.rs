@@ -4,7 +4,7 @@
 
 mod key_length;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use builtin::Function;
 use errcode::{
@@ -282,16 +282,24 @@ fn members(name: &str, data_type: &DataType, collation: CollationId) -> Defined<
         converted.into_boxed_slice()
     };
     let members: Vec<Box<[u8]>> = data_type.members.iter().map(to_charset).collect();
-    let mut known = HashSet::with_capacity(members.len());
-    for (place, member) in members.iter().enumerate() {
+    let mut known = HashMap::with_capacity(members.len());
+    let again = |(place, member): (usize, &[u8])| {
         let mut key = Vec::with_capacity(member.len());
         collation.append_key(member, &mut key);
-        if !known.insert(key) {
-            let shown = String::from_utf8_lossy(&data_type.members[place]).into_owned();
-            let type_name = if is_set { "SET" } else { "ENUM" };
-            let arguments: [&dyn std::fmt::Display; 3] = [&name, &shown, &type_name];
-            return Err(ClientError::new(ER_DUPLICATED_VALUE_IN_TYPE, &arguments));
-        }
+        let first = *known.entry(key).or_insert(place);
+        (first != place).then_some(first)
+    };
+    if let Some(place) = members
+        .iter()
+        .map(AsRef::as_ref)
+        .enumerate()
+        .filter_map(again)
+        .min()
+    {
+        let shown = String::from_utf8_lossy(&data_type.members[place]).into_owned();
+        let type_name = if is_set { "SET" } else { "ENUM" };
+        let arguments: [&dyn std::fmt::Display; 3] = [&name, &shown, &type_name];
+        return Err(ClientError::new(ER_DUPLICATED_VALUE_IN_TYPE, &arguments));
     }
     Ok(ColumnType::named(kind, members, collation))
 }

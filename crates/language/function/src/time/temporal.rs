@@ -20,7 +20,12 @@ fn int(number: impl Into<i64>) -> Evaluated {
 /// The fractional digits that a constant argument requests.
 fn asked_fsp(binding: &mut Binding<'_>, index: usize) -> Result<u8, SqlCondition> {
     let asked = binding.constant_integer(index).unwrap_or(0);
-    let name = binding.name;
+    let lower = binding.name.to_ascii_lowercase();
+    // MariaDB's own name for NOW.
+    let name = match lower.as_str() {
+        "now" => "current_timestamp",
+        name => name,
+    };
     match u8::try_from(asked) {
         Ok(fsp) if fsp <= 6 => Ok(fsp),
         _ => Err(SqlCondition::new(ER_TOO_BIG_PRECISION, &[&name, &6])),

@@ -492,7 +492,11 @@ impl Cursor<'_> {
             Kind::Word | Kind::Quoted if Self::is_name(self.peek()) => {
                 let start = self.start();
                 let column = self.column_name()?;
-                Ok(self.column_or_local(start, column))
+                let number = self.column_or_local(start, column);
+                if matches!(number.kind, ExprKind::Column(_)) {
+                    return Err(routine_fail(RoutineError::UndeclaredVariable, start));
+                }
+                Ok(number)
             }
             _ => Err(self.fail()),
         }

@@ -222,6 +222,14 @@ pub(super) fn duplicate_entry(
         let column_type = &definition.columns[part.column].column_type;
         match rows.get(0, part.column) {
             ValueRef::Null => text.extend_from_slice(b"NULL"),
+            ValueRef::Bytes(bytes) if column_type.is_binary() => {
+                for byte in bytes {
+                    match byte {
+                        b' '..=b'~' => text.push(*byte),
+                        _ => text.extend_from_slice(format!("\\x{byte:02X}").as_bytes()),
+                    }
+                }
+            }
             ValueRef::Bytes(bytes) => {
                 let shown = column_type.charset().to_utf8_lossy(bytes);
                 text.extend_from_slice(shown.as_bytes());

@@ -1,7 +1,7 @@
 //! Calls: arithmetic, functions, aggregates, and the types of their results.
 
-use builtin::{Function, Meaning, SessionFunction, is_of_missing_family};
-use errcode::{ER_UNKNOWN_DATA_TYPE, ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT};
+use builtin::{Function, Grammar, Meaning, SessionFunction, is_of_missing_family};
+use errcode::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
 use expression::{
     AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
     Expression, ExpressionKind, SessionCall, failure,
@@ -11,12 +11,12 @@ use settings::SqlMode;
 use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
-use super::dated::{self, as_moment};
-use super::literal::{charset_named, literal_as_number, text_constant};
+use super::dated;
+use super::literal::{charset_named, text_constant};
 use super::term::Bound;
 use super::variable::read_in_domain;
 use super::{Binder, Clause, error};
-use crate::{PlanError, is_reference_type, not_supported};
+use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
     /// `+ - * / DIV %`, `||`, `REGEXP`.
@@ -116,7 +116,7 @@ impl Binder<'_> {
     }
 
     /// What is known of an argument when a call is bound.
-    fn argument(&self, expression: &Expression) -> Arg {
+    pub(super) fn argument(&self, expression: &Expression) -> Arg {
         Arg {
             column: expression.column_type.clone(),
             rule: self.text_rule(expression),
@@ -128,7 +128,7 @@ impl Binder<'_> {
         }
     }
 
-    fn bind_env(&self) -> BindEnv {
+    pub(super) fn bind_env(&self) -> BindEnv {
         BindEnv {
             collation: self.settings.collation,
             div_precision_increment: self.settings.division_increment,
@@ -218,11 +218,9 @@ impl Binder<'_> {
     ) -> Result<Vec<(Expression, bool)>, PlanError> {
         let mut order = Vec::with_capacity(aggregate.order_by.len());
         for item in &aggregate.order_by {
-            let key = match &item.expr.kind {
-                ExprKind::Literal(ast::Literal::Integer(number)) => {
-                    Clause::Order.at_position(*number, arguments)?
-                }
-                _ => self.term(&item.expr)?,
+            let key = match Clause::Order.at_position(&item.expr, arguments)? {
+                Some(argument) => argument,
+                None => self.term(&item.expr)?,
             };
             order.push((key, item.descending));
         }
@@ -395,8 +393,13 @@ impl Binder<'_> {
             None => builtin::find(call.name.text.as_bytes()),
         };
         let meaning = found.map(|found| found.builtin.meaning);
+        let grammar = found.map(|found| found.grammar);
         if let (Some(Meaning::NameConst), Some(found)) = (meaning, found) {
             return self.name_const(found.name, call);
+        }
+        if let (Some(Meaning::Missing), Some(Grammar::Sequence)) = (meaning, grammar) {
+            // The first argument names no column.
+            return Err(not_supported("sequences"));
         }
         let arguments: Result<Vec<_>, _> = call
             .arguments
@@ -466,74 +469,6 @@ impl Binder<'_> {
     fn unit(&self, unit: ast::IntervalUnit) -> Expression {
         text_constant(unit.text().as_bytes(), self.settings.collation)
     }
-
-    fn cast(&mut self, value: &Expr, to: &ast::CastType) -> Bound {
-        let mut value = self.term(value)?;
-        let target = self.cast_type(to, &value)?;
-        if target.kind.is_number() {
-            value = literal_as_number(value);
-        }
-        // An integer is read from the text, as in MariaDB.
-        let is_exact = target.kind.is_number() && !target.kind.is_integer();
-        if is_exact || target.kind.is_temporal() {
-            value = as_moment(value);
-        }
-        let argument = self.argument(&value);
-        let bound = function::bind_cast(&argument, target, &self.bind_env()).map_err(failure)?;
-        Ok(called(bound, vec![value]))
-    }
-
-    fn cast_type(&self, to: &ast::CastType, value: &Expression) -> Result<ColumnType, PlanError> {
-        use ast::CastType as T;
-        let fsp = |digits: &Option<u32>| {
-            u8::try_from(digits.unwrap_or(0))
-                .ok()
-                .filter(|digits| *digits <= 6)
-                .unwrap_or(6)
-        };
-        let chars = self.argument(value).text_chars();
-        Ok(match to {
-            T::Binary(length) => {
-                let bytes = chars.saturating_mul(4).min(65_535);
-                // With a given length, the value is padded to it.
-                match length {
-                    Some(length) => {
-                        ColumnType::text(TypeKind::Binary, *length, CollationId::BINARY)
-                    }
-                    None => ColumnType::text(TypeKind::VarBinary, bytes, CollationId::BINARY),
-                }
-            }
-            T::Char {
-                length,
-                charset,
-                collation,
-            } => {
-                let collation = match (collation, charset) {
-                    (Some(collation), _) => collation_named(&collation.text)?,
-                    (None, Some(charset)) => charset_named(&charset.text)?.default_collation(),
-                    (None, None) => self.settings.collation,
-                };
-                ColumnType::varchar(length.unwrap_or(chars), collation)
-            }
-            T::Date => ColumnType::new(TypeKind::Date),
-            T::Time(digits) => ColumnType::temporal(TypeKind::Time, fsp(digits)),
-            T::Datetime(digits) => ColumnType::temporal(TypeKind::DateTime, fsp(digits)),
-            T::Signed => ColumnType::new(TypeKind::BigInt),
-            T::Unsigned => ColumnType::unsigned(TypeKind::BigInt),
-            T::Decimal(size) => {
-                let (precision, scale) = size.unwrap_or((10, 0));
-                let small = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
-                ColumnType::decimal(small(precision), small(scale))
-            }
-            T::Float => ColumnType::new(TypeKind::Float),
-            T::Double(_) => ColumnType::new(TypeKind::Double),
-            T::Other(name) if is_reference_type(&name.text) => {
-                let name = name.text.to_uppercase();
-                return Err(not_supported(&name));
-            }
-            T::Other(name) => return Err(error(ER_UNKNOWN_DATA_TYPE, &[&name.text])),
-        })
-    }
 }
 
 /// An ENUM or SET as its text: the least and the greatest are found by name, not by number. A BIT
@@ -556,7 +491,7 @@ fn by_name(expression: Expression) -> Expression {
 }
 
 /// A bound call as an expression.
-fn called(bound: function::Bound, arguments: Vec<Expression>) -> Expression {
+pub(super) fn called(bound: function::Bound, arguments: Vec<Expression>) -> Expression {
     let column_type = bound.column.clone();
     let nullable = bound.nullable;
     let kind = ExpressionKind::Function(Box::new(Call { bound, arguments }));
@@ -651,7 +586,7 @@ fn refuse_geometries(of: AggregateFunction, arguments: &[Expression]) -> Result<
 }
 
 /// The collation with this name.
-fn collation_named(name: &str) -> Result<CollationId, PlanError> {
+pub(super) fn collation_named(name: &str) -> Result<CollationId, PlanError> {
     CollationId::from_name(name).ok_or_else(|| error(errcode::ER_UNKNOWN_COLLATION, &[&name]))
 }
 

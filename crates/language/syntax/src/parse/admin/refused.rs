@@ -44,7 +44,11 @@ impl Cursor<'_> {
 
     /// `CREATE word ..`; stored programs extend to the end of the text.
     pub(crate) fn refused_create(&mut self, word: K, head: CreateHead) -> Parsed<StatementKind> {
-        let name = format!("CREATE {}", word.text());
+        let name = match word {
+            // Other functions are stored programs, which there are.
+            K::Function => "CREATE FUNCTION .. SONAME".to_owned(),
+            word => format!("CREATE {}", word.text()),
+        };
         match word {
             K::Function | K::Trigger | K::Event | K::Package | K::Aggregate => {
                 self.program_name(word)?;
