@@ -363,3 +363,18 @@ fn a_client_of_single_statements_may_end_them_with_comments() {
     let (number, _) = message(&raw.command(QUERY, b"set @a = 2; set @a = 3"));
     assert_eq!(number, 1064);
 }
+
+/// COM_STMT_SEND_LONG_DATA and COM_STMT_CLOSE have no reply, also if they are too short. A reply
+/// would be taken for the one to the next command.
+#[test]
+fn a_command_without_a_reply_has_none_if_it_is_malformed() {
+    let (server, _root) = start();
+    let mut raw = Raw::new(&server);
+    for command in [0x18, 0x19] {
+        for length in 0..4 {
+            raw.send(0, &[command, 1, 0, 0][..=length]);
+            let found = raw.value("select 7");
+            assert_eq!(found.as_deref(), Some("7"), "{command}, {length}");
+        }
+    }
+}

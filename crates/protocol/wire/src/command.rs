@@ -144,6 +144,12 @@ impl<'a> Command<'a> {
         })
     }
 
+    /// Whether the protocol has no answer to a packet that could not be decoded.
+    pub fn is_silent_packet(payload: &[u8]) -> bool {
+        let silent = [CommandByte::STMT_SEND_LONG_DATA, CommandByte::STMT_CLOSE];
+        payload.first().is_some_and(|byte| silent.contains(byte))
+    }
+
     /// Whether the protocol has no answer to this command.
     pub fn is_silent(&self) -> bool {
         matches!(

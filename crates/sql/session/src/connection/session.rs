@@ -403,7 +403,9 @@ impl Session {
     async fn answer(&mut self, bytes: &PacketBytes) -> Result<Next, Disconnect> {
         let capabilities = self.client.capabilities();
         let Ok(command) = Command::decode(bytes, capabilities) else {
-            self.write_error(&ClientError::new(ER_MALFORMED_PACKET, &[]));
+            if !Command::is_silent_packet(bytes) {
+                self.write_error(&ClientError::new(ER_MALFORMED_PACKET, &[]));
+            }
             return Ok(Next::Command);
         };
         let reply = match command {
