@@ -7,15 +7,17 @@
 //! closes the engine. If anything is cut off before that, recovery repairs it at the next start.
 
 use std::cell::{Cell, RefCell};
+use std::fs;
 use std::future::poll_fn;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use anyhow::{Context, Result};
-use buffer::{LogLoss, Pool, PoolOptions, StartOptions};
+use anyhow::{Context, Result, ensure};
+use buffer::{LogLoss, Pool, PoolOptions, Redone, StartOptions};
 use engine::{Engine, EngineOptions, OnDamage, PURGE_PATIENCE, Shared, Sleep, WorkerOptions};
+use env::Clock;
 use env::linux::SystemClock;
 use format::PageId;
 use runtime::Runtime;
@@ -98,6 +100,8 @@ impl Database {
             ..EngineOptions::default()
         };
         let name = options.directory.display().to_string();
+        let is_other = fs::metadata(&options.directory).is_ok_and(|found| !found.is_dir());
+        ensure!(!is_other, "`data` is {name}, which is no directory");
         let opened = runtime
             .block_on_worker(0, move || open_first(options, engine_options))
             .with_context(|| format!("cannot open the data directory {name}"))?;

@@ -10,6 +10,7 @@
 //! the log, which ends the process as a crash does, so it is the last resort.
 
 use std::io::{IsTerminal, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -193,7 +194,10 @@ fn greet(
     let driver = runtime.handle().driver();
     let password = if is_open { "" } else { " -p" };
     let login = bound.first().map(|address| match address {
-        Address::Tcp(tcp) => format!("mariadb -h{} -P{} -uroot{password}", tcp.ip(), tcp.port()),
+        Address::Tcp(tcp) => {
+            let host = reachable(tcp.ip());
+            format!("mariadb -h{host} -P{} -uroot{password}", tcp.port())
+        }
         Address::Unix(path) => format!("mariadb -S{} -uroot{password}", path.display()),
     });
     let mut out = std::io::stdout().lock();
@@ -219,6 +223,15 @@ fn greet(
     writeln!(out, "{last}")?;
     out.flush()?;
     Ok(())
+}
+
+/// An address of this machine at which a listener of `ip` answers.
+fn reachable(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    }
 }
 
 fn wait_for_end(

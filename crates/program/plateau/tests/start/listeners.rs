@@ -1,8 +1,9 @@
 //! The listening addresses: the settings `listen` and `socket`, and the sections `listener`.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
 
 use testkit::{Client, Folder, Launch, Login, free_port};
 
@@ -29,5 +30,31 @@ fn each_listener_of_the_file_takes_clients() {
         let mut header = [0; 5];
         stream.read_exact(&mut header).expect("a greeting");
         assert_eq!(header.last(), Some(&10), "the protocol's version");
+    }
+}
+
+/// The line of the greeting that says how to log in.
+#[test]
+fn the_greeting_names_an_address_that_can_be_connected_to() {
+    for (listen, host) in [
+        ("0.0.0.0:0", "127.0.0.1"),
+        ("[::]:0", "::1"),
+        ("[::1]:0", "::1"),
+    ] {
+        let folder = Folder::new("greeting").expect("a folder");
+        let data = format!("data={}", folder.path().join("data").display());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
+        command.args(["--set", &data, "--set", &format!("listen={listen}")]);
+        let mut server = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it can be run");
+        let lines = BufReader::new(server.stdout.take().expect("it was piped")).lines();
+        let lines = lines.map(|line| line.expect("text"));
+        let line = lines.into_iter().find(|line| line.starts_with("log in: "));
+        server.kill().expect("it runs");
+        server.wait().expect("it ends");
+        let line = line.expect("a greeting");
+        assert!(line.contains(&format!(" -h{host} -P")), "{line}");
     }
 }

@@ -46,6 +46,8 @@ fn what_hinders_the_start_is_told_in_a_line() {
     check(&[tcp, &data, "time_zone=Europe/Nowhere"], zone);
     let collation = "setting `collation_server` cannot be `foo`: there is no such collation";
     check(&[tcp, &data, "collation_server=foo"], collation);
+    let file = format!("data={}", env!("CARGO_BIN_EXE_plateau"));
+    check(&[tcp, &file], "which is no directory");
     check(&[&data, "listen=nowhere"], "expected an address and port");
     check(&[tcp, &data, "log=loud"], "setting `log` cannot be `loud`");
     check(&[tcp, &data, "log=info,front=loud"], "`front=loud`");
