@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{ClientError, ER_CON_COUNT_ERROR, ER_SERVER_SHUTDOWN};
-use front::{AccountSource, Client, LoginFailure, LoginRules};
+use front::{AccountSource, Client, LoginFailure, LoginRules, Peer};
 use metrics::Counter;
 use runtime::Stream;
 use settings::Settings;
 
 use crate::handle::{KillOrder, ProcessLine, SessionHandle};
+use crate::login_log::LoginLog;
 use crate::logins::Logins;
 use crate::registry::Registry;
 use crate::wait::{Either, first_of};
@@ -21,6 +22,7 @@ use crate::wait::{Either, first_of};
 pub struct Clients {
     registry: Registry,
     logins: Arc<Logins>,
+    login_log: LoginLog,
 }
 
 /// What a login needs of the worker that it runs on.
@@ -71,7 +73,8 @@ impl Clients {
             return None;
         }
         let id = self.registry.next_id();
-        let port = stream.peer_address().map(|address| address.port());
+        let address = stream.peer_address();
+        let port = address.map(|address| address.port());
         let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
         let (place, evicted) = self.logins.enter(id, entrance.limit);
         if evicted.is_some() {
@@ -81,12 +84,19 @@ impl Clients {
         match first_of(accept, pin!(place.evicted())).await {
             Either::Left(Ok(client)) => Some(LoggedIn { client, id, port }),
             Either::Left(Err(failure)) => {
-                log_failed_login(id, &failure);
+                let peer = address.map_or(Peer::Unix, |it| Peer::Tcp(it.ip()));
+                self.log_failed_login(id, &peer, &failure);
                 None
             }
             // Evicted as the oldest of too many, or by the shutdown: it gets no packet.
             Either::Right(()) => None,
         }
+    }
+
+    /// Notes in the server's log that a login failed; of many in a second only some.
+    pub fn log_failed_login(&self, connection_id: u64, peer: &Peer, failure: &LoginFailure) {
+        let now_ns = runtime::now().nanos();
+        self.login_log.note(connection_id, peer, failure, now_ns);
     }
 
     /// Why no connection may begin to log in now.
@@ -130,11 +140,6 @@ impl Clients {
             session.give_order(KillOrder::Connection);
         }
     }
-}
-
-/// Notes in the server's log that a login failed.
-pub fn log_failed_login(connection_id: u64, failure: &LoginFailure) {
-    tracing::info!(connection_id, reason = %failure, "login failed");
 }
 
 /// The rules for logins that the global variables set now.

@@ -15,9 +15,10 @@ pub mod wait;
 
 mod admission;
 mod handle;
+mod login_log;
 mod logins;
 mod registry;
 
-pub use admission::{Clients, Entrance, LoggedIn, log_failed_login, login_rules};
+pub use admission::{Clients, Entrance, LoggedIn, login_rules};
 pub use handle::{IDLE, KillOrder, ProcessLine, SessionHandle};
 pub use registry::Registry;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use catalog::ComesFrom;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use clients::wait::{Either, first_of, free_what_waits};
-use clients::{Entrance, IDLE, KillOrder, SessionHandle, log_failed_login, login_rules};
+use clients::{Entrance, IDLE, KillOrder, SessionHandle, login_rules};
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN,
     ER_UNKNOWN_COM_ERROR,
@@ -625,7 +625,9 @@ impl Session {
             .set_rules(login_rules(&worker.server.settings()));
         let accounts = AccountLookup::new(&worker.server);
         if let Err(failure) = self.client.change_user(change, &accounts).await {
-            log_failed_login(self.state.handle.id(), &failure);
+            let peer = &self.client.info().peer;
+            let clients = &self.state.worker.server.clients;
+            clients.log_failed_login(self.state.handle.id(), peer, &failure);
             return Ok(Next::End);
         }
         let info = self.client.info();
