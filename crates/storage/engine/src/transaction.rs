@@ -383,8 +383,19 @@ impl EngineTransaction {
     /// Cancels a lock wait and the operation under way.
     fn abandon_operation(&mut self) {
         self.pending = Pending::default();
+        let now_ns = self.worker.now_ns();
         if let Some(locks) = &mut self.locks {
-            locks.cancel_wait();
+            locks.cancel_wait(now_ns);
+        }
+        self.record_wait();
+    }
+
+    /// Counts the time of a lock wait that has ended.
+    pub(crate) fn record_wait(&mut self) {
+        let waited = self.locks.as_mut().and_then(OwnerLocks::take_waited);
+        if let Some(waited) = waited {
+            let waited_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+            self.worker.counters().lock_waits_us.record(waited_us);
         }
     }
 }

@@ -172,8 +172,7 @@ impl OwnerLocks {
         }
     }
 
-    /// How long a wait took that has ended since this was asked last. One that the owner gave up by
-    /// [`OwnerLocks::cancel_wait`] is not among them.
+    /// How long a wait took that has ended since this was asked last.
     pub fn take_waited(&mut self) -> Option<Duration> {
         self.waited.take()
     }
@@ -208,8 +207,9 @@ impl OwnerLocks {
 
     /// Cancels a wait, for an owner that is killed or whose statement ends otherwise. A deadlock
     /// verdict that came meanwhile is dropped with it: the cycle is open once the wait is over.
-    pub fn cancel_wait(&mut self) {
+    pub fn cancel_wait(&mut self, now_ns: u64) {
         if let Some(pending) = self.pending.take() {
+            self.note_waited(&pending, now_ns);
             self.verdict_of(&pending.waiter);
         }
     }
@@ -242,7 +242,9 @@ impl OwnerLocks {
 
     /// Releases at most `count` of the locks that it has asked for. Returns true if there are more.
     pub fn release_some(&mut self, count: usize) -> bool {
-        self.cancel_wait();
+        if let Some(pending) = self.pending.take() {
+            self.verdict_of(&pending.waiter);
+        }
         let rest = self.held.len().saturating_sub(count);
         let (_, released) = self.held.split_at(rest);
         self.table.release(self.owner, released.iter());

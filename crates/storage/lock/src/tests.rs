@@ -102,7 +102,8 @@ fn a_reader_does_not_overtake_a_waiting_writer() {
     let mut reader = waits(&mut c, &key("k"), SHARED);
     a.release_all();
     assert!(is_ready(&mut writer) && !is_ready(&mut reader));
-    b.cancel_wait();
+    b.cancel_wait(7_000);
+    assert_eq!(b.take_waited(), Some(Duration::from_nanos(7_000)));
     b.release_all();
     assert!(is_ready(&mut reader));
 }
@@ -455,7 +456,7 @@ proptest! {
                     owners[owner].release_all();
                     held[owner].clear();
                 }
-                Action::GiveUp { owner } => owners[owner].cancel_wait(),
+                Action::GiveUp { owner } => owners[owner].cancel_wait(0),
                 Action::Convert { owner, name } => {
                     let name_key = key(&name.to_string());
                     let is_free = owners.iter().enumerate().all(|(other, locks)| {

@@ -116,10 +116,7 @@ impl EngineTransaction {
             .as_mut()
             .expect("an id comes with a place for locks");
         let acquired = locks.acquire(name, kind, patience, weight, now_ns);
-        if let Some(waited) = locks.take_waited() {
-            let waited_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
-            self.worker.counters().lock_waits_us.record(waited_us);
-        }
+        self.record_wait();
         match acquired {
             Ok(Acquired::Held | Acquired::Granted) => Ok(Access::Granted),
             Ok(Acquired::Wait(future)) => {
