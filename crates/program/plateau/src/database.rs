@@ -164,7 +164,21 @@ fn start_options(
 
 async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Result<Opened> {
     let on_loss = options.on_loss;
+    let begun = SystemClock.now();
     let started = buffer::start(runtime::disk(), options, Box::new(die), &mut |_| {}).await?;
+    if started.redone.mtr_count != 0 {
+        let seconds = SystemClock.now().since(begun).as_secs_f64();
+        let Redone {
+            byte_count,
+            mtr_count,
+        } = started.redone;
+        tracing::info!(
+            log_bytes = byte_count,
+            log_records = mtr_count,
+            seconds,
+            "applied the log since the last checkpoint"
+        );
+    }
     tell_repaired(&started.repaired);
     if on_loss == OnLogLoss::Accept {
         tell_loss(started.loss.as_ref());

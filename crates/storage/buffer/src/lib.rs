@@ -54,7 +54,7 @@ pub use crate::space::verify::{Seen, space_pages, verify_pages, verify_space};
 pub use crate::space::{list_spaces, lost_log, page_damage};
 pub use crate::start::loss::LogLoss;
 pub use crate::start::redo::{Note, RecoveryError};
-pub use crate::start::{StartOptions, Started, start};
+pub use crate::start::{Redone, StartOptions, Started, start};
 
 #[cfg(test)]
 mod tests;

@@ -53,8 +53,19 @@ pub struct Started {
     /// caller finds out whether they are needed. It then either gives up (the file may be put back,
     /// and redo begins again) or writes the checkpoint.
     pub missing: Vec<SpaceId>,
+    /// The log since the last checkpoint, which was read and applied.
+    pub redone: Redone,
     /// Keeps other processes out while it is open.
     pub lock: File,
+}
+
+/// How much log a start has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redone {
+    /// Bytes from the last checkpoint to the log's end.
+    pub byte_count: u64,
+    /// Mini-transactions among them.
+    pub mtr_count: u64,
 }
 
 /// Opens a data directory, or makes it if it is empty. `notes` gets each note of the log since the
@@ -83,9 +94,16 @@ pub async fn start(
     let mut scan = log.scan(options.on_loss);
     let place = (directory, &options.pool);
     let mut redo = Redo::new(&disk, place, log.checkpoint(), options.on_loss)?;
+    let begin = log.checkpoint().lsn;
+    let mut mtr_count = 0;
     while let Some(mtr) = scan.next(&*disk).await? {
         redo.apply(&mtr, notes).await?;
+        mtr_count += 1;
     }
+    let redone = Redone {
+        byte_count: scan.position().0.saturating_sub(begin.0),
+        mtr_count,
+    };
     let missing = redo.finish(scan.position()).await?;
     let loss = if options.on_loss == OnLogLoss::Accept {
         let place = (directory, options.pool.page_size);
@@ -118,6 +136,7 @@ pub async fn start(
         repaired,
         loss,
         missing,
+        redone,
         lock,
     })
 }

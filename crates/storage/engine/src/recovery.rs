@@ -24,7 +24,7 @@ use stdx::CircleCheck;
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
 use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
-use tracing::warn;
+use tracing::{info, warn};
 use txn::{TransactionSystem, TransactionWorker};
 
 use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
@@ -161,11 +161,18 @@ impl Engine {
         });
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&losers).await?;
+        let loser_count = losers.len();
         for (id, last_undo) in losers {
             engine.worker.roll_back_loser(id, last_undo).await?;
             assert!(
                 !engine.worker.shared.txns.is_active(id),
                 "a loser ends before others work"
+            );
+        }
+        if loser_count != 0 {
+            info!(
+                transactions = loser_count,
+                "rolled back the transactions that had not committed"
             );
         }
         engine.worker.remove_orphan_spaces().await?;
