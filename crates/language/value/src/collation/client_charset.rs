@@ -274,6 +274,7 @@ static LAYOUTS: [Layout; ClientCharset::ALL.len()] = [
 /// no character of the client's set, one each, so that the bytes that were sent can be found again.
 const RAW_BYTES: u32 = 0x10_FF00;
 
+/// `decode` and `encode` are not inlined: loops over texts of other sets contain them and are hot.
 impl ClientCharset {
     /// All of them, in the order of their names.
     pub const ALL: [Self; 19] = [
@@ -321,6 +322,7 @@ impl ClientCharset {
 
     /// The first character of `bytes` and its length. `None` if the first byte is no character; two
     /// bytes that are none are [`UNKNOWN`].
+    #[inline(never)]
     pub(super) fn decode(self, bytes: &[u8]) -> Option<(u32, usize)> {
         let first = *bytes.first()?;
         if first < 0x80 {
@@ -338,6 +340,7 @@ impl ClientCharset {
     }
 
     /// Appends a character. Returns false if the set lacks it.
+    #[inline(never)]
     pub(super) fn encode(self, code: u32, out: &mut Vec<u8>) -> bool {
         if code < 0x80 {
             out.extend(u8::try_from(code));
