@@ -552,7 +552,7 @@ pub const TABLE: &[Setting] = &[
         "What a statement may keep in memory: rows that it sorts, groups or joins, texts of a row \
          that it computes; and, apart from it, what the session keeps: the statement's text, tree \
          and plan, user variables, savepoints, prepared statements with their cursors and long \
-         data. Error 1290 beyond.",
+         data, and rows of more than 64 KiB that wait to be sent. Error 1290 beyond.",
     ),
     session(
         "max_sort_length",

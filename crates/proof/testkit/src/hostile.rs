@@ -1,5 +1,6 @@
-//! Clients without privileges that send the most expensive requests: statements of many MiB, and
-//! packets that never end. Meanwhile another client sends small queries and measures its waits.
+//! Clients without privileges that send the most expensive requests: statements of many MiB,
+//! packets that never end, and queries with long replies that they do not read. Meanwhile another
+//! client sends small queries and measures its waits.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ const WRITE_LIMIT: Duration = Duration::from_millis(500);
 /// The size of an attack.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {
-    /// Hostile clients: half of them send statements, half unfinished packets.
+    /// Hostile clients: a third of them send statements, a third unfinished packets, and a third
+    /// read no replies.
     pub clients: usize,
     /// The size of a statement.
     pub statement_bytes: usize,
@@ -82,6 +84,21 @@ pub fn statements(bytes: usize) -> Vec<String> {
     ]
 }
 
+/// Queries with replies of many MiB: a row of one text, of many, and many rows.
+pub fn long_replies() -> Vec<String> {
+    let text = "repeat('x', 15000000)";
+    let numbers = "(select 0 union all select 1 union all select 2 union all select 3) n";
+    vec![
+        format!("select {text}"),
+        format!("select {}", vec![text; 40].join(",")),
+        format!("select {text} from {numbers}"),
+        format!(
+            "select {} from {numbers}",
+            vec!["repeat('x', 30000)"; 1000].join(",")
+        ),
+    ]
+}
+
 /// Attacks a server, kills it afterwards, and returns the report.
 ///
 /// # Errors
@@ -114,9 +131,10 @@ pub fn attack(mut server: Server, attack: &Attack) -> Result<Report> {
         ends.push(end);
         let (texts, login) = (Arc::clone(&texts), login.clone());
         let packet_bytes = attack.packet_bytes;
-        threads.push(spawned(move || match place % 2 {
-            0 => send_statements(client, &login, &texts, place / 2, &is_over),
-            _ => send_unfinished(client, packet_bytes, &is_over),
+        threads.push(spawned(move || match place % 3 {
+            0 => send_statements(client, &login, &texts, place / 3, &is_over),
+            1 => send_unfinished(client, packet_bytes, &is_over),
+            _ => leave_unread(client, place / 3, &is_over),
         })?);
     }
     let (_, attacked) = ask(victim, attack.duration)?;
@@ -215,4 +233,35 @@ fn send_unfinished(mut client: Client, packet_bytes: usize, end: &Receiver<()>) 
     // Until the attack is over.
     let _ = end.recv();
     0
+}
+
+/// Sends a query with a long reply again and again, until one is not an error, and reads only the
+/// beginning of that.
+fn leave_unread(mut client: Client, place: usize, end: &Receiver<()>) -> u64 {
+    let queries = long_replies();
+    let query = queries[place % queries.len()].as_bytes();
+    let mut answers = 0;
+    while !is_over(end, Duration::ZERO) {
+        if client.send_query(query).is_err() {
+            return answers;
+        }
+        while !client.has_answer(WRITE_LIMIT).unwrap_or(true) {
+            if is_over(end, Duration::ZERO) {
+                return answers;
+            }
+        }
+        answers += 1;
+        // A refusal is a packet of its own: a length, a sequence id and 0xFF.
+        let mut head = [0; 5];
+        let peeked = client.stream().peek(&mut head);
+        if peeked.is_ok_and(|count| count == head.len()) && head[4] == 0xFF {
+            if client.read_outcomes().is_err() {
+                return answers;
+            }
+            continue;
+        }
+        // Until the attack is over.
+        let _ = end.recv();
+    }
+    answers
 }

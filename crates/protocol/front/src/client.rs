@@ -33,8 +33,8 @@ use errcode::{
 use link::{ChannelError, Disconnect, InnerIds, Limit, Link, PacketBytes, PeerRole, give_way};
 use runtime::{PeerWatch, Stream, TaskClass};
 use wire::{
-    Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, OkKind,
-    OkPacket, PacketWriter,
+    Capabilities, ChangeUser, CompressionMethod, ErrorPacket, FrameError, LocalInfile, LongPacket,
+    OkKind, OkPacket, PacketWriter,
 };
 
 use crate::accounts::{AccountSource, Peer};
@@ -219,6 +219,29 @@ impl Client {
         self.link.out()
     }
 
+    /// Begins a packet that is too long for [`Client::out`];
+    /// [`Client::append_long_packet`] ends it.
+    pub fn begin_long_packet(&mut self) -> LongPacket {
+        self.link.begin_long_packet()
+    }
+
+    /// Writes a long packet. Nothing was written since it was begun.
+    pub fn append_long_packet(&mut self, packet: LongPacket) {
+        self.link.append_long_packet(packet);
+    }
+
+    /// Lets what was written so far wait as long packets do.
+    pub fn set_output_aside(&mut self) {
+        self.link.set_output_aside();
+    }
+
+    /// What long packets that wait to be sent take of memory. [`Client::flush_piece`] sends and
+    /// frees a part of them.
+    #[inline]
+    pub fn long_packet_bytes(&self) -> usize {
+        self.link.long_packet_bytes()
+    }
+
     /// Whether enough waits to be sent; ask between rows.
     #[inline]
     pub fn should_flush(&self) -> bool {
@@ -241,6 +264,11 @@ impl Client {
     /// wait, and nobody else; one that takes nothing for `write_timeout` is disconnected.
     pub async fn flush(&mut self) -> Result<(), Disconnect> {
         self.link.flush().await
+    }
+
+    /// As [`Client::flush`], of one piece if there are long packets.
+    pub async fn flush_piece(&mut self) -> Result<(), Disconnect> {
+        self.link.flush_piece().await
     }
 
     /// The reply that was being written is whole.

@@ -9,7 +9,8 @@
 //! What a hostile client can cost is bounded: a login has a time limit, a number of packets and a
 //! size for each; a command is limited by `max_allowed_packet` and takes memory as its bytes
 //! arrive, of which all connections have a bounded amount ([`PacketMemory`]); a client that does
-//! not read its reply holds [`FLUSH_BYTES`] and one row.
+//! not read its reply holds [`FLUSH_BYTES`] and one row. A longer row consists of pieces, whose
+//! memory its session counts ([`Client::long_packet_bytes`]).
 
 #![forbid(unsafe_code)]
 

@@ -24,11 +24,13 @@ use runtime::WayGiven;
 use thiserror::Error;
 use wire::{
     COMPRESSED_HEADER_BYTES, CompressionError, CompressionMethod, DecompressStep, Deframer,
-    FrameError, HEADER_BYTES, Located, PacketWriter,
+    FrameError, HEADER_BYTES, Located, LongPacket, PacketWriter,
 };
 
 use crate::frame_walk::{FrameWalk, InnerIds, Stop, Verdict};
+use crate::input::Input;
 use crate::packet_memory::{PacketShare, UNCOUNTED_BYTES};
+use crate::pieces::Pieces;
 use crate::resources::Resources;
 use crate::tls::{Tls, TlsEnd};
 
@@ -99,55 +101,6 @@ fn announced_bytes(input: &[u8]) -> usize {
     }
 }
 
-/// Bytes that wait to be understood.
-#[derive(Debug, Default)]
-struct Input {
-    bytes: Vec<u8>,
-    /// What has been taken from the front.
-    used: usize,
-}
-
-impl Input {
-    fn rest(&self) -> &[u8] {
-        self.bytes.get(self.used..).unwrap_or_default()
-    }
-
-    fn rest_mut(&mut self) -> &mut [u8] {
-        self.bytes.get_mut(self.used..).unwrap_or_default()
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.used += count;
-        assert!(
-            self.used <= self.bytes.len(),
-            "no more is taken than there is"
-        );
-        if self.used == self.bytes.len() {
-            self.bytes.clear();
-            self.used = 0;
-        }
-    }
-
-    /// The buffer to append to, with what was taken cut off if that is the larger part.
-    fn appendable(&mut self, resources: &Resources) -> &mut Vec<u8> {
-        if self.bytes.capacity() == 0 {
-            self.bytes = resources.take_buffer();
-        }
-        if self.used > self.bytes.len() / 2 {
-            self.bytes.drain(..self.used);
-            self.used = 0;
-        }
-        &mut self.bytes
-    }
-
-    /// Gives the buffer back if nothing is in it.
-    fn rest_if_empty(&mut self, resources: &Resources) {
-        if self.bytes.is_empty() && self.bytes.capacity() > 0 {
-            resources.give_buffer(std::mem::take(&mut self.bytes));
-        }
-    }
-}
-
 /// Agreed compression and the ids of its packets.
 #[derive(Debug)]
 struct Compression {
@@ -181,6 +134,9 @@ pub struct Channel {
     compression: Option<Box<Compression>>,
     plain: Input,
     deframer: Deframer,
+    /// Long packets, and what was written before the last of them.
+    pieces: Pieces,
+    /// What was written after them.
     out: PacketWriter,
     /// How many bytes at the front of `out` belong to replies that are whole: never more than it
     /// has, so whoever takes from the front sets this to zero first.
@@ -199,6 +155,7 @@ impl Channel {
             compression: None,
             plain: Input::default(),
             deframer: Deframer::new(packet_bytes_max),
+            pieces: Pieces::default(),
             out: PacketWriter::new(),
             reply_bytes: 0,
         }
@@ -224,6 +181,7 @@ impl Channel {
             compression: detached.compression,
             plain: Input::default(),
             deframer: detached.deframer,
+            pieces: Pieces::default(),
             out: PacketWriter::new(),
             reply_bytes: 0,
             share: detached.share,
@@ -259,12 +217,41 @@ impl Channel {
 
     /// How much of replies waits to be sent.
     pub(crate) fn pending_bytes(&self) -> usize {
-        self.out.pending_bytes() + self.staged_bytes()
+        self.out.pending_bytes() + self.staged_bytes() + self.pieces.bytes()
     }
 
-    /// As [`Channel::pending_bytes`], of replies that are whole.
+    /// As [`Channel::pending_bytes`], of replies that are whole and are not behind a long packet.
     pub(crate) fn pending_reply_bytes(&self) -> usize {
-        self.reply_bytes + self.staged_bytes()
+        match self.pieces.is_empty() {
+            true => self.reply_bytes + self.staged_bytes(),
+            false => 0,
+        }
+    }
+
+    /// What long packets that wait to be sent take of memory.
+    pub(crate) fn long_packet_bytes(&self) -> usize {
+        self.pieces.bytes()
+    }
+
+    /// Begins a packet that is too long for `out`.
+    pub(crate) fn begin_long_packet(&mut self) -> LongPacket {
+        LongPacket::new(self.out.sequence())
+    }
+
+    /// Writes a long packet behind what was written. Nothing was written since it was begun.
+    pub(crate) fn append_long_packet(&mut self, packet: LongPacket) {
+        let packet = packet.finish();
+        self.set_output_aside();
+        self.pieces.append(packet.pieces);
+        self.out.set_sequence(packet.sequence);
+    }
+
+    /// Lets what was written so far wait as long packets do.
+    pub(crate) fn set_output_aside(&mut self) {
+        if self.out.pending_bytes() != 0 {
+            self.pieces.push(self.out.take());
+        }
+        self.reply_bytes = 0;
     }
 
     fn staged_bytes(&self) -> usize {
@@ -459,38 +446,48 @@ impl Channel {
         Ok(())
     }
 
-    /// Compresses the first `count` bytes that were written, all whole replies among them, if
-    /// there is compression: the ids of another reply start anew.
+    /// Compresses long packets and then the first `count` bytes that were written, all whole
+    /// replies among them, if there is compression: the ids of another reply start anew.
     fn stage(&mut self, count: usize) -> Result<(), ChannelError> {
-        self.reply_bytes = 0;
-        let Some(compression) = &mut self.compression else {
+        if self.compression.is_none() {
+            self.reply_bytes = 0;
             return Ok(());
-        };
+        }
+        while let Some(piece) = self.pieces.take_first() {
+            self.compress(&piece)?;
+        }
+        self.reply_bytes = 0;
         if count == 0 {
             return Ok(());
         }
+        let mut out = std::mem::take(&mut self.out);
+        let outcome = self.compress(out.as_bytes().get(..count).unwrap_or_default());
+        out.forget_front(count);
+        self.out = out;
+        outcome
+    }
+
+    /// Compresses bytes behind those that were compressed before. There is compression.
+    fn compress(&mut self, mut rest: &[u8]) -> Result<(), ChannelError> {
+        let Some(compression) = &mut self.compression else {
+            unreachable!("asked for by those that have it")
+        };
         if compression.staged.capacity() == 0 {
             compression.staged = self.resources.take_buffer();
         }
         let (method, staged) = (compression.method, &mut compression.staged);
         let ids = &mut compression.out_sequence;
-        let mut outcome = Ok(());
-        let mut rest = self.out.as_bytes().get(..count).unwrap_or_default();
-        while !rest.is_empty() && outcome.is_ok() {
+        while !rest.is_empty() {
             // Borrowed for a piece at a time: others compress while this one gives way.
             let mut compressor = self.resources.compressor().borrow_mut();
             let used = compressor.compress_piece(method, rest, ids, staged);
             drop(compressor);
-            outcome = match used {
-                Ok(used) => {
-                    rest = rest.get(used..).unwrap_or_default();
-                    give_way()
-                }
-                Err(error) => Err(ChannelError::Compress(error)),
-            };
+            rest = rest
+                .get(used.map_err(ChannelError::Compress)?..)
+                .unwrap_or_default();
+            give_way()?;
         }
-        self.out.forget_front(count);
-        outcome
+        Ok(())
     }
 
     /// First byte of the command at the front, if that much of it has come; 0 if it is empty.
@@ -641,20 +638,35 @@ impl Channel {
         }
     }
 
-    /// As [`Channel::seal`], if there is neither TLS nor compression: then it cannot fail.
+    /// As [`Channel::seal`], if there is no TLS, no compression and no long packet: then it cannot
+    /// fail, and is all.
     #[inline]
     pub(crate) fn seal_plain(&mut self) -> Option<Vec<u8>> {
-        if self.tls.is_some() || self.compression.is_some() {
+        if self.tls.is_some() || self.compression.is_some() || !self.pieces.is_empty() {
             return None;
         }
         self.reply_bytes = 0;
         Some(self.out.take())
     }
 
-    /// The bytes to send for what was written so far; empty if there is nothing. Give the buffer
-    /// to the pool when it is sent.
+    /// The bytes to send for what was written so far; empty if there is nothing. Of long packets
+    /// it is one piece at a time. Give the buffer to the pool when it is sent.
     pub fn seal(&mut self) -> Result<Vec<u8>, ChannelError> {
-        self.seal_front(self.out.pending_bytes())
+        match self.pieces.take_first() {
+            Some(piece) => self.seal_piece(piece),
+            None => self.seal_front(self.out.pending_bytes()),
+        }
+    }
+
+    fn seal_piece(&mut self, piece: Vec<u8>) -> Result<Vec<u8>, ChannelError> {
+        if self.compression.is_none() {
+            return self.seal_bytes(piece);
+        }
+        self.compress(&piece)?;
+        drop(piece);
+        let staged = self.compression.as_mut().map(|it| &mut it.staged);
+        let bytes = staged.map(std::mem::take).unwrap_or_default();
+        self.seal_bytes(bytes)
     }
 
     /// As [`Channel::seal`], of the replies that are whole: what has been written of one that is
@@ -670,6 +682,11 @@ impl Channel {
             Some(compression) => std::mem::take(&mut compression.staged),
             None => self.take_front(count),
         };
+        self.seal_bytes(bytes)
+    }
+
+    /// Encrypts bytes that are to be sent, if there is TLS.
+    fn seal_bytes(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, ChannelError> {
         let Some(tls) = &mut self.tls else {
             return Ok(bytes);
         };

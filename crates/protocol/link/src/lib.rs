@@ -21,6 +21,8 @@ mod frame_walk;
 mod reply;
 
 mod channel;
+mod input;
+mod pieces;
 mod tls;
 
 pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES, PacketBytes};

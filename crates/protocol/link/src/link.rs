@@ -13,7 +13,7 @@ use std::time::Duration;
 use env::linux::SystemClock;
 use env::{Clock as _, Instant};
 use runtime::{Alarm, DetachedStream, ReceivedBytes, SendMode, Stream, TaskClass};
-use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, PacketWriter};
+use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, LongPacket, PacketWriter};
 
 pub use crate::channel::give_way;
 use crate::channel::{Channel, ChannelError, DetachedChannel, PacketBytes};
@@ -221,6 +221,27 @@ impl Link {
     #[inline]
     pub fn pending_bytes(&self) -> usize {
         self.channel.pending_bytes()
+    }
+
+    /// Lets what was written so far wait as long packets do.
+    pub fn set_output_aside(&mut self) {
+        self.channel.set_output_aside();
+    }
+
+    /// What long packets that wait to be sent take of memory.
+    #[inline]
+    pub fn long_packet_bytes(&self) -> usize {
+        self.channel.long_packet_bytes()
+    }
+
+    /// Begins a packet that is too long for [`Link::out`]; [`Link::append_long_packet`] ends it.
+    pub fn begin_long_packet(&mut self) -> LongPacket {
+        self.channel.begin_long_packet()
+    }
+
+    /// Writes a long packet. Nothing was written since it was begun.
+    pub fn append_long_packet(&mut self, packet: LongPacket) {
+        self.channel.append_long_packet(packet);
     }
 
     /// As [`Link::pending_bytes`], of replies that are whole.
@@ -500,6 +521,17 @@ impl Link {
     /// Sends what was written; [`Disconnect::WriteTimeout`] if the peer takes nothing of it for so
     /// long.
     pub async fn flush(&mut self) -> Result<(), Disconnect> {
+        loop {
+            let is_last = self.long_packet_bytes() == 0;
+            self.flush_piece().await?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As [`Link::flush`], of one piece if there are long packets.
+    pub async fn flush_piece(&mut self) -> Result<(), Disconnect> {
         let bytes = self.channel.seal()?;
         self.send(bytes).await
     }
@@ -507,6 +539,9 @@ impl Link {
     /// As [`Link::flush`], but a reply that fits into the socket is not waited for.
     pub async fn post(&mut self) -> Result<(), Disconnect> {
         let Some(bytes) = self.channel.seal_plain() else {
+            while self.long_packet_bytes() != 0 {
+                Box::pin(self.flush_piece()).await?;
+            }
             let bytes = self.channel.seal()?;
             return self.send_by(bytes, SendMode::Post).await;
         };

@@ -118,8 +118,22 @@ async fn open(stream: Stream, flavour: Flavour, end: TlsEnd) -> Link {
 async fn answer(link: &mut Link) -> Result<(), Disconnect> {
     link.expect_command();
     let packet = link.receive_packet(Limit::after(TIMEOUT)).await?;
-    link.out().packet(&packet);
+    match packet.len() % 4 {
+        0 => write_in_pieces(link, &packet),
+        _ => link.out().packet(&packet),
+    }
     link.post().await
+}
+
+fn write_in_pieces(link: &mut Link, mut payload: &[u8]) {
+    let mut packet = link.begin_long_packet();
+    while !payload.is_empty() {
+        match packet.append(payload) {
+            0 => packet.add_piece(500),
+            count => payload = &payload[count..],
+        }
+    }
+    link.append_long_packet(packet);
 }
 
 /// Answers, and moves to the other worker.

@@ -345,10 +345,10 @@ impl Machine {
         Ok(Self {
             schema_version,
             tables,
-            frame,
             subqueries,
             runner,
-            memory: Rc::default(),
+            memory: Rc::clone(frame.memory()),
+            frame,
             answer: None,
         })
     }
@@ -437,6 +437,7 @@ impl SelectRunner {
                     cx.evaluate(expression)?;
                 }
             } else if give_row(&self.query.output, cx, sink)? == Flow::Pause {
+                cx.frame.recycle();
                 return Ok(Progress::Paused);
             }
         }

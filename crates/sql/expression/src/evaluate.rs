@@ -62,7 +62,7 @@ impl<'a> Evaluator<'a> {
         class: Class,
     ) -> Result<ValueRef<'a>, Failure> {
         if let ExpressionKind::UserVariable(variable) = &expression.kind {
-            return Ok(self.user_variable_as(variable, &expression.column_type, class));
+            return self.user_variable_as(variable, &expression.column_type, class);
         }
         let value = self.evaluate(expression)?;
         Ok(self.domain().bring(value, &expression.column_type, class))
@@ -75,7 +75,7 @@ impl<'a> Evaluator<'a> {
         variable: &UserVariable,
         planned: &ColumnType,
         class: Class,
-    ) -> ValueRef<'a> {
+    ) -> Evaluated<'a> {
         let as_type = match class {
             Class::Decimal => ColumnType::any_decimal(),
             Class::Double => ColumnType::new(TypeKind::Double),
@@ -84,8 +84,8 @@ impl<'a> Evaluator<'a> {
             Class::Integer | Class::DateTime | Class::Time => planned.clone(),
         };
         let session = self.statement.session;
-        let value = self.keep(session.user_variable(&variable.name, &as_type));
-        self.domain().bring(value, &as_type, class)
+        let value = self.keep(session.user_variable(&variable.name, &as_type))?;
+        Ok(self.domain().bring(value, &as_type, class))
     }
 
     /// The value of an expression as text in its own character set, or NULL.
@@ -214,7 +214,7 @@ impl<'a> Evaluator<'a> {
             }),
             ExpressionKind::AsYear(operand) => {
                 let value = self.evaluate(operand)?;
-                Ok(self.keep(domain::as_year(value, &operand.column_type)))
+                self.keep(domain::as_year(value, &operand.column_type))
             }
             ExpressionKind::Function(call) => library::call(self, call),
             ExpressionKind::UserVariable(_)
@@ -226,7 +226,7 @@ impl<'a> Evaluator<'a> {
                     values.push(self.evaluate(argument)?.to_value());
                 }
                 let answer = self.statement.session.call(call.function, &values)?;
-                Ok(self.keep(answer))
+                self.keep(answer)
             }
         }
     }
@@ -236,7 +236,7 @@ impl<'a> Evaluator<'a> {
         match &expression.kind {
             ExpressionKind::UserVariable(variable) => {
                 let value = session.user_variable(&variable.name, &expression.column_type);
-                Ok(self.keep(value))
+                self.keep(value)
             }
             ExpressionKind::AssignUserVariable(assignment) => {
                 let (name, operand) = &**assignment;
@@ -246,7 +246,7 @@ impl<'a> Evaluator<'a> {
             }
             ExpressionKind::SystemVariable(variable) => {
                 let value = session.system_variable(variable.scope, &variable.name)?;
-                Ok(self.keep(value))
+                self.keep(value)
             }
             _ => unreachable!("called for variables"),
         }
@@ -272,14 +272,24 @@ impl<'a> Evaluator<'a> {
     #[inline]
     pub fn spend_on(&self, value: ValueRef<'_>) -> Result<(), Failure> {
         match value {
-            ValueRef::Bytes(bytes) => self.statement.spend(bytes.len()),
+            ValueRef::Bytes(bytes) => {
+                self.frame.count_arena(0, self.statement)?;
+                self.statement.spend(bytes.len())
+            }
             _ => Ok(()),
         }
     }
 
-    /// Keeps a computed value in the arena.
-    pub(crate) fn keep(&self, value: Value) -> ValueRef<'a> {
-        domain::keep(self.frame.arena(), value)
+    /// Keeps a computed value in the arena, where a text counts as memory of the statement.
+    ///
+    /// # Errors
+    /// 1290 or 1041 if that is too much, and those of a statement that has to end.
+    pub(crate) fn keep(&self, value: Value) -> Evaluated<'a> {
+        if let Value::Bytes(bytes) = &value {
+            self.frame.count_arena(bytes.len(), self.statement)?;
+            self.statement.spend(bytes.len())?;
+        }
+        Ok(domain::keep(self.frame.arena(), value))
     }
 
     fn compare(&self, compare: &'a Compare) -> Result<Option<bool>, Failure> {
@@ -403,6 +413,6 @@ impl<'a> Evaluator<'a> {
             return Ok(ValueRef::Null);
         }
         let converted = crate::convert_value(value, from, to, self.statement)?;
-        Ok(self.keep(converted))
+        self.keep(converted)
     }
 }

@@ -12,7 +12,7 @@ use format::row::RowError;
 use store::RowBatch;
 use value::{Value, ValueRef};
 
-use crate::{Members, Rows};
+use crate::{Failure, Members, Memory, Rows, Share, Statement};
 
 /// The current rows.
 #[derive(Debug, Default)]
@@ -31,6 +31,12 @@ pub struct Frame {
     arena: Bump,
     /// The largest size that the arena had when it was freed.
     arena_bytes_max: usize,
+    /// As much of the arena is counted; nothing of a small one.
+    arena_bytes_counted: Cell<usize>,
+    /// The memory share of the arena.
+    arena_share: RefCell<Share>,
+    /// The account of the execution.
+    memory: Rc<Memory>,
 }
 
 /// One current row.
@@ -151,7 +157,15 @@ impl Frame {
             key: RefCell::default(),
             arena: Bump::new(),
             arena_bytes_max: 0,
+            arena_bytes_counted: Cell::new(ARENA_BYTES_MAX),
+            arena_share: RefCell::default(),
+            memory: Rc::default(),
         }
+    }
+
+    /// The account of the execution.
+    pub fn memory(&self) -> &Rc<Memory> {
+        &self.memory
     }
 
     /// Calls `look` with the key that `make` appends to an empty buffer.
@@ -189,12 +203,42 @@ impl Frame {
         &self.arena
     }
 
+    /// Counts the memory of strings that expressions compute, before `more` bytes are added. A
+    /// small arena is not counted.
+    ///
+    /// # Errors
+    /// 1290 or 1041 if that is too much.
+    #[inline]
+    pub fn count_arena(&self, more: usize, statement: &Statement<'_>) -> Result<(), Failure> {
+        let bytes = self.arena.allocated_bytes().saturating_add(more);
+        if bytes <= self.arena_bytes_counted.get() {
+            return Ok(());
+        }
+        self.count_large_arena(bytes, statement)
+    }
+
+    #[cold]
+    fn count_large_arena(&self, bytes: usize, statement: &Statement<'_>) -> Result<(), Failure> {
+        let limit = statement.options.kept_bytes_max;
+        let pool = || statement.session.memory_pool();
+        let mut share = self.arena_share.borrow_mut();
+        share.set(bytes, &self.memory, limit, pool)?;
+        self.arena_bytes_counted.set(bytes);
+        Ok(())
+    }
+
+    fn free_arena(&mut self) {
+        self.arena = Bump::new();
+        self.arena_share.get_mut().clear();
+        self.arena_bytes_counted.set(ARENA_BYTES_MAX);
+    }
+
     /// Drops computed strings once they take much memory; called between rows.
     #[inline]
     pub fn recycle(&mut self) {
         let bytes = self.arena.allocated_bytes();
         if ARENA_BYTES_KEPT < bytes {
-            self.arena = Bump::new();
+            self.free_arena();
             self.arena_bytes_max = self.arena_bytes_max.max(bytes);
         } else if ARENA_BYTES_MAX < bytes {
             self.arena.reset();
@@ -209,7 +253,7 @@ impl Frame {
     /// Drops the values and frees large buffers; called when a statement ends.
     pub fn shrink(&mut self) {
         if ARENA_BYTES_MAX < self.arena.allocated_bytes() {
-            self.arena = Bump::new();
+            self.free_arena();
         }
         for slot in &mut self.slots {
             match &mut slot.content {

@@ -61,6 +61,12 @@ pub trait SessionContext {
     /// # Errors
     /// If the statement has to end: it was killed, its time is over, or the server stops.
     fn give_way(&self) -> Result<(), Failure>;
+
+    /// From now on, `give_way` counts what this thread allocates as memory that the session keeps.
+    fn begin_draft(&self) {}
+
+    /// Ends that: what was counted is not kept any longer, or counts elsewhere.
+    fn end_draft(&self) {}
 }
 
 /// The constants of a statement.

@@ -24,7 +24,7 @@ use wire::StatusFlags;
 
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
-use crate::connection::sink::{PacketSink, ResultState, number_column, text_column};
+use crate::connection::sink::{ResultState, number_column, text_column};
 use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::table_facts;
 use crate::worker::parsed::Parsed;
@@ -604,24 +604,15 @@ impl Session {
         rows: Vec<Vec<Value>>,
         run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
-        use executor::RowSink;
         if run.described.is_some() {
             run.described = Some(columns.into());
             return Ok(Reply::Nothing);
         }
         let charset = self.state.variables.borrow().active().results_charset;
         let mut result = ResultState::new(run.protocol, charset, self.status());
-        let mut sink = PacketSink {
-            client: &mut self.client,
-            result: &mut result,
-        };
-        let written = sink.columns(columns);
-        assert!(written.is_ok(), "a packet sink takes what it is given");
-        for row in &rows {
-            let values: Vec<_> = row.iter().map(Value::as_ref).collect();
-            let taken = sink.row(&values);
-            assert!(taken.is_ok(), "a packet sink takes what it is given");
-        }
+        let written = result.write_all(columns, &rows, &mut self.client, &self.state);
+        run.has_partial_rows = written.is_err();
+        written.map_err(|failure| *failure)?;
         self.state.set_found_rows(rows.len() as u64);
         Ok(Reply::Rows(Done {
             status: StatusFlags::default(),

@@ -16,6 +16,13 @@ pub(crate) struct LobMemo {
 }
 
 impl LobMemo {
+    /// What the rows take of memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let done = self.done.iter().map(|(_, bytes)| bytes.capacity());
+        let current = self.current.as_ref();
+        done.sum::<usize>() + current.map_or(0, |(_, _, bytes)| bytes.capacity())
+    }
+
     /// Appends the row at `reference`.
     pub(crate) fn read(
         &mut self,

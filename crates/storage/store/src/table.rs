@@ -103,6 +103,11 @@ pub trait Cursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched>;
+
+    /// What the cursor itself holds of a large row, if a call has suspended in its middle.
+    fn held_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// Bytes of rows after which a fetch ends, even if more rows were asked for: large rows come one by

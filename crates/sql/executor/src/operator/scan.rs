@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use expression::Share;
 use planner::{Access, Scan};
 use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, Pushed, RowLock, ScanOptions, Table};
 
@@ -41,7 +42,12 @@ pub(crate) struct ScanOperator {
     pushed: Option<Rc<Pushed>>,
     /// The ranges of several left rows of a join.
     collected: Collected,
+    /// The memory share of a batch with large rows.
+    share: Share,
 }
+
+/// A batch with fewer bytes of rows is not counted.
+const LARGE_ROW_BYTES: usize = 128 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -78,6 +84,7 @@ impl ScanOperator {
             rows_read: 0,
             pushed: None,
             collected: Collected::default(),
+            share: Share::default(),
             plan,
         }
     }
@@ -181,10 +188,24 @@ impl ScanOperator {
     fn fetch(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let cursor = self.cursor.as_mut().expect("a range was sought");
         let batch = cx.frame.batch_mut(self.plan.slot);
-        let fetched = cursor.fetch(cx.txn, self.fetch_rows, batch)?;
+        let fetched = match cursor.fetch(cx.txn, self.fetch_rows, batch) {
+            Ok(fetched) => fetched,
+            Err(interrupt) => {
+                let held_bytes = cursor.held_bytes();
+                if LARGE_ROW_BYTES < held_bytes {
+                    cx.keep(&mut self.share, held_bytes)?;
+                }
+                return Err(interrupt.into());
+            }
+        };
+        let is_large = LARGE_ROW_BYTES < batch.row_bytes() || self.share.bytes() != 0;
         if let Some(most) = self.plan.rows_read_max {
             self.rows_read += stdx::to_u64(batch.len());
             *cx.is_off |= most < self.rows_read;
+        }
+        if is_large {
+            let bytes = cx.frame.batch(self.plan.slot).memory_bytes();
+            cx.keep(&mut self.share, bytes)?;
         }
         self.state = match (fetched, &self.plan.access) {
             (Fetched::End, _) | (_, Access::Unique(_)) => State::RangeEnd,
@@ -264,6 +285,7 @@ impl Operator for ScanOperator {
         if how == Rewind::Fresh {
             self.ranges_sought = 0;
             self.pushed = None;
+            self.share.clear();
         }
     }
 

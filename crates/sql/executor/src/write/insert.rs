@@ -177,10 +177,11 @@ impl InsertRunner {
                 State::Give => {
                     self.state = State::Next;
                     self.summary.returned_rows += 1;
-                    if give_row(&self.plan.returning, cx, sink)? == Flow::Pause {
+                    let flow = give_row(&self.plan.returning, cx, sink)?;
+                    cx.frame.recycle();
+                    if flow == Flow::Pause {
                         return Ok(Progress::Paused);
                     }
-                    cx.frame.recycle();
                 }
             }
         }

@@ -11,25 +11,33 @@ use settings::SqlMode;
 /// The value of a call.
 pub(super) fn call<'a>(evaluator: &Evaluator<'a>, call: &'a Call) -> Result<ValueRef<'a>, Failure> {
     let mut arguments: SmallVec<[ValueRef<'a>; 6]> = SmallVec::new();
+    let mut argument_bytes = 0;
     for argument in &call.arguments {
         let value = evaluator.evaluate(argument)?;
         evaluator.spend_on(value)?;
+        if let ValueRef::Bytes(bytes) = value {
+            argument_bytes += bytes.len();
+        }
         arguments.push(value);
     }
-    let value = with_context(evaluator.statement, |context| {
+    let statement = evaluator.statement;
+    let is_counted = UNCOUNTED_ARGUMENT_BYTES < argument_bytes;
+    if is_counted {
+        statement.session.begin_draft();
+    }
+    let value = with_context(statement, |context| {
         let value = call.bound.eval(&arguments, context)?;
         Ok(call.bound.bounded(value, &arguments, context))
     });
-    let value = evaluator.keep(value.map_err(failure)?);
-    if let ValueRef::Bytes(bytes) = value {
-        evaluator.statement.spend(bytes.len())?;
-        let limit = evaluator.statement.options.kept_bytes_max;
-        if limit < evaluator.frame.arena().allocated_bytes() {
-            return Err(crate::memory::too_much(limit));
-        }
+    if is_counted {
+        statement.session.end_draft();
     }
-    Ok(value)
+    evaluator.keep(value.map_err(failure)?)
 }
+
+/// What a function allocates is counted where it gives way, unless its arguments are short: then it
+/// allocates little before that.
+const UNCOUNTED_ARGUMENT_BYTES: usize = 1 << 10;
 
 /// Passes the statement's context to a function.
 fn with_context<T>(statement: &Statement<'_>, call: impl FnOnce(&mut Context<'_>) -> T) -> T {

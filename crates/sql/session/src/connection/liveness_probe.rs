@@ -118,7 +118,10 @@ impl Session {
         deadline: Option<u64>,
     ) -> Result<(), Stop> {
         let has_rows = !plan.columns.is_empty();
-        let has_begun = has_rows && rows.begin(&plan.columns, &mut self.client);
+        let has_begun = has_rows
+            && rows
+                .begin(&plan.columns, &mut self.client, &self.state)
+                .map_err(|failure| *failure)?;
         if !has_begun {
             self.state.handle.give_order(KillOrder::Connection);
             return Err(self.interrupted());

@@ -2,7 +2,9 @@
 //!
 //! Decisions that are the same for every row are taken once for a result: which bytes need another
 //! character set, how wide an integer is. A row is then one pass over its values that appends to
-//! the output buffer.
+//! the output buffer. A row that is too long for that is left to [`long_row`].
+
+mod long_row;
 
 use value::{Charset, ColumnType, Date, DateTime, Time, TypeKind, ValueRef};
 use wire::{BinaryRow, PacketWriter, TextRow};
@@ -14,6 +16,19 @@ pub enum RowProtocol {
     Text,
     /// COM_STMT_EXECUTE.
     Binary,
+}
+
+/// A row with more bytes of texts than this is long: as much as packets have that are received and
+/// not counted.
+pub(crate) const SHORT_ROW_BYTES: usize = 64 << 10;
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Appended {
+    /// It was appended.
+    Whole,
+    /// Nothing was appended: it is long ([`RowEncoder::append_long`]).
+    TooLong,
 }
 
 /// Writes the rows of one result.
@@ -104,12 +119,12 @@ impl RowEncoder {
         }
     }
 
-    /// Appends a row.
+    /// Appends a row, unless it is long.
     ///
     /// # Panics
     /// If there is not one value for each column.
     #[inline]
-    pub fn append(&self, row: &[ValueRef<'_>], out: &mut PacketWriter) {
+    pub(crate) fn append(&self, row: &[ValueRef<'_>], out: &mut PacketWriter) -> Appended {
         assert_eq!(row.len(), self.columns.len(), "one value a column");
         match self.protocol {
             RowProtocol::Text => self.append_text(row, out),
@@ -117,44 +132,69 @@ impl RowEncoder {
         }
     }
 
-    fn append_text(&self, row: &[ValueRef<'_>], out: &mut PacketWriter) {
+    fn append_text(&self, row: &[ValueRef<'_>], out: &mut PacketWriter) -> Appended {
         let mut packet = TextRow::begin(out);
+        let mut room = SHORT_ROW_BYTES;
         for (column, value) in self.columns.iter().zip(row) {
-            match *value {
-                ValueRef::Null => packet.null(),
-                ValueRef::Bytes(bytes) if column.convert_from.is_none() => packet.bytes(bytes),
-                ValueRef::Int(number) if column.column_type.kind.is_integer() => {
-                    packet.i64(number);
-                }
-                value => packet.with(|out| self.append_value(column, value, out)),
+            if !takes_of(&mut room, *value) {
+                return Appended::TooLong;
             }
+            self.text_value(column, *value, &mut packet);
         }
         packet.finish();
+        Appended::Whole
     }
 
-    fn append_binary(&self, row: &[ValueRef<'_>], out: &mut PacketWriter) {
-        let mut packet = BinaryRow::begin(out, self.columns.len());
-        for (column, value) in self.columns.iter().zip(row) {
-            match *value {
-                ValueRef::Null => packet.null(),
-                ValueRef::Bytes(bytes) if column.convert_from.is_none() => packet.bytes(bytes),
-                ValueRef::Int(number) => {
-                    append_integer(&mut packet, column, number.cast_unsigned());
-                }
-                ValueRef::UInt(number) if column.width != BinaryWidth::Text => {
-                    append_integer(&mut packet, column, number);
-                }
-                ValueRef::Float(number) => append_float(&mut packet, column, number.into()),
-                ValueRef::Double(number) => append_float(&mut packet, column, number),
-                ValueRef::Date(date) => packet.date_time(&wire_date(date)),
-                ValueRef::DateTime(time) => packet.date_time(&wire_date_time(time)),
-                ValueRef::Time(time) => packet.time(&wire_time(time)),
-                value @ (ValueRef::Bytes(_) | ValueRef::UInt(_) | ValueRef::Decimal(_)) => {
-                    packet.with(|out| self.append_value(column, value, out));
-                }
+    #[inline]
+    fn text_value(&self, column: &ColumnEncoder, value: ValueRef<'_>, packet: &mut TextRow<'_>) {
+        match value {
+            ValueRef::Null => packet.null(),
+            ValueRef::Bytes(bytes) if column.convert_from.is_none() => packet.bytes(bytes),
+            ValueRef::Int(number) if column.column_type.kind.is_integer() => {
+                packet.i64(number);
             }
+            value => packet.with(|out| self.append_value(column, value, out)),
+        }
+    }
+
+    fn append_binary(&self, row: &[ValueRef<'_>], out: &mut PacketWriter) -> Appended {
+        let mut packet = BinaryRow::begin(out, self.columns.len());
+        let mut room = SHORT_ROW_BYTES;
+        for (column, value) in self.columns.iter().zip(row) {
+            if !takes_of(&mut room, *value) {
+                return Appended::TooLong;
+            }
+            self.binary_value(column, *value, &mut packet);
         }
         packet.finish();
+        Appended::Whole
+    }
+
+    #[inline]
+    fn binary_value(
+        &self,
+        column: &ColumnEncoder,
+        value: ValueRef<'_>,
+        packet: &mut BinaryRow<'_>,
+    ) {
+        match value {
+            ValueRef::Null => packet.null(),
+            ValueRef::Bytes(bytes) if column.convert_from.is_none() => packet.bytes(bytes),
+            ValueRef::Int(number) => {
+                append_integer(packet, column, number.cast_unsigned());
+            }
+            ValueRef::UInt(number) if column.width != BinaryWidth::Text => {
+                append_integer(packet, column, number);
+            }
+            ValueRef::Float(number) => append_float(packet, column, number.into()),
+            ValueRef::Double(number) => append_float(packet, column, number),
+            ValueRef::Date(date) => packet.date_time(&wire_date(date)),
+            ValueRef::DateTime(time) => packet.date_time(&wire_date_time(time)),
+            ValueRef::Time(time) => packet.time(&wire_time(time)),
+            value @ (ValueRef::Bytes(_) | ValueRef::UInt(_) | ValueRef::Decimal(_)) => {
+                packet.with(|out| self.append_value(column, value, out));
+            }
+        }
     }
 
     /// A value as text in the results' character set.
@@ -168,6 +208,17 @@ impl RowEncoder {
             _ => value.append_text(&column.column_type, out),
         }
     }
+}
+
+/// Takes the bytes of a text off the room that a row has; false if there is too little.
+#[inline]
+fn takes_of(room: &mut usize, value: ValueRef<'_>) -> bool {
+    let ValueRef::Bytes(bytes) = value else {
+        return true;
+    };
+    let left = room.checked_sub(bytes.len());
+    *room = left.unwrap_or(0);
+    left.is_some()
 }
 
 /// The character set of the column's text if the client wants another one.
@@ -246,7 +297,8 @@ mod tests {
 
     fn encode(protocol: RowProtocol, columns: &[ColumnType], row: &[ValueRef<'_>]) -> Vec<u8> {
         let mut out = PacketWriter::new();
-        RowEncoder::new(columns, protocol, Some(Charset::Utf8mb4)).append(row, &mut out);
+        let encoder = RowEncoder::new(columns, protocol, Some(Charset::Utf8mb4));
+        assert_eq!(encoder.append(row, &mut out), Appended::Whole);
         out.as_bytes()[4..].to_vec()
     }
 

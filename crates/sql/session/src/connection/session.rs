@@ -94,6 +94,8 @@ pub async fn serve(worker: Rc<Worker>, stream: Stream) {
     let handle = Arc::clone(&session.state.handle);
     let server = Arc::clone(&session.state.worker.server);
     session.run().await;
+    // Rows that its client did not read.
+    free_what_waits();
     server.clients.registry().leave(&handle);
 }
 
@@ -321,6 +323,9 @@ impl Session {
     /// Waits for a command and answers it.
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
         free_what_waits();
+        if self.client.long_packet_bytes() != 0 {
+            Box::pin(self.send_long_rows()).await?;
+        }
         let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
         // Others may wait for a transaction's locks and snapshot, and for locked tables.
         let class = if self.transaction.is_open() || self.locked.are_on() {

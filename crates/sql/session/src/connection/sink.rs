@@ -3,14 +3,16 @@
 use std::borrow::Cow;
 
 use executor::{Execution, ExecutionContext, Flow, Outcome, Progress, RowSink};
-use front::Client;
+use expression::Failure;
+use front::{Client, FLUSH_BYTES};
 use planner::{KeyFlag, OutputColumn, Plan};
 use settings::SqlMode;
-use value::{Charset, CollationId, GeometryKind, TypeKind, ValueRef};
+use value::{Charset, CollationId, GeometryKind, TypeKind, Value, ValueRef};
 use wire::{ColumnDefinition, ColumnFlags, ResultHead, StatusFlags};
 
 use crate::connection::kept_rows::CursorRows;
-use crate::connection::row_encoder::{RowEncoder, RowProtocol};
+use crate::connection::row_encoder::{Appended, RowEncoder, RowProtocol};
+use crate::connection::state::State;
 
 /// The collation number of columns that are no text.
 const BINARY_COLLATION: u16 = 63;
@@ -23,6 +25,8 @@ pub struct PacketSink<'s> {
     pub client: &'s mut Client,
     /// What stays from step to step.
     pub result: &'s mut ResultState,
+    /// The session, which counts the memory of long rows.
+    pub(crate) state: &'s State,
 }
 
 /// A result set that is being written.
@@ -50,6 +54,32 @@ impl ResultState {
             encoder: None,
             row_count: 0,
         }
+    }
+
+    /// Writes all rows of a result that the server composes itself. They are sent later, so all of
+    /// them count as memory that the session keeps.
+    ///
+    /// # Errors
+    /// Those of a row; the head is written, and perhaps some rows.
+    pub(crate) fn write_all(
+        &mut self,
+        columns: &[OutputColumn],
+        rows: &[Vec<Value>],
+        client: &mut Client,
+        state: &State,
+    ) -> Result<(), Failure> {
+        begin_result(client, self, columns, state)?;
+        let encoder = self.encoder.as_ref().expect("the head is written");
+        for row in rows {
+            let values: Vec<_> = row.iter().map(Value::as_ref).collect();
+            write_row(client, encoder, &values, state)?;
+            if FLUSH_BYTES <= client.out().pending_bytes() {
+                client.set_output_aside();
+                state.count_reply(client.long_packet_bytes())?;
+                state.give_way()?;
+            }
+        }
+        Ok(())
     }
 
     /// True once the head is written, so that the client expects rows or an error.
@@ -89,23 +119,36 @@ impl Rows<'_> {
         execution: &mut Execution,
         world: &mut ExecutionContext<'_>,
         client: &mut Client,
+        state: &State,
     ) -> Outcome<Progress> {
         match self {
             Self::Own { sink, .. } => execution.step(world, *sink),
             Self::Kept(rows) => execution.step(world, *rows),
-            Self::Client(result) => execution.step(world, &mut PacketSink { client, result }),
+            Self::Client(result) => {
+                let mut sink = PacketSink {
+                    client,
+                    result,
+                    state,
+                };
+                execution.step(world, &mut sink)
+            }
         }
     }
 
     /// Writes the columns of a result for the client, if they are not written yet. Returns false if
     /// the rows do not go to the client.
-    pub(crate) fn begin(&mut self, columns: &[OutputColumn], client: &mut Client) -> bool {
+    pub(crate) fn begin(
+        &mut self,
+        columns: &[OutputColumn],
+        client: &mut Client,
+        state: &State,
+    ) -> Result<bool, Failure> {
         match self {
             Self::Client(result) => {
-                PacketSink { client, result }.begin(columns);
-                true
+                begin_result(client, result, columns, state)?;
+                Ok(true)
             }
-            Self::Kept(_) | Self::Own { .. } => false,
+            Self::Kept(_) | Self::Own { .. } => Ok(false),
         }
     }
 
@@ -125,28 +168,33 @@ impl Rows<'_> {
     }
 }
 
-impl PacketSink<'_> {
-    /// Writes the head of the result, once.
-    fn begin(&mut self, columns: &[OutputColumn]) {
-        if self.result.has_begun() {
-            return;
-        }
-        let capabilities = self.client.capabilities();
-        let result = &mut *self.result;
-        let out = self.client.out();
-        ResultHead::encode(out, capabilities, columns.len());
-        write_columns(self.client, columns, result.charset);
-        let out = self.client.out();
-        wire::end_columns(out, capabilities, result.status, 0);
-        let types = columns.iter().map(|column| &column.column_type);
-        result.encoder = Some(RowEncoder::new(types, result.protocol, result.charset));
+/// Writes the head of the result, once.
+///
+/// # Errors
+/// 1290 or 1041 if there is no memory for it; nothing was written then.
+fn begin_result(
+    client: &mut Client,
+    result: &mut ResultState,
+    columns: &[OutputColumn],
+    state: &State,
+) -> Result<(), Failure> {
+    if result.has_begun() {
+        return Ok(());
     }
+    reserve_columns(client, columns, state)?;
+    let capabilities = client.capabilities();
+    ResultHead::encode(client.out(), capabilities, columns.len());
+    write_columns(client, columns, result.charset);
+    wire::end_columns(client.out(), capabilities, result.status, 0);
+    let types = columns.iter().map(|column| &column.column_type);
+    result.encoder = Some(RowEncoder::new(types, result.protocol, result.charset));
+    Ok(())
 }
 
 impl RowSink for PacketSink<'_> {
     fn columns(&mut self, columns: &[OutputColumn]) -> Outcome<()> {
         // The head may be there: the statement was begun again, or its client was in doubt.
-        self.begin(columns);
+        begin_result(self.client, self.result, columns, self.state)?;
         Ok(())
     }
 
@@ -157,7 +205,7 @@ impl RowSink for PacketSink<'_> {
             .encoder
             .as_ref()
             .expect("columns come before rows");
-        encoder.append(row, self.client.out());
+        write_row(self.client, encoder, row, self.state)?;
         self.result.row_count += 1;
         Ok(if self.client.should_flush() {
             Flow::Pause
@@ -167,12 +215,83 @@ impl RowSink for PacketSink<'_> {
     }
 }
 
-/// Writes column definitions, without head and end: of results and of prepared statements.
+/// Writes a row. A long one counts as memory that the session keeps until it is sent
+/// ([`crate::connection::session::Session::send_rows`]).
+///
+/// # Errors
+/// 1290 or 1041 if there is no memory for it, and those of a statement that has to end; nothing of
+/// the row was written then.
+#[inline]
+pub(crate) fn write_row(
+    client: &mut Client,
+    encoder: &RowEncoder,
+    row: &[ValueRef<'_>],
+    state: &State,
+) -> Result<(), Failure> {
+    match encoder.append(row, client.out()) {
+        Appended::Whole => Ok(()),
+        Appended::TooLong => write_long_row(client, encoder, row, state),
+    }
+}
+
+#[cold]
+fn write_long_row(
+    client: &mut Client,
+    encoder: &RowEncoder,
+    row: &[ValueRef<'_>],
+    state: &State,
+) -> Result<(), Failure> {
+    let waiting_bytes = client.long_packet_bytes();
+    let mut packet = client.begin_long_packet();
+    let written = encoder.append_long(row, &mut packet, &mut |bytes| {
+        state.count_reply(waiting_bytes + bytes)?;
+        state.give_way()
+    });
+    match written {
+        Ok(()) => client.append_long_packet(packet),
+        Err(_) => state.free_reply(waiting_bytes),
+    }
+    written
+}
+
+/// More columns than this count as memory until they are sent. Each takes some 60 bytes, and 1.4
+/// KiB with the longest names.
+const COLUMNS_UNCOUNTED: usize = 128;
+
+/// Bytes of a column's definition without its names, at the most.
+const DEFINITION_BYTES: usize = 64;
+
+/// Counts the memory of column definitions that [`write_columns`] writes next.
+///
+/// # Errors
+/// 1290 or 1041 if there is none.
+pub(crate) fn reserve_columns(
+    client: &Client,
+    columns: &[OutputColumn],
+    state: &State,
+) -> Result<(), Failure> {
+    if columns.len() <= COLUMNS_UNCOUNTED {
+        return Ok(());
+    }
+    let bytes = columns.iter().map(|column| {
+        let of_table = column.database.len() + column.table.len() + column.original_table.len();
+        DEFINITION_BYTES + of_table + column.name.len() + column.original_name.len()
+    });
+    Ok(state.count_reply(client.long_packet_bytes() + bytes.sum::<usize>())?)
+}
+
+/// Writes column definitions, without head and end: of results and of prepared statements. Many
+/// of them wait as long rows do.
 pub fn write_columns(client: &mut Client, columns: &[OutputColumn], charset: Option<Charset>) {
     let capabilities = client.capabilities();
     for column in columns {
         let names = ColumnNames::of(column, charset);
         definition(column, &names, charset).encode(client.out(), capabilities);
+        if FLUSH_BYTES <= client.out().pending_bytes() {
+            client.set_output_aside();
+            // At the server's end they are dropped with the client.
+            let _ = runtime::give_way();
+        }
     }
 }
 

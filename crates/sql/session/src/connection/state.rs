@@ -62,6 +62,8 @@ pub struct State {
     draft: RefCell<Draft>,
     /// The memory share of the user variables.
     user_variables_share: RefCell<Share>,
+    /// The memory share of long rows that wait to be sent.
+    reply_share: RefCell<Share>,
     /// How many named locks it holds, counting each time one was taken.
     named_lock_count: Cell<u64>,
     /// The memory share of the named locks.
@@ -156,6 +158,7 @@ impl State {
             memory: Rc::default(),
             draft: RefCell::default(),
             user_variables_share: RefCell::default(),
+            reply_share: RefCell::default(),
             named_lock_count: Cell::new(0),
             named_locks_share: RefCell::default(),
             deadline_us: Cell::new(None),
@@ -178,6 +181,22 @@ impl State {
         kept.map_err(|failure| *failure)
     }
 
+    /// Reports how much long rows take that wait to be sent, before they take it.
+    ///
+    /// # Errors
+    /// Those of [`State::keep`].
+    pub(crate) fn count_reply(&self, bytes: usize) -> Result<(), ClientError> {
+        self.keep(&mut self.reply_share.borrow_mut(), bytes)
+    }
+
+    /// Reports that long rows take no more than this.
+    pub(crate) fn free_reply(&self, bytes: usize) {
+        let mut share = self.reply_share.borrow_mut();
+        let bytes = bytes.min(share.bytes());
+        let left = self.keep(&mut share, bytes);
+        assert!(left.is_ok(), "less is never too much");
+    }
+
     /// Builds a tree or a plan, and counts its memory among what the session keeps, also during the
     /// build ([`expression::SessionContext::give_way`]).
     ///
@@ -187,14 +206,24 @@ impl State {
         &self,
         make: impl FnOnce() -> Result<T, Box<ClientError>>,
     ) -> Result<(T, Share), Box<ClientError>> {
-        let thread_bytes = self.worker.server.heap.thread_bytes;
-        self.draft.borrow_mut().begin(thread_bytes());
+        self.begin_draft();
         let made = make();
         let counted = self.count_draft();
-        let share = self.draft.borrow_mut().end();
+        let share = self.end_draft();
         let made = made?;
         counted?;
         Ok((made, share))
+    }
+
+    /// Begins to count what this thread allocates where it gives way.
+    pub(crate) fn begin_draft(&self) {
+        let now = (self.worker.server.heap.thread_bytes)();
+        self.draft.borrow_mut().begin(now);
+    }
+
+    /// Ends that; returns the share of what was counted.
+    pub(crate) fn end_draft(&self) -> Share {
+        self.draft.borrow_mut().end()
     }
 
     /// Counts the memory of the draft so far.

@@ -12,18 +12,20 @@ use crate::connection::kept_rows::CursorRows;
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::row_encoder::{RowEncoder, RowProtocol};
 use crate::connection::session::Session;
-use crate::connection::sink::write_columns;
+use crate::connection::sink::{reserve_columns, write_columns, write_row};
 use crate::prepared::statement::unknown_statement;
 
 impl Session {
     /// Answers the execution that opened a cursor: column definitions, and that rows wait.
-    pub(crate) fn write_cursor_head(&mut self, cursor: &CursorRows) -> Reply {
+    pub(crate) fn write_cursor_head(&mut self, cursor: &CursorRows) -> Result<Reply, ClientError> {
+        let columns = cursor.columns();
+        reserve_columns(&self.client, columns, &self.state).map_err(|failure| *failure)?;
         let capabilities = self.client.capabilities();
         let charset = self.state.variables.borrow().active().results_charset;
         ResultHead::encode(self.client.out(), capabilities, cursor.column_count());
-        write_columns(&mut self.client, cursor.columns(), charset);
+        write_columns(&mut self.client, columns, charset);
         self.end_cursor_part(StatusFlags::CURSOR_EXISTS);
-        Reply::Nothing
+        Ok(Reply::Nothing)
     }
 
     fn end_cursor_part(&mut self, flag: StatusFlags) {
@@ -55,7 +57,7 @@ impl Session {
                 continue;
             };
             let values: Vec<_> = row.iter().map(Value::as_ref).collect();
-            encoder.append(&values, self.client.out());
+            write_row(&mut self.client, &encoder, &values, &self.state).map_err(|it| *it)?;
             fetched += 1;
             if self.client.should_flush() {
                 self.send_rows(self.statement_deadline()).await?;

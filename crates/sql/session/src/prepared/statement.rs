@@ -21,7 +21,7 @@ use crate::connection::programs::Output;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
-use crate::connection::sink::{made_up_column, write_columns};
+use crate::connection::sink::{made_up_column, reserve_columns, write_columns};
 use crate::prepared::bulk::{Mark, marked};
 use crate::prepared::inline_parameters::inline_parameters;
 use crate::prepared::limit_parameters::{limit_parameters, limit_value};
@@ -61,6 +61,7 @@ impl Session {
             .map_err(|_| ClientError::new(errcode::ER_PS_MANY_PARAM, &[]))?;
         let column_count = u16::try_from(columns.len())
             .map_err(|_| ClientError::new(errcode::ER_TOO_MANY_FIELDS, &[]))?;
+        reserve_columns(&self.client, &columns, &self.state).map_err(|failure| *failure)?;
         let prepared = Prepared::new(parsed, self.state.database(), place, self.mode());
         self.prepared.by_id.insert(statement_id, Box::new(prepared));
         let ok = PrepareOk {
@@ -232,7 +233,7 @@ impl Session {
             match ran? {
                 Ran::Reply(reply) => {
                     let reply = match &cursor {
-                        Some(cursor) => self.write_cursor_head(cursor),
+                        Some(cursor) => self.write_cursor_head(cursor)?,
                         None => reply,
                     };
                     prepared.cursor = cursor;

@@ -126,8 +126,20 @@ impl Session {
     /// the wait. Afterwards the statement ends if it was killed or its time is over. Large or many
     /// rows may fill the buffer before each end of a turn.
     pub(crate) async fn send_rows(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
+        if self.client.long_packet_bytes() != 0 {
+            Box::pin(self.send_long_rows()).await?;
+        }
         unless_killed(&self.state.handle, self.client.flush()).await?;
         self.check_in_time(deadline)
+    }
+
+    /// Sends long rows piece by piece, and gives back the memory of each.
+    pub(crate) async fn send_long_rows(&mut self) -> Result<(), Disconnect> {
+        while self.client.long_packet_bytes() != 0 {
+            unless_killed(&self.state.handle, self.client.flush_piece()).await?;
+            self.state.free_reply(self.client.long_packet_bytes());
+        }
+        Ok(())
     }
 
     /// Called before a wait that may last. Sends replies of statements that came with this one, as

@@ -332,7 +332,7 @@ impl Session {
                     txn: &mut **open,
                     statement: &statement,
                 };
-                rows.step(execution, &mut world, &mut self.client)
+                rows.step(execution, &mut world, &mut self.client, &run.state)
             };
             run.state.count_handler(&execution.take_handler_counts());
             let failed = |stop| Failed {

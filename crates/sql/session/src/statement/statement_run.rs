@@ -126,4 +126,12 @@ impl SessionContext for StatementRun {
     fn give_way(&self) -> Result<(), Failure> {
         self.state.give_way()
     }
+
+    fn begin_draft(&self) {
+        self.state.begin_draft();
+    }
+
+    fn end_draft(&self) {
+        drop(self.state.end_draft());
+    }
 }

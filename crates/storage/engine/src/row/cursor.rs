@@ -490,6 +490,10 @@ pub(crate) fn lock_and_read(
 }
 
 impl Cursor for EngineCursor {
+    fn held_bytes(&self) -> usize {
+        self.memo.held_bytes()
+    }
+
     fn seek(&mut self, ranges: &[KeyRange]) {
         let key = match self.secondary {
             Some(at) => Some(&self.table.secondary[at].key),
