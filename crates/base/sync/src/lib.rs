@@ -7,9 +7,9 @@
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
 //! may sleep), [`ShardedRwLock`] (cheap for readers on many cores, expensive for the rare writer),
 //! [`CommitRing`] (outcomes of transactions), [`HybridLatch`] (readers that write nothing),
-//! [`LogRing`] (the log in memory, filled by all workers at once), [`Notify`] (a task sleeps until
-//! there is work), [`WakeFlag`] (whether a task is queued). Based on a [`Mutex`]: [`oneshot`] (one
-//! value for a task).
+//! [`LogRing`] (the log in memory, filled by all workers at once), [`ObservedBytes`] (one writer
+//! beside optimistic readers), [`Notify`] (a task sleeps until there is work), [`WakeFlag`]
+//! (whether a task is queued). Based on a [`Mutex`]: [`oneshot`] (one value for a task).
 
 pub mod atomic;
 
@@ -19,6 +19,8 @@ mod inbox;
 mod log_ring;
 mod mutex;
 mod notify;
+#[cfg(not(loom))]
+mod observed;
 mod oneshot;
 mod padded;
 mod sharded_rw_lock;
@@ -30,6 +32,8 @@ pub use inbox::{Inbox, Pushed};
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
+#[cfg(not(loom))]
+pub use observed::{ObservedBytes, WORD_BYTES, load_word};
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use padded::CachePadded;
 pub use sharded_rw_lock::{ShardedRwLock, WaitKey};

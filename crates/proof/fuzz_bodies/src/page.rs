@@ -51,7 +51,7 @@ fn tree_page(choices: &mut Choices<'_>) -> Vec<u8> {
         lower,
         upper: (lower < upper).then_some(upper),
     };
-    slotted::init(&mut page, shape).expect("two fences of 255 bytes fit");
+    slotted::init(page.as_mut_slice(), shape).expect("two fences of 255 bytes fit");
     slotted::verify(&page).expect("an empty page is sound");
     page
 }
@@ -70,7 +70,7 @@ fn changes(mut page: Vec<u8>, mut choices: Choices<'_>) {
         assert_eq!(again, Some(Ok(op)), "what is encoded decodes to the same");
         let which = usize::from(choices.u8() & 1);
         // A change that does not fit the page is an error; redo reports it.
-        let _ = op.apply(which, &mut page);
+        let _ = op.apply(which, page.as_mut_slice());
         read_tree_page(&page, payload);
     }
     read_undo_page(&page);
@@ -142,7 +142,7 @@ fn header(mut page: Vec<u8>) {
     let _ = page::verify(&page, header.id, size);
     page::seal(&mut page);
     assert_eq!(page::verify(&page, header.id, size), Ok(header));
-    header.encode(&mut page);
+    header.encode(page.as_mut_slice());
     page::seal(&mut page);
     assert_eq!(page::verify(&page, header.id, size), Ok(header));
     let other = PageId::from_word(header.id.to_word() ^ 1);

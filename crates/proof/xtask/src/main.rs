@@ -7,6 +7,7 @@
 
 mod ci;
 mod fuzz;
+mod miri;
 mod report;
 mod setup;
 mod shell;
@@ -69,6 +70,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Runs seeds of the storage crates' crash simulation.
     Sim(sim::Arguments),
+    /// Runs the tests of reads without a latch under Miri, which finds data races.
+    Miri,
     /// Attacks the server with clients without rights. Checks its memory limits, and how long
     /// another client waits.
     Hostile(lab::hostile::Arguments),
@@ -108,6 +111,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Tpcc(arguments) => optimized(|| lab::tpcc::run(&arguments)),
         Command::Fuzz(arguments) => fuzz::run(&shell, &arguments),
         Command::Sim(arguments) => sim::run(&shell, &arguments),
+        Command::Miri => miri::run(&shell),
         Command::Hostile(arguments) => optimized(|| lab::hostile::run(&arguments)),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }

@@ -12,6 +12,7 @@ use format::page_op::PageOp;
 use format::slotted::ChangeError;
 use format::{Lsn, PageId, PageType, SpaceId};
 use store::{Outcome, WaitReason};
+use sync::ObservedBytes;
 
 use crate::change_buffers::{ChangeBuffers, HeldPage, Undo};
 use crate::frames::dirty::DirtyEntry;
@@ -132,16 +133,17 @@ impl Change<'_> {
         let space = self.pages.space(id.space)?;
         let (no, is_fresh) = self.take_page(&space, id)?;
         // SAFETY: the exclusive latch is held by this change, and no slice of the page exists.
-        let bytes = unsafe { self.pages.pool.frames.bytes_mut(no) };
+        let mut page = unsafe { self.pages.pool.frames.bytes_mut(no) };
         let undo = if is_fresh {
             Undo::Forget
         } else {
-            Undo::Restore((&*bytes).into())
+            Undo::Restore(page.bytes().into())
         };
-        let lsn = page_lsn(bytes).filter(|_| !is_fresh).unwrap_or(Lsn::ZERO);
-        ops::create(bytes, id, page_type, self.pages.pool.options.page_size);
-        set_page_lsn(bytes, lsn);
-        let payload = ops::create_payload(page_type, self.pages.pool.options.page_size);
+        let lsn = page_lsn(page.bytes()).filter(|_| !is_fresh);
+        let size = self.pages.pool.options.page_size;
+        ops::create(&mut page, id, page_type, size);
+        set_page_lsn(&mut page, lsn.unwrap_or(Lsn::ZERO));
+        let payload = ops::create_payload(page_type, size);
         LogOp::new(ops::PAGE_CREATE, &[id], &payload).encode(&mut self.body);
         let latched = self.add(no, id, undo);
         self.held_mut(latched).is_changed = true;
@@ -237,7 +239,7 @@ impl Change<'_> {
         unsafe { self.pages.pool.frames.bytes(self.held(page).no) }
     }
 
-    fn bytes_mut(&mut self, page: Latched) -> &mut [u8] {
+    fn bytes_mut(&mut self, page: Latched) -> ObservedBytes<'_> {
         let held = self.held(page);
         let frame = self.pages.pool.frame(held.no);
         assert!(
@@ -252,7 +254,7 @@ impl Change<'_> {
     /// Applies an operation to a page and adds it to the log record. After an error the page is
     /// unchanged.
     pub fn apply(&mut self, page: Latched, op: &PageOp<'_>) -> Result<(), ChangeError> {
-        op.apply(0, self.bytes_mut(page))?;
+        op.apply(0, &mut self.bytes_mut(page))?;
         self.log(op, &[page]);
         Ok(())
     }
@@ -268,8 +270,8 @@ impl Change<'_> {
         op: &PageOp<'_>,
     ) -> Result<(), ChangeError> {
         assert!(first != second);
-        op.apply(0, self.bytes_mut(first))?;
-        let applied = op.apply(1, self.bytes_mut(second));
+        op.apply(0, &mut self.bytes_mut(first))?;
+        let applied = op.apply(1, &mut self.bytes_mut(second));
         assert!(
             applied.is_ok(),
             "half of an operation was applied: {applied:?}"
@@ -301,7 +303,7 @@ impl Change<'_> {
 
     /// Changes a page's type.
     pub fn set_type(&mut self, page: Latched, page_type: PageType) {
-        ops::set_type(self.bytes_mut(page), page_type);
+        ops::set_type(&mut self.bytes_mut(page), page_type);
         self.log_bytes(ops::PAGE_TYPE, &[page], &[page_type.code()]);
     }
 
@@ -355,14 +357,15 @@ impl Change<'_> {
 
     fn stamp(&mut self, page: Latched, start: Lsn, end: Lsn) {
         let id = self.id(page);
-        let bytes = self.bytes_mut(page);
+        let mut content = self.bytes_mut(page);
+        let bytes = content.bytes();
         assert!(page_lsn(bytes).is_some_and(|before| before <= start));
         assert_eq!(
             bytes.u32_at(PAGE_NO_AT),
             Some(id.page.0),
             "operations leave the page's number alone"
         );
-        set_page_lsn(bytes, end);
+        set_page_lsn(&mut content, end);
         let no = self.held(page).no;
         let pool = &self.pages.pool;
         let frame = pool.frame(no);
@@ -391,7 +394,8 @@ impl Change<'_> {
             Undo::Nothing => {}
             Undo::Restore(saved) => {
                 // SAFETY: the exclusive latch is held, and no slice of the page exists.
-                unsafe { pool.frames.bytes_mut(held.no) }.copy_from_slice(&saved);
+                let mut page = unsafe { pool.frames.bytes_mut(held.no) };
+                page.put(0, &saved).expect("the page is as long as it was");
             }
             Undo::Forget => {
                 assert!(

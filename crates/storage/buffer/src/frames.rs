@@ -23,8 +23,8 @@ use std::ptr::NonNull;
 use format::{Lsn, PageId, PageSize};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
-use sync::HybridLatch;
 use sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use sync::{HybridLatch, ObservedBytes};
 
 /// `page` of a frame without a page.
 const NO_PAGE: u64 = u64::MAX;
@@ -347,21 +347,15 @@ impl Frames {
         unsafe { std::slice::from_raw_parts(start, self.page_size.bytes()) }
     }
 
-    /// The bytes of a frame, for writing.
-    ///
-    /// Optimistic readers may load these bytes at the same time, atomically and relaxed. What they
-    /// load is then undefined, and validation drops it. Rust has no model for such a reader beside
-    /// a plain writer. LLVM's model, to which both are compiled, gives the racing load an undefined
-    /// value and leaves the writer alone.
+    /// The bytes of a frame, for writing. Optimistic readers may load them at the same time.
     ///
     /// # Safety
     /// The caller holds the frame's exclusive latch, or took the frame from a free list, as long as
-    /// the slice lives, and no other slice of it exists.
-    pub(crate) unsafe fn bytes_mut<'a>(&self, no: FrameNo) -> &'a mut [u8] {
-        let start = self.address(no).as_ptr();
-        // SAFETY: `page_size` initialised bytes that are this caller's alone except for optimistic
-        // loads, see above.
-        unsafe { std::slice::from_raw_parts_mut(start, self.page_size.bytes()) }
+    /// the result lives. No slice of it, and no other result of this, exists meanwhile.
+    pub(crate) unsafe fn bytes_mut<'a>(&self, no: FrameNo) -> ObservedBytes<'a> {
+        // SAFETY: `page_size` initialised bytes that this caller alone writes (F1); the memory
+        // outlives the latch. Others load words of them, as `Optimistic` does.
+        unsafe { ObservedBytes::new(self.address(no), self.page_size.bytes()) }
     }
 }
 
@@ -408,10 +402,10 @@ mod tests {
             let no = FrameNo(no);
             assert_eq!(frames.address(no).addr().get() % 4096, 0);
             assert!(frames.frame(no).latch.try_exclusive());
-            // SAFETY: the latch is held and no other slice exists.
-            let bytes = unsafe { frames.bytes_mut(no) };
-            assert!(bytes.iter().all(|&byte| byte == 0));
-            bytes.fill(9);
+            // SAFETY: the latch is held and no slice exists.
+            let mut page = unsafe { frames.bytes_mut(no) };
+            assert!(page.bytes().iter().all(|&byte| byte == 0));
+            page.put(0, &[9; 4096]).unwrap();
         }
     }
 

@@ -177,9 +177,10 @@ impl Pool {
             space.table.frame_of(id.page).is_none(),
             "a page is in one frame"
         );
-        // SAFETY: the exclusive latch is held, and this is the only slice.
-        let bytes = unsafe { self.frames.bytes_mut(no) };
-        bytes.copy_from_slice(content);
+        // SAFETY: the exclusive latch is held; nothing else writes the frame or has a slice of it.
+        let mut page = unsafe { self.frames.bytes_mut(no) };
+        assert_eq!(content.len(), page.bytes().len(), "a page fills its frame");
+        page.put(0, content).expect("they are equally long");
         frame.set_page(Some(id));
         frame.set_new(&self.periods, space.table.left_at(id.page));
         space.table.set(id.page, no);

@@ -5,6 +5,7 @@
 //! passes to the engine in order.
 
 use format::log::{LogOp, OpKind};
+use format::page_bytes::PageBytesMut;
 use format::page_op::PageOp;
 use format::{Lsn, PageHeader, PageId, PageSize, PageType, SpaceId, codec};
 
@@ -46,8 +47,14 @@ pub(crate) fn dropped_space(op: &LogOp<'_>) -> Option<SpaceId> {
 }
 
 /// Makes `page` an empty page.
-pub(crate) fn create(page: &mut [u8], id: PageId, page_type: PageType, size: PageSize) {
-    page.fill(0);
+pub(crate) fn create<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    id: PageId,
+    page_type: PageType,
+    size: PageSize,
+) {
+    page.clear(0, size.bytes())
+        .expect("a page is as long as its size says");
     PageHeader {
         lsn: Lsn::ZERO,
         id,
@@ -58,8 +65,9 @@ pub(crate) fn create(page: &mut [u8], id: PageId, page_type: PageType, size: Pag
     .encode(page);
 }
 
-pub(crate) fn set_type(page: &mut [u8], page_type: PageType) {
-    codec::put_at(page, TYPE_AT, &[page_type.code()]).expect("a page has a header");
+pub(crate) fn set_type<P: PageBytesMut + ?Sized>(page: &mut P, page_type: PageType) {
+    page.put(TYPE_AT, &[page_type.code()])
+        .expect("a page has a header");
 }
 
 /// Redoes an operation of the log on one of its pages.

@@ -1,9 +1,9 @@
 //! Reading a page without a latch.
 //!
 //! Every byte is loaded atomically (relaxed) and copied. No reference to the page's bytes ever
-//! exists, because another worker may be writing them. What was read is worthless until a later
-//! [`Optimistic::is_valid`] returns true. Lengths and offsets that were read are checked against
-//! the page like any others.
+//! exists, because another worker may be writing them ([`sync::ObservedBytes`]). What was read is
+//! worthless until a later [`Optimistic::is_valid`] returns true. Lengths and offsets that were
+//! read are checked against the page like any others.
 
 use std::cmp::Ordering as Order;
 use std::fmt;
@@ -11,13 +11,9 @@ use std::ptr::NonNull;
 
 use format::PageId;
 use format::page_bytes::PageBytes;
-use sync::LatchVersion;
-use sync::atomic::{AtomicU64, Ordering};
+use sync::{LatchVersion, WORD_BYTES, load_word};
 
 use crate::frames::Frame;
-
-/// Bytes of one load.
-const WORD_BYTES: usize = 8;
 
 /// A page that may change while it is read: see [`Optimistic::is_valid`]. Holds no latch.
 #[derive(Clone, Copy)]
@@ -46,14 +42,9 @@ impl Optimistic<'_> {
     #[inline]
     fn word(&self, index: usize) -> u64 {
         assert!(index < self.length / WORD_BYTES);
-        // SAFETY: the frame has `length` bytes, so the word's 8 are inside.
-        let address = unsafe { self.start.as_ptr().add(index * WORD_BYTES) };
-        // The frames' memory is aligned to 4096, and words to 8 in it.
-        let address: *mut u64 = address.cast();
-        // SAFETY: aligned and valid for the life of the pool, which `frame` borrows. Writers under
-        // the latch are not atomic: see `Frames::bytes_mut` for why the load may race with them.
-        let word = unsafe { AtomicU64::from_ptr(address) };
-        u64::from_le(word.load(Ordering::Relaxed))
+        // SAFETY: the frame has `length` bytes, so the word's 8 are inside. It is aligned to its
+        // size, and lives as long as `frame`. Its writers have `ObservedBytes` (F1).
+        unsafe { load_word(self.start, index) }
     }
 
     /// Up to 8 bytes at `offset` in the low part of a word; its other bytes are arbitrary.
@@ -177,11 +168,10 @@ mod tests {
             let frames = Frames::new(2, PageSize::KiB4);
             let frame = frames.frame(FrameNo(1));
             // SAFETY: no other code knows the frames.
-            let bytes = unsafe { frames.bytes_mut(FrameNo(1)) };
-            for (at, byte) in bytes.iter_mut().enumerate() {
-                *byte = seed[at % seed.len()];
-            }
-            let page: &[u8] = bytes;
+            let mut bytes = unsafe { frames.bytes_mut(FrameNo(1)) };
+            let filling: Vec<u8> = seed.iter().copied().cycle().take(4096).collect();
+            bytes.put(0, &filling).unwrap();
+            let page = bytes.bytes();
             let version = frame.latch.optimistic().unwrap();
             let start = frames.address(FrameNo(1));
             let id = PageId::default();

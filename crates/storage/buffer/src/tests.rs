@@ -650,7 +650,7 @@ fn a_page_that_is_ahead_of_the_log_is_refused() {
     let file = space::open_file(&world.disk, Path::new("data/space_5.pdb"), false).unwrap();
     let read = world.disk.read(&file, 0, env::IoBuffer::zeroed(4096));
     let (mut bytes, _) = world.run(read);
-    format::page::set_page_lsn(&mut bytes, Lsn(1 << 40));
+    format::page::set_page_lsn(&mut *bytes, Lsn(1 << 40));
     format::page::seal(&mut bytes);
     let sync = env::WriteDurability::Sync;
     let (_, written) = world.run(world.disk.write(&file, 0, bytes, sync));

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::codec::{self, Reader};
 use crate::ids::{Lsn, PageId};
+use crate::page_bytes::PageBytesMut;
 
 /// Bytes of the header; what follows belongs to the page's type.
 pub const PAGE_HEADER_BYTES: usize = 32;
@@ -166,8 +167,8 @@ impl PageHeader {
     ///
     /// # Panics
     /// If `page` is not as long as the header says.
-    pub fn encode(&self, page: &mut [u8]) {
-        assert_eq!(page.len(), self.size.bytes());
+    pub fn encode<P: PageBytesMut + ?Sized>(&self, page: &mut P) {
+        assert_eq!(page.bytes().len(), self.size.bytes());
         let mut header = [0; PAGE_HEADER_BYTES];
         let (_, rest) = header.split_at_mut(CHECKSUM_BYTES);
         let fields: [&[u8]; 7] = [
@@ -184,7 +185,8 @@ impl PageHeader {
             codec::put_at(rest, at, field).expect("the fields are shorter than the header");
             at += field.len();
         }
-        codec::put_at(page, 0, &header).expect("a page is longer than its header");
+        page.put(0, &header)
+            .expect("a page is longer than its header");
     }
 
     /// Reads the header of a page in memory; does not check the checksum.
@@ -223,8 +225,9 @@ pub fn page_lsn(page: &[u8]) -> Option<Lsn> {
 ///
 /// # Panics
 /// If `page` is shorter than a header.
-pub fn set_page_lsn(page: &mut [u8], lsn: Lsn) {
-    codec::put_at(page, PAGE_LSN_AT, &lsn.0.to_le_bytes()).expect("a page has a header");
+pub fn set_page_lsn<P: PageBytesMut + ?Sized>(page: &mut P, lsn: Lsn) {
+    page.put(PAGE_LSN_AT, &lsn.0.to_le_bytes())
+        .expect("a page has a header");
 }
 
 /// Sets the life of the server that writes the page to its file; called before [`seal`].
@@ -283,7 +286,7 @@ mod tests {
     #[test]
     fn layout_is_pinned() {
         let mut page = vec![0; 16384];
-        sample().encode(&mut page);
+        sample().encode(page.as_mut_slice());
         let expected: Vec<u8> = (1..=16).chain([3, 2, 2, 0]).chain(21..=24).collect();
         assert_eq!(&page[8..32], expected);
         assert_eq!(page_lsn(&page), Some(sample().lsn));
@@ -298,7 +301,7 @@ mod tests {
     fn damage_is_named() {
         let header = sample();
         let mut page = vec![0; 16384];
-        header.encode(&mut page);
+        header.encode(page.as_mut_slice());
         seal(&mut page);
         assert_eq!(verify(&page, header.id, PageSize::KiB16), Ok(header));
         let other = PageId::new(SpaceId(1), PageNo(2));

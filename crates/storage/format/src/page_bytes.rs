@@ -4,9 +4,13 @@
 //! that another worker may be writing. Both go through [`PageBytes`]. It checks every read against
 //! the page's length and returns `None` past it. So a torn or damaged length can lead to a wrong
 //! answer, but never to a panic. An optimistic reader validates the page's version before it uses
-//! the answer; a latched reader reports damage.
+//! the answer; a latched reader reports damage. Pages are written through [`PageBytesMut`], which
+//! stores atomically where such readers may be.
 
 use std::cmp::Ordering;
+use std::ops::Range;
+
+use sync::ObservedBytes;
 
 /// Bytes of one page; all integers are little-endian.
 pub trait PageBytes {
@@ -79,14 +83,72 @@ impl PageBytes for [u8] {
     }
 }
 
-/// Writes `value` at `offset`; `None` if it does not fit.
-pub(crate) fn put_u16(page: &mut [u8], offset: usize, value: u16) -> Option<()> {
-    put(page, offset, &value.to_le_bytes())
+/// Bytes of one page that the caller changes: a page of its own, or one in memory that optimistic
+/// readers may be reading.
+pub trait PageBytesMut {
+    /// The whole page.
+    fn bytes(&self) -> &[u8];
+
+    /// Writes `bytes` at `offset`; `None` if they do not fit.
+    fn put(&mut self, offset: usize, bytes: &[u8]) -> Option<()>;
+
+    /// Sets `length` bytes from `offset` on to zero; `None` if there are not so many.
+    fn clear(&mut self, offset: usize, length: usize) -> Option<()>;
+
+    /// Copies `from` to `offset`, which may be inside; `None` if one of them leaves the page.
+    fn move_within(&mut self, from: Range<usize>, offset: usize) -> Option<()>;
+
+    /// Writes `value` at `offset`; `None` if it does not fit.
+    #[inline]
+    fn put_u16(&mut self, offset: usize, value: u16) -> Option<()> {
+        self.put(offset, &value.to_le_bytes())
+    }
 }
 
-/// Writes `bytes` at `offset`; `None` if they do not fit.
-pub(crate) fn put(page: &mut [u8], offset: usize, bytes: &[u8]) -> Option<()> {
-    page.get_mut(offset..offset.checked_add(bytes.len())?)?
-        .copy_from_slice(bytes);
-    Some(())
+impl PageBytesMut for [u8] {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    #[inline]
+    fn put(&mut self, offset: usize, bytes: &[u8]) -> Option<()> {
+        self.get_mut(offset..offset.checked_add(bytes.len())?)?
+            .copy_from_slice(bytes);
+        Some(())
+    }
+
+    fn clear(&mut self, offset: usize, length: usize) -> Option<()> {
+        self.get_mut(offset..offset.checked_add(length)?)?.fill(0);
+        Some(())
+    }
+
+    fn move_within(&mut self, from: Range<usize>, offset: usize) -> Option<()> {
+        self.get(from.clone())?;
+        self.get(offset..offset.checked_add(from.len())?)?;
+        self.copy_within(from, offset);
+        Some(())
+    }
+}
+
+impl PageBytesMut for ObservedBytes<'_> {
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        self.bytes()
+    }
+
+    #[inline]
+    fn put(&mut self, offset: usize, bytes: &[u8]) -> Option<()> {
+        self.put(offset, bytes)
+    }
+
+    #[inline]
+    fn clear(&mut self, offset: usize, length: usize) -> Option<()> {
+        self.clear(offset, length)
+    }
+
+    #[inline]
+    fn move_within(&mut self, from: Range<usize>, offset: usize) -> Option<()> {
+        self.copy_within(from, offset)
+    }
 }

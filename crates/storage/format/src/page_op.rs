@@ -12,7 +12,7 @@
 use crate::codec::{Reader, Truncated};
 use crate::log::OpKind;
 use crate::page::PAGE_HEADER_BYTES;
-use crate::page_bytes::put;
+use crate::page_bytes::{PageBytes, PageBytesMut};
 use crate::row_header::{ROW_HEADER_BYTES, RowHeader};
 use crate::slotted::{self, ChangeError, Splice, TreePage, TreePageShape};
 use crate::undo::{self, UndoKind, UndoRecord};
@@ -208,7 +208,11 @@ impl<'a> PageOp<'a> {
     }
 
     /// Changes a page: number `which` of the operation's pages, counted from 0.
-    pub fn apply(&self, which: usize, page: &mut [u8]) -> Result<(), ChangeError> {
+    pub fn apply<P: PageBytesMut + ?Sized>(
+        &self,
+        which: usize,
+        page: &mut P,
+    ) -> Result<(), ChangeError> {
         match *self {
             Self::TreeInit(shape) => slotted::init(page, shape),
             Self::TreeInsert { slot, key, payload } => {
@@ -234,7 +238,7 @@ impl<'a> PageOp<'a> {
 }
 
 impl RowOp<'_> {
-    fn apply_leaf(&self, page: &mut [u8]) -> Result<(), ChangeError> {
+    fn apply_leaf<P: PageBytesMut + ?Sized>(&self, page: &mut P) -> Result<(), ChangeError> {
         let slot = usize::from(self.slot);
         let record = UndoRecord::decode(self.undo).ok_or(ChangeError::Damaged {
             what: "an undo record in the log",
@@ -244,7 +248,7 @@ impl RowOp<'_> {
             let payload = [&header, self.inserted].concat();
             return slotted::insert(page, slot, record.key, &payload);
         }
-        let view = TreePage::new(&*page).ok_or(ChangeError::Damaged {
+        let view = TreePage::new(page.bytes()).ok_or(ChangeError::Damaged {
             what: "not a tree page",
         })?;
         let count = view.slot_count().unwrap_or(0);
@@ -350,41 +354,50 @@ fn decode_row<'a>(from: &mut Reader<'a>) -> Result<RowOp<'a>, Truncated> {
     })
 }
 
-fn fill_body(page: &mut [u8], bytes: &[u8]) -> Result<(), ChangeError> {
+fn fill_body<P: PageBytesMut + ?Sized>(page: &mut P, bytes: &[u8]) -> Result<(), ChangeError> {
     let what = "a body longer than its page";
-    let body = page
-        .get_mut(PAGE_HEADER_BYTES..)
-        .ok_or(ChangeError::Damaged { what })?;
-    if body.len() < bytes.len() {
-        return Err(ChangeError::Damaged { what });
-    }
-    body.fill(0);
-    put(body, 0, bytes).ok_or(ChangeError::Damaged { what })
+    let body_bytes = page.bytes().len().checked_sub(PAGE_HEADER_BYTES);
+    let rest_bytes = body_bytes.and_then(|length| length.checked_sub(bytes.len()));
+    let rest_bytes = rest_bytes.ok_or(ChangeError::Damaged { what })?;
+    page.put(PAGE_HEADER_BYTES, bytes)
+        .and_then(|()| page.clear(PAGE_HEADER_BYTES + bytes.len(), rest_bytes))
+        .ok_or(ChangeError::Damaged { what })
 }
 
-fn put_bytes(page: &mut [u8], offset: usize, bytes: &[u8]) -> Result<(), ChangeError> {
+fn put_bytes<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    offset: usize,
+    bytes: &[u8],
+) -> Result<(), ChangeError> {
     if offset < PAGE_HEADER_BYTES {
         return Err(ChangeError::Damaged {
             what: "a change of the page header",
         });
     }
-    put(page, offset, bytes).ok_or(ChangeError::Damaged {
+    page.put(offset, bytes).ok_or(ChangeError::Damaged {
         what: "bytes past the page's end",
     })
 }
 
-fn put_bits(page: &mut [u8], first: u32, count: u32, value: bool) -> Result<(), ChangeError> {
-    let what = "bits past the page's end";
-    let map = page
-        .get_mut(BIT_BODY..)
-        .ok_or(ChangeError::Damaged { what })?;
-    let start = usize::try_from(first).map_err(|_| ChangeError::Damaged { what })?;
-    let count = usize::try_from(count).map_err(|_| ChangeError::Damaged { what })?;
+fn put_bits<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    first: u32,
+    count: u32,
+    value: bool,
+) -> Result<(), ChangeError> {
+    let damaged = ChangeError::Damaged {
+        what: "bits past the page's end",
+    };
+    let map = page.bytes().get(BIT_BODY..).ok_or(damaged)?;
+    let start = usize::try_from(first).map_err(|_| damaged)?;
+    let count = usize::try_from(count).map_err(|_| damaged)?;
     let end = start.checked_add(count).filter(|end| *end <= map.len() * 8);
-    for bit in start..end.ok_or(ChangeError::Damaged { what })? {
-        let byte = map.get_mut(bit / 8).ok_or(ChangeError::Damaged { what })?;
+    for bit in start..end.ok_or(damaged)? {
+        let at = BIT_BODY + bit / 8;
+        let byte = page.bytes().u8_at(at).ok_or(damaged)?;
         let mask = 1 << (bit % 8);
-        *byte = if value { *byte | mask } else { *byte & !mask };
+        let byte = if value { byte | mask } else { byte & !mask };
+        page.put(at, &[byte]).ok_or(damaged)?;
     }
     Ok(())
 }
@@ -510,12 +523,14 @@ mod tests {
             lower: b"",
             upper: None,
         };
-        PageOp::TreeInit(shape).apply(0, &mut leaf).unwrap();
+        PageOp::TreeInit(shape)
+            .apply(0, leaf.as_mut_slice())
+            .unwrap();
         let mut undo_page = vec![0; 4096];
         PageOp::BodyFill {
             bytes: &undo::empty_body(),
         }
-        .apply(0, &mut undo_page)
+        .apply(0, undo_page.as_mut_slice())
         .unwrap();
         let header = RowHeader {
             schema_version: 3,
@@ -528,8 +543,8 @@ mod tests {
             inserted: b"axb",
             undo: &inserted,
         });
-        op.apply(0, &mut leaf).unwrap();
-        op.apply(1, &mut undo_page).unwrap();
+        op.apply(0, leaf.as_mut_slice()).unwrap();
+        op.apply(1, undo_page.as_mut_slice()).unwrap();
         let updated = undo_record(UndoKind::Update);
         let op = PageOp::Row(RowOp {
             slot: 0,
@@ -537,8 +552,8 @@ mod tests {
             inserted: b"YY",
             undo: &updated,
         });
-        op.apply(0, &mut leaf).unwrap();
-        op.apply(1, &mut undo_page).unwrap();
+        op.apply(0, leaf.as_mut_slice()).unwrap();
+        op.apply(1, undo_page.as_mut_slice()).unwrap();
         let mut payload = Vec::new();
         TreePage::new(leaf.as_slice())
             .unwrap()
@@ -559,10 +574,10 @@ mod tests {
         ) {
             let mut page = vec![0; 4096];
             let shape = TreePageShape { level: 0, index_id: 1, lower: b"", upper: None };
-            PageOp::TreeInit(shape).apply(0, &mut page).unwrap();
+            PageOp::TreeInit(shape).apply(0, page.as_mut_slice()).unwrap();
             page[33..33 + front.len()].copy_from_slice(&front);
             if let Some(Ok(op)) = PageOp::decode(OpKind(kind), &payload) {
-                let _ = op.apply(which, &mut page);
+                let _ = op.apply(which, page.as_mut_slice());
             }
         }
     }

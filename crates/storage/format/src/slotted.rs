@@ -16,7 +16,7 @@
 use std::cmp::Ordering;
 
 use crate::page::{PAGE_HEADER_BYTES, PAGE_LSN_AT, PAGE_NO_AT};
-use crate::page_bytes::{PageBytes, put, put_u16};
+use crate::page_bytes::{PageBytes, PageBytesMut};
 use crate::{Lsn, PageNo};
 
 /// First byte of the body of every tree page.
@@ -364,13 +364,17 @@ pub struct TreePageShape<'a> {
 }
 
 /// Makes the body of `page` an empty tree page; the common page header is unchanged.
-pub fn init(page: &mut [u8], shape: TreePageShape<'_>) -> Result<(), ChangeError> {
+pub fn init<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    shape: TreePageShape<'_>,
+) -> Result<(), ChangeError> {
     let upper = shape.upper.unwrap_or_default();
     let prefix_length = shape
         .upper
         .map_or(0, |upper| common_prefix(shape.lower, upper));
     let fences = shape.lower.len() + upper.len();
-    let heap_start = page.len().checked_sub(fences).ok_or(ChangeError::Full)?;
+    let length = page.bytes().len();
+    let heap_start = length.checked_sub(fences).ok_or(ChangeError::Full)?;
     if heap_start < SLOTS_START {
         return Err(ChangeError::Full);
     }
@@ -380,15 +384,15 @@ pub fn init(page: &mut [u8], shape: TreePageShape<'_>) -> Result<(), ChangeError
         0
     };
     let mut fill = || -> Option<()> {
-        page.get_mut(PAGE_HEADER_BYTES..)?.fill(0);
-        put(page, KIND, &[TREE_PAGE_KIND, shape.level, flags, 0])?;
-        put_u16(page, HEAP_START, u16::try_from(heap_start).ok()?)?;
-        put_u16(page, PREFIX_LENGTH, u16::try_from(prefix_length).ok()?)?;
-        put_u16(page, LOWER_LENGTH, u16::try_from(shape.lower.len()).ok()?)?;
-        put_u16(page, UPPER_LENGTH, u16::try_from(upper.len()).ok()?)?;
-        put(page, INDEX_ID, &shape.index_id.to_le_bytes())?;
-        put(page, heap_start, upper)?;
-        put(page, heap_start + upper.len(), shape.lower)
+        page.clear(PAGE_HEADER_BYTES, length - PAGE_HEADER_BYTES)?;
+        page.put(KIND, &[TREE_PAGE_KIND, shape.level, flags, 0])?;
+        page.put_u16(HEAP_START, u16::try_from(heap_start).ok()?)?;
+        page.put_u16(PREFIX_LENGTH, u16::try_from(prefix_length).ok()?)?;
+        page.put_u16(LOWER_LENGTH, u16::try_from(shape.lower.len()).ok()?)?;
+        page.put_u16(UPPER_LENGTH, u16::try_from(upper.len()).ok()?)?;
+        page.put(INDEX_ID, &shape.index_id.to_le_bytes())?;
+        page.put(heap_start, upper)?;
+        page.put(heap_start + upper.len(), shape.lower)
     };
     fill().ok_or(damaged(
         "a page is shorter than its header or longer than 64 KiB",
@@ -396,8 +400,13 @@ pub fn init(page: &mut [u8], shape: TreePageShape<'_>) -> Result<(), ChangeError
 }
 
 /// Inserts a whole key with its payload as slot number `slot`.
-pub fn insert(page: &mut [u8], slot: usize, key: &[u8], payload: &[u8]) -> Result<(), ChangeError> {
-    let view = view(page)?;
+pub fn insert<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    slot: usize,
+    key: &[u8],
+    payload: &[u8],
+) -> Result<(), ChangeError> {
+    let view = view(page.bytes())?;
     let count = view.slot_count().ok_or(damaged("header"))?;
     let prefix_length = view.prefix_length().ok_or(damaged("header"))?;
     let suffix = key
@@ -410,27 +419,24 @@ pub fn insert(page: &mut [u8], slot: usize, key: &[u8], payload: &[u8]) -> Resul
     if view.free_bytes().ok_or(damaged("free space"))? < cell_bytes + SLOT_BYTES {
         return Err(ChangeError::Full);
     }
-    if contiguous(page).ok_or(damaged("free space"))? < cell_bytes + SLOT_BYTES {
+    if contiguous(page.bytes()).ok_or(damaged("free space"))? < cell_bytes + SLOT_BYTES {
         compact(page, None)?;
     }
     let mut write = || -> Option<()> {
         let offset = write_cell(page, suffix, payload)?;
         let at = SLOTS_START + slot * SLOT_BYTES;
         let end = SLOTS_START + count * SLOT_BYTES;
-        if page.len() < end + SLOT_BYTES {
-            return None;
-        }
-        page.copy_within(at..end, at + SLOT_BYTES);
-        put(page, at, &key_head(suffix).to_le_bytes())?;
-        put_u16(page, at + 4, offset)?;
-        put_u16(page, SLOT_COUNT, u16::try_from(count + 1).ok()?)
+        page.move_within(at..end, at + SLOT_BYTES)?;
+        page.put(at, &key_head(suffix).to_le_bytes())?;
+        page.put_u16(at + 4, offset)?;
+        page.put_u16(SLOT_COUNT, u16::try_from(count + 1).ok()?)
     };
     write().ok_or(damaged("an insertion leaves the page"))
 }
 
 /// Removes slot number `slot`.
-pub fn remove(page: &mut [u8], slot: usize) -> Result<(), ChangeError> {
-    let view = view(page)?;
+pub fn remove<P: PageBytesMut + ?Sized>(page: &mut P, slot: usize) -> Result<(), ChangeError> {
+    let view = view(page.bytes())?;
     let count = view.slot_count().ok_or(damaged("header"))?;
     if count <= slot {
         return Err(damaged("a removal past the last slot"));
@@ -439,12 +445,9 @@ pub fn remove(page: &mut [u8], slot: usize) -> Result<(), ChangeError> {
     let mut write = || -> Option<()> {
         let at = SLOTS_START + slot * SLOT_BYTES;
         let end = SLOTS_START + count * SLOT_BYTES;
-        if page.len() < end {
-            return None;
-        }
-        page.copy_within(at + SLOT_BYTES..end, at);
+        page.move_within(at + SLOT_BYTES..end, at)?;
         add_garbage(page, cost - SLOT_BYTES)?;
-        put_u16(page, SLOT_COUNT, u16::try_from(count - 1).ok()?)
+        page.put_u16(SLOT_COUNT, u16::try_from(count - 1).ok()?)
     };
     write().ok_or(damaged("a removal leaves the page"))
 }
@@ -461,8 +464,12 @@ pub struct Splice<'a> {
 }
 
 /// Replaces bytes in the payload of `slot`; the payload may grow or shrink.
-pub fn splice(page: &mut [u8], slot: usize, change: Splice<'_>) -> Result<(), ChangeError> {
-    let view = view(page)?;
+pub fn splice<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    slot: usize,
+    change: Splice<'_>,
+) -> Result<(), ChangeError> {
+    let view = view(page.bytes())?;
     if view.slot_count().ok_or(damaged("header"))? <= slot {
         return Err(damaged("a change past the last slot"));
     }
@@ -478,34 +485,34 @@ pub fn splice(page: &mut [u8], slot: usize, change: Splice<'_>) -> Result<(), Ch
     splice_moving(page, slot, payload, change)
 }
 
-fn splice_in_place(
-    page: &mut [u8],
+fn splice_in_place<P: PageBytesMut + ?Sized>(
+    page: &mut P,
     slot: usize,
     payload: Extent,
     change: Splice<'_>,
 ) -> Option<()> {
     let at = payload.offset + change.offset;
-    put(page, at, change.inserted)?;
+    page.put(at, change.inserted)?;
     let shrink = change.removed - change.inserted.len();
     if shrink == 0 {
         return Some(());
     }
-    page.copy_within(
+    page.move_within(
         at + change.removed..payload.offset + payload.length,
         at + change.inserted.len(),
-    );
-    let (cell, _, _) = TreePage::new(&*page)?.cell(slot)?;
-    put_u16(page, cell + 2, u16::try_from(payload.length - shrink).ok()?)?;
+    )?;
+    let (cell, _, _) = TreePage::new(page.bytes())?.cell(slot)?;
+    page.put_u16(cell + 2, u16::try_from(payload.length - shrink).ok()?)?;
     add_garbage(page, shrink)
 }
 
-fn splice_moving(
-    page: &mut [u8],
+fn splice_moving<P: PageBytesMut + ?Sized>(
+    page: &mut P,
     slot: usize,
     payload: Extent,
     change: Splice<'_>,
 ) -> Result<(), ChangeError> {
-    let view = view(page)?;
+    let view = view(page.bytes())?;
     let cost = view.slot_cost(slot).ok_or(damaged("cell"))?;
     let grown = change.inserted.len() - change.removed;
     if view.free_bytes().ok_or(damaged("free space"))? < grown {
@@ -513,39 +520,39 @@ fn splice_moving(
     }
     let old_bytes = cost - SLOT_BYTES;
     let mut moved = Vec::with_capacity(old_bytes + grown);
-    let key_length = payload_key_length(view, slot).ok_or(damaged("cell"))?;
+    let (_, key_length, _) = view.cell(slot).ok_or(damaged("cell"))?;
     let start = payload.offset - key_length;
     let cut = payload.offset + change.offset;
     let tail = cut + change.removed;
     let end = payload.offset + payload.length;
-    moved.extend_from_slice(page.get(start..cut).ok_or(damaged("cell"))?);
+    moved.extend_from_slice(page.bytes().get(start..cut).ok_or(damaged("cell"))?);
     moved.extend_from_slice(change.inserted);
-    moved.extend_from_slice(page.get(tail..end).ok_or(damaged("cell"))?);
-    if contiguous(page).ok_or(damaged("free space"))? < old_bytes + grown {
+    moved.extend_from_slice(page.bytes().get(tail..end).ok_or(damaged("cell"))?);
+    if contiguous(page.bytes()).ok_or(damaged("free space"))? < old_bytes + grown {
         compact(page, Some(slot))?;
     } else {
         add_garbage(page, old_bytes).ok_or(damaged("garbage"))?;
     }
     let (suffix, payload) = moved.split_at(key_length);
     write_cell(page, suffix, payload)
-        .and_then(|offset| put_u16(page, SLOTS_START + slot * SLOT_BYTES + 4, offset))
+        .and_then(|offset| page.put_u16(SLOTS_START + slot * SLOT_BYTES + 4, offset))
         .ok_or(damaged("a change leaves the page"))
 }
 
-fn payload_key_length<P: PageBytes + ?Sized>(view: TreePage<'_, P>, slot: usize) -> Option<usize> {
-    view.cell(slot).map(|(_, key_length, _)| key_length)
-}
-
 /// Keeps the slots below `from` and makes `upper` the upper fence.
-pub fn cut(page: &mut [u8], from: usize, upper: &[u8]) -> Result<(), ChangeError> {
-    let old = page.to_vec();
+pub fn cut<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    from: usize,
+    upper: &[u8],
+) -> Result<(), ChangeError> {
+    let old = page.bytes().to_vec();
     let view = view(&old)?;
     if view.slot_count().ok_or(damaged("header"))? < from {
         return Err(damaged("a cut past the last slot"));
     }
     let done = rebuild(page, view, Some(Some(upper)), 0..from);
     if done.is_err() {
-        page.copy_from_slice(&old);
+        page.put(0, &old).expect("a copy is as long as its page");
     }
     done
 }
@@ -568,20 +575,20 @@ pub fn append_cells<P: PageBytes + ?Sized>(
 }
 
 /// Appends cells, as [`append_cells`] wrote them, after the last slot.
-pub fn extend(page: &mut [u8], cells: &[u8]) -> Result<(), ChangeError> {
-    let old = page.to_vec();
+pub fn extend<P: PageBytesMut + ?Sized>(page: &mut P, cells: &[u8]) -> Result<(), ChangeError> {
+    let old = page.bytes().to_vec();
     let done = push_cells(page, cells);
     if done.is_err() {
-        page.copy_from_slice(&old);
+        page.put(0, &old).expect("a copy is as long as its page");
     }
     done
 }
 
 /// As [`extend`]; after an error some of the cells are there.
-fn push_cells(page: &mut [u8], mut cells: &[u8]) -> Result<(), ChangeError> {
+fn push_cells<P: PageBytesMut + ?Sized>(page: &mut P, mut cells: &[u8]) -> Result<(), ChangeError> {
     while !cells.is_empty() {
         let (key, payload, rest) = next_cell(cells).ok_or(damaged("a run of cells"))?;
-        let count = view(page)?.slot_count().ok_or(damaged("header"))?;
+        let count = view(page.bytes())?.slot_count().ok_or(damaged("header"))?;
         insert(page, count, key, payload)?;
         cells = rest;
     }
@@ -600,13 +607,17 @@ pub fn next_cell(cells: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 }
 
 /// Widens the page up to `upper` (`None`: plus infinity) and appends `cells` after the last slot.
-pub fn absorb(page: &mut [u8], upper: Option<&[u8]>, cells: &[u8]) -> Result<(), ChangeError> {
-    let old = page.to_vec();
+pub fn absorb<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    upper: Option<&[u8]>,
+    cells: &[u8],
+) -> Result<(), ChangeError> {
+    let old = page.bytes().to_vec();
     let view = view(&old)?;
     let count = view.slot_count().ok_or(damaged("header"))?;
     let done = rebuild(page, view, Some(upper), 0..count).and_then(|()| push_cells(page, cells));
     if done.is_err() {
-        page.copy_from_slice(&old);
+        page.put(0, &old).expect("a copy is as long as its page");
     }
     done
 }
@@ -617,8 +628,8 @@ pub fn absorb(page: &mut [u8], upper: Option<&[u8]>, cells: &[u8]) -> Result<(),
     clippy::option_option,
     reason = "the outer one says whether, the inner one to what"
 )]
-fn rebuild(
-    page: &mut [u8],
+fn rebuild<P: PageBytesMut + ?Sized>(
+    page: &mut P,
     old: TreePage<'_, [u8]>,
     upper: Option<Option<&[u8]>>,
     slots: std::ops::Range<usize>,
@@ -646,26 +657,29 @@ fn rebuild(
 
 /// Closes the gaps between cells. The cell of `except`, if given, is dropped; its slot dangles
 /// until the caller sets it.
-fn compact(page: &mut [u8], except: Option<usize>) -> Result<(), ChangeError> {
-    let old = page.to_vec();
+fn compact<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    except: Option<usize>,
+) -> Result<(), ChangeError> {
+    let old = page.bytes().to_vec();
     let view = view(&old)?;
     let mut write = || -> Option<()> {
         let count = view.slot_count()?;
-        put_u16(page, HEAP_START, u16::try_from(view.upper()?.offset).ok()?)?;
-        put_u16(page, GARBAGE, 0)?;
+        page.put_u16(HEAP_START, u16::try_from(view.upper()?.offset).ok()?)?;
+        page.put_u16(GARBAGE, 0)?;
         for slot in (0..count).filter(|&slot| Some(slot) != except) {
             let (offset, key_length, payload_length) = view.cell(slot)?;
             let start = offset + CELL_HEADER_BYTES;
             let suffix = old.get(start..start + key_length)?;
             let payload = old.get(start + key_length..start + key_length + payload_length)?;
             let moved = write_cell(page, suffix, payload)?;
-            put_u16(page, SLOTS_START + slot * SLOT_BYTES + 4, moved)?;
+            page.put_u16(SLOTS_START + slot * SLOT_BYTES + 4, moved)?;
         }
         Some(())
     };
     let done = write();
     if done.is_none() {
-        page.copy_from_slice(&old);
+        page.put(0, &old).expect("a copy is as long as its page");
     }
     done.ok_or(damaged("cells overlap"))
 }
@@ -679,24 +693,28 @@ fn contiguous(page: &[u8]) -> Option<usize> {
     usize::from(page.u16_at(HEAP_START)?).checked_sub(slots_end)
 }
 
-fn add_garbage(page: &mut [u8], bytes: usize) -> Option<()> {
-    let garbage = usize::from(page.u16_at(GARBAGE)?) + bytes;
-    put_u16(page, GARBAGE, u16::try_from(garbage).ok()?)
+fn add_garbage<P: PageBytesMut + ?Sized>(page: &mut P, bytes: usize) -> Option<()> {
+    let garbage = usize::from(page.bytes().u16_at(GARBAGE)?) + bytes;
+    page.put_u16(GARBAGE, u16::try_from(garbage).ok()?)
 }
 
 /// Writes a cell below the heap and returns its offset.
-fn write_cell(page: &mut [u8], suffix: &[u8], payload: &[u8]) -> Option<u16> {
+fn write_cell<P: PageBytesMut + ?Sized>(
+    page: &mut P,
+    suffix: &[u8],
+    payload: &[u8],
+) -> Option<u16> {
     let length = CELL_HEADER_BYTES + suffix.len() + payload.len();
-    let offset = usize::from(page.u16_at(HEAP_START)?).checked_sub(length)?;
+    let offset = usize::from(page.bytes().u16_at(HEAP_START)?).checked_sub(length)?;
     if offset < SLOTS_START {
         return None;
     }
-    put_u16(page, offset, u16::try_from(suffix.len()).ok()?)?;
-    put_u16(page, offset + 2, u16::try_from(payload.len()).ok()?)?;
-    put(page, offset + CELL_HEADER_BYTES, suffix)?;
-    put(page, offset + CELL_HEADER_BYTES + suffix.len(), payload)?;
+    page.put_u16(offset, u16::try_from(suffix.len()).ok()?)?;
+    page.put_u16(offset + 2, u16::try_from(payload.len()).ok()?)?;
+    page.put(offset + CELL_HEADER_BYTES, suffix)?;
+    page.put(offset + CELL_HEADER_BYTES + suffix.len(), payload)?;
     let offset = u16::try_from(offset).ok()?;
-    put_u16(page, HEAP_START, offset)?;
+    page.put_u16(HEAP_START, offset)?;
     Some(offset)
 }
 

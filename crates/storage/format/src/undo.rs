@@ -7,7 +7,7 @@
 use crate::codec::{Reader, Truncated};
 use crate::ids::{TableId, TxnId, UndoPointer};
 use crate::page::PAGE_HEADER_BYTES;
-use crate::page_bytes::{PageBytes, put, put_u16};
+use crate::page_bytes::{PageBytes, PageBytesMut};
 use crate::row_header::{ROW_HEADER_BYTES, RowHeader};
 use crate::slotted::ChangeError;
 
@@ -313,18 +313,18 @@ pub fn copy_record<P: PageBytes + ?Sized>(
 }
 
 /// Appends a record to an undo page.
-pub fn append(page: &mut [u8], record: &[u8]) -> Result<(), ChangeError> {
-    let at = used(&*page).ok_or(ChangeError::Damaged {
+pub fn append<P: PageBytesMut + ?Sized>(page: &mut P, record: &[u8]) -> Result<(), ChangeError> {
+    let at = used(page.bytes()).ok_or(ChangeError::Damaged {
         what: "an undo page's end",
     })?;
     let end = at + record.len();
-    if page.len() < end {
+    if page.bytes().len() < end {
         return Err(ChangeError::Full);
     }
     let what = "an undo page's end";
     let used = u16::try_from(end).map_err(|_| ChangeError::Damaged { what })?;
-    put(page, at, record)
-        .and_then(|()| put_u16(page, USED, used))
+    page.put(at, record)
+        .and_then(|()| page.put_u16(USED, used))
         .ok_or(ChangeError::Damaged { what })
 }
 
@@ -392,7 +392,7 @@ mod tests {
         let mut places = Vec::new();
         let full = loop {
             let at = used(page.as_slice()).unwrap();
-            match append(&mut page, &record) {
+            match append(page.as_mut_slice(), &record) {
                 Ok(()) => places.push(at),
                 Err(error) => break error,
             }
@@ -417,7 +417,7 @@ mod tests {
                 let _ = record.restore(&mut bytes.clone());
             }
             let mut page = bytes.clone();
-            let _ = append(&mut page, &bytes);
+            let _ = append(page.as_mut_slice(), &bytes);
             let _ = copy_record(bytes.as_slice(), 40, &mut page);
         }
     }

@@ -230,7 +230,7 @@ impl<'a> Redo<'a> {
                 if let Some(page) = self.pages.get_mut(id)
                     && page_lsn(page).is_some_and(|lsn| lsn < mtr.end)
                 {
-                    set_page_lsn(page, mtr.end);
+                    set_page_lsn(page.as_mut_slice(), mtr.end);
                 }
             }
         }

@@ -51,7 +51,7 @@ impl Pair {
             lower: LOWER,
             upper: upper.as_deref(),
         };
-        init(&mut page, shape).unwrap();
+        init(page.as_mut_slice(), shape).unwrap();
         Self {
             page,
             twin: BTreeMap::new(),
@@ -72,7 +72,7 @@ impl Pair {
             }
             Step::Cut(slot) => self.cut(slot),
             Step::MoveUp => {
-                absorb(&mut self.page, None, &[]).unwrap();
+                absorb(self.page.as_mut_slice(), None, &[]).unwrap();
                 self.upper = None;
             }
         }
@@ -93,7 +93,7 @@ impl Pair {
         }
         let cost = self.view().cell_cost(key.len(), payload.len()).unwrap();
         let fits = cost <= self.view().free_bytes().unwrap();
-        let done = insert(&mut self.page, position.slot, &key, &payload);
+        let done = insert(self.page.as_mut_slice(), position.slot, &key, &payload);
         assert_eq!(done, if fits { Ok(()) } else { Err(ChangeError::Full) });
         if fits {
             self.twin.insert(key, payload);
@@ -103,11 +103,11 @@ impl Pair {
     fn remove(&mut self, slot: usize) {
         let count = self.twin.len();
         if count == 0 {
-            assert!(remove(&mut self.page, slot).is_err());
+            assert!(remove(self.page.as_mut_slice(), slot).is_err());
             return;
         }
         let key = self.twin.keys().nth(slot % count).unwrap().clone();
-        remove(&mut self.page, slot % count).unwrap();
+        remove(self.page.as_mut_slice(), slot % count).unwrap();
         self.twin.remove(&key);
     }
 
@@ -126,7 +126,7 @@ impl Pair {
             removed,
             inserted: piece,
         };
-        let done = splice(&mut self.page, slot, change);
+        let done = splice(self.page.as_mut_slice(), slot, change);
         if free < grown {
             assert_eq!(done, Err(ChangeError::Full));
         } else {
@@ -144,7 +144,7 @@ impl Pair {
         let separator = separator(&keys[from - 1], &keys[from]).to_vec();
         let mut moved = Vec::new();
         append_cells(self.view(), from..keys.len(), &mut moved).unwrap();
-        cut(&mut self.page, from, &separator).unwrap();
+        cut(self.page.as_mut_slice(), from, &separator).unwrap();
         let mut rest = moved.as_slice();
         for key in &keys[from..] {
             let (moved_key, payload, after) = next_cell(rest).unwrap();
@@ -209,11 +209,11 @@ proptest! {
             let _ = (view.payload(slot), view.covers(&key), view.free_bytes());
             let _ = append_cells(view, 0..slot, &mut Vec::new());
         }
-        let _ = insert(&mut page, slot, &key, &key);
-        let _ = splice(&mut page, slot, Splice { offset: 0, removed: 1, inserted: &key });
-        let _ = remove(&mut page, slot);
-        let _ = cut(&mut page, slot, &key);
-        let _ = absorb(&mut page, Some(&key), &key);
+        let _ = insert(page.as_mut_slice(), slot, &key, &key);
+        let _ = splice(page.as_mut_slice(), slot, Splice { offset: 0, removed: 1, inserted: &key });
+        let _ = remove(page.as_mut_slice(), slot);
+        let _ = cut(page.as_mut_slice(), slot, &key);
+        let _ = absorb(page.as_mut_slice(), Some(&key), &key);
     }
 }
 
@@ -242,8 +242,8 @@ fn layout_is_pinned() {
         lower: b"ka",
         upper: Some(b"kz"),
     };
-    init(&mut page, shape).unwrap();
-    insert(&mut page, 0, b"kbcdefg", b"!").unwrap();
+    init(page.as_mut_slice(), shape).unwrap();
+    insert(page.as_mut_slice(), 0, b"kbcdefg", b"!").unwrap();
     let header = [
         0xB7, 0, 1, 0, 1, 0, 0xF1, 0x0F, 0, 0, 1, 0, 2, 0, 2, 0, 7, 0, 0, 0, 0, 0, 0, 0,
     ];
@@ -262,18 +262,27 @@ fn a_change_of_many_cells_that_fails_has_changed_nothing() {
         lower: b"",
         upper: None,
     };
-    init(&mut page, shape).unwrap();
+    init(page.as_mut_slice(), shape).unwrap();
     for slot in 0..7_u8 {
-        insert(&mut page, usize::from(slot), &[slot], &[slot; 500]).unwrap();
+        insert(
+            page.as_mut_slice(),
+            usize::from(slot),
+            &[slot],
+            &[slot; 500],
+        )
+        .unwrap();
     }
     let before = page.clone();
     let long = [9; 600];
-    assert_eq!(cut(&mut page, 7, &long), Err(ChangeError::Full));
+    assert_eq!(cut(page.as_mut_slice(), 7, &long), Err(ChangeError::Full));
     assert_eq!(page, before);
     let mut cells = Vec::new();
     append_cells(TreePage::new(before.as_slice()).unwrap(), 0..7, &mut cells).unwrap();
-    assert_eq!(extend(&mut page, &cells), Err(ChangeError::Full));
+    assert_eq!(extend(page.as_mut_slice(), &cells), Err(ChangeError::Full));
     assert_eq!(page, before);
-    assert_eq!(absorb(&mut page, None, &cells), Err(ChangeError::Full));
+    assert_eq!(
+        absorb(page.as_mut_slice(), None, &cells),
+        Err(ChangeError::Full)
+    );
     assert_eq!(page, before);
 }
