@@ -2,7 +2,7 @@
 //!
 //! Decisions that are the same for every row are taken once for a result: which bytes need another
 //! character set, how wide an integer is. A row is then one pass over its values that appends to
-//! the output buffer. A row that is too long for that is left to [`long_row`].
+//! the output buffer. A row that is too long for that is left to `long_row`.
 
 mod long_row;
 
