@@ -32,9 +32,9 @@
 //!      While tasks wait to be admitted, a turn serves each yielded task at most once.
 //! (Q4) Each [`OUTSIDE_EVERY`]th admission takes the oldest of `outside`. The others take the
 //!      oldest of `in_transaction`, if there is one. So a task with `n` others before it in its
-//!      queue is admitted within `(n + 1) * OUTSIDE_EVERY` admissions. A quantum ends after one or
-//!      two statements outside of transactions ([`OUTSIDE_QUANTUM_QUARTERS`]), after
-//!      [`QUANTUM_COUNT`] inside of them, and always after [`QUANTUM_MAX`].
+//!      queue is admitted within `(n + 1) * OUTSIDE_EVERY` admissions. A quantum ends after
+//!      [`OUTSIDE_QUANTUM_COUNT`] statements outside of transactions, after [`QUANTUM_COUNT`]
+//!      inside of them, and always after [`QUANTUM_MAX`].
 //! (Q5) No task waits while the worker has nothing else to do. A turn admits if it finds `warm`
 //!      short and `prompt` empty, or `warm` short for the second time. If few tasks wait, the turn
 //!      admits all of them.
@@ -71,22 +71,15 @@ pub enum TaskClass {
 pub(crate) struct Quantum {
     /// Statements that were served in it.
     pub(crate) served_count: u8,
-    /// Statements that it may have outside of transactions.
-    pub(crate) outside_count: u8,
-    /// What the next quantum has beside [`OUTSIDE_QUANTUM_QUARTERS`], in quarters of a statement.
-    pub(crate) credit_quarters: u8,
     /// When it ends, even after few statements.
     pub(crate) until: Instant,
 }
 
 impl Quantum {
-    /// The quantum after this one. Each client has the same number of statements over four quanta.
-    fn next(self, now: Instant) -> Self {
-        let quarters = self.credit_quarters + OUTSIDE_QUANTUM_QUARTERS;
+    /// A quantum that begins now.
+    fn begin(now: Instant) -> Self {
         Self {
             served_count: 0,
-            outside_count: quarters / 4,
-            credit_quarters: quarters % 4,
             until: now + QUANTUM_MAX,
         }
     }
@@ -94,7 +87,7 @@ impl Quantum {
     /// Whether the client must wait for its next admission before another statement.
     fn is_over(self, class: TaskClass, now: Instant) -> bool {
         let count = match class {
-            TaskClass::OutsideTransaction => self.outside_count,
+            TaskClass::OutsideTransaction => OUTSIDE_QUANTUM_COUNT,
             TaskClass::InTransaction | TaskClass::Busy | TaskClass::Committing => QUANTUM_COUNT,
         };
         count <= self.served_count || self.until <= now
@@ -114,16 +107,16 @@ pub(crate) struct Last {
 /// statements than 4, and 16 gave no more.
 const QUANTUM_COUNT: u8 = 12;
 
-/// Statements of a quantum outside of transactions, in quarters: 7 of 4 on average. With quanta of
-/// k statements, one statement of k waits for a round of all clients, and a round is k times as
-/// long as with k = 1. So k = 12 made a 95th percentile of 360 ms with 4,096 clients, twelve times
-/// that of a fair queue. 7/4 keeps it near twice of that, including the workers' unequal speed.
-/// `docs/bench/quanta.md` shows what quanta of 1 to 12 cost and give.
-const OUTSIDE_QUANTUM_QUARTERS: u8 = 7;
+/// Statements of a quantum outside of transactions. With quanta of k statements, one statement of k
+/// waits for a round of all clients, and a round is k times as long as with k = 1. So k = 12 made a
+/// 95th percentile of 360 ms with 4,096 clients, twelve times that of a fair queue. With 7/4 on
+/// average, point queries had 1.05 of the throughput of k = 1, single updates had less, and both
+/// had a 95th percentile longer by a half and more. `docs/bench/quanta.md` shows what quanta of 1
+/// to 12 cost and give.
+const OUTSIDE_QUANTUM_COUNT: u8 = 1;
 
 /// Each admission serves one statement at least.
-const _: () =
-    assert!(4 <= OUTSIDE_QUANTUM_QUARTERS && OUTSIDE_QUANTUM_QUARTERS / 4 < QUANTUM_COUNT);
+const _: () = assert!(1 <= OUTSIDE_QUANTUM_COUNT && OUTSIDE_QUANTUM_COUNT < QUANTUM_COUNT);
 
 /// The longest quantum: for long statements, and for clients that pause between theirs. A commit
 /// waits for the disk for some milliseconds, and a quantum should hold more than two or three of
@@ -179,9 +172,9 @@ pub(crate) struct RunQueue<T> {
     yielded_left: usize,
     /// How many of `yielded` were not served in this turn.
     yielded_unserved: usize,
-    /// Those that wait to be admitted, with the quantum that they had.
-    in_transaction: VecDeque<(T, Quantum)>,
-    outside: VecDeque<(T, Quantum)>,
+    /// Those that wait to be admitted.
+    in_transaction: VecDeque<T>,
+    outside: VecDeque<T>,
     /// How many wait for their commit.
     committing_count: usize,
     /// How many were admitted so far.
@@ -234,15 +227,15 @@ impl<T> RunQueue<T> {
         let has_ended = last.has_left_transaction && !self.outside.is_empty();
         let is_over = last.quantum.is_over(last.class, self.now);
         let quantum = if !self.has_cold() && self.waiting_count() < FEW_COUNT_MAX {
-            Some(last.quantum.next(self.now))
+            Some(Quantum::begin(self.now))
         } else {
             (!is_over && !has_ended).then_some(last.quantum)
         };
         match (last.class, quantum) {
             (TaskClass::Busy | TaskClass::Committing, _) => self.prompt.push_back(task),
             (_, Some(quantum)) => self.warm.push_back((task, quantum)),
-            (TaskClass::InTransaction, None) => self.in_transaction.push_back((task, last.quantum)),
-            (TaskClass::OutsideTransaction, None) => self.outside.push_back((task, last.quantum)),
+            (TaskClass::InTransaction, None) => self.in_transaction.push_back(task),
+            (TaskClass::OutsideTransaction, None) => self.outside.push_back(task),
         }
     }
 
@@ -286,12 +279,12 @@ impl<T> RunQueue<T> {
         } else {
             (&mut self.in_transaction, &mut self.outside)
         };
-        let Some((task, quantum)) = first.pop_front().or_else(|| second.pop_front()) else {
+        let Some(task) = first.pop_front().or_else(|| second.pop_front()) else {
             return false;
         };
         self.admitted_count = self.admitted_count.wrapping_add(1);
         self.admitted_at = self.now;
-        self.warm.push_back((task, quantum.next(self.now)));
+        self.warm.push_back((task, Quantum::begin(self.now)));
         true
     }
 

@@ -37,10 +37,6 @@ pub(crate) struct Header {
     was_in_transaction: AtomicBool,
     /// Statements served in its quantum in the cohort (I3).
     quantum_served: AtomicU8,
-    /// Statements that the quantum may have outside of transactions (I3).
-    quantum_outside: AtomicU8,
-    /// Quarters of a statement that the next quantum has in addition (I3).
-    quantum_credit: AtomicU8,
     /// When the quantum ends in any case, in nanoseconds (I3).
     quantum_until: AtomicU64,
     /// What its next poll reads (I3).
@@ -85,8 +81,6 @@ impl Header {
             is_committing: AtomicBool::new(false),
             was_in_transaction: AtomicBool::new(false),
             quantum_served: AtomicU8::new(0),
-            quantum_outside: AtomicU8::new(0),
-            quantum_credit: AtomicU8::new(0),
             quantum_until: AtomicU64::new(0),
             hot: HotMemory::default(),
         })
@@ -103,10 +97,6 @@ impl Header {
         if let Some(quantum) = quantum {
             self.quantum_served
                 .store(quantum.served_count, Ordering::Relaxed);
-            self.quantum_outside
-                .store(quantum.outside_count, Ordering::Relaxed);
-            self.quantum_credit
-                .store(quantum.credit_quarters, Ordering::Relaxed);
             self.quantum_until
                 .store(quantum.until.nanos(), Ordering::Relaxed);
         }
@@ -143,8 +133,6 @@ impl Header {
             class,
             quantum: Quantum {
                 served_count: self.quantum_served.load(Ordering::Relaxed),
-                outside_count: self.quantum_outside.load(Ordering::Relaxed),
-                credit_quarters: self.quantum_credit.load(Ordering::Relaxed),
                 until: Instant::from_nanos(self.quantum_until.load(Ordering::Relaxed)),
             },
             has_left_transaction: was_in_transaction && class == TaskClass::OutsideTransaction,
