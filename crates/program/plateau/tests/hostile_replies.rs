@@ -103,7 +103,7 @@ fn replies_stay_below_the_limit_of_the_process() {
 fn a_reply_has_the_limit_of_its_session() {
     let server = start(&["max_session_mem_used=8M"]);
     let mut client = server.connect().expect("it serves");
-    // The variable counts, too.
+    // The variable also counts.
     for (bytes, number) in [
         (70_000, 0),
         (3_900_000, 0),
@@ -169,8 +169,8 @@ fn memory_of_a_reply_comes_back() {
     wait_until("the gone client's memory", &mut is_free);
 }
 
-/// A row of many texts stops nobody: others are served between its pieces. The texts are read once,
-/// so that nearly all time goes into the reply.
+/// Other clients are served between the pieces of a row of many texts. The texts are read once, so
+/// that nearly all time goes into the reply.
 #[test]
 fn a_long_row_hurts_nobody() {
     on_each_driver(|io| {

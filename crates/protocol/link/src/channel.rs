@@ -107,7 +107,7 @@ struct Compression {
     method: CompressionMethod,
     inner_ids: InnerIds,
     /// Id of the next compressed packet of the client. It is followed, not checked: clients differ
-    /// in when they start anew, and TCP keeps the order.
+    /// in when they start again at 0, and TCP keeps the order.
     in_sequence: u8,
     /// Id of the next compressed packet to the client.
     out_sequence: u8,
@@ -446,8 +446,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Compresses long packets and then the first `count` bytes that were written, all whole
-    /// replies among them, if there is compression: the ids of another reply start anew.
+    /// If there is compression, compresses long packets and then the first `count` bytes that were
+    /// written. These hold all whole replies, because the ids of the next reply start again at 0.
     fn stage(&mut self, count: usize) -> Result<(), ChannelError> {
         if self.compression.is_none() {
             self.reply_bytes = 0;

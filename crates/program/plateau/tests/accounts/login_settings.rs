@@ -133,7 +133,8 @@ fn refusal(server: &Server, collation: u8) -> Option<u16> {
     }
 }
 
-/// Its texts would be misread: big5, dec8, cp850, ujis. MariaDB refuses ucs2, utf16 and utf32, too.
+/// The server would misread texts in big5, dec8, cp850 or ujis. MariaDB also refuses ucs2, utf16
+/// and utf32.
 #[test]
 fn a_login_with_a_character_set_that_is_not_supported_is_refused() {
     let (server, _client) = start(&[]);
