@@ -33,7 +33,7 @@ pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWrite
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
 #[cfg(not(loom))]
-pub use observed::{ObservedBytes, WORD_BYTES, load_word};
+pub use observed::{ObservedBytes, WORD_BYTES, copy_out, load_word};
 pub use oneshot::{OneshotReceiver, OneshotSender, oneshot};
 pub use padded::CachePadded;
 pub use sharded_rw_lock::{ShardedRwLock, WaitKey};

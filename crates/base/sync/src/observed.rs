@@ -5,7 +5,8 @@
 //! stores must be atomic as well as the reader's loads. A plain store beside an atomic load is a
 //! data race, which Rust does not define, even if what was loaded is dropped.
 //!
-//! (O1) Readers load aligned words of 8 bytes, relaxed ([`load_word`]), and nothing else.
+//! (O1) Readers load aligned words of 8 bytes, relaxed ([`load_word`], [`copy_out`]), and nothing
+//! else.
 //! (O2) The writer changes bytes only through [`ObservedBytes`]. It has no `&mut` slice of them,
 //! because that promises that nothing else reads them.
 //! (O3) A shared slice exists only while nothing is written: under the shared latch, or as a borrow
@@ -13,12 +14,13 @@
 //! (O4) In Rust's terms each change is a relaxed store of a whole word, whose other bytes stay what
 //! they are. No other writer can change them in between.
 //!
-//! On x86-64 the stores are inline assembly, which Rust takes for whatever it does in these terms.
+//! On x86-64 the copies are inline assembly, which Rust takes for whatever it does in these terms.
 //! A store of another width than 8 bytes is a run of the stores of (O4), one for each byte that it
-//! changes. The cache gives all cores the same sequence of values of an aligned word, so no reader
-//! can tell the difference. Elsewhere, and under Miri, the stores are those of (O4) themselves:
+//! changes. A load of another width is a run of the loads of (O1), one for each byte. The cache
+//! gives all cores the same sequence of values of an aligned word, so no reader can tell the
+//! difference. Elsewhere, and under Miri, the copies are those of (O1) and (O4) themselves:
 //! `cargo xtask miri` checks them against a reader. They cost 80 ns for each move of a page's
-//! slots, which is why assembly does it where it can.
+//! slots, and 2,000 instructions for each row that is copied out. So assembly does it where it can.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -45,6 +47,18 @@ pub unsafe fn load_word(start: NonNull<u8>, index: usize) -> u64 {
     u64::from_le(word.load(Ordering::Relaxed))
 }
 
+/// Copies the bytes from `offset` on to `out`. What was copied may be torn until the latch is
+/// validated.
+///
+/// # Safety
+/// `start` is aligned to 8. All words in which the bytes lie are valid, and `out` is elsewhere.
+/// They are written only through [`ObservedBytes`] meanwhile.
+#[inline]
+pub unsafe fn copy_out(start: NonNull<u8>, offset: usize, out: &mut [u8]) {
+    // SAFETY: by the caller's promise.
+    unsafe { copies::copy_out(start, offset, out) }
+}
+
 /// Observed bytes, for their only writer.
 pub struct ObservedBytes<'a> {
     /// Aligned to 8. Constant.
@@ -59,7 +73,7 @@ impl ObservedBytes<'_> {
     ///
     /// # Safety
     /// The bytes are initialised and valid for `'a`. Meanwhile they are written only through this,
-    /// and read only through this and by [`load_word`].
+    /// and read only through this, by [`load_word`] and by [`copy_out`].
     pub unsafe fn new(start: NonNull<u8>, length: usize) -> Self {
         assert!(
             start.addr().get().is_multiple_of(WORD_BYTES),
@@ -87,7 +101,7 @@ impl ObservedBytes<'_> {
         let to = self.address(offset, bytes.len())?;
         // SAFETY: `to` has that many bytes here; `bytes` are others, because this is borrowed
         // exclusively.
-        unsafe { stores::copy(to, bytes.as_ptr(), bytes.len()) };
+        unsafe { copies::copy(to, bytes.as_ptr(), bytes.len()) };
         Some(())
     }
 
@@ -96,7 +110,7 @@ impl ObservedBytes<'_> {
     pub fn clear(&mut self, offset: usize, length: usize) -> Option<()> {
         let to = self.address(offset, length)?;
         // SAFETY: `to` has that many bytes here.
-        unsafe { stores::clear(to, length) };
+        unsafe { copies::clear(to, length) };
         Some(())
     }
 
@@ -109,10 +123,10 @@ impl ObservedBytes<'_> {
         if offset <= from.start {
             // SAFETY: both have that many bytes here, and the target does not begin behind the
             // source.
-            unsafe { stores::copy_up(to, source, length) };
+            unsafe { copies::copy_up(to, source, length) };
         } else {
             // SAFETY: both have that many bytes here, and the target begins behind the source.
-            unsafe { stores::copy_down(to, source, length) };
+            unsafe { copies::copy_down(to, source, length) };
         }
         Some(())
     }
@@ -136,10 +150,11 @@ impl fmt::Debug for ObservedBytes<'_> {
     }
 }
 
-/// Stores of assembly. Loads are plain: no other thread writes.
+/// Copies by assembly.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-mod stores {
+mod copies {
     use std::arch::asm;
+    use std::ptr::NonNull;
 
     /// Bytes of one turn of the long loops: four registers.
     const TURN_BYTES: usize = 64;
@@ -148,6 +163,17 @@ mod stores {
     /// From this length on, the processor's own loop is faster than ours. It needs some 30 cycles
     /// to start.
     const STRING_BYTES_MIN: usize = 1024;
+
+    /// Copies observed bytes to memory of the reader.
+    ///
+    /// # Safety
+    /// See [`copy_out`](super::copy_out).
+    #[inline]
+    pub(super) unsafe fn copy_out(start: NonNull<u8>, offset: usize, out: &mut [u8]) {
+        let from = start.as_ptr().wrapping_add(offset);
+        // SAFETY: both have as many bytes, and do not overlap.
+        unsafe { copy(out.as_mut_ptr(), from, out.len()) };
+    }
 
     /// Copies bytes that do not overlap.
     ///
@@ -373,11 +399,25 @@ mod stores {
     }
 }
 
-/// Stores of whole words (O4).
+/// Loads and stores of whole words (O1, O4).
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-mod stores {
-    use super::WORD_BYTES;
+mod copies {
+    use std::ptr::NonNull;
+
+    use super::{WORD_BYTES, load_word};
     use crate::atomic::{AtomicU64, Ordering};
+
+    /// Copies observed bytes to memory of the reader.
+    ///
+    /// # Safety
+    /// See [`copy_out`](super::copy_out).
+    pub(super) unsafe fn copy_out(start: NonNull<u8>, offset: usize, out: &mut [u8]) {
+        for (at, byte) in (offset..).zip(out) {
+            // SAFETY: the byte's word is valid.
+            let word = unsafe { load_word(start, at / WORD_BYTES) };
+            *byte = word.to_le_bytes()[at % WORD_BYTES];
+        }
+    }
 
     /// Copies bytes that do not overlap.
     ///
@@ -486,7 +526,12 @@ mod tests {
                 let word = unsafe { load_word(self.start(), index) };
                 read.extend_from_slice(&word.to_le_bytes());
             }
-            self.latch.validate(version).then_some(read)
+            let mut copied = vec![0; LENGTH - 1];
+            // SAFETY: as above, for all words.
+            unsafe { copy_out(self.start(), 1, &mut copied) };
+            let is_valid = self.latch.validate(version);
+            assert!(!is_valid || read[1..] == copied, "both ways read the same");
+            is_valid.then_some(read)
         }
     }
 
