@@ -50,14 +50,11 @@ impl Tree {
         change: &mut Change<'_>,
         key: &[u8],
     ) -> Outcome<Option<Spot>> {
-        let id = match self.find_leaf(pages, key) {
-            Ok(id) => id,
-            Err(Miss::Changed) => self.locate(pages, key, 0)?.0,
-            Err(Miss::Interrupt(interrupt)) => return Err(interrupt),
-        };
+        let id = self.find_leaf(pages, key)?;
         assert_eq!(id.space, self.space, "a tree's pages are in one tablespace");
         let leaf = change.latch(id)?;
         let Some(view) = self.leaf_of(change.bytes(leaf), key) else {
+            pages.set_finger(None);
             if id == self.root_id() {
                 self.check_root_page(change.bytes(leaf))?;
             } else {
@@ -79,9 +76,22 @@ impl Tree {
         }))
     }
 
-    fn find_leaf(&self, pages: &Pages, key: &[u8]) -> Result<PageId, Miss> {
-        let node = self.descend_optimistic(pages, Target::At(key), 0)?;
-        Ok(node.id())
+    /// The leaf that covers `key`. It is not latched any more, so the caller checks it again under
+    /// its latch.
+    fn find_leaf(&self, pages: &Pages, key: &[u8]) -> Outcome<PageId> {
+        if let Some(page) = pages.finger() {
+            let leaf = self.leaf_of(&page, key);
+            if leaf.is_some() && page.is_valid() {
+                return Ok(page.id());
+            }
+        }
+        let id = match self.descend_optimistic(pages, Target::At(key), 0) {
+            Ok(leaf) => leaf.id(),
+            Err(Miss::Changed) => self.locate(pages, key, 0)?.0,
+            Err(Miss::Interrupt(interrupt)) => return Err(interrupt),
+        };
+        pages.set_finger(Some(id));
+        Ok(id)
     }
 
     /// Reads an entry with its leaf latched shared. So the entry and its locks do not change while
@@ -93,9 +103,10 @@ impl Tree {
         mut look: impl FnMut(Option<&[u8]>) -> Outcome<T>,
     ) -> Outcome<T> {
         loop {
-            let (id, _) = self.locate(pages, key, 0)?;
+            let id = self.find_leaf(pages, key)?;
             let page = pages.shared(id)?;
             let Some(view) = self.leaf_of(page.bytes(), key) else {
+                pages.set_finger(None);
                 self.check_root(pages)?;
                 self.check_child(pages, key, id)?;
                 continue;
@@ -114,7 +125,11 @@ impl Tree {
     }
 
     /// The page as this tree's leaf for the key, or `None` if it is another page.
-    fn leaf_of<'a>(&self, page: &'a [u8], key: &[u8]) -> Option<TreePage<'a, [u8]>> {
+    fn leaf_of<'a, P: PageBytes + ?Sized>(
+        &self,
+        page: &'a P,
+        key: &[u8],
+    ) -> Option<TreePage<'a, P>> {
         TreePage::new(page).filter(|view| {
             view.index_id() == Some(self.index.0)
                 && view.level() == Some(0)

@@ -140,7 +140,10 @@ impl Tree {
         let view = TreePage::new(&leaf).filter(|view| view.index_id() == Some(self.index.0));
         let answer = view.and_then(|view| reader.read(view));
         match answer {
-            Some(answer) if leaf.is_valid() => Ok(answer),
+            Some(answer) if leaf.is_valid() => {
+                pages.set_finger(Some(leaf.id()));
+                Ok(answer)
+            }
             _ => Err(Miss::Changed),
         }
     }

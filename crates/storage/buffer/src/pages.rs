@@ -12,7 +12,7 @@ use env::{Disk, DiskError};
 use format::{Lsn, PageId, SpaceId};
 use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
-use sync::{CachePadded, Notify};
+use sync::{CachePadded, LatchVersion, Notify};
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
 use crate::change_buffers::ChangeBuffers;
@@ -74,6 +74,9 @@ pub struct Pages {
     wait_failure: Rc<RefCell<Option<WaitFailure>>>,
     /// Buffers of mini-transactions, for reuse.
     pub(crate) buffers: RefCell<ChangeBuffers>,
+    /// Where this worker's last search in a tree has ended. A statement reads a row, locks it and
+    /// changes it, so the next search mostly ends there, too.
+    finger: Cell<Option<PageId>>,
 }
 
 impl Pool {
@@ -105,7 +108,19 @@ impl Pages {
             is_undoing: Cell::new(false),
             wait_failure: Rc::default(),
             buffers: RefCell::default(),
+            finger: Cell::default(),
         }
+    }
+
+    /// Keeps the page that a search has ended at, or forgets it.
+    pub fn set_finger(&self, page: Option<PageId>) {
+        self.finger.set(page);
+    }
+
+    /// Begins to read the page that [`set_finger`](Self::set_finger) was called with, if it is in
+    /// memory and not busy. It may have become another tree's page, or none.
+    pub fn finger(&self) -> Option<Optimistic<'_>> {
+        self.peek(self.finger.get()?)
     }
 
     /// Bytes of a page.
@@ -182,20 +197,38 @@ impl Pages {
             let Some(version) = spin(|| frame.latch.optimistic()) else {
                 return Err(self.busy().into());
             };
-            if !frame.holds(id) {
-                continue;
+            if frame.holds(id) {
+                return Ok(self.begin_read((no, frame, version), id));
             }
-            frame.touch(&self.pool.periods);
-            let (start, length) = (self.pool.frames.address(no), self.page_bytes());
-            return Ok(Optimistic {
-                frame,
-                version,
-                start,
-                length,
-                id,
-            });
         }
         Err(self.busy().into())
+    }
+
+    /// As [`optimistic`](Self::optimistic), for a page that is in memory and not busy.
+    pub fn peek(&self, id: PageId) -> Option<Optimistic<'_>> {
+        let found = self.with_space(id.space, |space| space.table.frame_of(id.page));
+        let no = found.ok()??;
+        let frame = self.pool.frame(no);
+        let version = frame.latch.optimistic()?;
+        let is_it = frame.holds(id);
+        is_it.then(|| self.begin_read((no, frame, version), id))
+    }
+
+    #[inline]
+    fn begin_read<'a>(
+        &'a self,
+        (no, frame, version): (FrameNo, &'a Frame, LatchVersion),
+        id: PageId,
+    ) -> Optimistic<'a> {
+        frame.touch(&self.pool.periods);
+        let (start, length) = (self.pool.frames.address(no), self.page_bytes());
+        Optimistic {
+            frame,
+            version,
+            start,
+            length,
+            id,
+        }
     }
 
     /// Latches a page for reading; other readers may have it, too.
