@@ -186,7 +186,7 @@ impl Tree {
         let Some((number, lsn)) = run.leaf else {
             return false;
         };
-        let Ok(page) = pages.optimistic(self.page_id(number)) else {
+        let Some(page) = pages.peek(self.page_id(number)) else {
             return false;
         };
         let is_same = TreePage::new(&page).is_some_and(|leaf| leaf.lsn() == Some(lsn));
@@ -359,12 +359,17 @@ fn check_place<P: PageBytes + ?Sized>(
     (is_between || target.is_in(leaf)?).then_some(())
 }
 
+/// Room for a key beside its payload. A longer one makes the buffer grow.
+const KEY_BYTES_USUAL: usize = 32;
+
 /// Copies an entry to the end of a run.
 pub(crate) fn push<P: PageBytes + ?Sized>(
     run: &mut Run,
     leaf: TreePage<'_, P>,
     slot: usize,
 ) -> Option<()> {
+    let payload_bytes = leaf.payload(slot)?.length;
+    run.bytes.reserve(KEY_BYTES_USUAL + payload_bytes);
     leaf.append_key(slot, &mut run.bytes)?;
     let key_end = run.bytes.len();
     leaf.append_payload(slot, &mut run.bytes)?;

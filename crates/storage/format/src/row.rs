@@ -227,6 +227,8 @@ impl RowLayout {
         let variable_bytes = self.variable_bytes(values)?;
         let is_wide = NARROW_BYTES_MAX < variable_bytes;
         let start = out.len();
+        let width = if is_wide { 4 } else { 2 };
+        out.reserve(self.ends_start + self.variable_count * width + variable_bytes);
         out.push(if is_wide { WIDE } else { 0 });
         out.resize(start + self.fixed_start, 0);
         for (column, (place, value)) in self.columns.iter().zip(values).enumerate() {

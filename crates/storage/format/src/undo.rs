@@ -142,6 +142,7 @@ impl<'a> UndoRecord<'a> {
     /// If it is 64 KiB or longer. The caller limits the purge list ([`Self::length`]).
     pub fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
+        out.reserve(self.length());
         out.extend_from_slice(&[0; 2]);
         out.push(self.kind.code() | if self.is_settled { SETTLED } else { 0 });
         out.extend_from_slice(&self.txn.to_bytes());

@@ -162,7 +162,12 @@ pub(crate) struct KeyShape {
     columns: Vec<usize>,
     /// How each is encoded.
     parts: Vec<KeyPart>,
+    /// Room that holds most keys, so that a buffer does not grow part by part.
+    bytes_usual: usize,
 }
+
+/// Room for one part of a key: a mark, and a number. Texts that are longer make the buffer grow.
+const PART_BYTES_USUAL: usize = 9;
 
 impl KeyShape {
     fn new(definition: &TableDefinition, index: &IndexDefinition) -> Self {
@@ -178,6 +183,7 @@ impl KeyShape {
         Self {
             columns: index.parts.iter().map(|part| part.column).collect(),
             parts: index.parts.iter().map(part).collect(),
+            bytes_usual: index.parts.len() * PART_BYTES_USUAL,
         }
     }
 
@@ -214,6 +220,7 @@ impl KeyShape {
 
     /// Appends the key of a row; true if a part of it is NULL.
     fn append_values(&self, row: &[ValueRef<'_>], out: &mut Vec<u8>) -> bool {
+        out.reserve(self.bytes_usual);
         let mut has_null = false;
         for (&column, part) in self.columns.iter().zip(&self.parts) {
             has_null |= row[column].is_null();
@@ -229,6 +236,7 @@ impl KeyShape {
         row: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<bool, StoreError> {
+        out.reserve(self.bytes_usual);
         let mut has_null = false;
         for (&column, part) in self.columns.iter().zip(&self.parts) {
             let value = layout
@@ -246,6 +254,7 @@ impl KeyShape {
             values.len() <= self.parts.len(),
             "a bound has at most a value for each part"
         );
+        out.reserve(self.bytes_usual);
         for (value, part) in values.iter().zip(&self.parts) {
             part.append(value.as_ref(), out);
         }
