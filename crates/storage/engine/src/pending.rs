@@ -40,8 +40,9 @@ pub(crate) struct Pending {
     pub(crate) checked: usize,
     /// The operation under way is a rollback.
     pub(crate) is_rollback: bool,
-    /// The progress of undoing one record.
-    pub(crate) undoing: UndoProgress,
+    /// The progress of undoing one record; boxed, since each statement makes a `Pending` and few
+    /// undo anything.
+    pub(crate) undoing: Option<Box<UndoProgress>>,
 }
 
 impl Pending {

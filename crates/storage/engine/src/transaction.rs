@@ -200,7 +200,7 @@ impl EngineTransaction {
         while mark < self.undo_count {
             let previous = self
                 .worker
-                .undo_one(self.last_undo, &mut self.pending.undoing)?;
+                .undo_one(self.last_undo, self.pending.undoing.get_or_insert_default())?;
             self.undo_count -= 1;
             self.last_undo = previous;
             if (self.undo_count == 0) != previous.is_null() {

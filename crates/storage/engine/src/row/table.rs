@@ -270,19 +270,17 @@ impl EngineTable {
             return Ok(None);
         }
         let header = version.header()?;
-        let mut row = Vec::new();
+        let mut spilled = None;
         if header.is_spilled && !self.shape.secondary.is_empty() {
-            let space = self.shape.space();
+            let (space, row) = (self.shape.space(), spilled.insert(Vec::new()));
             txn.pending
                 .memo
-                .read(&self.worker.pages, space, version.body(), &mut row)?;
-        } else {
-            row.extend_from_slice(version.body());
+                .read(&self.worker.pages, space, version.body(), row)?;
         }
         Ok(Some(OldRow {
             header,
-            row,
-            reference: version.body().to_vec(),
+            version,
+            spilled,
         }))
     }
 
@@ -290,14 +288,13 @@ impl EngineTable {
     /// `dropped`.
     fn purge_list<'a>(
         &self,
-        old: (RowHeader, &[u8]),
+        old: &OldRow,
         dropped: impl Iterator<Item = (&'a IndexShape, &'a EntryKey)>,
     ) -> PurgeList {
         let page_bytes = self.worker.pages.page_bytes();
         let mut purge_list = PurgeList::default();
-        let (header, reference) = old;
-        if header.is_spilled
-            && let Ok(reference) = LobReference::decode(reference)
+        if old.header.is_spilled
+            && let Ok(reference) = LobReference::decode(old.version.body())
         {
             let value = PurgeItem::Lob {
                 space: self.shape.space().0,
@@ -327,31 +324,25 @@ impl EngineTable {
             return self.move_steps(txn, key, (&new_key, row));
         }
         let body = encode(&self.shape.layout, row)?;
+        let entries = self.shape.entries(row, key);
         let (old, purge_list) = if txn.pending.step < STEP_ROW_DONE {
-            let Some(OldRow {
-                header,
-                row: old_row,
-                reference,
-            }) = self.read_old(txn, key)?
-            else {
+            let Some(old_row) = self.read_old(txn, key)? else {
                 return Ok(Mutation::Gone);
             };
             let old = self
                 .shape
-                .entries_of(&old_row, key)
+                .entries_of(old_row.row(), key)
                 .map_err(Interrupt::Error)?;
-            let new = self.shape.entries(row, key);
-            let pairs = self.shape.secondary.iter().zip(old.iter().zip(&new));
+            let pairs = self.shape.secondary.iter().zip(old.iter().zip(&entries));
             let dropped = pairs
                 .filter(|(_, (old, new))| old != new)
                 .map(|(index, (old, _))| (index, old));
-            let purge_list = self.purge_list((header, &reference), dropped);
+            let purge_list = self.purge_list(&old_row, dropped);
             (old, purge_list)
         } else {
             let old = std::mem::take(&mut txn.pending.old_entries);
             (old, PurgeList::default())
         };
-        let entries = self.shape.entries(row, key);
         if txn.pending.step < STEP_CHECKED {
             if let Some(duplicate) = self.find_duplicate(txn, key, (&entries, &old), 0)? {
                 return Ok(duplicate.into_mutation());
@@ -405,12 +396,12 @@ impl EngineTable {
                         key: new_key.into(),
                     });
                 }
-                let Some(OldRow { row: old_row, .. }) = self.read_old(txn, key)? else {
+                let Some(old_row) = self.read_old(txn, key)? else {
                     return Ok(Mutation::Gone);
                 };
                 let old = self
                     .shape
-                    .entries_of(&old_row, key)
+                    .entries_of(old_row.row(), key)
                     .map_err(Interrupt::Error)?;
                 let entries = self.shape.entries(row, new_key);
                 if !old.is_empty()
@@ -437,20 +428,15 @@ impl EngineTable {
     fn delete_steps(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
         txn.ensure_writer()?;
         if txn.pending.step < STEP_ROW_DONE {
-            let Some(OldRow {
-                header,
-                row: old_row,
-                reference,
-            }) = self.read_old(txn, key)?
-            else {
+            let Some(old_row) = self.read_old(txn, key)? else {
                 return Ok(Mutation::Gone);
             };
             let old = self
                 .shape
-                .entries_of(&old_row, key)
+                .entries_of(old_row.row(), key)
                 .map_err(Interrupt::Error)?;
             let dropped = self.shape.secondary.iter().zip(&old);
-            let purge_list = self.purge_list((header, &reference), dropped);
+            let purge_list = self.purge_list(&old_row, dropped);
             txn.note_purge_items(self.shape.id(), &purge_list)?;
             if txn.delete_row(self.place(key), purge_list.own())? == Written::Refused {
                 return Ok(Mutation::Gone);
@@ -581,10 +567,17 @@ fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
 /// The newest version of a row, before it is changed.
 struct OldRow {
     header: RowHeader,
-    /// The row, or the contents of the leaf if no index needs more.
-    row: Vec<u8>,
     /// The contents of the leaf.
-    reference: Vec<u8>,
+    version: Version,
+    /// The row, if it is not in the leaf and an index needs it.
+    spilled: Option<Vec<u8>>,
+}
+
+impl OldRow {
+    /// The row, or the contents of the leaf if no index needs more.
+    fn row(&self) -> &[u8] {
+        self.spilled.as_deref().unwrap_or(self.version.body())
+    }
 }
 
 /// A row that collides, locked.
