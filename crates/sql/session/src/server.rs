@@ -14,6 +14,7 @@ use catalog::{Accounts, Routines};
 use clients::Clients;
 use expression::{MemoryPool, ProcessLimit};
 use settings::Settings;
+use store::Durability;
 use sync::CachePadded;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,8 @@ pub struct Server {
     pub named_locks: NamedLocks,
     /// The global variables; replaced under `settings_change`.
     settings: ArcSwap<Settings>,
+    /// `flush_log_at_trx_commit` of `settings`, which each commit asks for.
+    commit_level: AtomicU64,
     /// The global variables of the server's start; constant.
     start_settings: Settings,
     /// Prepared statements of all sessions.
@@ -78,6 +81,10 @@ impl std::fmt::Debug for Shutdown {
     }
 }
 
+fn commit_level(settings: &Settings) -> u64 {
+    settings.unsigned("flush_log_at_trx_commit")
+}
+
 impl Server {
     /// A server that has just started.
     pub fn new(settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
@@ -110,6 +117,7 @@ impl Server {
             }
         };
         Arc::new(Self {
+            commit_level: AtomicU64::new(commit_level(&settings)),
             memory_pool: Arc::new(memory_pool),
             heap,
             clients,
@@ -131,6 +139,15 @@ impl Server {
     /// The global variables.
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.load_full()
+    }
+
+    /// What a commit waits for (`flush_log_at_trx_commit`).
+    pub(crate) fn durability(&self) -> Durability {
+        match self.commit_level.load(Ordering::Relaxed) {
+            0 => Durability::Lazy,
+            2 => Durability::Written,
+            _ => Durability::Durable,
+        }
     }
 
     /// The global variables of the server's start.
@@ -161,6 +178,9 @@ impl Server {
         let _one_at_a_time = self.settings_change.lock();
         let mut settings = Settings::clone(&self.settings.load());
         let answer = change(&mut settings)?;
+        // Relaxed: a commit beside the change may have either level.
+        self.commit_level
+            .store(commit_level(&settings), Ordering::Relaxed);
         self.settings.store(Arc::new(settings));
         Ok(answer)
     }

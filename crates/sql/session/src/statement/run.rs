@@ -22,7 +22,7 @@ use executor::{
 use expression::{Diagnostics, Statement};
 use front::Disconnect;
 use planner::{Action, IntoVariable, Plan};
-use store::{Durability, Suspend, TableId, Transaction, WaitReason};
+use store::{Suspend, TableId, Transaction, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
 
@@ -450,23 +450,9 @@ impl Session {
         }
     }
 
-    fn durability(&self) -> Durability {
-        match self
-            .state
-            .worker
-            .server
-            .settings()
-            .unsigned("flush_log_at_trx_commit")
-        {
-            0 => Durability::Lazy,
-            2 => Durability::Written,
-            _ => Durability::Durable,
-        }
-    }
-
     /// Commits the open transaction, if there is one.
     pub(crate) async fn commit(&mut self) -> Result<(), Stop> {
-        let durability = self.durability();
+        let durability = self.state.worker.server.durability();
         self.end_transaction(End::Commit(durability)).await
     }
 
