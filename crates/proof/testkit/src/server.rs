@@ -359,8 +359,10 @@ fn mariadb_template() -> Result<PathBuf> {
     }
     let fresh = Folder::new("template")?;
     let data = fresh.path().join("data");
+    // A server that starts removes the temporary tables of its tmpdir, whosever they are.
     run(Command::new("mariadb-install-db")
         .arg("--no-defaults")
+        .arg(format!("--tmpdir={}", fresh.path().display()))
         .arg("--auth-root-authentication-method=normal")
         .arg("--skip-test-db")
         .arg("--user=root")
