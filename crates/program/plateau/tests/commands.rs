@@ -17,6 +17,7 @@ const PING: u8 = 0x0e;
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 const RESET_CONNECTION: u8 = 0x1f;
+const SET_OPTION: u8 = 0x1b;
 const BULK_EXECUTE: u8 = 0xfa;
 
 const DATE: u8 = 10;
@@ -362,6 +363,30 @@ fn a_client_of_single_statements_may_end_them_with_comments() {
     }
     let (number, _) = message(&raw.command(QUERY, b"set @a = 2; set @a = 3"));
     assert_eq!(number, 1064);
+}
+
+#[test]
+fn a_client_may_ask_for_several_statements_later() {
+    const ON: &[u8] = &[0, 0];
+    const OFF: &[u8] = &[1, 0];
+    let (server, _root) = start();
+    let mut raw = Raw::new(&server);
+    for (option, is_allowed) in [(ON, true), (OFF, false), (ON, true)] {
+        let answer = raw.command(SET_OPTION, option);
+        assert_eq!(answer.first(), Some(&0xfe), "{answer:?}");
+        raw.run("set @a = 0");
+        let answer = raw.command(QUERY, b"set @a = 2; set @a = 3");
+        if is_allowed {
+            assert_eq!(answer.first(), Some(&0), "{answer:?}");
+            assert_eq!(raw.packet().first(), Some(&0), "the second statement's");
+        } else {
+            assert_eq!(message(&answer).0, 1064);
+        }
+        let expected = if is_allowed { "3" } else { "0" };
+        assert_eq!(raw.value("select @a").as_deref(), Some(expected));
+    }
+    let (number, _) = message(&raw.command(SET_OPTION, &[2, 0]));
+    assert_eq!(number, 1047);
 }
 
 /// COM_STMT_SEND_LONG_DATA and COM_STMT_CLOSE have no reply, also if they are too short. A reply

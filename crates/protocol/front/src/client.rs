@@ -151,6 +151,15 @@ impl Client {
         self.info.capabilities
     }
 
+    /// Lets a query consist of several statements from now on, or not (COM_SET_OPTION).
+    pub fn set_multi_statements(&mut self, is_allowed: bool) {
+        let others = self.info.capabilities & !Capabilities::MULTI_STATEMENTS;
+        self.info.capabilities = match is_allowed {
+            true => others | Capabilities::MULTI_STATEMENTS,
+            false => others,
+        };
+    }
+
     /// Says that the login went well, and starts compression if that was agreed.
     pub async fn welcome(&mut self, ok: &OkPacket<'_>) -> Result<(), Disconnect> {
         let capabilities = self.info.capabilities;

@@ -20,6 +20,7 @@ use syntax::ast::{Admin, Explain, LockWait, StatementKind};
 use syntax::parse::{RoutineError, SyntaxErrorKind};
 use syntax::token::Kind;
 use value::{ColumnType, Value};
+use wire::Capabilities;
 
 use crate::connection::reply::{Reply, Stop};
 use crate::connection::row_encoder::RowProtocol;
@@ -72,7 +73,8 @@ impl Session {
                 (rest, at) = (behind, at + text.len());
                 Parsed::counted(statement, text, share)
             });
-            let is_multi = self.has_multi_statements;
+            let capabilities = self.client.capabilities();
+            let is_multi = capabilities.contains(Capabilities::MULTI_STATEMENTS);
             let has_more =
                 parsed.is_ok() && !is_blank(rest) && (is_multi || has_token(rest, self.mode()));
             let reply = match parsed {
