@@ -151,13 +151,16 @@ impl Client {
         self.info.capabilities
     }
 
-    /// Lets a query consist of several statements from now on, or not (COM_SET_OPTION).
-    pub fn set_multi_statements(&mut self, is_allowed: bool) {
-        let others = self.info.capabilities & !Capabilities::MULTI_STATEMENTS;
-        self.info.capabilities = match is_allowed {
-            true => others | Capabilities::MULTI_STATEMENTS,
-            false => others,
-        };
+    /// Lets a query consist of several statements from now on (COM_SET_OPTION).
+    pub fn allow_multi_statements(&mut self) {
+        let agreed = self.info.capabilities;
+        self.info.capabilities = agreed | Capabilities::MULTI_STATEMENTS;
+    }
+
+    /// A query is a single statement from now on (COM_SET_OPTION).
+    pub fn forbid_multi_statements(&mut self) {
+        let agreed = self.info.capabilities;
+        self.info.capabilities = agreed & !Capabilities::MULTI_STATEMENTS;
     }
 
     /// Says that the login went well, and starts compression if that was agreed.

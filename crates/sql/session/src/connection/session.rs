@@ -425,7 +425,10 @@ impl Session {
             Command::ResetConnection => self.reset().await,
             Command::ChangeUser(change) => return self.change_user(&change).await,
             Command::SetMultiStatements(allowed) => {
-                self.client.set_multi_statements(allowed);
+                match allowed {
+                    true => self.client.allow_multi_statements(),
+                    false => self.client.forbid_multi_statements(),
+                }
                 Ok(Reply::Rows(Done::default()))
             }
             Command::ProcessKill { connection_id } => {
