@@ -23,17 +23,46 @@ pub(crate) fn plan(binding: &mut Binding<'_>, args: &[Arg]) -> Inferred {
     }
     let today = binding.env.today;
     let mut domain: Option<Comparison> = None;
-    for (index, left) in args.iter().enumerate() {
-        for right in &args[index + 1..] {
-            let next = Comparison::of(&left.column, &right.column, binding.texts, today);
-            let known_null = |arg: &Arg| arg.column.kind == TypeKind::Null;
-            if args.len() == 2 || !(known_null(left) || known_null(right)) {
-                domain = Some(domain.map_or(next, |known| wider(known, next)));
-            }
+    let known_null = |column: &ColumnType| column.kind == TypeKind::Null;
+    for (left, right) in pairs_of_kinds(args) {
+        let next = Comparison::of(left, right, binding.texts, today);
+        if args.len() == 2 || !(known_null(left) || known_null(right)) {
+            domain = Some(domain.map_or(next, |known| wider(known, next)));
         }
     }
     binding.comparison = domain.unwrap_or(Comparison::Integer);
     Ok(())
+}
+
+/// A kind of type among the arguments.
+struct Kind<'a> {
+    /// The first argument's.
+    first: &'a ColumnType,
+    is_repeated: bool,
+}
+
+/// The pairs of arguments whose kinds of type differ from those of all other pairs. A domain
+/// follows from two kinds. There are few of them, and a statement may have millions of arguments.
+fn pairs_of_kinds(args: &[Arg]) -> Vec<(&ColumnType, &ColumnType)> {
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
+    let mut pairs = Vec::new();
+    for Arg { column, .. } in args {
+        match kinds.iter_mut().find(|kind| kind.first.kind == column.kind) {
+            Some(kind) if kind.is_repeated => {}
+            Some(kind) => {
+                kind.is_repeated = true;
+                pairs.push((kind.first, column));
+            }
+            None => {
+                pairs.extend(kinds.iter().map(|kind| (kind.first, column)));
+                kinds.push(Kind {
+                    first: column,
+                    is_repeated: false,
+                });
+            }
+        }
+    }
+    pairs
 }
 
 /// The wider of two domains.

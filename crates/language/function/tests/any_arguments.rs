@@ -139,3 +139,27 @@ proptest! {
         called(function, &args, constant);
     }
 }
+
+/// A statement may name a million arguments. With work for each pair of them this test would take
+/// hours.
+#[test]
+fn a_million_arguments_are_bound_in_one_pass() {
+    let env = env();
+    let kinds = [
+        TypeKind::BigInt,
+        TypeKind::VarChar,
+        TypeKind::Null,
+        TypeKind::Double,
+        TypeKind::Time,
+        TypeKind::Year,
+    ];
+    let mixed: Vec<Arg> = (kinds.iter().cycle().take(1_000_000))
+        .map(|kind| Arg::column(ColumnType::new(*kind), true, &env))
+        .collect();
+    let bound =
+        |function: &Function| function::bind(*function, function.name(), &mixed, &env).is_ok();
+    let takes_all: Vec<Function> = functions().into_iter().filter(bound).collect();
+    for function in [Function::Field, Function::Coalesce, Function::Greatest] {
+        assert!(takes_all.contains(&function), "{function:?}");
+    }
+}
