@@ -90,11 +90,18 @@ pub(crate) enum Next {
 }
 
 /// Serves a connection to its end.
-pub async fn serve(worker: Rc<Worker>, stream: Stream) {
+pub fn serve(worker: Rc<Worker>, stream: Stream) -> impl Future<Output = ()> {
     // Boxed, so that an idle client's task reserves no room for its login.
-    let Some(session) = Box::pin(enter(worker, stream)).await else {
-        return;
-    };
+    let entering = Box::pin(enter(worker, stream));
+    async move {
+        if let Some(session) = entering.await {
+            stay(session).await;
+        }
+    }
+}
+
+/// Serves a session to its end.
+async fn stay(session: Box<Session>) {
     let handle = Arc::clone(&session.state.handle);
     let server = Arc::clone(&session.state.worker.server);
     session.run().await;
@@ -289,13 +296,8 @@ impl Session {
     }
 
     async fn run(mut self: Box<Self>) {
-        let ok = OkPacket {
-            status: self.status(),
-            ..OkPacket::default()
-        };
-        self.tracker = Tracker::default();
         hot::note_session(&self);
-        let mut end = self.client.welcome(&ok).await.err();
+        let mut end = self.welcome().await.err();
         while end.is_none() {
             end = match self.next_command().await {
                 Ok(Next::Command) => None,
@@ -320,8 +322,32 @@ impl Session {
         }
     }
 
+    /// Ends the login.
+    async fn welcome(&mut self) -> Result<(), Disconnect> {
+        let ok = OkPacket {
+            status: self.status(),
+            ..OkPacket::default()
+        };
+        self.tracker = Tracker::default();
+        self.client.welcome(&ok).await
+    }
+
     /// Waits for a command and answers it.
     async fn next_command(&mut self) -> Result<Next, Disconnect> {
+        let Some(bytes) = self.read_command().await? else {
+            return Ok(Next::End);
+        };
+        self.state.handle.clear_query_order();
+        self.begin_statement_time();
+        self.begin_command(&bytes);
+        let next = self.answer(&bytes).await;
+        self.end_command();
+        next
+    }
+
+    /// Waits for a command. Returns `None` if the session ends without one: it was killed, or the
+    /// server shuts down.
+    async fn read_command(&mut self) -> Result<Option<PacketBytes>, Disconnect> {
         free_what_waits();
         if self.client.long_packet_bytes() != 0 {
             Box::pin(self.send_long_rows()).await?;
@@ -346,29 +372,20 @@ impl Session {
         // A command that arrives after KILL was acknowledged is not answered.
         let is_killed = self.state.handle.order() == KillOrder::Connection;
         let is_dismissed = is_killed || self.state.worker.server.clients.registry().is_ending();
-        let bytes = match bytes {
-            Either::Left(bytes) if !is_dismissed => bytes?,
-            dismissed => {
-                if matches!(dismissed, Either::Right(())) {
-                    self.client.begin_unasked();
-                }
-                // A client killed while idle gets no packet that it did not ask for.
-                if !is_killed {
-                    let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
-                    ErrorPacket::encode(self.client.out(), &error);
-                }
-                // Its transaction is rolled back later, so that the killer need not wait for that.
-                Box::pin(self.client.hang_up()).await?;
-                self.state.handle.hang_up();
-                return Ok(Next::End);
-            }
-        };
-        self.state.handle.clear_query_order();
-        self.begin_statement_time();
-        self.begin_command(&bytes);
-        let next = self.answer(&bytes).await;
-        self.end_command();
-        next
+        match bytes {
+            Either::Left(bytes) if !is_dismissed => return bytes.map(Some),
+            Either::Left(_) => {}
+            Either::Right(()) => self.client.begin_unasked(),
+        }
+        // A client killed while idle gets no packet that it did not ask for.
+        if !is_killed {
+            let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
+            ErrorPacket::encode(self.client.out(), &error);
+        }
+        // Its transaction is rolled back later, so that the killer need not wait for that.
+        Box::pin(self.client.hang_up()).await?;
+        self.state.handle.hang_up();
+        Ok(None)
     }
 
     fn begin_command(&self, bytes: &[u8]) {
