@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use syntax::ast::StatementKind;
-use syntax::parse::{TOKENS_PER_LOOK, parse_one_while};
+use syntax::parse::{LIST_LEN_MAX, TOKENS_PER_LOOK, parse_one_while};
 use syntax::{SqlMode, parse, parse_one};
 
 fn near(sql: &str) -> (u16, String, u32) {
@@ -58,6 +58,49 @@ fn a_reader_asks_every_so_many_tokens_and_stops_when_told() {
     assert_eq!(read(&text(TOKENS_PER_LOOK), 0), (Some(1317), 1));
     assert_eq!(read(&text(TOKENS_PER_LOOK * 3), 9), (None, 3));
     assert_eq!(read(&text(TOKENS_PER_LOOK * 3), 2), (Some(1317), 3));
+}
+
+#[test]
+fn lists_are_bounded() {
+    let number = |text: &str| {
+        let read = parse_one_while(text.as_bytes(), SqlMode::default(), &|| true);
+        read.map_err(|error| error.code().number()).err()
+    };
+    let of = |head: &str, item: &str, tail: &str, count: usize| {
+        head.to_owned() + &vec![item; count].join(",") + tail
+    };
+    for (head, item, tail) in [
+        ("SELECT ", "1", ""),
+        ("SELECT CONCAT(", "a", ")"),
+        ("SELECT a IN (", "b", ")"),
+        ("SET ", "@a = 1", ""),
+        ("DROP TABLE ", "t", ""),
+        ("INSERT INTO t (", "a", ") VALUES (1)"),
+    ] {
+        assert_eq!(number(&of(head, item, tail, LIST_LEN_MAX - 1)), None);
+        assert_eq!(number(&of(head, item, tail, LIST_LEN_MAX)), None, "{head}");
+        let beyond = of(head, item, tail, LIST_LEN_MAX + 1);
+        assert_eq!(number(&beyond), Some(1235), "{head}");
+    }
+    let case = |count: usize| format!("SELECT CASE {} END", "WHEN a THEN b ".repeat(count));
+    assert_eq!(number(&case(LIST_LEN_MAX)), None);
+    assert_eq!(number(&case(LIST_LEN_MAX + 1)), Some(1235));
+    // A member that is no constant makes trees of those before it.
+    let mixed = |count: usize| of("SELECT a IN (", "1", ",b)", count);
+    assert_eq!(number(&mixed(LIST_LEN_MAX - 1)), None);
+    assert_eq!(number(&mixed(LIST_LEN_MAX)), Some(1235));
+    // These have no such limit.
+    for (head, item, tail) in [
+        ("SELECT a IN (", "1", ")"),
+        ("INSERT INTO t VALUES ", "(1)", ""),
+        ("INSERT INTO t VALUES ", "(1)", ",(1 + 1)"),
+        ("INSERT INTO t VALUES ", "(1 + 1)", ""),
+    ] {
+        let beyond = of(head, item, tail, LIST_LEN_MAX + 1);
+        assert_eq!(number(&beyond), None, "{head}");
+    }
+    let chain = format!("SELECT {}", vec!["a"; LIST_LEN_MAX + 1].join(" OR "));
+    assert_eq!(number(&chain), None);
 }
 
 #[test]

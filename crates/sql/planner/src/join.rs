@@ -366,12 +366,16 @@ impl Binder<'_> {
             .iter()
             .flat_map(|item| item.slots.iter().copied())
             .collect::<Vec<_>>();
-        let mut conjuncts: Vec<Conjunct> = all.map(|c| self.conjunct(c, &own)).collect();
+        let mut conjuncts = Vec::new();
+        for condition in all {
+            self.spend()?;
+            conjuncts.push(self.conjunct(condition, &own));
+        }
         let is_impossible = |conjunct: &Conjunct| is_never(&conjunct.expression);
         if conjuncts.iter().any(is_impossible) {
             return Ok((Node::Nothing, true));
         }
-        let gate = take_visible(&mut conjuncts, &[], &[]);
+        let gate = self.take_visible(&mut conjuncts, &[], &[])?;
         if from.items.is_empty() {
             return Ok((self.with_filter(Node::One, gate), true));
         }
@@ -397,7 +401,7 @@ impl Binder<'_> {
         }
         self.stops_early = stops_early;
         let (node, is_ordered) = planned.expect("there is at least one item");
-        let node = self.filtered(node, &mut conjuncts, &placed);
+        let node = self.filtered(node, &mut conjuncts, &placed)?;
         Ok((self.gated(node, gate, placed), is_ordered))
     }
 
@@ -508,7 +512,7 @@ impl Binder<'_> {
             "an outer join's right side is never first"
         );
         let slots = item.slots.clone();
-        let own = take_visible(conjuncts, &slots, &[]);
+        let own = self.take_visible(conjuncts, &slots, &[])?;
         if wanted.is_none()
             && let Some(keys) = self.try_kept_table(&item, &own)
         {
@@ -528,12 +532,12 @@ impl Binder<'_> {
         let slots = item.slots.clone();
         let conditions = match kind {
             JoinKind::Left => std::mem::take(&mut item.on),
-            JoinKind::Inner => take_visible(conjuncts, &slots, placed),
+            JoinKind::Inner => self.take_visible(conjuncts, &slots, placed)?,
         };
         if let Some(equal) = self.try_hash_join(&left, &item, &conditions, placed) {
             let node = self.hash_joined(left, item, conditions, placed, &equal)?;
             return Ok(match kind {
-                JoinKind::Left => self.filtered(node, conjuncts, &with_slots(placed, &slots)),
+                JoinKind::Left => self.filtered(node, conjuncts, &with_slots(placed, &slots))?,
                 JoinKind::Inner => node,
             });
         }
@@ -547,7 +551,7 @@ impl Binder<'_> {
         };
         let node = Node::NestedLoop(Box::new(left), Box::new(right), Rc::new(join));
         if kind == JoinKind::Left {
-            return Ok(self.filtered(node, conjuncts, &with_slots(placed, &slots)));
+            return self.filtered(node, conjuncts, &with_slots(placed, &slots));
         }
         Ok(node)
     }
@@ -601,9 +605,36 @@ impl Binder<'_> {
     }
 
     /// Puts the unused conditions whose slots are placed above a node.
-    fn filtered(&self, node: Node, conjuncts: &mut [Conjunct], placed: &[usize]) -> Node {
-        let conditions = take_visible(conjuncts, placed, &[]);
-        self.with_filter(node, conditions)
+    fn filtered(
+        &self,
+        node: Node,
+        conjuncts: &mut [Conjunct],
+        placed: &[usize],
+    ) -> Result<Node, PlanError> {
+        let conditions = self.take_visible(conjuncts, placed, &[])?;
+        Ok(self.with_filter(node, conditions))
+    }
+
+    /// The unused conditions whose slots are all in `own` or `placed`, marked as used.
+    fn take_visible(
+        &self,
+        conjuncts: &mut [Conjunct],
+        own: &[usize],
+        placed: &[usize],
+    ) -> Result<Vec<Expression>, PlanError> {
+        let mut taken = Vec::new();
+        for conjunct in conjuncts {
+            self.spend()?;
+            let is_visible = conjunct
+                .slots
+                .iter()
+                .all(|slot| own.contains(slot) || placed.contains(slot));
+            if !conjunct.is_used && is_visible {
+                conjunct.is_used = true;
+                taken.push(conjunct.expression.clone());
+            }
+        }
+        Ok(taken)
     }
 }
 
@@ -613,22 +644,6 @@ fn is_inner(kind: ast::JoinKind) -> bool {
         kind,
         ast::JoinKind::Inner | ast::JoinKind::Cross | ast::JoinKind::Straight
     )
-}
-
-/// The unused conditions whose slots are all in `own` or `placed`, marked as used.
-fn take_visible(conjuncts: &mut [Conjunct], own: &[usize], placed: &[usize]) -> Vec<Expression> {
-    let mut taken = Vec::new();
-    for conjunct in conjuncts {
-        let is_visible = conjunct
-            .slots
-            .iter()
-            .all(|slot| own.contains(slot) || placed.contains(slot));
-        if !conjunct.is_used && is_visible {
-            conjunct.is_used = true;
-            taken.push(conjunct.expression.clone());
-        }
-    }
-    taken
 }
 
 fn with_slots(placed: &[usize], slots: &[usize]) -> Vec<usize> {

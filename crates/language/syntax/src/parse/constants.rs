@@ -13,6 +13,9 @@ use crate::token::{Kind, Span};
 /// Shorter lists are trees: at most 100 KiB.
 pub const CONSTANTS_MIN: usize = 1024;
 
+/// After this many rows that are read again the parser asks whether it may continue.
+const ROWS_PER_LOOK: usize = 256;
+
 /// Constants that are being counted.
 struct Counted {
     start: Span,
@@ -20,18 +23,23 @@ struct Counted {
     hasher: DefaultHasher,
 }
 
-impl Cursor<'_> {
+impl<'a> Cursor<'a> {
     /// `(e, e, ..)`.
     pub(super) fn member_list(&mut self) -> Parsed<ExprList> {
         self.expect_kind(Kind::LeftParen)?;
         let start = self.start();
         let may_leave = self.leaves_constants && self.can_start_here();
         let mut list = vec![self.expr()?];
+        let mut are_constants = true;
         while self.eat_kind(Kind::Comma) {
-            if may_leave && list.len() == CONSTANTS_MIN && list.iter().all(is_constant) {
+            are_constants &= list.last().is_some_and(is_constant);
+            if may_leave && list.len() == CONSTANTS_MIN && are_constants {
                 return self.long_list(start, list);
             }
             list.push(self.expr()?);
+            if !(are_constants && list.last().is_some_and(is_constant)) {
+                self.check_length(list.len() - 1)?;
+            }
         }
         self.expect_kind(Kind::RightParen)?;
         Ok(ExprList::Trees(list))
@@ -45,9 +53,11 @@ impl Cursor<'_> {
         loop {
             let member = self.expr()?;
             if !is_constant(&member) {
-                let mut list = self.trees_of(&counted);
+                self.check_length(counted.count as usize)?;
+                let mut list: Vec<Expr> = self.trees_of(&counted).collect();
                 list.push(member);
                 while self.eat_kind(Kind::Comma) {
+                    self.check_length(list.len())?;
                     list.push(self.expr()?);
                 }
                 self.expect_kind(Kind::RightParen)?;
@@ -88,11 +98,7 @@ impl Cursor<'_> {
         loop {
             let row = self.insert_row()?;
             if !are_constants(&row, width) {
-                let mut values = self.trees_of(&counted).into_iter();
-                let row_count = values.len() / width;
-                let mut rows: Vec<Vec<Expr>> = (0..row_count)
-                    .map(|_| values.by_ref().take(width).collect())
-                    .collect();
+                let mut rows = self.rows_of(&counted, width);
                 rows.push(row);
                 while self.eat_kind(Kind::Comma) {
                     rows.push(self.insert_row()?);
@@ -144,13 +150,28 @@ impl Cursor<'_> {
         }
     }
 
-    fn trees_of(&self, counted: &Counted) -> Vec<Expr> {
+    fn trees_of(&self, counted: &Counted) -> ConstantReader<'a> {
         let mode = self.mode;
-        let reader = ConstantReader {
+        ConstantReader {
             cursor: Cursor::starting_at(self.source(), counted.start.start as usize, mode),
             left: counted.count,
-        };
-        reader.collect()
+        }
+    }
+
+    /// What was counted, in rows of that width.
+    fn rows_of(&mut self, counted: &Counted, width: usize) -> Vec<Vec<Expr>> {
+        let mut values = self.trees_of(counted);
+        let mut rows: Vec<Vec<Expr>> = Vec::new();
+        loop {
+            let row: Vec<Expr> = values.by_ref().take(width).collect();
+            if row.is_empty() {
+                return rows;
+            }
+            rows.push(row);
+            if rows.len().is_multiple_of(ROWS_PER_LOOK) {
+                self.look();
+            }
+        }
     }
 }
 

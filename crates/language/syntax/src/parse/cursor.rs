@@ -57,9 +57,9 @@ pub const TOKENS_PER_LOOK: usize = 512;
 /// This many consumed tokens are dropped at a time.
 const TOKENS_DROPPED: usize = 512;
 
-/// A list grows in parts of this many items. A vector of millions would be copied whole again and
-/// again, without letting others run.
-pub(super) const PART_LEN: usize = 4096;
+/// The most items of a list: arguments, columns, branches of CASE, names. Rows of VALUES, constants
+/// of IN, and chains of AND, OR and UNION may be more.
+pub const LIST_LEN_MAX: usize = 65_535;
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(source: &'a [u8], mode: SqlMode) -> Cursor<'a> {
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
         let mut token = self.lexer.next_keyword();
         self.lexed_count += 1;
         if self.lexed_count.is_multiple_of(TOKENS_PER_LOOK) {
-            self.is_stopped |= !(self.may_go_on)();
+            self.look();
         }
         if TOKENS_DROPPED < self.at {
             // The token before the current one is kept: it is the end of a tree.
@@ -368,27 +368,27 @@ impl<'a> Cursor<'a> {
         mut rule: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut list = vec![rule(self)?];
-        let mut parts = Vec::new();
         while self.eat_kind(Kind::Comma) {
-            if list.len() == PART_LEN {
-                parts.push(std::mem::take(&mut list));
-            }
+            self.check_length(list.len())?;
             list.push(rule(self)?);
         }
-        Ok(self.list_of_parts(parts, list))
+        Ok(list)
     }
 
-    /// The items of all parts, in order.
-    pub(super) fn list_of_parts<T>(&mut self, parts: Vec<Vec<T>>, last: Vec<T>) -> Vec<T> {
-        if parts.is_empty() {
-            return last;
+    /// Lets the caller decide whether the parser goes on. It stops at the next token.
+    pub(super) fn look(&mut self) {
+        self.is_stopped |= !(self.may_go_on)();
+    }
+
+    /// Fails if a list of this length may have no further item.
+    pub(super) fn check_length(&mut self, length: usize) -> Parsed<()> {
+        if length < LIST_LEN_MAX {
+            return Ok(());
         }
-        let mut list = Vec::with_capacity(parts.len() * PART_LEN + last.len());
-        for mut part in parts.into_iter().chain([last]) {
-            list.append(&mut part);
-            self.is_stopped |= !(self.may_go_on)();
-        }
-        list
+        Err(Fail {
+            kind: SyntaxErrorKind::TooLong,
+            ..self.fail()
+        })
     }
 
     /// `(rule, rule, ..)`.

@@ -31,6 +31,8 @@ pub enum SyntaxErrorKind {
     Empty,
     /// Nested deeper than the limits allow: error 1436.
     TooDeep,
+    /// A list of more than [`LIST_LEN_MAX`](super::LIST_LEN_MAX) items: error 1235.
+    TooLong,
     /// A name that is not UTF-8: error 1300.
     NotUtf8,
     /// The caller stopped the parser: error 1317, unless it has another.
@@ -191,6 +193,7 @@ impl SyntaxError {
             SyntaxErrorKind::Unexpected => errcode::ER_PARSE_ERROR,
             SyntaxErrorKind::Empty => errcode::ER_EMPTY_QUERY,
             SyntaxErrorKind::TooDeep => errcode::ER_STACK_OVERRUN_NEED_MORE,
+            SyntaxErrorKind::TooLong => errcode::ER_NOT_SUPPORTED_YET,
             SyntaxErrorKind::NotUtf8 => errcode::ER_INVALID_CHARACTER_STRING,
             SyntaxErrorKind::Stopped => errcode::ER_QUERY_INTERRUPTED,
             SyntaxErrorKind::Routine(error) => error.code(),

@@ -15,7 +15,7 @@ mod literal;
 
 use settings::SqlMode;
 
-use super::cursor::{Cursor, PART_LEN, Parsed};
+use super::cursor::{Cursor, Parsed};
 use crate::ast::{
     BinaryOperator, CastType, ColumnName, Expr, ExprKind, Function, Ident, IntervalUnit,
     UnaryOperator,
@@ -33,6 +33,10 @@ const CHAIN_LEFT_DEEP_MAX: usize = 32;
 const BETWEEN: u8 = 1;
 const LIKE: u8 = 2;
 const NONE: u8 = 3;
+
+/// A chain grows in parts of this many operands. A vector of millions would be copied whole again
+/// and again, without letting others run.
+const PART_LEN: usize = 4096;
 
 impl Cursor<'_> {
     /// Any expression.
@@ -94,6 +98,19 @@ impl Cursor<'_> {
         Ok(left)
     }
 
+    /// The operands of all parts, in order.
+    fn operands_of(&mut self, parts: Vec<Vec<Expr>>, last: Vec<Expr>) -> Vec<Expr> {
+        if parts.is_empty() {
+            return last;
+        }
+        let mut operands = Vec::with_capacity(parts.len() * PART_LEN + last.len());
+        for mut part in parts.into_iter().chain([last]) {
+            operands.append(&mut part);
+            self.look();
+        }
+        operands
+    }
+
     /// The chain that continues after `first`.
     #[inline(never)]
     fn flat_chain(
@@ -116,7 +133,7 @@ impl Cursor<'_> {
             }
             operands.push(next);
         }
-        let operands = self.list_of_parts(parts, operands);
+        let operands = self.operands_of(parts, operands);
         let span = self.span_from(start.unwrap_or_default());
         self.grown(ExprKind::Chain { operator, operands }, span, height + 1)
     }

@@ -4,6 +4,7 @@
 //! every other kind has a function in its own module. Unsupported statements fail with error 1235,
 //! which names them.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -17,9 +18,9 @@ use expression::Share;
 use front::Disconnect;
 use planner::{StatementLimits, StringRules};
 use syntax::ast::{Admin, Explain, LockWait, StatementKind};
-use syntax::parse::{RoutineError, SyntaxErrorKind};
+use syntax::parse::{LIST_LEN_MAX, RoutineError, SyntaxErrorKind};
 use syntax::token::Kind;
-use value::{ColumnType, Value};
+use value::{Charset, ColumnType, Value};
 use wire::Capabilities;
 
 use crate::connection::reply::{Reply, Stop};
@@ -53,12 +54,21 @@ pub(crate) struct Planned {
 impl Session {
     /// COM_QUERY: one statement, or several if the client enabled that.
     pub(crate) async fn query(&mut self, text: &[u8]) -> Result<Next, Disconnect> {
-        let mut charset = self.strings().client;
-        let mut text = charset.read_statement(without_end(text));
+        let charset = self.strings().client;
+        let text = charset.read_statement(without_end(text));
         self.list_text(&text);
-        if let Tried::Answered(reply) = self.cached_query(&text).await {
-            return self.write_reply(reply, false);
+        match self.cached_query(&text).await {
+            Tried::Answered(reply) => self.write_reply(reply, false),
+            Tried::Not => self.parsed_query(text, charset).await,
         }
+    }
+
+    /// Parses and runs the statements of a text that no plan is kept for.
+    async fn parsed_query(
+        &mut self,
+        mut text: Cow<'_, [u8]>,
+        mut charset: Charset,
+    ) -> Result<Next, Disconnect> {
         let (mut at, mut count) = (0, 0_u32);
         loop {
             let mut rest = text.get(at..).unwrap_or_default();
@@ -535,6 +545,10 @@ pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
         SyntaxErrorKind::Routine(kind) => routine_error(kind, &error.name),
         SyntaxErrorKind::TooDeep => {
             ClientError::worded(WORDS_NESTED_TOO_DEEPLY, &[&error.near, &error.line])
+        }
+        SyntaxErrorKind::TooLong => {
+            let what = format!("lists of more than {LIST_LEN_MAX} items");
+            ClientError::not_supported(&what)
         }
         SyntaxErrorKind::NotUtf8 => {
             ClientError::new(ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", &error.near])

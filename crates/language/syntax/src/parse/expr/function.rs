@@ -368,6 +368,7 @@ impl Cursor<'_> {
         };
         let mut branches = Vec::new();
         while self.eat(K::When) {
+            self.check_length(branches.len())?;
             let when = self.expr()?;
             self.expect(K::Then)?;
             branches.push((when, self.expr()?));
