@@ -366,7 +366,7 @@ impl Binder<'_> {
             .iter()
             .flat_map(|item| item.slots.iter().copied())
             .collect::<Vec<_>>();
-        let mut conjuncts = Vec::new();
+        let mut conjuncts = Vec::with_capacity(all.size_hint().0);
         for condition in all {
             self.spend()?;
             conjuncts.push(self.conjunct(condition, &own));
@@ -472,10 +472,11 @@ impl Binder<'_> {
                     item.on.iter().collect()
                 } else {
                     let is_visible = |conjunct: &&Conjunct| {
-                        conjunct
-                            .slots
-                            .iter()
-                            .all(|s| placed.contains(s) || s == slot)
+                        !conjunct.is_used
+                            && conjunct
+                                .slots
+                                .iter()
+                                .all(|s| placed.contains(s) || s == slot)
                     };
                     conjuncts
                         .iter()
@@ -615,7 +616,7 @@ impl Binder<'_> {
         Ok(self.with_filter(node, conditions))
     }
 
-    /// The unused conditions whose slots are all in `own` or `placed`, marked as used.
+    /// Takes the unused conditions whose slots are all in `own` or `placed`. NULL is left.
     fn take_visible(
         &self,
         conjuncts: &mut [Conjunct],
@@ -631,7 +632,8 @@ impl Binder<'_> {
                 .all(|slot| own.contains(slot) || placed.contains(slot));
             if !conjunct.is_used && is_visible {
                 conjunct.is_used = true;
-                taken.push(conjunct.expression.clone());
+                let expression = std::mem::replace(&mut conjunct.expression, Expression::null());
+                taken.push(expression);
             }
         }
         Ok(taken)

@@ -407,6 +407,10 @@ pub(crate) fn index(
     columns: &[ColumnDefinition],
     taken: &[IndexDefinition],
 ) -> Defined<IndexDefinition> {
+    // An index needs a name that no other has. ALTER TABLE may drop as many as it adds.
+    if 2 * INDEX_COUNT_MAX <= taken.len() {
+        return Err(ClientError::new(ER_TOO_MANY_KEYS, &[&INDEX_COUNT_MAX]));
+    }
     let uniqueness = match of.kind {
         IndexKind::Primary => Uniqueness::Primary,
         IndexKind::Unique => Uniqueness::Unique,

@@ -146,6 +146,7 @@ impl Session {
             // A single value does not wait for others.
             if 1 < items.len() {
                 self.state.keep(&mut share, bytes)?;
+                self.state.give_way().map_err(|failure| *failure)?;
             }
             changes.push(change);
         }
@@ -154,6 +155,7 @@ impl Session {
             bytes -= change.bytes();
             self.state.keep(&mut share, bytes)?;
             self.change(change).await?;
+            runtime::give_way();
         }
         Ok(Reply::Ok(Done::default()))
     }

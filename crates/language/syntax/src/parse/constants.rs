@@ -164,7 +164,7 @@ impl<'a> Cursor<'a> {
         let mut rows: Vec<Vec<Expr>> = Vec::new();
         loop {
             let row: Vec<Expr> = values.by_ref().take(width).collect();
-            if row.is_empty() {
+            if row.is_empty() || self.is_stopped() {
                 return rows;
             }
             rows.push(row);

@@ -105,6 +105,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Whether the caller has stopped the parser.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
     /// The parsed result, unless the parser was stopped: then the end that it saw was no end.
     pub(super) fn unless_stopped<T>(&mut self, parsed: Parsed<T>) -> Parsed<T> {
         if self.is_stopped {
