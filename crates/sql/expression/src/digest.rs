@@ -57,6 +57,12 @@ impl AggregateCall {
         for argument in &self.arguments {
             argument.digest_into(&mut hasher);
         }
+        for (key, is_descending) in &self.order {
+            key.digest_into(&mut hasher);
+            is_descending.hash(&mut hasher);
+        }
+        self.separator.hash(&mut hasher);
+        self.limit.hash(&mut hasher);
         hasher.finish()
     }
 }
