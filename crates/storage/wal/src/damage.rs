@@ -34,13 +34,16 @@
 //!   which is a break before or at `X`. They do not claim it either, unless it was durable. Blocks
 //!   of earlier lives do not count: an operator may have started a life in front of them in spite
 //!   of damage (`--accept-log-loss`).
+//! * A block in the segment of `X` or in a later one is whole, not of an earlier life, and of a
+//!   later place. A server renames a segment only to a higher number, when all its blocks are before
+//!   the checkpoint's. So it leaves blocks of earlier places, but never of later ones.
 //! * `X` is whole, in its place, not of an earlier life, and does not continue the block before it:
 //!   D4. Stale blocks have another number or an earlier epoch.
 //! * Blocks are whole and the mini-transaction in them is not: its bytes were written like this.
 //!
 //! # What is surely found
 //!
-//! A missing, emptied or cut segment from the checkpoint's on. Any harm to a block that was durable
+//! A missing, emptied or cut segment from the checkpoint's on. A live segment that is renamed. Any harm to a block that was durable
 //! when a later flush was built, or when the checkpoint record was written (each 5 seconds, if
 //! there was any log). Not found: harm to the very last blocks, about which neither says anything.
 //! They look like a torn write. If pages were written that such blocks have changed, their epoch
@@ -99,6 +102,18 @@ pub enum LogDamageKind {
         /// Its offset there.
         offset: u64,
     },
+    /// The block is missing or not whole, and a block of a later place lies in its segment or after it.
+    #[error("the block there is lost, and block {number} lies at byte {offset} of {path}, which is \
+             not its place: was a file of the log renamed or copied?",
+            path = path.display())]
+    Misplaced {
+        /// The block's number.
+        number: u64,
+        /// The segment in which it lies.
+        path: PathBuf,
+        /// Its offset there.
+        offset: u64,
+    },
     /// The block is whole, and does not continue the one before.
     #[error("the block there does not continue the one before")]
     Unlinked,
@@ -136,15 +151,24 @@ pub(crate) enum Cause {
     Unreadable,
 }
 
-/// What lies after a break.
+/// What lies at a break and after it.
 #[derive(Debug, Default)]
 pub(crate) struct Behind {
-    /// Number of the first block that proves the break to be damage.
-    pub(crate) witness: Option<u64>,
+    /// The first block that proves the break to be damage.
+    pub(crate) witness: Option<Witness>,
     /// The highest end of a block there.
     pub(crate) end: Lsn,
     /// The highest epoch of a block there.
     pub(crate) epoch: u32,
+}
+
+/// A block that proves a break to be damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Witness {
+    /// Where it lies.
+    place: u64,
+    /// Its number, which is `place` or larger.
+    number: u64,
 }
 
 impl Break {
@@ -168,10 +192,7 @@ impl Break {
             (_, Cause::Unlinked, _) => LogDamageKind::Unlinked,
             (_, Cause::Senseless, _) => LogDamageKind::Senseless,
             _ if self.block < durable_block => LogDamageKind::KnownToControl,
-            (_, Cause::NoBlock, Some(witness)) => LogDamageKind::KnownToBlock {
-                path: place.path(place.segment_of(witness)),
-                offset: place.offset_of(witness),
-            },
+            (_, Cause::NoBlock, Some(witness)) => witness.shows(place),
             (_, Cause::NoBlock, None) => return Ok(None),
         };
         let (path, offset) = (place.path(segment), place.offset_of(self.block));
@@ -183,8 +204,8 @@ impl Break {
         }))
     }
 
-    /// Reads all blocks after the break, in all existing segments: a segment in between may be
-    /// missing.
+    /// Reads the segment of the break and all later ones that exist: one in between may be missing.
+    /// Before the break, only blocks of later places tell something.
     pub(crate) async fn look_behind(
         &self,
         disk: &dyn Disk,
@@ -208,13 +229,13 @@ impl Break {
             };
             // A block number of the log is small enough to double.
             let end = start.saturating_add(blocks);
-            for number in start.max(self.block.saturating_add(1))..end {
-                match reader.fetch(disk, number).await {
-                    Ok(true) => self.look_at(reader.bytes(number), number, &mut behind),
+            for place in start..end {
+                match reader.fetch(disk, place).await {
+                    Ok(true) => self.look_at(reader.bytes(place), place, &mut behind),
                     Ok(false) => break,
                     Err(_) => {
-                        if reader.fetch_singly(disk, number).await == Ok(true) {
-                            self.look_at(reader.bytes(number), number, &mut behind);
+                        if reader.fetch_singly(disk, place).await == Ok(true) {
+                            self.look_at(reader.bytes(place), place, &mut behind);
                         }
                     }
                 }
@@ -223,8 +244,9 @@ impl Break {
         Ok(behind)
     }
 
-    fn look_at(&self, bytes: Option<&[u8]>, number: u64, behind: &mut Behind) {
-        let Some(bytes) = bytes.filter(|bytes| claimed_block_no(bytes) == Some(number)) else {
+    fn look_at(&self, bytes: Option<&[u8]>, place: u64, behind: &mut Behind) {
+        let tells = |number| place < number || (place == number && self.block <= place);
+        let Some(bytes) = bytes.filter(|bytes| claimed_block_no(bytes).is_some_and(tells)) else {
             return;
         };
         let Ok((header, _)) = open_log_block(bytes) else {
@@ -235,8 +257,26 @@ impl Break {
         }
         behind.end = behind.end.max(header.end());
         behind.epoch = behind.epoch.max(header.epoch);
-        if self.block < header.durable_block() && behind.witness.is_none() {
-            behind.witness = Some(number);
+        let number = header.block_no;
+        let proves = place < number || self.block < header.durable_block();
+        if proves && behind.witness.is_none() {
+            behind.witness = Some(Witness { place, number });
+        }
+    }
+}
+
+impl Witness {
+    /// What it shows.
+    fn shows(self, segments: &SegmentPlace) -> LogDamageKind {
+        let path = segments.path(segments.segment_of(self.place));
+        let offset = segments.offset_of(self.place);
+        if self.place == self.number {
+            return LogDamageKind::KnownToBlock { path, offset };
+        }
+        LogDamageKind::Misplaced {
+            number: self.number,
+            path,
+            offset,
         }
     }
 }

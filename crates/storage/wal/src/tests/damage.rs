@@ -14,21 +14,36 @@ fn segment(number: u64) -> PathBuf {
     Path::new(DIRECTORY).join(format!("log/log_{number:016x}.pdl"))
 }
 
+fn open_segment(world: &World, number: u64) -> env::File {
+    let options = OpenOptions {
+        write: true,
+        create: false,
+        exclusive: false,
+        access: FileAccess::Buffered,
+    };
+    world.disk.open(&segment(number), options).unwrap()
+}
+
 /// A log over three segments, from flushes of one block each, that ends by a loss of power. No
 /// checkpoint mentions any of it. A segment has 8 blocks.
 fn three_segments(block_count: u64) -> (World, Found) {
+    log_of(block_count, 0)
+}
+
+/// The same with a checkpoint before the block `checkpoint`.
+fn log_of(block_count: u64, checkpoint: u64) -> (World, Found) {
     let world = World::with_seed(21);
     let (wal, _) = world.open(large()).unwrap();
     let (at_work, disk) = (Arc::clone(&wal), world.disk.clone());
     let all = world.run(async move {
-        let end = at_work.durable();
-        at_work
-            .write_checkpoint(&disk, end, Vec::new())
-            .await
-            .unwrap();
         let mut writer = at_work.writer(0);
         let mut all = Found::new();
         for number in 0..block_count {
+            if number == checkpoint {
+                let end = at_work.durable();
+                let write = at_work.write_checkpoint(&disk, end, Vec::new());
+                write.await.unwrap();
+            }
             let end = write(&mut writer, number, 900).await.unwrap();
             at_work.request_all();
             at_work.try_lead().unwrap().run(&disk).await;
@@ -96,6 +111,39 @@ fn a_block_of_zeroes_and_a_stale_segment_are_damage() {
     assert_eq!(damage_of(&world).kind, LogDamageKind::Missing);
 }
 
+/// The blocks of the last segment are the only ones that mention those of the one before.
+#[test]
+fn a_segment_in_the_place_of_an_earlier_one_is_damage() {
+    let (world, _) = three_segments(20);
+    world.disk.remove(&segment(1)).unwrap();
+    world.disk.rename(&segment(2), &segment(1)).unwrap();
+    let damage = damage_of(&world);
+    assert_eq!((damage.path, damage.offset), (segment(1), 0));
+    let misplaced = LogDamageKind::Misplaced {
+        number: 16,
+        path: segment(1),
+        offset: 0,
+    };
+    assert_eq!(damage.kind, misplaced);
+    // The log breaks in the middle of a segment, after the blocks of the later place.
+    let (world, all) = log_of(18, 12);
+    world.disk.remove(&segment(1)).unwrap();
+    world.disk.rename(&segment(2), &segment(1)).unwrap();
+    let damage = damage_of(&world);
+    assert_eq!((damage.path, damage.offset), (segment(1), 4 * 4096));
+    assert_eq!((damage.position, damage.kind), (all[11].1, misplaced));
+    // Blocks of an earlier place lie in each recycled segment.
+    let (world, all) = three_segments(20);
+    let [.., prepared] = &segments(&world.disk)[..] else {
+        panic!("there are segments")
+    };
+    assert!(*prepared != segment(2), "one is prepared");
+    let (disk, stale) = (world.disk.clone(), open_segment(&world, 1));
+    let bytes = world.run(async move { disk.read(&stale, 0, IoBuffer::zeroed(8 * 4096)).await.0 });
+    overwrite(&world.disk, prepared.to_str().unwrap(), 0, &bytes);
+    assert_eq!(world.open(large()).unwrap().1, all);
+}
+
 #[test]
 fn missing_segments_are_damage() {
     // The checkpoint's own, one in the middle, the last one that has log; and all of them.
@@ -138,13 +186,7 @@ fn emptied_and_cut_segments_are_damage() {
     for number in 0..3 {
         for length in [0, 100, 4096, 4096 * 3 + 7, whole - 4096, whole - 1] {
             let (world, _) = three_segments(20);
-            let options = OpenOptions {
-                write: true,
-                create: false,
-                exclusive: false,
-                access: FileAccess::Buffered,
-            };
-            let file = world.disk.open(&segment(number), options).unwrap();
+            let file = open_segment(&world, number);
             world.disk.set_length(&file, length).unwrap();
             let damage = damage_of(&world);
             assert_eq!(damage.path, segment(number));
