@@ -113,10 +113,7 @@ impl<'a> Cursor<'a> {
     /// The parsed result, unless the parser was stopped: then the end that it saw was no end.
     pub(super) fn unless_stopped<T>(&mut self, parsed: Parsed<T>) -> Parsed<T> {
         if self.is_stopped {
-            return Err(Fail {
-                kind: SyntaxErrorKind::Stopped,
-                ..self.fail()
-            });
+            return Err(self.fail_as(SyntaxErrorKind::Stopped));
         }
         parsed
     }
@@ -227,24 +224,18 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn fail(&mut self) -> Fail {
-        let offset = self.peek().span.start as usize;
-        Fail {
-            kind: SyntaxErrorKind::Unexpected,
-            offset,
-        }
+        self.fail_as(SyntaxErrorKind::Unexpected)
     }
 
-    fn too_deep(&mut self) -> Fail {
-        Fail {
-            kind: SyntaxErrorKind::TooDeep,
-            ..self.fail()
-        }
+    pub(super) fn fail_as(&mut self, kind: SyntaxErrorKind) -> Fail {
+        let offset = self.peek().span.start as usize;
+        Fail { kind, offset }
     }
 
     /// Runs a rule one level deeper.
     pub(super) fn deeper<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == DEPTH_MAX {
-            return Err(self.too_deep());
+            return Err(self.fail_as(SyntaxErrorKind::TooDeep));
         }
         self.depth += 1;
         let result = rule(self);
@@ -256,7 +247,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn check_height(&mut self, height: u32) -> Parsed<()> {
         self.height = self.height.max(height);
         if HEIGHT_MAX < height {
-            Err(self.too_deep())
+            Err(self.fail_as(SyntaxErrorKind::TooDeep))
         } else {
             Ok(())
         }
@@ -368,13 +359,21 @@ impl<'a> Cursor<'a> {
     }
 
     /// `rule, rule, ..`.
-    pub(super) fn list<T>(
+    pub(super) fn list<T>(&mut self, rule: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        self.list_within(SyntaxErrorKind::TooLong, rule)
+    }
+
+    /// The same with an error of its own for more than [`LIST_LEN_MAX`] items.
+    pub(super) fn list_within<T>(
         &mut self,
+        too_long: SyntaxErrorKind,
         mut rule: impl FnMut(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut list = vec![rule(self)?];
         while self.eat_kind(Kind::Comma) {
-            self.check_length(list.len())?;
+            if LIST_LEN_MAX <= list.len() {
+                return Err(self.fail_as(too_long));
+            }
             list.push(rule(self)?);
         }
         Ok(list)
@@ -390,10 +389,7 @@ impl<'a> Cursor<'a> {
         if length < LIST_LEN_MAX {
             return Ok(());
         }
-        Err(Fail {
-            kind: SyntaxErrorKind::TooLong,
-            ..self.fail()
-        })
+        Err(self.fail_as(SyntaxErrorKind::TooLong))
     }
 
     /// `(rule, rule, ..)`.

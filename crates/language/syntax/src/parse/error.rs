@@ -33,6 +33,8 @@ pub enum SyntaxErrorKind {
     TooDeep,
     /// A list of more than [`LIST_LEN_MAX`](super::LIST_LEN_MAX) items: error 1235.
     TooLong,
+    /// The same for the columns of a SELECT: error 1117.
+    TooManyColumns,
     /// A name that is not UTF-8: error 1300.
     NotUtf8,
     /// The caller stopped the parser: error 1317, unless it has another.
@@ -194,6 +196,7 @@ impl SyntaxError {
             SyntaxErrorKind::Empty => errcode::ER_EMPTY_QUERY,
             SyntaxErrorKind::TooDeep => errcode::ER_STACK_OVERRUN_NEED_MORE,
             SyntaxErrorKind::TooLong => errcode::ER_NOT_SUPPORTED_YET,
+            SyntaxErrorKind::TooManyColumns => errcode::ER_TOO_MANY_FIELDS,
             SyntaxErrorKind::NotUtf8 => errcode::ER_INVALID_CHARACTER_STRING,
             SyntaxErrorKind::Stopped => errcode::ER_QUERY_INTERRUPTED,
             SyntaxErrorKind::Routine(error) => error.code(),

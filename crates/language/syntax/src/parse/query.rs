@@ -3,7 +3,7 @@
 mod table_ref;
 
 use super::cursor::{Cursor, DEPTH_MAX, Parsed};
-use super::error::RoutineError;
+use super::error::{RoutineError, SyntaxErrorKind};
 use super::scope::routine_fail;
 use crate::ast::{
     CommonTable, Expr, ExprKind, FileFormat, Ident, IntoTarget, Limit, Literal, LockWait,
@@ -234,7 +234,7 @@ impl Cursor<'_> {
     fn select(&mut self, into: &mut Option<SelectInto>) -> Parsed<Select> {
         let start = self.bump().span;
         let options = self.select_options()?;
-        let items = self.list(Self::select_item)?;
+        let items = self.list_within(SyntaxErrorKind::TooManyColumns, Self::select_item)?;
         self.clause_into(into)?;
         let mut select = Select {
             options,

@@ -1,7 +1,7 @@
 //! Selects the rule for a statement by its first words.
 
 use super::cursor::{Cursor, Parsed};
-use super::error::{Fail, SyntaxErrorKind};
+use super::error::SyntaxErrorKind;
 use crate::ast::{
     Drop, DropIndex, Dropped, Explain, LockWait, ObjectName, Prepared, Statement, StatementKind,
     TableVerb, UsingValue,
@@ -21,10 +21,7 @@ pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
             .trim_ascii()
             .is_empty()
         {
-            return Err(Fail {
-                kind: SyntaxErrorKind::Empty,
-                ..cursor.fail()
-            });
+            return Err(cursor.fail_as(SyntaxErrorKind::Empty));
         }
         let span = Span {
             end: end.start,

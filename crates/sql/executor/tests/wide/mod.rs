@@ -62,5 +62,14 @@ fn columns_have_a_limit() {
     let many = |count: usize| format!("SELECT {}", vec!["1"; count].join(","));
     assert!(bench.execution(&many(65_535)).is_ok());
     let error = bench.execution(&many(65_536)).map(|_| ());
+    assert!(error.is_err_and(|error| error.contains("TooManyColumns")));
+    // A star counts with its columns.
+    let derived = format!("(SELECT {})", list(|n| format!("1 AS c{n}")));
+    let stars = |count: usize| {
+        let stars = vec!["a.*"; count].join(", ");
+        format!("SELECT {stars} FROM {derived} a")
+    };
+    assert!(bench.execution(&stars(8)).is_ok());
+    let error = bench.execution(&stars(9)).map(|_| ());
     assert!(error.is_err_and(|error| error.contains("Too many columns")));
 }

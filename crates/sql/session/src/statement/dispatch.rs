@@ -12,7 +12,7 @@ use clients::KillOrder;
 use clients::wait::{free_what_waits, unless_killed};
 use errcode::{
     ClientError, ER_EMPTY_QUERY, ER_INVALID_CHARACTER_STRING, ER_QUERY_INTERRUPTED,
-    WORDS_NESTED_TOO_DEEPLY,
+    ER_TOO_MANY_FIELDS, WORDS_NESTED_TOO_DEEPLY,
 };
 use expression::Share;
 use front::Disconnect;
@@ -550,6 +550,7 @@ pub(crate) fn syntax_error(error: &syntax::parse::SyntaxError) -> ClientError {
             let what = format!("lists of more than {LIST_LEN_MAX} items");
             ClientError::not_supported(&what)
         }
+        SyntaxErrorKind::TooManyColumns => ClientError::new(ER_TOO_MANY_FIELDS, &[]),
         SyntaxErrorKind::NotUtf8 => {
             ClientError::new(ER_INVALID_CHARACTER_STRING, &[&"utf8mb4", &error.near])
         }
