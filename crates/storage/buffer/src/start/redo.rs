@@ -103,8 +103,10 @@ pub(crate) struct Redo<'a> {
     files: HashMap<SpaceId, Option<File>>,
     /// Tablespaces that had operations but no file, and no drop yet.
     missing: BTreeSet<SpaceId>,
-    /// Pages that had operations but could not be read, and why; no drop of their tablespace yet.
-    unreadable: BTreeMap<PageId, StoreError>,
+    /// Pages that could not be read or that an operation did not fit, and why; no drop of their
+    /// tablespace yet. A page of a dropped tablespace need not have been written before a
+    /// checkpoint that is older than the drop, so its operations may lack earlier ones.
+    unfit: BTreeMap<PageId, RecoveryError>,
     /// Tablespaces whose drop was met. Ids are never reused: an id is allocated durably before its
     /// file is made. So later operations of the log on them need no file; they come from a change
     /// that was under way when the drop was noted.
@@ -132,7 +134,7 @@ impl<'a> Redo<'a> {
             pages: HashMap::new(),
             files: HashMap::new(),
             missing: BTreeSet::new(),
-            unreadable: BTreeMap::new(),
+            unfit: BTreeMap::new(),
             dropped: BTreeSet::new(),
             checkpoint,
             on_loss,
@@ -189,17 +191,19 @@ impl<'a> Redo<'a> {
             return Ok(());
         };
         let is_made = op.kind == ops::PAGE_CREATE;
-        if !self.pages.contains_key(&id) && (is_made || !self.unreadable.contains_key(&id)) {
+        if is_made {
+            self.unfit.remove(&id);
+        }
+        if !self.pages.contains_key(&id) && !self.unfit.contains_key(&id) {
             match self.read(id, &file).await? {
                 Ok(bytes) => {
                     self.pages.insert(id, bytes);
                 }
                 Err(_) if is_made => {
-                    self.unreadable.remove(&id);
                     self.pages.insert(id, vec![0; self.size().bytes()]);
                 }
                 Err(error) => {
-                    self.unreadable.insert(id, error);
+                    self.unfit.insert(id, error.into());
                 }
             }
         }
@@ -212,15 +216,20 @@ impl<'a> Redo<'a> {
         // The operations of one mini-transaction on a page all see an older LSN than its end, so
         // the page is stamped when the last of them is applied.
         match ops::redo(op, which, page) {
-            Ok(()) => Ok(()),
+            Ok(()) => {}
             // A page that is newer than the log may have changes that this operation does not fit.
-            Err(_) if self.on_loss == OnLogLoss::Accept => Ok(()),
-            Err(source) => Err(RecoveryError::Op {
-                lsn: end,
-                page: id,
-                source,
-            }),
+            Err(_) if self.on_loss == OnLogLoss::Accept => {}
+            Err(source) => {
+                self.pages.remove(&id);
+                let error = RecoveryError::Op {
+                    lsn: end,
+                    page: id,
+                    source,
+                };
+                self.unfit.insert(id, error);
+            }
         }
+        Ok(())
     }
 
     /// Stamps the pages that a mini-transaction has changed.
@@ -301,7 +310,7 @@ impl<'a> Redo<'a> {
         self.missing.remove(&id);
         self.dropped.insert(id);
         self.pages.retain(|page, _| page.space != id);
-        self.unreadable.retain(|page, _| page.space != id);
+        self.unfit.retain(|page, _| page.space != id);
         if self.file(id).await?.is_some() {
             self.files.insert(id, None);
             self.disk.remove(&space::path(self.directory, id))?;
@@ -343,8 +352,8 @@ impl<'a> Redo<'a> {
         if log_end < lsn && self.on_loss == OnLogLoss::Refuse {
             return Err(RecoveryError::PageAhead { page, lsn, log_end });
         }
-        if let Some((_, error)) = self.unreadable.pop_first() {
-            return Err(error.into());
+        if let Some((_, error)) = self.unfit.pop_first() {
+            return Err(error);
         }
         Ok(self.missing.into_iter().collect())
     }

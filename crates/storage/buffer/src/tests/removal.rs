@@ -1,6 +1,7 @@
 //! Removal of a tablespace's pages and file.
 
 use env::sim::Faults;
+use format::slotted::TreePageShape;
 
 use super::*;
 
@@ -65,4 +66,66 @@ fn a_page_made_behind_a_drop_holds_no_checkpoint_back() {
         let end = pages.reserved();
         assert_eq!(pages.checkpoint(Vec::new()).await, Ok(end));
     });
+}
+
+/// A checkpoint between two changes of a page does not wait for the page if its tablespace was
+/// dropped meanwhile. A crash then leaves a file that lacks the first change.
+#[test]
+fn operations_that_lack_earlier_ones_are_damage_unless_a_drop_follows() {
+    for is_dropped in [true, false] {
+        let world = World::new(8);
+        let pages = world.open(options(8, 1));
+        let disk = world.disk.clone();
+        world.run(async move {
+            let shape = TreePageShape {
+                level: 0,
+                index_id: 1,
+                lower: b"",
+                upper: None,
+            };
+            create(&pages, 0, 1).await.unwrap();
+            apply(&pages, &PageOp::TreeInit(shape)).await;
+            pages.clean_all().await.unwrap();
+            apply(&pages, &insert(0, b"a")).await;
+            let between = pages.reserved();
+            let mut end = apply(&pages, &insert(1, b"b")).await;
+            if is_dropped {
+                let mut change = retry(|| pages.change()).await.unwrap();
+                change.note_space_drop(SPACE);
+                end = change.commit();
+            }
+            durable(&pages, end).await.unwrap();
+            let wal = &pages.pool().wal;
+            let write = wal.write_checkpoint(&disk, between, Vec::new());
+            write.await.unwrap();
+        });
+        let world = world.crash();
+        let started = world
+            .start(options(8, 1))
+            .map(|it| it.pool.list_spaces(&world.disk));
+        if is_dropped {
+            assert_eq!(started.unwrap(), Ok(vec![]));
+        } else {
+            let error = started.unwrap_err().to_string();
+            assert!(error.contains("cannot be redone on page 5:0"), "{error}");
+        }
+    }
+}
+
+fn insert(slot: u16, key: &[u8]) -> PageOp<'_> {
+    PageOp::TreeInsert {
+        slot,
+        key,
+        payload: b"",
+    }
+}
+
+async fn apply(pages: &Pages, op: &PageOp<'_>) -> Lsn {
+    let make = || {
+        let mut change = pages.change()?;
+        let latched = change.latch(id(0))?;
+        change.apply(latched, op).unwrap();
+        Ok(change.commit())
+    };
+    retry(make).await.unwrap()
 }
