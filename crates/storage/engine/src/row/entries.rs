@@ -109,8 +109,11 @@ impl EngineTransaction {
             // Only a repeated call finds its own earlier work.
             return Ok(Revived::Already);
         }
+        // A statement that was undone leaves the mark of its transaction, but not the row's.
         debug_assert!(
-            deleted.txn == id || !self.worker.shared.txns.is_active(deleted.txn),
+            deleted.txn == id
+                || deleted.is_revived
+                || !self.worker.shared.txns.is_active(deleted.txn),
             "the caller has the row of the entry locked"
         );
         let mut purge_list = Vec::new();
