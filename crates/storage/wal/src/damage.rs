@@ -35,17 +35,18 @@
 //!   of earlier lives do not count: an operator may have started a life in front of them in spite
 //!   of damage (`--accept-log-loss`).
 //! * A block in the segment of `X` or in a later one is whole, not of an earlier life, and of a
-//!   later place. A server renames a segment only to a higher number, when all its blocks are before
-//!   the checkpoint's. So it leaves blocks of earlier places, but never of later ones.
+//!   later place. A server renames a segment only to a higher number, when all its blocks are
+//!   before the checkpoint's. So it leaves blocks of earlier places, but never of later ones.
 //! * `X` is whole, in its place, not of an earlier life, and does not continue the block before it:
 //!   D4. Stale blocks have another number or an earlier epoch.
 //! * Blocks are whole and the mini-transaction in them is not: its bytes were written like this.
 //!
 //! # What is surely found
 //!
-//! A missing, emptied or cut segment from the checkpoint's on. A live segment that is renamed. Any harm to a block that was durable
-//! when a later flush was built, or when the checkpoint record was written (each 5 seconds, if
-//! there was any log). Not found: harm to the very last blocks, about which neither says anything.
+//! A missing, emptied, cut or renamed segment from the checkpoint's on. Any harm to a block that
+//! was durable when a later flush was built, or when the checkpoint record was written (each 5
+//! seconds, if there was any log). Not found: harm to the very last blocks, about which neither
+//! says anything.
 //! They look like a torn write. If pages were written that such blocks have changed, their epoch
 //! shows it when they are read (`format::lives`).
 
@@ -102,7 +103,8 @@ pub enum LogDamageKind {
         /// Its offset there.
         offset: u64,
     },
-    /// The block is missing or not whole, and a block of a later place lies in its segment or after it.
+    /// The block is missing or not whole, and a block of a later place lies in its segment or in a
+    /// later one.
     #[error("the block there is lost, and block {number} lies at byte {offset} of {path}, which is \
              not its place: was a file of the log renamed or copied?",
             path = path.display())]

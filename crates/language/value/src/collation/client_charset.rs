@@ -363,7 +363,8 @@ impl ClientCharset {
     ///
     /// As in MariaDB, a backslash escapes one byte and not one character. A client that escapes a
     /// text puts a backslash before the first byte of a character that lacks its second one. The
-    /// byte that follows may be the backslash of an escaped quote, so it must not become the second.
+    /// byte that follows may be the backslash of an escaped quote, so it must not become the second
+    /// one.
     pub(super) fn append_read(self, sent: &[u8], out: &mut Vec<u8>) {
         let (mut rest, mut is_escaped) = (sent, false);
         while !rest.is_empty() {
