@@ -37,6 +37,10 @@ pub(super) enum Program {
     PlateauUring,
     /// Plateau over epoll.
     PlateauEpoll,
+    /// The server that knows nothing, over io_uring.
+    NullUring,
+    /// The server that knows nothing, over epoll.
+    NullEpoll,
     /// An earlier build of Plateau over io_uring.
     #[value(skip)]
     BaseUring,
@@ -61,6 +65,10 @@ pub(super) const EPOLL: &str = "plateau epoll";
 pub(super) const BASE_URING: &str = "base uring";
 pub(super) const BASE_EPOLL: &str = "base epoll";
 
+/// The runtime and the protocol alone, with the same I/O (`bin/null_server.rs`).
+const NULL_URING: &str = "null uring";
+const NULL_EPOLL: &str = "null epoll";
+
 const REFERENCES: [&str; 2] = ["mariadb threads", "mariadb pool"];
 
 pub(super) fn is_plateau(server: &str) -> bool {
@@ -70,6 +78,20 @@ pub(super) fn is_plateau(server: &str) -> bool {
 /// Whether it is one of MariaDB's two configurations.
 pub(super) fn is_reference(server: &str) -> bool {
     REFERENCES.contains(&server)
+}
+
+/// Whether it is the server that knows nothing.
+pub(super) fn is_null(server: &str) -> bool {
+    [NULL_URING, NULL_EPOLL].contains(&server)
+}
+
+/// The server that knows nothing, with the same I/O as that one.
+pub(super) fn null_of(server: &str) -> Option<&'static str> {
+    match server {
+        URING => Some(NULL_URING),
+        EPOLL => Some(NULL_EPOLL),
+        _ => None,
+    }
 }
 
 /// The name of the earlier build of that server.
@@ -91,11 +113,22 @@ const CONNECTIONS: u32 = 11_000;
 const PREPARED: u32 = 1_000_000;
 
 impl Program {
+    /// Those that are databases.
     pub(super) const ALL: [Program; 4] = [
         Program::MariadbThreads,
         Program::MariadbPool,
         Program::PlateauUring,
         Program::PlateauEpoll,
+    ];
+
+    /// The same, and what the machine allows.
+    pub(super) const WITH_NULL: [Program; 6] = [
+        Program::MariadbThreads,
+        Program::MariadbPool,
+        Program::PlateauUring,
+        Program::PlateauEpoll,
+        Program::NullUring,
+        Program::NullEpoll,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -104,6 +137,8 @@ impl Program {
             Program::MariadbPool => REFERENCES[1],
             Program::PlateauUring => URING,
             Program::PlateauEpoll => EPOLL,
+            Program::NullUring => NULL_URING,
+            Program::NullEpoll => NULL_EPOLL,
             Program::BaseUring => BASE_URING,
             Program::BaseEpoll => BASE_EPOLL,
         }
@@ -132,6 +167,8 @@ impl Contestant {
             Program::MariadbPool => mariadb(setup, "pool-of-threads"),
             Program::PlateauUring => launch(setup, &setup.program, "uring"),
             Program::PlateauEpoll => launch(setup, &setup.program, "epoll"),
+            Program::NullUring => null("uring")?,
+            Program::NullEpoll => null("epoll")?,
             Program::BaseUring => launch(setup, base()?, "uring"),
             Program::BaseEpoll => launch(setup, base()?, "epoll"),
         };
@@ -144,6 +181,9 @@ impl Contestant {
 
     /// Fills the tables, and pauses the server.
     pub(super) fn fill(&mut self, load: &LoadArguments) -> Result<()> {
+        if is_null(self.name) {
+            return self.server.process().pause();
+        }
         self.server.connect()?.run("CREATE DATABASE sbtest")?;
         let preparation = Load {
             script: "oltp_read_write".to_owned(),
@@ -194,6 +234,13 @@ fn launch(setup: &Setup, program: &Path, io: &str) -> Launch {
         format!("flush_log_at_trx_commit={}", setup.flush),
     ];
     Launch::plateau(program).with_settings(own.iter().chain(&setup.settings))
+}
+
+fn null(io: &str) -> Result<Launch> {
+    let arguments = "build --release --quiet --package lab --bin null_server".split(' ');
+    run(Command::new("cargo").args(arguments))?;
+    let program = target_directory().join("release").join("null_server");
+    Ok(Launch::plateau(program).with_settings([format!("io={io}")]))
 }
 
 /// The measured build: the given one, or one of the current source.

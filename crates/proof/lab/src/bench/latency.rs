@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::contestant::{self, Program, Setup, base_of, is_plateau, is_reference, start_all};
+use super::contestant::{
+    self, Program, Setup, base_of, is_null, is_plateau, is_reference, null_of, start_all,
+};
 use super::open;
 use super::pair::{Order, Processor, Timing, measure};
 use super::point::{Point, line, milliseconds};
@@ -30,7 +32,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_values_t = WORKLOADS.map(String::from))]
     workloads: Vec<String>,
     /// Servers to compare.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Program::ALL)]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Program::WITH_NULL)]
     servers: Vec<Program>,
     /// Length of each measurement. At 10,000 clients ten seconds are 50 transactions a client, from
     /// which the shares of clients are judged.
@@ -114,17 +116,22 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             contestant.fill(&setup.load)?;
         }
         // Read_only has only limits of our own; updates and point selects have none of an earlier
-        // build.
+        // build. A server without tables and log says nothing of updates.
         let (mut others, mut own): (Vec<_>, Vec<_>) =
             all.into_iter().partition(|it| !is_plateau(it.name));
         for workload in &arguments.workloads {
-            let is_wanted = |name: &str| is_reference(name) != (workload == READ_ONLY);
+            let is_wanted = |name: &str| match workload.as_str() {
+                READ_ONLY => !is_reference(name) && !is_null(name),
+                POINT_SELECT => is_reference(name) || is_null(name),
+                _ => is_reference(name),
+            };
             let mut part: Vec<_> = others.iter_mut().filter(|it| is_wanted(it.name)).collect();
             part.extend(own.iter_mut());
             let points = measure(&setup, &timing, &mut part, workload)?;
             let mut all = points.clone();
             if workload != READ_ONLY && !percents.is_empty() {
                 let mut part: Vec<_> = own.iter_mut().collect();
+                part.extend(others.iter_mut().filter(|it| is_null(it.name)));
                 let rates = (arguments.open_clients, &percents[..]);
                 all.extend(open::measure((&setup, &timing), &mut part, &points, rates)?);
             }
@@ -194,8 +201,28 @@ fn judge(report: &Report) -> Vec<Verdict> {
         }
         shares(point, &mut verdicts);
     }
+    let is_floor = |it: &&Point| MANY_CLIENTS <= it.clients && is_null(it.server);
+    for point in report.points().iter().filter(is_floor) {
+        verdicts.push(floor(rotations(point, "p95", ROTATIONS_P95, |it| {
+            it.p95_ms
+        })));
+        verdicts.push(floor(rotations(point, "p99.9", ROTATIONS_TAIL, |it| {
+            it.p999_ms
+        })));
+        verdicts.push(floor(longest(point, ROTATIONS_TAIL)));
+        verdicts.push(floor(kept(report, point, KEPT_POINT_SELECT)));
+    }
     verdicts.extend(open::judge(report.open_points()));
     verdicts
+}
+
+/// Of the server that knows nothing: what this machine allows.
+fn floor(verdict: Verdict) -> Verdict {
+    Verdict {
+        limit: format!("no limit; {} of Plateau", verdict.limit),
+        outcome: Outcome::Shown,
+        ..verdict
+    }
 }
 
 fn point_select(report: &Report, point: &Point, verdicts: &mut Vec<Verdict>) {
@@ -203,6 +230,24 @@ fn point_select(report: &Report, point: &Point, verdicts: &mut Vec<Verdict>) {
     verdicts.push(rotations(point, "p99.9", ROTATIONS_TAIL, |it| it.p999_ms));
     verdicts.push(longest(point, ROTATIONS_TAIL));
     verdicts.push(kept(report, point, KEPT_POINT_SELECT));
+    let null = report
+        .peers(point)
+        .find(|it| Some(it.server) == null_of(point.server));
+    verdicts.extend(null.map(|null| within_reach(report, point, null)));
+}
+
+/// The share of its best throughput that a server would keep whose own work costs as much at this
+/// number of clients as at the best one: it takes longer by what the null server takes longer.
+fn within_reach(report: &Report, point: &Point, null: &Point) -> Verdict {
+    let time = |point: &Point| 1.0 / point.per_second();
+    let best = time(report.own_best(point));
+    let more = time(null) - time(report.own_best(null));
+    Verdict {
+        what: named(point, "throughput within reach"),
+        measured: format!("{:.2} of its best", best / (best + more)),
+        limit: "no limit: the null server's extra time alone".to_owned(),
+        outcome: Outcome::Shown,
+    }
 }
 
 /// Returns a value of a measurement.

@@ -132,10 +132,14 @@ const FOOT: f64 = 24.0;
 /// A curve's look: its class, the class of its marks, and their shape.
 fn look(program: Program) -> (&'static str, &'static str, Mark) {
     match program {
-        Program::PlateauEpoll | Program::BaseEpoll => ("own second", "own hollow", Mark::Circle),
+        Program::PlateauEpoll | Program::BaseEpoll | Program::NullEpoll => {
+            ("own second", "own hollow", Mark::Circle)
+        }
         Program::MariadbThreads => ("other", "other full", Mark::Square),
         Program::MariadbPool => ("other second", "other hollow", Mark::Square),
-        Program::PlateauUring | Program::BaseUring => ("own", "own full", Mark::Circle),
+        Program::PlateauUring | Program::BaseUring | Program::NullUring => {
+            ("own", "own full", Mark::Circle)
+        }
     }
 }
 
@@ -144,8 +148,8 @@ fn label(program: Program) -> &'static str {
     match program {
         Program::MariadbThreads => "MariaDB, thread a client",
         Program::MariadbPool => "MariaDB, thread pool",
-        Program::PlateauUring | Program::BaseUring => "Plateau, io_uring",
-        Program::PlateauEpoll | Program::BaseEpoll => "Plateau, epoll",
+        Program::PlateauUring | Program::BaseUring | Program::NullUring => "Plateau, io_uring",
+        Program::PlateauEpoll | Program::BaseEpoll | Program::NullEpoll => "Plateau, epoll",
     }
 }
 
