@@ -19,9 +19,11 @@
 mod builtin;
 mod function;
 mod index;
+mod interval;
 mod table;
 
 pub use builtin::{Builtin, Dated, Geometries, Grammar, Meaning, Name, Places};
 pub use function::{AggregateFunction, Function, SessionFunction};
 pub use index::{Found, find, is_of_missing_family};
+pub use interval::IntervalUnit;
 pub use table::TABLE;

@@ -35,10 +35,10 @@ pub use memory::{Memory, MemoryPool, ProcessLimit, Share};
 pub use rows::Rows;
 pub use statement::{Diagnostics, SessionContext, Statement, StatementOptions};
 pub use tree::{
-    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, BitOperation, BitOperator,
-    Call, Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList,
-    InRows, Like, ListMembers, Quantified, SessionCall, StoredCall, StoredFunction, SystemVariable,
-    Test, UserVariable,
+    AggregateCall, AggregateKind, Arithmetic, ArithmeticOperator, BitOperation, BitOperator, Call,
+    Case, Class, ColumnPlace, Compare, CompareOperator, Expression, ExpressionKind, InList, InRows,
+    Like, ListMembers, Quantified, SessionCall, StoredCall, StoredFunction, SystemVariable, Test,
+    UserVariable,
 };
 
 /// Why an expression has no value.

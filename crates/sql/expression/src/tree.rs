@@ -368,7 +368,7 @@ pub struct SystemVariable {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AggregateCall {
     /// The function.
-    pub function: AggregateFunction,
+    pub function: AggregateKind,
     /// Its arguments; none for `COUNT(*)`.
     pub arguments: Vec<Expression>,
     /// `DISTINCT`.
@@ -385,13 +385,13 @@ pub struct AggregateCall {
 
 /// Which aggregate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AggregateFunction {
+pub enum AggregateKind {
     /// `COUNT(*)`, `COUNT(x)`, `COUNT(DISTINCT x, y)`.
     Count,
     /// `SUM`.
     Sum,
     /// `AVG`.
-    Average,
+    Avg,
     /// `MIN`.
     Min,
     /// `MAX`.
@@ -403,13 +403,13 @@ pub enum AggregateFunction {
     /// `BIT_XOR`.
     BitXor,
     /// `STD`, `STDDEV`, `STDDEV_POP`.
-    DeviationPopulation,
+    StddevPop,
     /// `STDDEV_SAMP`.
-    DeviationSample,
+    StddevSamp,
     /// `VARIANCE`, `VAR_POP`.
-    VariancePopulation,
+    VarPop,
     /// `VAR_SAMP`.
-    VarianceSample,
+    VarSamp,
     /// `GROUP_CONCAT`.
     GroupConcat,
     /// The value of the group's first row: a column that is not grouped by.

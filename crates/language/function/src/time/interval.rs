@@ -1,5 +1,6 @@
 //! Intervals: added to a date or time, and as the difference of two.
 
+use builtin::IntervalUnit as Unit;
 use errcode::ER_WRONG_ARGUMENTS;
 use value::temporal::{DAY_MICROS, SECOND_MICROS, Time, append_date, append_datetime, append_time};
 use value::temporal::{day_number, days_in_month, parse_datetime, parse_time};
@@ -11,111 +12,42 @@ use crate::infer::{Inferred, connection_text, fsp, of_length};
 use crate::null::some;
 use crate::time::temporal::{Evaluated, micros_of, moment, week_number, whole_moment};
 
-/// The units of INTERVAL, in the order of their numbers in a bound call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Year,
-    Quarter,
-    Month,
-    Week,
-    Day,
-    Hour,
-    Minute,
-    Second,
-    Microsecond,
-    YearMonth,
-    DayHour,
-    DayMinute,
-    DaySecond,
-    HourMinute,
-    HourSecond,
-    MinuteSecond,
-    DayMicrosecond,
-    HourMicrosecond,
-    MinuteMicrosecond,
-    SecondMicrosecond,
+/// The unit of a constant argument, which the parser passes as text.
+fn unit_of(arg: &Arg) -> Result<Unit, SqlCondition> {
+    let name = match &arg.constant {
+        Some(Value::Bytes(name)) => name.as_slice(),
+        _ => &[],
+    };
+    let name = name.strip_prefix(b"SQL_TSI_").unwrap_or(name);
+    Unit::named(name).ok_or_else(|| SqlCondition::new(ER_WRONG_ARGUMENTS, &[&"INTERVAL"]))
 }
 
-const UNITS: [(Unit, &str); 20] = [
-    (Unit::Year, "YEAR"),
-    (Unit::Quarter, "QUARTER"),
-    (Unit::Month, "MONTH"),
-    (Unit::Week, "WEEK"),
-    (Unit::Day, "DAY"),
-    (Unit::Hour, "HOUR"),
-    (Unit::Minute, "MINUTE"),
-    (Unit::Second, "SECOND"),
-    (Unit::Microsecond, "MICROSECOND"),
-    (Unit::YearMonth, "YEAR_MONTH"),
-    (Unit::DayHour, "DAY_HOUR"),
-    (Unit::DayMinute, "DAY_MINUTE"),
-    (Unit::DaySecond, "DAY_SECOND"),
-    (Unit::HourMinute, "HOUR_MINUTE"),
-    (Unit::HourSecond, "HOUR_SECOND"),
-    (Unit::MinuteSecond, "MINUTE_SECOND"),
-    (Unit::DayMicrosecond, "DAY_MICROSECOND"),
-    (Unit::HourMicrosecond, "HOUR_MICROSECOND"),
-    (Unit::MinuteMicrosecond, "MINUTE_MICROSECOND"),
-    (Unit::SecondMicrosecond, "SECOND_MICROSECOND"),
-];
+/// The unit that a bound call keeps as its choice ([`choice_of`]).
+fn chosen(choice: u32) -> Unit {
+    Unit::ALL[stdx::to_usize(choice)]
+}
 
-impl Unit {
-    /// The unit of a constant argument, which the parser passes as text.
-    fn of(arg: &Arg) -> Result<u32, SqlCondition> {
-        let name = match &arg.constant {
-            Some(Value::Bytes(name)) => name.as_slice(),
-            _ => &[],
-        };
-        let name = name.strip_prefix(b"SQL_TSI_").unwrap_or(name);
-        let found = UNITS
-            .iter()
-            .position(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name));
-        found
-            .map(stdx::to_u32)
-            .ok_or_else(|| SqlCondition::new(ER_WRONG_ARGUMENTS, &[&"INTERVAL"]))
-    }
+fn choice_of(unit: Unit) -> u32 {
+    unit as u32
+}
 
-    fn chosen(bound: &Bound) -> Self {
-        UNITS[stdx::to_usize(bound.choice)].0
-    }
-
-    /// Years, quarters, months, weeks and days do not change the time of day.
-    const fn is_date(self) -> bool {
-        matches!(
-            self,
-            Self::Year | Self::Quarter | Self::Month | Self::Week | Self::Day | Self::YearMonth
-        )
-    }
-
-    const fn has_micros(self) -> bool {
-        matches!(
-            self,
-            Self::Microsecond
-                | Self::DayMicrosecond
-                | Self::HourMicrosecond
-                | Self::MinuteMicrosecond
-                | Self::SecondMicrosecond
-        )
-    }
-
-    /// Microseconds of each number of a compound unit, in order.
-    const fn compound(self) -> &'static [i64] {
-        const DAY: i64 = DAY_MICROS;
-        const HOUR: i64 = 3600 * SECOND_MICROS;
-        const MINUTE: i64 = 60 * SECOND_MICROS;
-        match self {
-            Self::DayHour => &[DAY, HOUR],
-            Self::DayMinute => &[DAY, HOUR, MINUTE],
-            Self::DaySecond => &[DAY, HOUR, MINUTE, SECOND_MICROS],
-            Self::HourMinute => &[HOUR, MINUTE],
-            Self::HourSecond => &[HOUR, MINUTE, SECOND_MICROS],
-            Self::MinuteSecond => &[MINUTE, SECOND_MICROS],
-            Self::DayMicrosecond => &[DAY, HOUR, MINUTE, SECOND_MICROS, 1],
-            Self::HourMicrosecond => &[HOUR, MINUTE, SECOND_MICROS, 1],
-            Self::MinuteMicrosecond => &[MINUTE, SECOND_MICROS, 1],
-            Self::SecondMicrosecond => &[SECOND_MICROS, 1],
-            _ => &[],
-        }
+/// Microseconds of each number of a compound unit, in order.
+const fn compound(unit: Unit) -> &'static [i64] {
+    const DAY: i64 = DAY_MICROS;
+    const HOUR: i64 = 3600 * SECOND_MICROS;
+    const MINUTE: i64 = 60 * SECOND_MICROS;
+    match unit {
+        Unit::DayHour => &[DAY, HOUR],
+        Unit::DayMinute => &[DAY, HOUR, MINUTE],
+        Unit::DaySecond => &[DAY, HOUR, MINUTE, SECOND_MICROS],
+        Unit::HourMinute => &[HOUR, MINUTE],
+        Unit::HourSecond => &[HOUR, MINUTE, SECOND_MICROS],
+        Unit::MinuteSecond => &[MINUTE, SECOND_MICROS],
+        Unit::DayMicrosecond => &[DAY, HOUR, MINUTE, SECOND_MICROS, 1],
+        Unit::HourMicrosecond => &[HOUR, MINUTE, SECOND_MICROS, 1],
+        Unit::MinuteMicrosecond => &[MINUTE, SECOND_MICROS, 1],
+        Unit::SecondMicrosecond => &[SECOND_MICROS, 1],
+        _ => &[],
     }
 }
 
@@ -129,26 +61,26 @@ struct Step {
 /// DATE_ADD(moment, amount, unit); ADDDATE(moment, days) without a unit.
 pub(crate) fn infer_add(binding: &mut Binding<'_>) -> Inferred {
     binding.choice = match binding.args.get(2) {
-        Some(unit) => Unit::of(unit)?,
-        None => 4,
+        Some(unit) => choice_of(unit_of(unit)?),
+        None => choice_of(Unit::Day),
     };
     infer_moved(binding, 0, 1)
 }
 
 /// ADD_MONTHS(moment, months).
 pub(crate) fn infer_add_months(binding: &mut Binding<'_>) -> Inferred {
-    binding.choice = 2;
+    binding.choice = choice_of(Unit::Month);
     infer_moved(binding, 0, 1)
 }
 
 /// TIMESTAMPADD(unit, amount, moment).
 pub(crate) fn infer_timestamp_add(binding: &mut Binding<'_>) -> Inferred {
-    binding.choice = Unit::of(&binding.args[0])?;
+    binding.choice = choice_of(unit_of(&binding.args[0])?);
     infer_moved(binding, 2, 1)
 }
 
 fn infer_moved(binding: &mut Binding<'_>, moment: usize, amount: usize) -> Inferred {
-    let unit = UNITS[stdx::to_usize(binding.choice)].0;
+    let unit = chosen(binding.choice);
     let arg = &binding.args[moment];
     binding.nullable = true;
     let of_amount = match unit {
@@ -208,7 +140,7 @@ fn moved(
     context: &mut Context<'_>,
     sign: i64,
 ) -> Evaluated {
-    let unit = Unit::chosen(bound);
+    let unit = chosen(bound.choice);
     let step = some!(step_of(amount, amount_type, unit, context));
     let step = Step {
         months: step.months * sign,
@@ -327,7 +259,7 @@ fn step_of(
             micros: 0,
         });
     }
-    if !unit.compound().is_empty() {
+    if !compound(unit).is_empty() {
         let text = amount.to_text(column)?;
         return Some(Step {
             months: 0,
@@ -342,7 +274,7 @@ fn step_of(
 }
 
 fn compound_micros(text: &[u8], unit: Unit) -> Option<i64> {
-    let weights = unit.compound();
+    let weights = compound(unit);
     let (negative, parts) = numbers(text, weights.len())?;
     let mut total = 0i64;
     for (index, ((number, digits), weight)) in parts.iter().zip(weights).enumerate() {
@@ -437,7 +369,7 @@ pub(crate) fn time_diff(
 }
 
 pub(crate) fn infer_timestamp_diff(binding: &mut Binding<'_>) -> Inferred {
-    binding.choice = Unit::of(&binding.args[0])?;
+    binding.choice = choice_of(unit_of(&binding.args[0])?);
     binding.nullable = true;
     binding.column = of_length(TypeKind::BigInt, 21, false);
     Ok(())
@@ -452,7 +384,7 @@ pub(crate) fn timestamp_diff(
     let from = some!(whole_moment(args[1], context));
     let to = some!(whole_moment(args[2], context));
     let micros = to.to_micros() - from.to_micros();
-    let count = match Unit::chosen(bound) {
+    let count = match chosen(bound.choice) {
         Unit::Year => months_between(from, to) / 12,
         Unit::Quarter => months_between(from, to) / 3,
         Unit::Month => months_between(from, to),
@@ -558,8 +490,8 @@ fn shifted(
 
 /// EXTRACT(unit, moment).
 pub(crate) fn infer_extract(binding: &mut Binding<'_>) -> Inferred {
-    binding.choice = Unit::of(&binding.args[0])?;
-    let (kind, length) = match UNITS[stdx::to_usize(binding.choice)].0 {
+    binding.choice = choice_of(unit_of(&binding.args[0])?);
+    let (kind, length) = match chosen(binding.choice) {
         Unit::Year => (TypeKind::Int, 5),
         Unit::YearMonth => (TypeKind::Int, 7),
         Unit::Quarter | Unit::Month | Unit::Week | Unit::Day | Unit::Minute | Unit::Second => {
@@ -583,7 +515,7 @@ pub(crate) fn extract(
     args: &[ValueRef<'_>],
     context: &mut Context<'_>,
 ) -> Evaluated {
-    let unit = Unit::chosen(bound);
+    let unit = chosen(bound.choice);
     if unit.is_date() && unit != Unit::Day {
         // A duration has none of them. (MariaDB counts negative weeks there, without a sign.)
         if matches!(args[1], ValueRef::Time(_)) {

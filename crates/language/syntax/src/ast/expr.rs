@@ -1,6 +1,6 @@
 //! Expressions.
 
-pub use builtin::AggregateFunction;
+pub use builtin::{AggregateFunction, IntervalUnit};
 pub use settings::VariableScope;
 
 use std::fmt;
@@ -519,80 +519,6 @@ pub enum FrameBound {
     Preceding(Option<Box<Expr>>),
     /// `UNBOUNDED FOLLOWING` if `None`, else `n FOLLOWING`.
     Following(Option<Box<Expr>>),
-}
-
-/// Units of intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum IntervalUnit {
-    /// `MICROSECOND`.
-    Microsecond,
-    /// `SECOND`.
-    Second,
-    /// `MINUTE`.
-    Minute,
-    /// `HOUR`.
-    Hour,
-    /// `DAY`.
-    Day,
-    /// `WEEK`.
-    Week,
-    /// `MONTH`.
-    Month,
-    /// `QUARTER`.
-    Quarter,
-    /// `YEAR`.
-    Year,
-    /// `SECOND_MICROSECOND`.
-    SecondMicrosecond,
-    /// `MINUTE_MICROSECOND`.
-    MinuteMicrosecond,
-    /// `MINUTE_SECOND`.
-    MinuteSecond,
-    /// `HOUR_MICROSECOND`.
-    HourMicrosecond,
-    /// `HOUR_SECOND`.
-    HourSecond,
-    /// `HOUR_MINUTE`.
-    HourMinute,
-    /// `DAY_MICROSECOND`.
-    DayMicrosecond,
-    /// `DAY_SECOND`.
-    DaySecond,
-    /// `DAY_MINUTE`.
-    DayMinute,
-    /// `DAY_HOUR`.
-    DayHour,
-    /// `YEAR_MONTH`.
-    YearMonth,
-}
-
-impl IntervalUnit {
-    /// Its word.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match self {
-            Self::Microsecond => "MICROSECOND",
-            Self::Second => "SECOND",
-            Self::Minute => "MINUTE",
-            Self::Hour => "HOUR",
-            Self::Day => "DAY",
-            Self::Week => "WEEK",
-            Self::Month => "MONTH",
-            Self::Quarter => "QUARTER",
-            Self::Year => "YEAR",
-            Self::SecondMicrosecond => "SECOND_MICROSECOND",
-            Self::MinuteMicrosecond => "MINUTE_MICROSECOND",
-            Self::MinuteSecond => "MINUTE_SECOND",
-            Self::HourMicrosecond => "HOUR_MICROSECOND",
-            Self::HourSecond => "HOUR_SECOND",
-            Self::HourMinute => "HOUR_MINUTE",
-            Self::DayMicrosecond => "DAY_MICROSECOND",
-            Self::DaySecond => "DAY_SECOND",
-            Self::DayMinute => "DAY_MINUTE",
-            Self::DayHour => "DAY_HOUR",
-            Self::YearMonth => "YEAR_MONTH",
-        }
-    }
 }
 
 /// The side that `TRIM` trims.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{AggregateCall, AggregateFunction, Expression, ExpressionKind};
+use expression::{AggregateCall, AggregateKind, Expression, ExpressionKind};
 use format::row::RowLayout;
 use store::{
     Aggregate, Condition, Grouping, IndexDefinition, IndexPart, Offer, RowLock, Table, Taken,
@@ -247,15 +247,15 @@ fn aggregate(
         return None;
     }
     let [argument] = &call.arguments[..] else {
-        let is_count = call.function == AggregateFunction::Count && call.arguments.is_empty();
+        let is_count = call.function == AggregateKind::Count && call.arguments.is_empty();
         return is_count.then_some(Aggregate::CountRows);
     };
     let (place, of) = (column(argument)?, &argument.column_type);
     match call.function {
-        AggregateFunction::Count => Some(Aggregate::Count(place)),
-        AggregateFunction::Sum if is_number(of) => Some(Aggregate::Sum(place)),
-        AggregateFunction::Min if is_ordered_as_key(of) => Some(Aggregate::Min(place)),
-        AggregateFunction::Max if is_ordered_as_key(of) => Some(Aggregate::Max(place)),
+        AggregateKind::Count => Some(Aggregate::Count(place)),
+        AggregateKind::Sum if is_number(of) => Some(Aggregate::Sum(place)),
+        AggregateKind::Min if is_ordered_as_key(of) => Some(Aggregate::Min(place)),
+        AggregateKind::Max if is_ordered_as_key(of) => Some(Aggregate::Max(place)),
         _ => None,
     }
 }

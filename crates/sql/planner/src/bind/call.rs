@@ -3,8 +3,8 @@
 use builtin::{Function, Grammar, Meaning, SessionFunction, is_of_missing_family};
 use errcode::ER_WRONG_PARAMCOUNT_TO_NATIVE_FCT;
 use expression::{
-    AggregateCall, AggregateFunction, Arithmetic, ArithmeticOperator, Call, Case, Class,
-    Expression, ExpressionKind, SessionCall, failure,
+    AggregateCall, AggregateKind, Arithmetic, ArithmeticOperator, Call, Case, Class, Expression,
+    ExpressionKind, SessionCall, failure,
 };
 use function::{Arg, BindEnv};
 use settings::SqlMode;
@@ -171,7 +171,7 @@ impl Binder<'_> {
         let order = self.aggregate_order(aggregate, &arguments)?;
         self.block().allows_aggregates = true;
         let function = aggregate_function(aggregate.function)?;
-        if matches!(function, AggregateFunction::Min | AggregateFunction::Max) {
+        if matches!(function, AggregateKind::Min | AggregateKind::Max) {
             arguments = arguments.into_iter().map(by_name).collect();
         }
         let own: Vec<usize> = self
@@ -202,7 +202,7 @@ impl Binder<'_> {
             column_type: column_type.clone(),
         };
         let number = self.block().calls.place_of(&call);
-        let nullable = function != AggregateFunction::Count;
+        let nullable = function != AggregateKind::Count;
         Ok(Expression {
             kind: ExpressionKind::Aggregate(number),
             column_type,
@@ -240,8 +240,8 @@ impl Binder<'_> {
         separator.into()
     }
 
-    fn aggregate_type(&self, function: AggregateFunction, arguments: &[Expression]) -> ColumnType {
-        use AggregateFunction as F;
+    fn aggregate_type(&self, function: AggregateKind, arguments: &[Expression]) -> ColumnType {
+        use AggregateKind as F;
         let argument = arguments.first().map(|argument| &argument.column_type);
         match function {
             F::Count => {
@@ -249,7 +249,7 @@ impl Binder<'_> {
                 count.length = 21;
                 count
             }
-            F::Sum | F::Average => sum_type(function, argument, self.settings.division_increment),
+            F::Sum | F::Avg => sum_type(function, argument, self.settings.division_increment),
             F::Min | F::Max => argument
                 .cloned()
                 .map_or_else(|| ColumnType::new(TypeKind::Null), ColumnType::bounded),
@@ -261,10 +261,9 @@ impl Binder<'_> {
                 bits.length = 21;
                 bits
             }
-            F::DeviationPopulation
-            | F::DeviationSample
-            | F::VariancePopulation
-            | F::VarianceSample => spread_type(argument, self.settings.division_increment),
+            F::StddevPop | F::StddevSamp | F::VarPop | F::VarSamp => {
+                spread_type(argument, self.settings.division_increment)
+            }
             F::GroupConcat => {
                 let collation = match argument {
                     Some(argument) if argument.kind.is_string() => argument.collation,
@@ -566,18 +565,18 @@ fn negated(value: &Value, column_type: &ColumnType) -> Option<Expression> {
 }
 
 /// Geometries can be counted, sorted and concatenated, and nothing else.
-fn refuse_geometries(of: AggregateFunction, arguments: &[Expression]) -> Result<(), PlanError> {
-    use AggregateFunction as F;
+fn refuse_geometries(of: AggregateKind, arguments: &[Expression]) -> Result<(), PlanError> {
+    use AggregateKind as F;
     let operation = match of {
         F::Sum => "sum",
-        F::Average => "avg",
+        F::Avg => "avg",
         F::BitAnd => "bit_and(",
         F::BitOr => "bit_or(",
         F::BitXor => "bit_xor(",
-        F::DeviationPopulation => "std(",
-        F::DeviationSample => "stddev_samp(",
-        F::VariancePopulation => "variance(",
-        F::VarianceSample => "var_samp(",
+        F::StddevPop => "std(",
+        F::StddevSamp => "stddev_samp(",
+        F::VarPop => "variance(",
+        F::VarSamp => "var_samp(",
         F::Count | F::Min | F::Max | F::First | F::GroupConcat => return Ok(()),
     };
     arguments.iter().try_for_each(|argument| {
@@ -608,11 +607,7 @@ pub(crate) fn class_of(column_type: &ColumnType) -> Class {
     }
 }
 
-fn sum_type(
-    function: AggregateFunction,
-    argument: Option<&ColumnType>,
-    increment: u8,
-) -> ColumnType {
+fn sum_type(function: AggregateKind, argument: Option<&ColumnType>, increment: u8) -> ColumnType {
     let Some(argument) = argument else {
         return ColumnType::new(TypeKind::Double);
     };
@@ -621,7 +616,7 @@ fn sum_type(
         Class::Decimal => (argument.length, argument.decimals),
         _ => {
             let more = match function {
-                AggregateFunction::Average => increment,
+                AggregateKind::Avg => increment,
                 _ => 0,
             };
             return fixed_double(argument, more).unwrap_or_else(|| {
@@ -631,7 +626,7 @@ fn sum_type(
             });
         }
     };
-    let is_average = function == AggregateFunction::Average;
+    let is_average = function == AggregateKind::Avg;
     let (more, scale) = if is_average {
         (
             u32::from(increment),
@@ -675,22 +670,22 @@ fn spread_type(argument: Option<&ColumnType>, increment: u8) -> ColumnType {
     double
 }
 
-fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunction, PlanError> {
+fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateKind, PlanError> {
     use ast::AggregateFunction as F;
     Ok(match function {
-        F::Avg => AggregateFunction::Average,
-        F::BitAnd => AggregateFunction::BitAnd,
-        F::BitOr => AggregateFunction::BitOr,
-        F::BitXor => AggregateFunction::BitXor,
-        F::Count => AggregateFunction::Count,
-        F::GroupConcat => AggregateFunction::GroupConcat,
-        F::Max => AggregateFunction::Max,
-        F::Min => AggregateFunction::Min,
-        F::StddevPop => AggregateFunction::DeviationPopulation,
-        F::StddevSamp => AggregateFunction::DeviationSample,
-        F::Sum => AggregateFunction::Sum,
-        F::VarPop => AggregateFunction::VariancePopulation,
-        F::VarSamp => AggregateFunction::VarianceSample,
+        F::Avg => AggregateKind::Avg,
+        F::BitAnd => AggregateKind::BitAnd,
+        F::BitOr => AggregateKind::BitOr,
+        F::BitXor => AggregateKind::BitXor,
+        F::Count => AggregateKind::Count,
+        F::GroupConcat => AggregateKind::GroupConcat,
+        F::Max => AggregateKind::Max,
+        F::Min => AggregateKind::Min,
+        F::StddevPop => AggregateKind::StddevPop,
+        F::StddevSamp => AggregateKind::StddevSamp,
+        F::Sum => AggregateKind::Sum,
+        F::VarPop => AggregateKind::VarPop,
+        F::VarSamp => AggregateKind::VarSamp,
         F::JsonArrayAgg | F::JsonObjectAgg => return Err(not_supported(function.name())),
         F::PercentileCont | F::PercentileDisc | F::Median => {
             return Err(not_supported("percentiles"));

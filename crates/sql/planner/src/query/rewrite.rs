@@ -1,6 +1,6 @@
 //! Rewrites expressions so that they read what a node below has kept.
 
-use expression::{AggregateCall, AggregateFunction, ColumnPlace, Expression, ExpressionKind};
+use expression::{AggregateCall, AggregateKind, ColumnPlace, Expression, ExpressionKind};
 
 use crate::numbered::Numbered;
 
@@ -63,7 +63,7 @@ impl Groups {
             ExpressionKind::Column(place) if self.own_slots.contains(&place.slot) => {
                 self.first_ungrouped.get_or_insert(*place);
                 let call = AggregateCall {
-                    function: AggregateFunction::First,
+                    function: AggregateKind::First,
                     arguments: vec![expression.clone()],
                     is_distinct: false,
                     order: Vec::new(),

@@ -4,7 +4,7 @@ use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
     ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
 };
-use expression::{AggregateFunction, CompareOperator, Test};
+use expression::{AggregateKind, CompareOperator, Test};
 use settings::SqlMode;
 use value::{ColumnType, Date, TypeKind, Value};
 
@@ -109,8 +109,8 @@ impl Binder<'_> {
     ) -> Option<WantedOrder> {
         let [call] = calls else { return None };
         let is_descending = match call.function {
-            AggregateFunction::Min => false,
-            AggregateFunction::Max => true,
+            AggregateKind::Min => false,
+            AggregateKind::Max => true,
             _ => return None,
         };
         let place = call.arguments.first()?.as_column()?;

@@ -2,7 +2,7 @@
 
 use errcode::{ClientError, ER_DATA_OUT_OF_RANGE};
 use expression::{
-    AggregateCall, AggregateFunction, Class, Evaluator, Expression, Statement, convert_value,
+    AggregateCall, AggregateKind, Class, Evaluator, Expression, Statement, convert_value,
 };
 use value::{Decimal, TypeKind, Value, ValueRef};
 
@@ -49,17 +49,14 @@ enum Total {
 
 impl Accumulator {
     pub(super) fn new(call: &AggregateCall) -> Self {
-        use AggregateFunction as F;
+        use AggregateKind as F;
         let total = match call.function {
             F::Count => Total::Count(0),
-            F::Sum | F::Average => empty_sum(call),
+            F::Sum | F::Avg => empty_sum(call),
             F::Min | F::Max | F::First => Total::Picked(None),
             F::BitAnd => Total::Bits(u64::MAX),
             F::BitOr | F::BitXor => Total::Bits(0),
-            F::DeviationPopulation
-            | F::DeviationSample
-            | F::VariancePopulation
-            | F::VarianceSample => Total::Spread {
+            F::StddevPop | F::StddevSamp | F::VarPop | F::VarSamp => Total::Spread {
                 count: 0,
                 mean: 0.0,
                 distance: 0.0,
@@ -77,7 +74,7 @@ impl Accumulator {
         cx: &Context<'_>,
         kept_bytes: &mut usize,
     ) -> Outcome<()> {
-        if call.function == AggregateFunction::First {
+        if call.function == AggregateKind::First {
             if let Total::Picked(picked @ None) = &mut self.total {
                 keep(picked, cx.evaluate(&call.arguments[0])?, kept_bytes);
             }
@@ -110,8 +107,8 @@ impl Accumulator {
             Total::Bits(bits) => {
                 if let Some(number) = evaluator.bits(&call.arguments[0])? {
                     match call.function {
-                        AggregateFunction::BitAnd => *bits &= number,
-                        AggregateFunction::BitOr => *bits |= number,
+                        AggregateKind::BitAnd => *bits &= number,
+                        AggregateKind::BitOr => *bits |= number,
                         _ => *bits ^= number,
                     }
                 }
@@ -144,7 +141,7 @@ impl Accumulator {
         statement: &Statement<'_>,
         kept_bytes: &mut usize,
     ) -> Outcome<Value> {
-        let is_average = call.function == AggregateFunction::Average;
+        let is_average = call.function == AggregateKind::Avg;
         Ok(match &mut self.total {
             Total::Count(count) => Value::Int(*count),
             Total::Picked(picked) => {
@@ -235,7 +232,7 @@ fn pick(
         None => true,
         Some(best) => {
             let order = evaluator.compare_values(value, best.as_ref(), &argument.column_type)?;
-            if call.function == AggregateFunction::Min {
+            if call.function == AggregateKind::Min {
                 order.is_lt()
             } else {
                 order.is_gt()
@@ -288,16 +285,16 @@ fn decimal_result(
     )?)
 }
 
-fn spread(function: AggregateFunction, count: i64, distance: f64) -> Value {
-    use AggregateFunction as F;
-    let is_sample = matches!(function, F::DeviationSample | F::VarianceSample);
+fn spread(function: AggregateKind, count: i64, distance: f64) -> Value {
+    use AggregateKind as F;
+    let is_sample = matches!(function, F::StddevSamp | F::VarSamp);
     let divisor = if is_sample { count - 1 } else { count };
     if divisor <= 0 {
         return Value::Null;
     }
     let variance = distance / count_as_double(divisor);
     Value::Double(match function {
-        F::DeviationPopulation | F::DeviationSample => variance.sqrt(),
+        F::StddevPop | F::StddevSamp => variance.sqrt(),
         _ => variance,
     })
 }
