@@ -88,7 +88,7 @@ files! {
     prepared_elsewhere
     procedure_errors
     procedure_kill
-    procedure_rights
+    procedure_privileges
     procedures
     queues
     read_only

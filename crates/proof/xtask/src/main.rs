@@ -72,7 +72,7 @@ enum Command {
     Sim(sim::Arguments),
     /// Runs the tests of reads without a latch under Miri, which finds data races.
     Miri,
-    /// Attacks the server with clients without rights. Checks its memory limits, and how long
+    /// Attacks the server with clients without privileges. Checks its memory limits, and how long
     /// another client waits.
     Hostile(lab::hostile::Arguments),
     /// Kills the server under write load, again and again: nothing acknowledged may be lost.

@@ -11,8 +11,8 @@ use value::Value;
 
 use crate::account::Accounts;
 use crate::names::NameSpace;
-use crate::rights::Rights;
 use crate::routine::{Routine, Routines};
+use crate::session_privileges::SessionPrivileges;
 
 mod code;
 mod describe;
@@ -34,8 +34,8 @@ pub struct Facts<'a> {
     pub names: &'a NameSpace,
     /// All accounts.
     pub accounts: &'a Accounts,
-    /// The rights of the asking session.
-    pub rights: &'a Rights,
+    /// The privileges of the asking session.
+    pub privileges: &'a SessionPrivileges,
     /// The tables about which rows are made; `None`: all that are [`described`].
     pub about: Option<&'a [Arc<TableDefinition>]>,
     /// All stored programs.
@@ -142,14 +142,14 @@ pub fn definition_by_id(id: TableId) -> Option<&'static Arc<TableDefinition>> {
 
 /// The tables that the account may know of, those of this schema first. Tables that are being
 /// filled under a temporary name are never shown.
-pub fn described(names: &NameSpace, rights: &Rights) -> Vec<Arc<TableDefinition>> {
+pub fn described(names: &NameSpace, privileges: &SessionPrivileges) -> Vec<Arc<TableDefinition>> {
     let own = definitions().iter().cloned();
     let others = names
         .databases()
         .flat_map(|(_, database)| database.tables.values())
         .filter(|table| {
             let name = &table.name;
-            !rights.on_table(&name.database, &name.table).is_empty()
+            !privileges.on_table(&name.database, &name.table).is_empty()
                 && !name.table.starts_with(store::COPY_NAME_PREFIX)
         });
     own.chain(others.cloned()).collect()

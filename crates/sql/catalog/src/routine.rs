@@ -66,7 +66,7 @@ pub struct Routine {
     pub data_access: DataAccess,
     /// `DETERMINISTIC`.
     pub is_deterministic: bool,
-    /// `SQL SECURITY INVOKER`: it runs with the caller's rights.
+    /// `SQL SECURITY INVOKER`: it runs with the caller's privileges.
     pub is_invoker: bool,
     /// The text between the parentheses.
     pub parameters: String,
@@ -74,7 +74,7 @@ pub struct Routine {
     pub returns: String,
     /// The body's text.
     pub body: String,
-    /// The account with whose rights it runs, unless those are the invoker's.
+    /// The account with whose privileges it runs, unless those are the invoker's.
     pub definer: AccountName,
     /// When it was created, as local time of that session.
     pub created: DateTime,

@@ -5,8 +5,9 @@
 //! them: CREATE USER, GRANT and their like are the way. `global_priv` is the stored table's own
 //! name ([`crate::account_record`]); SQL sees the one that is made here, with MariaDB's numbers.
 //!
-//! What MariaDB keeps and Plateau does not is empty: who granted a right, and when a password was
-//! changed. Rights to columns, roles and proxies are never granted, so their tables have no rows.
+//! What MariaDB keeps and Plateau does not is empty: who granted a privilege, and when a password
+//! was changed. Privileges to columns, roles and proxies are never granted, so their tables have no
+//! rows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,8 +28,8 @@ const TABLE_ID_MIN: u64 = 3 << 62;
 /// Of which version of MariaDB the numbers in `global_priv` are: 10.11.0.
 const VERSION_ID: u32 = 101_100;
 
-/// The columns of rights in `user`; `None` is the right to give on.
-const GLOBAL_RIGHTS: &[(&str, Option<Privilege>)] = &[
+/// The columns of privileges in `user`; `None` is the privilege to give on.
+const GLOBAL_PRIVILEGES: &[(&str, Option<Privilege>)] = &[
     ("Select_priv", Some(Privilege::Select)),
     ("Insert_priv", Some(Privilege::Insert)),
     ("Update_priv", Some(Privilege::Update)),
@@ -65,7 +66,7 @@ const GLOBAL_RIGHTS: &[(&str, Option<Privilege>)] = &[
 ];
 
 /// The same in `db`.
-const DATABASE_RIGHTS: &[(&str, Option<Privilege>)] = &[
+const DATABASE_PRIVILEGES: &[(&str, Option<Privilege>)] = &[
     ("Select_priv", Some(Privilege::Select)),
     ("Insert_priv", Some(Privilege::Insert)),
     ("Update_priv", Some(Privilege::Update)),
@@ -92,7 +93,7 @@ const DATABASE_RIGHTS: &[(&str, Option<Privilege>)] = &[
 ];
 
 /// The members of `tables_priv.Table_priv`, in their order.
-const TABLE_RIGHTS: &[(&str, Option<Privilege>)] = &[
+const TABLE_PRIVILEGES: &[(&str, Option<Privilege>)] = &[
     ("Select", Some(Privilege::Select)),
     ("Insert", Some(Privilege::Insert)),
     ("Update", Some(Privilege::Update)),
@@ -110,14 +111,14 @@ const TABLE_RIGHTS: &[(&str, Option<Privilege>)] = &[
 ];
 
 /// The members of `procs_priv.Proc_priv`.
-const ROUTINE_RIGHTS: &[(&str, Option<Privilege>)] = &[
+const ROUTINE_PRIVILEGES: &[(&str, Option<Privilege>)] = &[
     ("Execute", Some(Privilege::Execute)),
     ("Alter Routine", Some(Privilege::AlterRoutine)),
     ("Grant", None),
 ];
 
 /// The members of `Column_priv`.
-const COLUMN_RIGHTS: [&str; 4] = ["Select", "Insert", "Update", "References"];
+const COLUMN_PRIVILEGES: [&str; 4] = ["Select", "Insert", "Update", "References"];
 
 /// What may be stored programs, in the order of `procs_priv.Routine_type`.
 const ROUTINE_TYPES: [&str; 4] = ["FUNCTION", "PROCEDURE", "PACKAGE", "PACKAGE BODY"];
@@ -265,14 +266,14 @@ fn columns_priv() -> Vec<ColumnDefinition> {
         name("Table_name", 64),
         name("Column_name", 64),
         stamp(),
-        set("Column_priv", &COLUMN_RIGHTS),
+        set("Column_priv", &COLUMN_PRIVILEGES),
     ]);
     columns
 }
 
 fn db() -> Vec<ColumnDefinition> {
     let mut columns = place();
-    columns.extend(DATABASE_RIGHTS.iter().map(|(name, _)| no_or_yes(name)));
+    columns.extend(DATABASE_PRIVILEGES.iter().map(|(name, _)| no_or_yes(name)));
     columns
 }
 
@@ -281,8 +282,10 @@ fn db_rows(account: &Account) -> Vec<Row> {
     let row = |(database, grant): (&String, &Grant)| {
         let mut row = place_of(account, database);
         // The members of the ENUM count from 1.
-        let rights = DATABASE_RIGHTS.iter();
-        row.extend(rights.map(|(_, right)| Value::UInt(1 + u64::from(has(*grant, *right)))));
+        let privileges = DATABASE_PRIVILEGES.iter();
+        row.extend(
+            privileges.map(|(_, privilege)| Value::UInt(1 + u64::from(has(*grant, *privilege)))),
+        );
         row
     };
     databases.map(row).collect()
@@ -349,7 +352,7 @@ fn procs_priv() -> Vec<ColumnDefinition> {
         with_default(ColumnDefinition::new("Routine_name", routine, false), ""),
         routine_type,
         grantor(),
-        set("Proc_priv", &names_of(ROUTINE_RIGHTS)),
+        set("Proc_priv", &names_of(ROUTINE_PRIVILEGES)),
         stamp(),
     ]);
     columns
@@ -366,7 +369,7 @@ fn procs_priv_rows(account: &Account) -> Vec<Row> {
             text(key.name()),
             Value::UInt(kind),
             text(""),
-            members(*grant, ROUTINE_RIGHTS),
+            members(*grant, ROUTINE_PRIVILEGES),
             never(),
         ]);
         row
@@ -407,8 +410,8 @@ fn tables_priv() -> Vec<ColumnDefinition> {
         name("Table_name", 64),
         grantor(),
         stamp(),
-        set("Table_priv", &names_of(TABLE_RIGHTS)),
-        set("Column_priv", &COLUMN_RIGHTS),
+        set("Table_priv", &names_of(TABLE_PRIVILEGES)),
+        set("Column_priv", &COLUMN_PRIVILEGES),
     ]);
     columns
 }
@@ -420,7 +423,7 @@ fn tables_priv_rows(account: &Account) -> Vec<Row> {
             text(table),
             text(""),
             never(),
-            members(*grant, TABLE_RIGHTS),
+            members(*grant, TABLE_PRIVILEGES),
             Value::UInt(0),
         ]);
         row
@@ -446,7 +449,11 @@ fn user() -> Vec<ColumnDefinition> {
     };
     let seconds = ColumnType::decimal(12, 6);
     let mut columns = vec![name("Host", 255), name("User", 128), password];
-    columns.extend(GLOBAL_RIGHTS.iter().map(|(name, _)| latin(name, 1, true)));
+    columns.extend(
+        GLOBAL_PRIVILEGES
+            .iter()
+            .map(|(name, _)| latin(name, 1, true)),
+    );
     columns.extend([
         latin("ssl_type", 9, true),
         long_text("ssl_cipher"),
@@ -479,8 +486,8 @@ fn user_row(account: &Account) -> Row {
         text(&account.name.user),
         text(if is_native { hash } else { "" }),
     ];
-    let rights = GLOBAL_RIGHTS.iter();
-    row.extend(rights.map(|(_, right)| yes_or_no(has(global, *right))));
+    let privileges = GLOBAL_PRIVILEGES.iter();
+    row.extend(privileges.map(|(_, privilege)| yes_or_no(has(global, *privilege))));
     row.extend([
         text(if account.requires_tls { "ANY" } else { "" }),
         text(""),
@@ -500,7 +507,7 @@ fn user_row(account: &Account) -> Row {
     row
 }
 
-/// The columns that say whose right it is and where.
+/// The columns that say whose privilege it is and where.
 fn place() -> Vec<ColumnDefinition> {
     vec![name("Host", 255), name("Db", 64), name("User", 128)]
 }
@@ -568,18 +575,18 @@ fn text_default(default: &str) -> ColumnDefault {
     ColumnDefault::Value(text(default))
 }
 
-fn names_of(rights: &[(&'static str, Option<Privilege>)]) -> Vec<&'static str> {
-    rights.iter().map(|(name, _)| *name).collect()
+fn names_of(privileges: &[(&'static str, Option<Privilege>)]) -> Vec<&'static str> {
+    privileges.iter().map(|(name, _)| *name).collect()
 }
 
-fn has(grant: Grant, right: Option<Privilege>) -> bool {
-    right.map_or(grant.grantable, |right| grant.privileges.has(right))
+fn has(grant: Grant, privilege: Option<Privilege>) -> bool {
+    privilege.map_or(grant.grantable, |privilege| grant.privileges.has(privilege))
 }
 
 /// A grant as a SET.
-fn members(grant: Grant, rights: &[(&str, Option<Privilege>)]) -> Value {
-    let bits = rights.iter().enumerate();
-    let bits = bits.filter(|(_, (_, right))| has(grant, *right));
+fn members(grant: Grant, privileges: &[(&str, Option<Privilege>)]) -> Value {
+    let bits = privileges.iter().enumerate();
+    let bits = bits.filter(|(_, (_, privilege))| has(grant, *privilege));
     Value::UInt(bits.fold(0, |sum, (bit, _)| sum | 1 << bit))
 }
 
@@ -654,7 +661,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_rights_is_mariadbs() {
+    fn a_text_of_privileges_is_mariadbs() {
         let mut account = first_accounts().remove(0);
         let json = |account: &Account| rows_of("global_priv", account)[0][2].clone();
         assert_eq!(

@@ -564,7 +564,7 @@ fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition)
 /// A column of the slot that ORDER BY reads.
 fn order_column(order: &[(Expression, bool)], slot: usize) -> Option<usize> {
     let mut terms = order.iter();
-    terms.find_map(|(term, _)| crate::right::column_read(term, slot))
+    terms.find_map(|(term, _)| crate::needed_privileges::column_read(term, slot))
 }
 
 /// Error 1364 if UPDATE sets a column to a default that it lacks, in every sql_mode.

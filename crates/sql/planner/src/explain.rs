@@ -75,7 +75,7 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
         reads_for_update: false,
         action: Action::Rows(rows),
         tables: plan.tables.clone(),
-        rights: plan.rights.clone(),
+        privileges: plan.privileges.clone(),
         slots: Vec::new(),
         subqueries: Vec::new(),
         functions: Vec::new(),

@@ -24,10 +24,10 @@ mod keys;
 mod limits;
 mod load;
 mod names;
+mod needed_privileges;
 mod numbered;
 mod output;
 mod query;
-mod right;
 mod settings;
 mod statement;
 

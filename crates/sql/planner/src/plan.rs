@@ -34,7 +34,7 @@ pub struct Plan {
     /// Every table that is read or written, in the version that was planned.
     pub tables: Vec<TableUse>,
     /// What the account needs on each table; for EXPLAIN, that of the explained statement.
-    pub rights: Vec<TableRight>,
+    pub privileges: Vec<TablePrivileges>,
     /// Rows are locked as for an update, which a read-only transaction may not do.
     pub reads_for_update: bool,
     /// The current rows; an expression's column names one of them.
@@ -148,7 +148,7 @@ pub struct TableUse {
 
 /// What a statement does to a table, for the check of privileges.
 #[derive(Debug, Clone)]
-pub struct TableRight {
+pub struct TablePrivileges {
     /// The table.
     pub definition: Arc<TableDefinition>,
     /// Rows are added.

@@ -8,9 +8,9 @@ use syntax::ast;
 use crate::bind::{Binder, UserVariableUses};
 use crate::explain;
 use crate::limits::{check_join, limit_rows};
+use crate::needed_privileges::needed_privileges;
 use crate::plan::{Action, OutputColumn, Plan};
 use crate::query::into_variables;
-use crate::right::rights;
 use crate::{PlanError, not_supported};
 
 impl Binder<'_> {
@@ -68,7 +68,7 @@ impl Binder<'_> {
     fn finish(self, action: Action, columns: Vec<OutputColumn>) -> Plan {
         Plan {
             reads_for_update: self.reads_for_update,
-            rights: rights(&action, &self.tables),
+            privileges: needed_privileges(&action, &self.tables),
             action,
             tables: self.tables,
             slots: self.slots,

@@ -1,4 +1,4 @@
 //! Accounts: what they may do, and the statements that change them.
 
-mod rights;
+mod privileges;
 mod statement;

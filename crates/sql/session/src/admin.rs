@@ -81,10 +81,10 @@ impl Session {
         let Some(handle) = registry.find(id) else {
             return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
         };
-        let rights = self.state.rights();
+        let privileges = self.state.privileges();
         let ends_any = [Privilege::ConnectionAdmin, Privilege::Super];
-        let may_end_any = ends_any.iter().any(|it| rights.global().has(*it));
-        if !may_end_any && handle.line().user != rights.account().name.user {
+        let may_end_any = ends_any.iter().any(|it| privileges.global().has(*it));
+        if !may_end_any && handle.line().user != privileges.account().name.user {
             return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&id]).into());
         }
         handle.give_order(if is_query {

@@ -135,7 +135,7 @@ const ERRORS_BY_ORIGIN: [(Origin, Metric); 2] = [
         Origin::Client,
         count(
             "Statement_errors_client",
-            "Statements that failed because of the client: their text, rights or limits.",
+            "Statements that failed because of the client: their text, privileges or limits.",
         ),
     ),
     (

@@ -11,7 +11,7 @@
 //! SHOW CREATE. `compile` turns a tree into `worker::program::Compiled`. `run` is the loop over
 //! instructions. `evaluate` has what they share: a fragment of the text, planned once, whose
 //! parameters are the routine's variables. `function` runs functions. `call` passes arguments and
-//! switches to the routine's rights. `condition` finds handlers; `signal` raises and reads
+//! switches to the routine's privileges. `condition` finds handlers; `signal` raises and reads
 //! conditions.
 
 mod call;

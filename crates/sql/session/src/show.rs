@@ -379,7 +379,7 @@ impl Session {
             return Ok(std::sync::Arc::clone(definition));
         }
         let names = self.state.worker.names();
-        let visible = self.state.rights().on_table(database, table);
+        let visible = self.state.privileges().on_table(database, table);
         if visible.is_empty() {
             return Err(self.state.table_denied("SELECT", database, table));
         }
@@ -397,7 +397,7 @@ impl Session {
     ) -> Result<std::sync::Arc<store::TableDefinition>, ClientError> {
         let TableName { database, table } = &self.named_table(name)?;
         let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
-        if !is_own && !self.state.rights().describes_table(database, table) {
+        if !is_own && !self.state.privileges().describes_table(database, table) {
             return Err(self.state.table_denied("SELECT", database, table));
         }
         self.table_named(name)
@@ -420,7 +420,7 @@ impl Session {
     ) -> Result<Reply, Stop> {
         let TableName { database, table } = &self.named_table(name)?;
         let is_own = database.eq_ignore_ascii_case(information_schema::INFORMATION_SCHEMA);
-        let privileges = self.state.rights().on_table(database, table);
+        let privileges = self.state.privileges().on_table(database, table);
         if !is_own && (privileges & DEFINITION_SHOWN_TO).is_empty() {
             return Err(self.state.table_denied("SHOW", database, table).into());
         }

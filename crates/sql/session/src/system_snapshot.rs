@@ -11,9 +11,9 @@
 //! (I3) What a change does not touch is shared with the former snapshot. Sessions and compiled
 //! programs recognize it by its address.
 //!
-//! One turn serves both tables, since dropping a stored program also revokes rights to it. The turn
-//! is a metadata lock: a session waits for it up to `lock_wait_timeout`, and KILL ends the wait. A
-//! session that also holds a database's lock takes that one first.
+//! One turn serves both tables, since dropping a stored program also revokes privileges to it. The
+//! turn is a metadata lock: a session waits for it up to `lock_wait_timeout`, and KILL ends the
+//! wait. A session that also holds a database's lock takes that one first.
 
 use std::rc::Rc;
 

@@ -86,7 +86,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "SELECT COUNT(DISTINCT USER) FROM information_schema.PROCESSLIST",
         "1",
     ),
-    // The right to grant comes from the grant that counts.
+    // The privilege to grant comes from the grant that counts.
     ("v", "GRANT SELECT ON shop.s TO target", "1142"),
     ("dumper", "GRANT SELECT ON shop.s TO target", "1142"),
     ("v", "GRANT SELECT ON shop.* TO target", "1044"),
@@ -162,7 +162,7 @@ fn a_revoke_from_another_account_holds_at_once() {
     assert_eq!(run(&mut user, "SELECT * FROM other.own"), "1142");
 }
 
-/// A program has the rights of its definer, found by the host of the definer's account.
+/// A program has the privileges of its definer, found by the host of the definer's account.
 #[test]
 fn a_definer_is_served_by_accounts_that_match_his_host() {
     let (server, mut root) = set_up();

@@ -5,4 +5,4 @@
 mod granted_elsewhere;
 mod login_settings;
 mod many_accounts;
-mod rights;
+mod privileges;

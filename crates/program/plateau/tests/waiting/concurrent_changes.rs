@@ -43,7 +43,7 @@ fn grants_at_the_same_time_are_all_kept() {
     root.run("create user u@localhost").expect("an account");
     for _ in 0..ROUNDS {
         root.run("revoke all privileges, grant option from u@localhost")
-            .expect("no rights");
+            .expect("no privileges");
         assert_eq!(at_once(&mut clients, &grants), [0; 4]);
         let shown = root.rows("show grants for u@localhost").expect("grants");
         assert_eq!(shown.len(), 1 + clients.len(), "{shown:?}");

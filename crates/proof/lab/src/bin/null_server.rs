@@ -1,18 +1,18 @@
-//! A server that knows nothing: the runtime and the protocol of Plateau without a database. Whoever
-//! comes is logged in. Every SELECT is answered with the same row of 120 bytes, SHOW PROCESSLIST with
-//! such a row for each client, and anything else with OK.
+//! A server that knows nothing: the runtime and the protocol of Plateau without a database.
+//! Whoever comes is logged in. Every SELECT is answered with the same row of 120 bytes, and SHOW
+//! PROCESSLIST with such a row for each client. Anything else is answered with OK.
 //!
-//! What a statement costs here is what the kernel, the event loop and the protocol cost alone. So no
-//! server of this design keeps more of its throughput, or is fairer, on the same machine. It is a
-//! contestant of `cargo xtask latency`, and takes the settings of `plateau` that matter here: `null_server
+//! What a statement costs here is what the kernel, the event loop and the protocol cost alone. So
+//! no server of this design keeps more of its throughput on the same machine. This one takes part
+//! in `cargo xtask latency`. It takes the settings of `plateau` that matter here: `null_server
 //! --set listen=127.0.0.1:4100 --set io=epoll`.
 
 #![forbid(unsafe_code)]
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
 use clap::Parser as _;

@@ -25,9 +25,9 @@ pub struct ParameterFacts {
 /// privilege on routines.
 fn visible<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = &'f Arc<Routine>> {
     facts.routines.iter().filter(|routine| {
-        routine.definer == facts.rights.account().name
+        routine.definer == facts.privileges.account().name
             || facts.sees_bodies
-            || !(facts.rights.on_routine(&routine.key()) & PrivilegeSet::ROUTINE).is_empty()
+            || !(facts.privileges.on_routine(&routine.key()) & PrivilegeSet::ROUTINE).is_empty()
     })
 }
 
@@ -36,7 +36,7 @@ pub(super) fn routines(facts: &Facts<'_>) -> Vec<Row> {
 }
 
 fn routine(routine: &Routine, facts: &Facts<'_>) -> Row {
-    let sees_body = facts.sees_bodies || routine.definer == facts.rights.account().name;
+    let sees_body = facts.sees_bodies || routine.definer == facts.privileges.account().name;
     let returned = match routine.kind {
         RoutineKind::Function => (facts.parameters)(routine).into_iter().next(),
         RoutineKind::Procedure => None,

@@ -126,7 +126,7 @@ fn each_table(
     };
     match facts.about {
         Some(tables) => rows_of(tables),
-        None => rows_of(&described(facts.names, facts.rights)),
+        None => rows_of(&described(facts.names, facts.privileges)),
     }
 }
 
@@ -253,7 +253,7 @@ fn schemata(facts: &Facts<'_>) -> Vec<Row> {
     let visible = facts
         .names
         .databases()
-        .filter(|(name, _)| facts.rights.can_see_database(name))
+        .filter(|(name, _)| facts.privileges.can_see_database(name))
         .map(|(name, database): (&str, &Database)| row(name, database.collation));
     std::iter::once(row(INFORMATION_SCHEMA, CollationId::UTF8MB3_GENERAL_CI))
         .chain(visible)
@@ -327,7 +327,7 @@ fn rowless_table(table: &TableDefinition) -> Row {
 
 fn columns(table: &TableDefinition, facts: &Facts<'_>) -> Vec<Row> {
     let privileges = facts
-        .rights
+        .privileges
         .on_table(&table.name.database, &table.name.table)
         & PrivilegeSet::from_bits(0b111 | 1 << 10);
     let shown: Vec<_> = privileges
@@ -528,13 +528,13 @@ fn checks(table: &TableDefinition) -> Vec<Row> {
 /// An account that may read the table of accounts sees all, others only themselves.
 fn visible_accounts<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Account> {
     let may_see = facts
-        .rights
+        .privileges
         .on_table(
             crate::stored_table::SYSTEM_DATABASE,
             crate::account_record::ACCOUNT_TABLE,
         )
         .has(crate::Privilege::Select);
-    let own = &facts.rights.account().name;
+    let own = &facts.privileges.account().name;
     let accounts = facts.accounts.iter().map(|account| &**account);
     accounts.filter(move |account| may_see || account.name == *own)
 }

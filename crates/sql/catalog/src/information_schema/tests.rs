@@ -100,7 +100,7 @@ fn each_table_gives_rows_of_its_columns() {
         parameters: &|_| Vec::new(),
         names: &NameSpace::default(),
         accounts: &Accounts::new(first_accounts()),
-        rights: &Rights::of_account(Arc::new(root)),
+        privileges: &SessionPrivileges::of_account(Arc::new(root)),
         table_facts: &|_| TableFacts::default(),
         session_variables: &|| vec![("autocommit".to_owned(), "ON".to_owned())],
         global_variables: &none,

@@ -405,8 +405,8 @@ impl Session {
         })
     }
 
-    /// Error 1146 or 1305 for a table or a stored program that does not exist. Rights to it cannot
-    /// be granted, except the right to create a table; they can be revoked.
+    /// Error 1146 or 1305 for a table or a stored program that does not exist. Privileges to it
+    /// cannot be granted, except that to create a table; they can be revoked.
     fn check_is_there(&self, level: &GrantLevel, wanted: PrivilegeSet) -> Result<(), ClientError> {
         let worker = &self.state.worker;
         match level {
@@ -427,10 +427,10 @@ impl Session {
     }
 
     /// The creator of a stored program may run, change and drop it. Returns the change of its
-    /// account, or `None` if it has these rights already.
+    /// account, or `None` if it has these privileges already.
     pub(crate) fn own_routine_grant(&self, key: &RoutineKey) -> Option<AccountChange> {
         let own = self.state.account();
-        let on_routine = self.state.rights().on_routine(key);
+        let on_routine = self.state.privileges().on_routine(key);
         if on_routine.includes(PrivilegeSet::ALL_ROUTINE) {
             return None;
         }
@@ -440,14 +440,14 @@ impl Session {
         Some(AccountChange::Put(account))
     }
 
-    /// A dropped stored program takes all rights to it along, since another may get its name.
+    /// A dropped stored program takes all privileges to it along, since another may get its name.
     /// Returns the changes of the accounts.
     pub(crate) fn routine_revocations(&self, key: &RoutineKey) -> Vec<AccountChange> {
         let accounts = self.state.worker.server.accounts();
-        let with_rights = accounts
+        let with_privileges = accounts
             .iter()
             .filter(|it| it.grants.routines.contains_key(key));
-        let without = with_rights.map(|account| {
+        let without = with_privileges.map(|account| {
             let mut account = Account::clone(account);
             account.grants.routines.remove(key);
             AccountChange::Put(account)
@@ -496,18 +496,18 @@ impl Session {
 
     /// A session can grant only what it holds with the grant option.
     fn check_may_grant(&self, level: &GrantLevel, wanted: PrivilegeSet) -> Result<(), ClientError> {
-        let rights = self.state.rights();
-        let account = rights.account();
+        let privileges = self.state.privileges();
+        let account = privileges.account();
         let (around, own) = match level {
             GrantLevel::Global => (None, None),
-            GrantLevel::Database(pattern) => (rights.database_pattern_grant(pattern), None),
+            GrantLevel::Database(pattern) => (privileges.database_pattern_grant(pattern), None),
             GrantLevel::Table(database, table) => {
-                let own = rights.table_grant(database, table);
-                (rights.database_grant(database), own)
+                let own = privileges.table_grant(database, table);
+                (privileges.database_grant(database), own)
             }
             GrantLevel::Routine(key) => {
-                let own = rights.routine_grant(key);
-                (rights.database_grant(key.database()), own)
+                let own = privileges.routine_grant(key);
+                (privileges.database_grant(key.database()), own)
             }
         };
         let levels = [Some(account.grants.global), around, own];
@@ -526,7 +526,7 @@ impl Session {
             return Err(self.routine_denied(command, key.database(), key.name()));
         }
         if let GrantLevel::Table(database, table) = level {
-            let missing = wanted & !rights.on_table(database, table);
+            let missing = wanted & !privileges.on_table(database, table);
             let has_option = levels.iter().any(|grant| grant.grantable);
             let is_option_missing = !has_option || missing.is_empty();
             let missing = names_with_option(missing, is_option_missing);

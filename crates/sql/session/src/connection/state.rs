@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::{Account, AccountName, Accounts, ComesFrom, Rights};
+use catalog::{Account, AccountName, Accounts, ComesFrom, SessionPrivileges};
 use clients::{KillOrder, SessionHandle};
 use errcode::{
     ClientError, ER_GLOBAL_VARIABLE, ER_INCORRECT_GLOBAL_LOCAL_VAR, ER_LOCAL_VARIABLE,
@@ -104,26 +104,26 @@ impl FunctionNow {
 #[derive(Debug)]
 pub struct Acting {
     /// Derived from published accounts, so that their address shows whether they are current.
-    rights: Rights,
+    privileges: SessionPrivileges,
     from: ComesFrom,
 }
 
 impl Acting {
     /// Acts as that account.
     pub fn new(account: Arc<Account>, from: ComesFrom) -> Self {
-        let rights = Rights::of_account(account);
-        Self { rights, from }
+        let privileges = SessionPrivileges::of_account(account);
+        Self { privileges, from }
     }
 
     fn name(&self) -> &AccountName {
-        &self.rights.account().name
+        &self.privileges.account().name
     }
 
     /// Brings the account, and those that serve it, up to date.
     fn renew(&mut self, accounts: &Accounts) {
-        let known = self.rights.account();
+        let known = self.privileges.account();
         let account = Arc::clone(accounts.by_name(&known.name).unwrap_or(known));
-        self.rights = Rights::new(&account, accounts, self.from);
+        self.privileges = SessionPrivileges::new(&account, accounts, self.from);
     }
 }
 
@@ -313,12 +313,12 @@ impl State {
 
     /// The account that the session acts as, up to date; that of the login if it is gone.
     pub fn account(&self) -> Arc<Account> {
-        Arc::clone(self.rights().account())
+        Arc::clone(self.privileges().account())
     }
 
-    /// The rights that the session has now. They follow the current accounts, so a REVOKE holds
+    /// The privileges that the session has now. They follow the current accounts, so a REVOKE holds
     /// from the next statement on.
-    pub fn rights(&self) -> Rights {
+    pub fn privileges(&self) -> SessionPrivileges {
         let server = &self.worker.server;
         let mut seen = self.seen_accounts.borrow_mut();
         let mut acting = self.acting.borrow_mut();
@@ -327,7 +327,7 @@ impl State {
             acting.renew(&accounts);
             *seen = Some(accounts);
         }
-        acting.rights.clone()
+        acting.privileges.clone()
     }
 
     /// Switches the session to another account: COM_CHANGE_USER. The current database stays.
@@ -341,7 +341,7 @@ impl State {
         *self.seen_accounts.borrow_mut() = None;
     }
 
-    /// The session acts under another account with these rights. Returns the former one, to be
+    /// The session acts under another account with these privileges. Returns the former one, to be
     /// restored later.
     pub(crate) fn act_as(&self, acting: Acting) -> Acting {
         self.facts.borrow_mut().current_user = account_text(acting.name());

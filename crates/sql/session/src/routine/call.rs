@@ -1,9 +1,11 @@
-//! CALL: finds the procedure, passes its arguments, and switches to its rights and settings.
+//! CALL: finds the procedure, passes its arguments, and switches to its privileges and settings.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::{AccountName, ComesFrom, Privilege, PrivilegeSet, Rights, Routine, RoutineKey};
+use catalog::{
+    AccountName, ComesFrom, Privilege, PrivilegeSet, Routine, RoutineKey, SessionPrivileges,
+};
 use errcode::{
     ClientError, ER_NO_SUCH_USER, ER_PROCACCESS_DENIED_ERROR, ER_SP_BADSELECT,
     ER_SP_DOES_NOT_EXIST, ER_SP_NOT_VAR_ARG, ER_SP_RECURSION_LIMIT, ER_SP_WRONG_NO_OF_ARGS,
@@ -241,7 +243,7 @@ impl Session {
 
     /// What the session may do with a routine.
     pub(crate) fn routine_privileges(&self, key: &RoutineKey) -> PrivilegeSet {
-        self.state.rights().on_routine(key)
+        self.state.privileges().on_routine(key)
     }
 
     /// Error 1370.
@@ -302,7 +304,7 @@ impl Session {
         self.programs.check_depth().map_err(|error| *error)
     }
 
-    /// From here on the definition's settings and rights are in effect.
+    /// From here on the definition's settings and privileges are in effect.
     pub(crate) fn enter_routine(&mut self, routine: &Routine) -> Result<Around, ClientError> {
         let is_own = routine.definer == self.state.account_name();
         let definer = match &routine.definer {
@@ -339,15 +341,18 @@ impl Session {
         Ok(variables)
     }
 
-    /// The account whose rights the routine has; error 1370 if they do not suffice to run it.
+    /// The account whose privileges the routine has; error 1370 if they do not suffice to run it.
     fn definer(&self, name: &AccountName, routine: &Routine) -> Result<Acting, ClientError> {
         let accounts = self.state.worker.server.accounts();
         let Some(account) = accounts.by_name(name) else {
             let code = ER_NO_SUCH_USER;
             return Err(ClientError::new(code, &[&name.user, &name.host]));
         };
-        let rights = Rights::new(account, &accounts, ComesFrom::Account);
-        if rights.on_routine(&routine.key()).has(Privilege::Execute) {
+        let privileges = SessionPrivileges::new(account, &accounts, ComesFrom::Account);
+        if privileges
+            .on_routine(&routine.key())
+            .has(Privilege::Execute)
+        {
             return Ok(Acting::new(Arc::clone(account), ComesFrom::Account));
         }
         Err(denied("execute", name, &routine.database, &routine.name))

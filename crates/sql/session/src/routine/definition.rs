@@ -109,7 +109,7 @@ impl Session {
         Ok(routine)
     }
 
-    /// The account whose rights the routine gets. Naming another account needs a privilege.
+    /// The account whose privileges the routine gets. Naming another account needs a privilege.
     fn definer_of(&self, create: &CreateRoutine) -> Result<AccountName, ClientError> {
         let own = self.state.account_name();
         let Some(named) = &create.definer else {
@@ -119,7 +119,7 @@ impl Session {
         if named == own {
             return Ok(own);
         }
-        let global = self.state.rights().global();
+        let global = self.state.privileges().global();
         if !global.has(Privilege::SetUser) && !global.has(Privilege::Super) {
             let code = ER_SPECIFIC_ACCESS_DENIED_ERROR;
             return Err(ClientError::new(code, &[&"SUPER, SET USER"]));

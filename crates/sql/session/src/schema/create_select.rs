@@ -163,7 +163,7 @@ impl Session {
         for _ in 0..PLAN_TRY_COUNT_MAX {
             let mut plan = self.plan(insert, &[])?;
             // A session that may create the table may fill it, whatever its temporary name.
-            plan.rights.retain(|right| right.definition.id != into);
+            plan.privileges.retain(|table| table.definition.id != into);
             self.check_privileges(&plan)?;
             let mut run = StatementRun::part(&self.state, Part::Filling(into));
             match self.run_plan(plan, &[], &mut run).await? {
@@ -184,7 +184,7 @@ impl Session {
         let select = self.parse_as(parsed.source(query.span), parsed.text.strings)?;
         let plan = self.plan(&select, &[])?;
         self.check_privileges(&plan)?;
-        if plan.rights.iter().any(|it| it.definition.name == *name) {
+        if plan.privileges.iter().any(|it| it.definition.name == *name) {
             let error = ClientError::new(ER_UPDATE_TABLE_USED, &[&name.table, &"CREATE"]);
             return Err(error.into());
         }

@@ -172,12 +172,12 @@ impl Session {
         })
     }
 
-    /// Checks the privileges for a plan, unless its last user had the same rights.
+    /// Checks the privileges for a plan, unless its last user had the same privileges.
     pub(crate) fn check_shared_privileges(&self, shared: &SharedPlan) -> Result<(), ClientError> {
-        let rights = self.state.rights();
-        if !shared.is_allowed(&rights) {
+        let privileges = self.state.privileges();
+        if !shared.is_allowed(&privileges) {
             self.check_privileges(shared.plan())?;
-            shared.allow(rights);
+            shared.allow(privileges);
         }
         Ok(())
     }

@@ -60,21 +60,21 @@ struct SessionRows {
 impl RowSource for SessionRows {
     fn tables(&self) -> Vec<Arc<TableDefinition>> {
         let names = self.state.worker.names();
-        information_schema::described(&names, &self.state.rights())
+        information_schema::described(&names, &self.state.privileges())
     }
 
     fn rows(&self, about: Option<&[Arc<TableDefinition>]>) -> Vec<Vec<Value>> {
         let worker = &self.state.worker;
         let names = worker.names();
         let accounts = worker.server.accounts();
-        let rights = self.state.rights();
+        let privileges = self.state.privileges();
         let globals = worker.server.settings();
         let routines = worker.server.routines();
         let facts = Facts {
             names: &names,
             about,
             accounts: &accounts,
-            rights: &rights,
+            privileges: &privileges,
             routines: &routines,
             sees_bodies: self.state.sees_routine_bodies(),
             parameters: &parameters_of,
@@ -136,9 +136,9 @@ pub fn table_facts(store: &dyn Store, definition: &TableDefinition) -> TableFact
 /// The sessions that this one may see: all with the PROCESS privilege, else its own user's.
 pub fn processes(state: &State) -> Vec<Process> {
     let worker = &state.worker;
-    let rights = state.rights();
-    let own_user = &rights.account().name.user;
-    let sees_all = rights.global().has(Privilege::Process);
+    let privileges = state.privileges();
+    let own_user = &privileges.account().name.user;
+    let sees_all = privileges.global().has(Privilege::Process);
     let now_us = worker.steady_us();
     let lines = worker
         .server
@@ -254,7 +254,7 @@ impl<'s> SessionNames<'s> {
 
     /// True if the account may know whether the table exists.
     fn may_know(&self, database: &str, table: &str) -> bool {
-        !self.state.rights().on_table(database, table).is_empty()
+        !self.state.privileges().on_table(database, table).is_empty()
             // Copies belong to the server.
             || table.starts_with(store::COPY_NAME_PREFIX)
     }

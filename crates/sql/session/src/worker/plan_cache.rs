@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use catalog::Rights;
+use catalog::SessionPrivileges;
 use executor::Execution;
 use expression::{Memory, MemoryPool, Share};
 use foldhash::fast::FixedState;
@@ -112,7 +112,7 @@ pub struct SharedPlan {
     /// How the statement is counted.
     pub kind: CountedStatement,
     /// The account that was last found to have the privileges, as of then.
-    allowed: RefCell<Option<Rights>>,
+    allowed: RefCell<Option<SessionPrivileges>>,
     /// The last is the warmest.
     #[allow(
         clippy::vec_box,
@@ -174,15 +174,15 @@ impl SharedPlan {
         }
     }
 
-    /// Whether these rights are known to suffice.
-    pub fn is_allowed(&self, rights: &Rights) -> bool {
+    /// Whether these privileges are known to suffice.
+    pub fn is_allowed(&self, privileges: &SessionPrivileges) -> bool {
         let allowed = self.allowed.borrow();
-        allowed.as_ref().is_some_and(|it| it.are_same(rights))
+        allowed.as_ref().is_some_and(|it| it.are_same(privileges))
     }
 
-    /// Notes rights that suffice.
-    pub fn allow(&self, rights: Rights) {
-        *self.allowed.borrow_mut() = Some(rights);
+    /// Notes privileges that suffice.
+    pub fn allow(&self, privileges: SessionPrivileges) {
+        *self.allowed.borrow_mut() = Some(privileges);
     }
 }
 

@@ -6,13 +6,13 @@
 
 use expression::Expression;
 
-use crate::plan::{Access, Action, Assignment, Node, OnDuplicate, Scan, TableRight, TableUse};
+use crate::plan::{Access, Action, Assignment, Node, OnDuplicate, Scan, TablePrivileges, TableUse};
 
-/// The rights that a plan of this action over these tables needs.
-pub(crate) fn rights(action: &Action, tables: &[TableUse]) -> Vec<TableRight> {
-    let mut rights: Vec<TableRight> = tables
+/// The privileges that a plan of this action over these tables needs.
+pub(crate) fn needed_privileges(action: &Action, tables: &[TableUse]) -> Vec<TablePrivileges> {
+    let mut privileges: Vec<TablePrivileges> = tables
         .iter()
-        .map(|table| TableRight {
+        .map(|table| TablePrivileges {
             definition: table.definition.clone(),
             inserts: false,
             updates: false,
@@ -24,42 +24,42 @@ pub(crate) fn rights(action: &Action, tables: &[TableUse]) -> Vec<TableRight> {
     match action {
         Action::Select(_) | Action::Do(_) | Action::Rows(_) => {}
         Action::Insert(insert) => {
-            let right = &mut rights[insert.table];
-            right.inserts = true;
-            right.selects = false;
-            right.deletes = matches!(insert.duplicate, OnDuplicate::Replace);
+            let needed = &mut privileges[insert.table];
+            needed.inserts = true;
+            needed.selects = false;
+            needed.deletes = matches!(insert.duplicate, OnDuplicate::Replace);
             if let OnDuplicate::Update(assignments) = &insert.duplicate {
-                right.updates = true;
-                right.reads = assigned_from(assignments, insert.old_slot);
+                needed.updates = true;
+                needed.reads = assigned_from(assignments, insert.old_slot);
             }
-            right.reads = right.reads.or_else(|| {
+            needed.reads = needed.reads.or_else(|| {
                 let mut values = insert.returning.iter();
                 values.find_map(|value| column_read(value, insert.new_slot))
             });
         }
         Action::Update(update) => {
             for target in &update.targets {
-                let right = &mut rights[target.table];
-                right.updates = true;
-                right.selects = false;
-                right.reads = assigned_from(&target.assignments, target.slot)
+                let needed = &mut privileges[target.table];
+                needed.updates = true;
+                needed.selects = false;
+                needed.reads = assigned_from(&target.assignments, target.slot)
                     .or_else(|| found_by(&update.input, target.slot, tables))
                     .or(update.order_column);
             }
         }
         Action::Delete(delete) => {
             for &(table, slot) in &delete.targets {
-                let right = &mut rights[table];
-                right.deletes = true;
-                right.selects = false;
+                let needed = &mut privileges[table];
+                needed.deletes = true;
+                needed.selects = false;
                 let mut values = delete.returning.iter();
-                right.reads = found_by(&delete.input, slot, tables)
+                needed.reads = found_by(&delete.input, slot, tables)
                     .or(delete.order_column)
                     .or_else(|| values.find_map(|value| column_read(value, slot)));
             }
         }
     }
-    rights
+    privileges
 }
 
 /// A column of the slot that the assignments read.

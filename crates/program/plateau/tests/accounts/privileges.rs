@@ -309,7 +309,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("builder", "CREATE PROCEDURE shop.own() SET @own = 1", "ok"),
     ("builder", "CALL shop.own()", "ok"),
     ("builder", "DROP PROCEDURE shop.own", "ok"),
-    // The right to grant privileges to others does not include changing how they log in.
+    // The privilege to grant privileges to others does not include changing how they log in.
     (
         "granter",
         "GRANT SELECT ON other.* TO boss@localhost IDENTIFIED BY 'stolen'",
@@ -466,14 +466,14 @@ fn rights_to_a_program_outlive_the_server() {
     );
 }
 
-/// SHOW CREATE USER of another account needs the right to read all of `mysql`, since it shows the
-/// hash of the password. The right to change accounts does not suffice.
+/// SHOW CREATE USER of another account needs the privilege to read all of `mysql`, since it shows
+/// the hash of the password. The privilege to change accounts does not suffice.
 #[test]
 fn another_account_is_shown_to_readers_of_the_accounts_alone() {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
     let server = launch.start().unwrap();
     let mut root = server.connect().unwrap();
-    let rights = [
+    let privileges = [
         ("maker", "CREATE USER ON *.*"),
         ("inserter", "INSERT ON mysql.*"),
         ("updater", "UPDATE ON mysql.*"),
@@ -482,13 +482,13 @@ fn another_account_is_shown_to_readers_of_the_accounts_alone() {
         ("all_reader", "SELECT ON *.*"),
         ("victim", "USAGE ON *.*"),
     ];
-    for (user, right) in rights {
+    for (user, privilege) in privileges {
         let make = format!("CREATE USER {user}@localhost IDENTIFIED BY 'pw'");
         assert_eq!(answer(&mut root, &make), "ok");
-        let grant = format!("GRANT {right} TO {user}@localhost");
+        let grant = format!("GRANT {privilege} TO {user}@localhost");
         assert_eq!(answer(&mut root, &grant), "ok");
     }
-    for (user, _) in rights {
+    for (user, _) in privileges {
         let mut client = connect(&server, user);
         for show in ["SHOW CREATE USER", "SHOW GRANTS FOR"] {
             let own = answer(&mut client, &format!("{show} {user}@localhost"));
@@ -534,7 +534,7 @@ fn an_anonymous_account_sets_no_password() {
         let change = answer(&mut guest, "ALTER USER CURRENT_USER() IDENTIFIED BY 'x'");
         assert!(change.starts_with("1227 "), "{change}");
     }
-    // Not even with the right to change accounts, nor by GRANT.
+    // Not even with the privilege to change accounts, nor by GRANT.
     let grant = "GRANT CREATE USER, SELECT ON *.* TO ''@localhost WITH GRANT OPTION";
     assert_eq!(answer(&mut root, grant), "ok");
     let mut guest = guest().expect("everybody may log in");

@@ -18,7 +18,7 @@ use errcode::{
     ClientError, ER_COLUMNACCESS_DENIED_ERROR, ER_DBACCESS_DENIED_ERROR,
     ER_PASSWORD_ANONYMOUS_USER, ER_SPECIFIC_ACCESS_DENIED_ERROR, ER_TABLEACCESS_DENIED_ERROR,
 };
-use planner::{Plan, TableRight};
+use planner::{Plan, TablePrivileges};
 use store::TableName;
 
 use crate::connection::session::Session;
@@ -84,14 +84,14 @@ impl Session {
     }
 
     fn may_change_accounts(&self) -> bool {
-        let rights = self.state.rights();
-        let on_system = rights.in_database(SYSTEM_DATABASE);
-        rights.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update)
+        let privileges = self.state.privileges();
+        let on_system = privileges.in_database(SYSTEM_DATABASE);
+        privileges.global().has(Privilege::CreateUser) || on_system.has(Privilege::Update)
     }
 
     /// Error 1227 without a privilege on everything.
     pub(crate) fn check_global_privilege(&self, privilege: Privilege) -> Result<(), ClientError> {
-        if self.state.rights().global().has(privilege) {
+        if self.state.privileges().global().has(privilege) {
             return Ok(());
         }
         Err(ClientError::new(
@@ -114,7 +114,7 @@ impl Session {
         // No account creates, drops or locks anything there.
         let is_own = database.eq_ignore_ascii_case(INFORMATION_SCHEMA);
         let is_refused = is_own || database == SYSTEM_DATABASE && privilege == Privilege::Drop;
-        if self.state.rights().in_database(database).has(privilege) && !is_refused {
+        if self.state.privileges().in_database(database).has(privilege) && !is_refused {
             return Ok(());
         }
         Err(self.state.database_denied(database))
@@ -123,7 +123,7 @@ impl Session {
     /// Error 1044 if the account has no privilege in the database. The privilege of SHOW DATABASES
     /// shows its name alone.
     pub(crate) fn check_database_used(&self, database: &str) -> Result<(), ClientError> {
-        if self.state.rights().can_use_database(database) {
+        if self.state.privileges().can_use_database(database) {
             return Ok(());
         }
         Err(self.state.database_denied(database))
@@ -146,7 +146,7 @@ impl Session {
         table: &TableName,
     ) -> Result<(), ClientError> {
         let TableName { database, table } = table;
-        if self.state.rights().on_table(database, table).is_empty() {
+        if self.state.privileges().on_table(database, table).is_empty() {
             return Err(self.state.table_denied(command, database, table));
         }
         Ok(())
@@ -154,39 +154,39 @@ impl Session {
 
     /// Error 1142 or 1143 if the account may not do what the plan does.
     pub(crate) fn check_privileges(&self, plan: &Plan) -> Result<(), ClientError> {
-        let has_all = self.state.rights().global().includes(ROWS);
-        for right in &plan.rights {
-            let definition = &right.definition;
+        let has_all = self.state.privileges().global().includes(ROWS);
+        for table in &plan.privileges {
+            let definition = &table.definition;
             if information_schema::definition_by_id(definition.id).is_some() {
-                if !(needed(right) & CHANGES).is_empty() {
+                if !(needed(table) & CHANGES).is_empty() {
                     return Err(self.state.database_denied(INFORMATION_SCHEMA));
                 }
             } else if !has_all || catalog::is_virtual(definition.id) {
-                self.state.check_table(needed(right), &definition.name)?;
-                self.check_reads(right)?;
+                self.state.check_table(needed(table), &definition.name)?;
+                self.check_reads(table)?;
             }
         }
         Ok(())
     }
 
     /// Error 1143 if the plan reads a column and the account may not.
-    fn check_reads(&self, right: &TableRight) -> Result<(), ClientError> {
-        let name = &right.definition.name;
-        let rights = self.state.rights();
-        let privileges = rights.on_table(&name.database, &name.table);
-        let Some(column) = right.reads else {
+    fn check_reads(&self, table: &TablePrivileges) -> Result<(), ClientError> {
+        let name = &table.definition.name;
+        let privileges = self.state.privileges();
+        let on_table = privileges.on_table(&name.database, &name.table);
+        let Some(column) = table.reads else {
             return Ok(());
         };
-        if privileges.has(Privilege::Select) {
+        if on_table.has(Privilege::Select) {
             return Ok(());
         }
-        let column = right.definition.columns.get(column);
+        let column = table.definition.columns.get(column);
         let column = column.map_or("", |column| &column.name);
         Err(ClientError::new(
             ER_COLUMNACCESS_DENIED_ERROR,
             &[
                 &Privilege::Select,
-                &rights.account().name.user,
+                &privileges.account().name.user,
                 &self.state.client_host(),
                 &column,
                 &name.table,
@@ -221,7 +221,7 @@ impl State {
         wanted: PrivilegeSet,
         table: &TableName,
     ) -> Result<(), ClientError> {
-        let privileges = self.rights().on_table(&table.database, &table.table);
+        let privileges = self.privileges().on_table(&table.database, &table.table);
         let missing = wanted & (!privileges | refused);
         if missing.is_empty() {
             return Ok(());
@@ -232,7 +232,7 @@ impl State {
 
     /// Whether the session may read the bodies of all stored programs, that is, their table.
     pub(crate) fn sees_routine_bodies(&self) -> bool {
-        let privileges = self.rights().on_table(SYSTEM_DATABASE, ROUTINE_TABLE);
+        let privileges = self.privileges().on_table(SYSTEM_DATABASE, ROUTINE_TABLE);
         privileges.has(Privilege::Select)
     }
 
@@ -274,12 +274,12 @@ fn refused(table: &TableName) -> PrivilegeSet {
 }
 
 /// The privileges that a plan needs on one of its tables.
-fn needed(right: &TableRight) -> PrivilegeSet {
+fn needed(table: &TablePrivileges) -> PrivilegeSet {
     let needs = [
-        (right.selects, Privilege::Select),
-        (right.inserts, Privilege::Insert),
-        (right.updates, Privilege::Update),
-        (right.deletes, Privilege::Delete),
+        (table.selects, Privilege::Select),
+        (table.inserts, Privilege::Insert),
+        (table.updates, Privilege::Update),
+        (table.deletes, Privilege::Delete),
     ];
     let needs = needs.into_iter().filter(|(is_needed, _)| *is_needed);
     needs.fold(PrivilegeSet::NONE, |sum, (_, privilege)| {

@@ -7,8 +7,8 @@
 //! place; the two never add up. Grants on databases to the anonymous user serve all users.
 //!
 //! Accounts are compared by address: a change of an account publishes a new one. So two equal
-//! [`Rights`] allow the same, and a plan that was checked for one need not be checked for the
-//! other.
+//! [`SessionPrivileges`] allow the same, and a plan that was checked for one need not be checked
+//! for the other.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub enum ComesFrom {
     Account,
 }
 
-/// The rights of a session.
+/// The privileges of a session.
 #[derive(Debug, Clone)]
-pub struct Rights {
+pub struct SessionPrivileges {
     /// The account that the session acts as.
     account: Arc<Account>,
     /// The accounts whose grants count below the global level, most specific host first. `None`:
@@ -36,8 +36,8 @@ pub struct Rights {
     serving: Option<Arc<[Arc<Account>]>>,
 }
 
-impl Rights {
-    /// The rights of one account alone.
+impl SessionPrivileges {
+    /// The privileges of one account alone.
     pub fn of_account(account: Arc<Account>) -> Self {
         Self {
             account,
@@ -45,7 +45,7 @@ impl Rights {
         }
     }
 
-    /// The rights of a session of this account. An account that is no longer among `accounts`
+    /// The privileges of a session of this account. An account that is no longer among `accounts`
     /// stands alone.
     pub fn new(account: &Arc<Account>, accounts: &Accounts, from: ComesFrom) -> Self {
         let own = &account.name;
@@ -223,12 +223,17 @@ mod tests {
         }
     }
 
-    fn rights_of(accounts: &Accounts, user: &str, host: &str, from: ComesFrom) -> Rights {
+    fn privileges_of(
+        accounts: &Accounts,
+        user: &str,
+        host: &str,
+        from: ComesFrom,
+    ) -> SessionPrivileges {
         let name = AccountName {
             user: user.to_owned(),
             host: host.to_owned(),
         };
-        Rights::new(accounts.by_name(&name).unwrap(), accounts, from)
+        SessionPrivileges::new(accounts.by_name(&name).unwrap(), accounts, from)
     }
 
     const SOCKET: ComesFrom = ComesFrom::Client(Origin::Socket);
@@ -245,14 +250,14 @@ mod tests {
         let mut own = account("a", "%", &databases);
         own.grants.global.privileges =
             PrivilegeSet::of(&[Privilege::Create, Privilege::CreateUser]);
-        let rights = Rights::of_account(Arc::new(own));
+        let privileges = SessionPrivileges::of_account(Arc::new(own));
         for (database, privilege) in [
             ("other", Privilege::Select),
             ("apple", Privilege::Insert),
             ("app_log", Privilege::Drop),
         ] {
             let expected = PrivilegeSet::of(&[Privilege::Create, privilege]);
-            assert_eq!(rights.in_database(database), expected, "{database}");
+            assert_eq!(privileges.in_database(database), expected, "{database}");
         }
     }
 
@@ -264,16 +269,16 @@ mod tests {
         let key = |name| RoutineKey::new(RoutineKind::Procedure, "third", name);
         let routines = &mut own.grants.routines;
         routines.insert(key("add"), grant(Privilege::Execute));
-        let rights = Rights::of_account(Arc::new(own));
-        assert!(rights.in_database("shop1").has(Privilege::Select));
-        assert!(!rights.in_database("other").has(Privilege::Select));
-        let on_orders = rights.on_table("shop1", "orders");
+        let privileges = SessionPrivileges::of_account(Arc::new(own));
+        assert!(privileges.in_database("shop1").has(Privilege::Select));
+        assert!(!privileges.in_database("other").has(Privilege::Select));
+        let on_orders = privileges.on_table("shop1", "orders");
         assert!(on_orders.has(Privilege::Insert) && on_orders.has(Privilege::Select));
-        assert!(!rights.on_table("shop1", "items").has(Privilege::Insert));
-        assert!(rights.can_see_database("shop9") && !rights.can_see_database("other"));
-        let on_routine = |name| rights.on_routine(&key(name)).has(Privilege::Execute);
+        assert!(!privileges.on_table("shop1", "items").has(Privilege::Insert));
+        assert!(privileges.can_see_database("shop9") && !privileges.can_see_database("other"));
+        let on_routine = |name| privileges.on_routine(&key(name)).has(Privilege::Execute);
         assert!(on_routine("ADD") && !on_routine("sub"));
-        assert!(rights.can_see_database("third"));
+        assert!(privileges.can_see_database("third"));
     }
 
     #[test]
@@ -286,22 +291,22 @@ mod tests {
         let elsewhere = account("a", "10.%", &[("second", Privilege::Update)]);
         let other = account("b", "%", &[("second", Privilege::Update)]);
         let accounts = Accounts::new(vec![own, any, elsewhere, other]);
-        let rights = rights_of(&accounts, "a", "localhost", SOCKET);
+        let privileges = privileges_of(&accounts, "a", "localhost", SOCKET);
         let insert = PrivilegeSet::of(&[Privilege::Insert]);
-        assert_eq!(rights.in_database("shop"), insert);
-        assert_eq!(rights.in_database("second"), insert);
-        let on_orders = rights.on_table("third", "orders");
+        assert_eq!(privileges.in_database("shop"), insert);
+        assert_eq!(privileges.in_database("second"), insert);
+        let on_orders = privileges.on_table("third", "orders");
         assert_eq!(
             on_orders,
             PrivilegeSet::of(&[Privilege::Insert, Privilege::Delete])
         );
-        assert!(rights.global().is_empty());
+        assert!(privileges.global().is_empty());
         // In the other direction nothing is served.
         let from = ComesFrom::Client(Origin::Address("192.168.1.1".parse().unwrap()));
-        let rights = rights_of(&accounts, "a", "%", from);
+        let privileges = privileges_of(&accounts, "a", "%", from);
         let select = PrivilegeSet::of(&[Privilege::Select]);
-        assert_eq!(rights.in_database("shop"), select);
-        assert!(rights.in_database("second").is_empty());
+        assert_eq!(privileges.in_database("shop"), select);
+        assert!(privileges.in_database("second").is_empty());
     }
 
     #[test]
@@ -314,10 +319,10 @@ mod tests {
             .tables
             .insert(orders, grant(Privilege::Delete));
         let accounts = Accounts::new(vec![own, anyone]);
-        let rights = rights_of(&accounts, "a", "localhost", SOCKET);
-        assert!(rights.in_database("shop").has(Privilege::Select));
-        assert!(rights.on_table("third", "orders").is_empty());
-        assert!(!rights.can_use_database("third"));
+        let privileges = privileges_of(&accounts, "a", "localhost", SOCKET);
+        assert!(privileges.in_database("shop").has(Privilege::Select));
+        assert!(privileges.on_table("third", "orders").is_empty());
+        assert!(!privileges.can_use_database("third"));
     }
 
     #[test]
@@ -325,39 +330,39 @@ mod tests {
         let own = account("a", "10.1.%", &[]);
         let wider = account("a", "10.%", &[("shop", Privilege::Select)]);
         let accounts = Accounts::new(vec![own, wider]);
-        let rights = rights_of(&accounts, "a", "10.1.%", ComesFrom::Account);
-        assert!(rights.in_database("shop").has(Privilege::Select));
-        let rights = rights_of(&accounts, "a", "10.1.%", SOCKET);
-        assert!(rights.in_database("shop").is_empty());
+        let privileges = privileges_of(&accounts, "a", "10.1.%", ComesFrom::Account);
+        assert!(privileges.in_database("shop").has(Privilege::Select));
+        let privileges = privileges_of(&accounts, "a", "10.1.%", SOCKET);
+        assert!(privileges.in_database("shop").is_empty());
     }
 
     #[test]
-    fn a_change_of_an_account_that_serves_changes_the_rights() {
+    fn a_change_of_an_account_that_serves_changes_the_privileges() {
         let own = account("a", "localhost", &[]);
         let any = account("a", "%", &[("shop", Privilege::Select)]);
         let before = Accounts::new(vec![own, any.clone(), account("b", "%", &[])]);
-        let rights = |accounts| rights_of(accounts, "a", "localhost", SOCKET);
+        let privileges = |accounts| privileges_of(accounts, "a", "localhost", SOCKET);
         let unrelated = account("b", "%", &[("shop", Privilege::Select)]);
         let after = before.after([(unrelated.name.clone(), Some(unrelated))]);
-        assert!(rights(&before).are_same(&rights(&after)));
+        assert!(privileges(&before).are_same(&privileges(&after)));
         let mut less = any;
         less.grants.databases.clear();
         let after = before.after([(less.name.clone(), Some(less))]);
-        assert!(!rights(&before).are_same(&rights(&after)));
-        assert!(rights(&after).in_database("shop").is_empty());
+        assert!(!privileges(&before).are_same(&privileges(&after)));
+        assert!(privileges(&after).in_database("shop").is_empty());
     }
 
     #[test]
     fn a_right_is_given_on_by_its_pattern() {
         let own = account("a", "%", &[("sh%", Privilege::Select)]);
-        let rights = Rights::of_account(Arc::new(own));
+        let privileges = SessionPrivileges::of_account(Arc::new(own));
         assert_eq!(
-            rights.database_pattern_grant("shop"),
+            privileges.database_pattern_grant("shop"),
             Some(grant(Privilege::Select))
         );
-        assert!(rights.database_pattern_grant("sh%").is_some());
+        assert!(privileges.database_pattern_grant("sh%").is_some());
         for wider in ["s%", "sh_", "%", r"sh\%"] {
-            assert_eq!(rights.database_pattern_grant(wider), None, "{wider}");
+            assert_eq!(privileges.database_pattern_grant(wider), None, "{wider}");
         }
     }
 
@@ -366,11 +371,11 @@ mod tests {
         let mut own = account("a", "%", &[("shop", Privilege::Insert)]);
         let orders = ("shop".to_owned(), "orders".to_owned());
         own.grants.tables.insert(orders, grant(Privilege::Delete));
-        let rights = Rights::of_account(Arc::new(own));
-        assert!(rights.describes_table("shop", "orders"));
-        assert!(!rights.describes_table("shop", "items"));
+        let privileges = SessionPrivileges::of_account(Arc::new(own));
+        assert!(privileges.describes_table("shop", "orders"));
+        assert!(!privileges.describes_table("shop", "items"));
         let reader = account("a", "%", &[("shop", Privilege::Select)]);
-        let rights = Rights::of_account(Arc::new(reader));
-        assert!(rights.describes_table("shop", "items"));
+        let privileges = SessionPrivileges::of_account(Arc::new(reader));
+        assert!(privileges.describes_table("shop", "items"));
     }
 }
