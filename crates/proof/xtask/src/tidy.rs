@@ -38,6 +38,7 @@ const RULES: &[(&str, Rule)] = &[
     ("line length", source::line_length),
     ("ascii", source::ascii),
     ("left-over marks", source::marks),
+    ("conflicts", source::conflicts),
     ("commented-out code", source::commented_code),
     ("unsafe", source::forbid_unsafe),
     ("atomics", source::atomics),

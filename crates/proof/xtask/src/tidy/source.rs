@@ -191,6 +191,21 @@ pub(crate) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Marks that git leaves in a file where two changes met.
+pub(crate) fn conflicts(tree: &Tree) -> Vec<Finding> {
+    let marks = ["<".repeat(7), ">".repeat(7)];
+    let mut findings = Vec::new();
+    for (path, text) in tree.files() {
+        for (index, line) in text.lines().enumerate() {
+            if marks.iter().any(|mark| line.starts_with(mark.as_str())) {
+                let message = "has a mark of a conflict between two changes";
+                findings.push(Finding::new(path, index + 1, message));
+            }
+        }
+    }
+    findings
+}
+
 fn is_data_table(path: &str) -> bool {
     DATA_TABLES.contains(&path) || DATA_FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
@@ -392,6 +407,17 @@ mod tests {
         ]);
         let found: Vec<_> = orphans(&tree).iter().map(ToString::to_string).collect();
         assert_eq!(found, ["crates/a/b/src/lost.rs:0: is reached by no `mod`"]);
+    }
+
+    #[test]
+    fn conflicts_are_refused() {
+        let text = format!("a\n{} main\nb\n", "<".repeat(7));
+        let found = findings(conflicts, "docs/a.md", &text);
+        assert_eq!(
+            found,
+            ["docs/a.md:2: has a mark of a conflict between two changes"]
+        );
+        assert!(findings(conflicts, "a.md", "a << b >> c\n").is_empty());
     }
 
     #[test]
