@@ -190,6 +190,76 @@ fn strings_are_texts_of_the_clients_set() {
     }
 }
 
+/// A set with characters of two bytes, and whether a byte can be the first and the second of two.
+type Wide = (&'static str, fn(u8) -> bool, fn(u8) -> bool);
+
+const WIDE: &[Wide] = &[
+    (
+        "gbk",
+        |byte| matches!(byte, 0x81..=0xFE),
+        |byte| matches!(byte, 0x40..=0x7E | 0x80..=0xFE),
+    ),
+    (
+        "sjis",
+        |byte| matches!(byte, 0x81..=0x9F | 0xE0..=0xFC),
+        |byte| matches!(byte, 0x40..=0x7E | 0x80..=0xFC),
+    ),
+    (
+        "euckr",
+        |byte| matches!(byte, 0x81..=0xFE),
+        |byte| matches!(byte, 0x41..=0x5A | 0x61..=0x7A | 0x81..=0xFE),
+    ),
+];
+
+/// As `mysql_real_escape_string` escapes a text.
+fn escaped(text: &[u8], (_, is_first, is_second): Wide) -> Vec<u8> {
+    let (mut rest, mut out) = (text, Vec::new());
+    while let [byte, behind @ ..] = rest {
+        let second = behind.first().filter(|second| is_second(**second));
+        let length = match (is_first(*byte), second) {
+            (true, Some(_)) => 2,
+            (true, None) => {
+                out.push(b'\\');
+                1
+            }
+            (false, _) => {
+                out.extend(matches!(byte, b'\\' | b'\'' | b'"').then_some(b'\\'));
+                1
+            }
+        };
+        out.extend_from_slice(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// No text that a client has escaped ends its string, whatever bytes it has.
+#[test]
+fn escaped_texts_come_back() {
+    let server = start();
+    let mut wire = Wire::with_database(&server, UTF8MB4);
+    const BYTES: &[u8] = b"\\'a\x81\xbf\xe0";
+    for wide in WIDE {
+        wire.run(format!("SET NAMES {}", wide.0).as_bytes());
+        // All texts of four of these bytes.
+        for number in 0..BYTES.len().pow(4) {
+            let place = |digit: u32| BYTES[number / BYTES.len().pow(digit) % BYTES.len()];
+            let text: Vec<u8> = (0..4).map(place).collect();
+            let literal = escaped(&text, *wide);
+            let select = [b"SELECT HEX('", literal.as_slice(), b"'), 'end'"].concat();
+            let expected = [hex(&text).as_slice(), b"|end"].concat();
+            let reply = wire.query(&select);
+            assert_eq!(
+                reply.rows,
+                [expected],
+                "{} {}",
+                wide.0,
+                select.escape_ascii()
+            );
+        }
+    }
+}
+
 #[test]
 fn variables_name_the_sets() {
     let server = start();
