@@ -280,7 +280,9 @@ impl Bound {
 /// instead of their numbers.
 pub(crate) fn resolve(value: ValueRef<'_>, from: &ColumnType) -> Value {
     match (value, from.kind) {
-        (ValueRef::UInt(year), TypeKind::Year) => Value::Date(Date::new(stdx::low_u16(year), 0, 0)),
+        (ValueRef::UInt(year), TypeKind::Year) => {
+            Value::Date(Date::new(from.whole_year(stdx::low_u16(year)), 0, 0))
+        }
         (_, TypeKind::Enum | TypeKind::Set | TypeKind::Bit) => {
             value.to_text(from).map_or(Value::Null, Value::bytes)
         }

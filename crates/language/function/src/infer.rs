@@ -58,7 +58,7 @@ pub(crate) fn digits(column: &ColumnType) -> (u32, u32) {
         TypeKind::Int => column.length.min(10),
         TypeKind::BigInt if column.unsigned => column.length.min(20),
         TypeKind::BigInt => column.length.min(19),
-        TypeKind::Year => 4,
+        TypeKind::Year => column.length,
         TypeKind::Bit => column.length,
         TypeKind::Decimal => {
             let precision = column.length.min(u32::from(Decimal::PRECISION_MAX));

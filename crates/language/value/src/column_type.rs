@@ -586,6 +586,28 @@ impl ColumnType {
         u64::MAX >> (64 - bits + u32::from(!self.unsigned))
     }
 
+    /// YEAR of four or two digits.
+    pub fn year(digits: u32) -> Self {
+        Self {
+            length: digits,
+            ..Self::new(TypeKind::Year)
+        }
+    }
+
+    /// Whether it is YEAR(2), whose values are numbers below 100. They mean 1970 to 2069.
+    pub fn has_years_of_two_digits(&self) -> bool {
+        self.kind == TypeKind::Year && self.length == 2
+    }
+
+    /// The whole year of a number in a column of this type.
+    pub fn whole_year(&self, number: u16) -> u16 {
+        match number {
+            _ if !self.has_years_of_two_digits() => number,
+            0..70 => number + 2000,
+            _ => number + 1900,
+        }
+    }
+
     /// The type in `SHOW CREATE TABLE` and `COLUMN_TYPE`, without character set: `bigint(20)
     /// unsigned`, `decimal(10,2)`, `enum('a','b')`.
     pub fn sql_text(&self) -> String {

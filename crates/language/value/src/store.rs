@@ -100,9 +100,9 @@ pub fn store_value(
     store.dispatch(value)
 }
 
-/// The year of a value that is compared with a YEAR: what storing it there would keep, also if only
-/// in part (`'20'`, `20`, `'20x'` and a date of 2020 are 2020).
-pub fn compared_year(value: ValueRef<'_>, from: &ColumnType) -> Option<u64> {
+/// The year of a value that is compared with a YEAR of `digits` digits: what storing it there would
+/// keep, also if only in part (`'20'`, `20`, `'20x'` and a date of 2020 are 2020 if there are four).
+pub fn compared_year(value: ValueRef<'_>, from: &ColumnType, digits: u32) -> Option<u64> {
     let place = Place {
         database: "",
         table: "",
@@ -116,7 +116,7 @@ pub fn compared_year(value: ValueRef<'_>, from: &ColumnType) -> Option<u64> {
         zone: &Zone::Utc,
     };
     let mut warnings = Warnings::default();
-    let year = ColumnType::new(TypeKind::Year);
+    let year = ColumnType::year(digits);
     let stored = store_value(value, from, &year, place, &rules, &mut warnings).ok()?;
     let is_cut = |(_, condition): &(crate::Level, SqlCondition)| condition.code == CUT;
     match stored {

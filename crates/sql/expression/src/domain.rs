@@ -104,7 +104,7 @@ impl<'a> Domain<'a> {
     fn dated(self, value: ValueRef<'a>, from: &ColumnType) -> ValueRef<'a> {
         match from.kind {
             TypeKind::Enum | TypeKind::Set | TypeKind::Bit => self.text(value, from),
-            TypeKind::Year => year_as_date(value),
+            TypeKind::Year => year_as_date(value, from),
             _ => value,
         }
     }
@@ -172,17 +172,18 @@ pub(crate) fn converted_text(bytes: &[u8], from: &ColumnType, to: Charset) -> Op
     Some(converted)
 }
 
-/// A value as it is compared with a YEAR: the year that it means, in the value's own type, or the
-/// value itself if it means none.
-pub(crate) fn as_year(value: ValueRef<'_>, from: &ColumnType) -> Value {
+/// A value as it is compared with a YEAR of so many digits: the year that it means, in the value's
+/// own type, or the value itself if it means none.
+pub(crate) fn as_year(value: ValueRef<'_>, from: &ColumnType, digits: u32) -> Value {
     // The year of a date counts even if a YEAR cannot store it.
+    let kept = |year: u16| Value::Int(i64::from(if digits == 2 { year % 100 } else { year }));
     match value {
-        ValueRef::Date(date) => return Value::Int(date.year().into()),
-        ValueRef::DateTime(time) => return Value::Int(time.date().year().into()),
+        ValueRef::Date(date) => return kept(date.year()),
+        ValueRef::DateTime(time) => return kept(time.date().year()),
         ValueRef::Time(_) => return Value::Int(0),
         _ => {}
     }
-    let Some(year) = value::compared_year(value, from) else {
+    let Some(year) = value::compared_year(value, from, digits) else {
         return value.to_value();
     };
     match value {
@@ -194,13 +195,15 @@ pub(crate) fn as_year(value: ValueRef<'_>, from: &ColumnType) -> Value {
 }
 
 /// A YEAR compared with dates: a date without month and day.
-pub(crate) fn year_as_date(value: ValueRef<'_>) -> ValueRef<'_> {
+pub(crate) fn year_as_date<'v>(value: ValueRef<'v>, from: &ColumnType) -> ValueRef<'v> {
     let year = match value {
         ValueRef::Int(number) => u16::try_from(number),
         ValueRef::UInt(number) => u16::try_from(number),
         _ => return value,
     };
-    year.map_or(value, |year| ValueRef::Date(Date::new(year, 0, 0)))
+    year.map_or(value, |year| {
+        ValueRef::Date(Date::new(from.whole_year(year), 0, 0))
+    })
 }
 
 /// The value as a date with time, or as a time, if it is one; without warnings.

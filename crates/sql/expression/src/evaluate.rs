@@ -212,9 +212,9 @@ impl<'a> Evaluator<'a> {
                 },
                 other => other,
             }),
-            ExpressionKind::AsYear(operand) => {
+            ExpressionKind::AsYear(operand, digits) => {
                 let value = self.evaluate(operand)?;
-                self.keep(domain::as_year(value, &operand.column_type))
+                self.keep(domain::as_year(value, &operand.column_type, *digits))
             }
             ExpressionKind::Function(call) => library::call(self, call),
             ExpressionKind::UserVariable(_)

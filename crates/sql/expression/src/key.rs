@@ -230,7 +230,7 @@ fn dated(value: ValueRef<'_>, from: &ColumnType) -> Value {
         TypeKind::Enum | TypeKind::Set | TypeKind::Bit => {
             Value::Bytes(value.to_text(from).unwrap_or_default().into_owned())
         }
-        TypeKind::Year => domain::year_as_date(value).to_value(),
+        TypeKind::Year => domain::year_as_date(value, from).to_value(),
         _ => value.to_value(),
     }
 }

@@ -98,8 +98,9 @@ pub enum ExpressionKind {
     Now,
     /// A stored TIMESTAMP (UTC) as local time of the session.
     Local(Box<Expression>),
-    /// A value that is compared with a YEAR: 20 means 2020 there, if it means a year at all.
-    AsYear(Box<Expression>),
+    /// A value that is compared with a YEAR of so many digits: 20 means 2020 beside four, and 2020
+    /// means 20 beside two, if it means a year at all.
+    AsYear(Box<Expression>, u32),
     /// A function of the library.
     Function(Box<Call>),
     /// `@name`.
@@ -534,7 +535,7 @@ impl Expression {
     pub fn is_given(&self) -> bool {
         match &self.kind {
             ExpressionKind::Constant(_) | ExpressionKind::Parameter(_) => true,
-            ExpressionKind::AsYear(operand) => operand.is_given(),
+            ExpressionKind::AsYear(operand, _) => operand.is_given(),
             _ => false,
         }
     }
@@ -590,7 +591,7 @@ impl Expression {
             | Kind::Complement(operand)
             | Kind::Cast(operand)
             | Kind::Local(operand)
-            | Kind::AsYear(operand)
+            | Kind::AsYear(operand, _)
             | Kind::Is { operand, .. } => visit(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => list.iter().for_each(visit),
             Kind::Xor(pair) => pair.iter().for_each(visit),
@@ -648,7 +649,7 @@ impl Expression {
             | Kind::Complement(operand)
             | Kind::Cast(operand)
             | Kind::Local(operand)
-            | Kind::AsYear(operand)
+            | Kind::AsYear(operand, _)
             | Kind::Is { operand, .. } => change(operand),
             Kind::And(list) | Kind::Or(list) | Kind::Coalesce(list) => {
                 list.iter_mut().for_each(change);

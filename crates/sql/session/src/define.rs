@@ -141,10 +141,7 @@ pub(crate) fn column_type(
             temporal(name, &data_type.name, data_type.decimals.or(length))?
         }
         TypeName::Json => ColumnType::text(TypeKind::LongText, u32::MAX, CollationId::UTF8MB4_BIN),
-        // Its years have two digits wherever they are read, also in comparisons.
-        TypeName::Year if length == Some(2) => {
-            return Err(ClientError::not_supported(&"YEAR(2)"));
-        }
+        TypeName::Year if length == Some(2) => ColumnType::year(2),
         TypeName::Other(other) if GeometryKind::from_name(&other.text).is_some() => {
             ColumnType::geometry(GeometryKind::from_name(&other.text).unwrap_or(GeometryKind::Any))
         }

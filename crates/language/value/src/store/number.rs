@@ -239,8 +239,9 @@ impl Store<'_> {
             }
         };
         let is_text = matches!(value, ValueRef::Bytes(_));
+        let had_two_digits = self.from.has_years_of_two_digits();
         let year = match number {
-            0 if !is_text || four_digits => 0,
+            0 if !had_two_digits && (!is_text || four_digits) => 0,
             0..70 => number + 2000,
             70..100 => number + 1900,
             1901..=2155 => number,
@@ -249,9 +250,12 @@ impl Store<'_> {
                 0
             }
         };
-        Ok(Value::UInt(
-            u64::try_from(year).expect("a year is not negative"),
-        ))
+        let year = u64::try_from(year).expect("a year is not negative");
+        Ok(Value::UInt(if self.to.has_years_of_two_digits() {
+            year % 100
+        } else {
+            year
+        }))
     }
 
     fn year_of_temporal(&mut self, value: ValueRef<'_>) -> Result<Value, SqlCondition> {

@@ -186,7 +186,7 @@ pub(super) fn constant_for(column: &Expression, other: Expression) -> Expression
         return other;
     }
     match column.column_type.kind {
-        TypeKind::Year => as_year(other),
+        TypeKind::Year => as_year(other, column.column_type.length),
         TypeKind::BigInt => as_digits(other),
         _ => other,
     }
@@ -224,11 +224,11 @@ fn is_fixed(expression: &Expression) -> bool {
     expression.slots().is_empty() && expression.subqueries().is_empty() && !expression.is_volatile()
 }
 
-fn as_year(expression: Expression) -> Expression {
+fn as_year(expression: Expression, digits: u32) -> Expression {
     let expression = as_compared(expression);
     let column_type = &expression.column_type;
     match &expression.kind {
-        ExpressionKind::AsYear(_) => expression,
+        ExpressionKind::AsYear(..) => expression,
         _ if column_type.kind == TypeKind::Null => expression,
         _ if !is_fixed(&expression) => expression,
         _ => Expression {
@@ -237,7 +237,7 @@ fn as_year(expression: Expression) -> Expression {
                 false => column_type.clone(),
             },
             nullable: expression.nullable,
-            kind: ExpressionKind::AsYear(Box::new(expression)),
+            kind: ExpressionKind::AsYear(Box::new(expression), digits),
         },
     }
 }

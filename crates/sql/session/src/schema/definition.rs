@@ -493,6 +493,11 @@ impl Session {
         }
         define::no_engine_options(&column.others)?;
         let column_type = define::column_type(&name, &column.data_type, collation)?;
+        if column_type.has_years_of_two_digits() {
+            let code = errcode::ER_WARN_DEPRECATED_SYNTAX;
+            let note = ClientError::new(code, &[&"YEAR(2)", &"YEAR(4)"]);
+            self.note(code, note.message);
+        }
         let is_json = define::is_json(column, column_type.kind)?;
         let is_key = column.primary_key;
         let nullable = column.nullable.unwrap_or(!is_key && !column.auto_increment);
