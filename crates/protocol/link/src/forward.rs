@@ -419,7 +419,12 @@ impl Exchange {
             };
             let stop = from.pass_on(to, walk, judge)?;
             match treatment {
-                Some(treatment) => translator.treat(treatment, walk, from, to)?,
+                Some(treatment) => {
+                    translator.treat(treatment, walk, from, to)?;
+                    if translator.reply.is_over() && !translator.owes_eof {
+                        return Ok(Stop::BeforePacket);
+                    }
+                }
                 None if translator.owes_eof
                     && translator.reply.is_over()
                     && walk.is_between_packets() =>
