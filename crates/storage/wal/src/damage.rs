@@ -34,6 +34,8 @@
 //!   which is a break before or at `X`. They do not claim it either, unless it was durable. Blocks
 //!   of earlier lives do not count: an operator may have started a life in front of them in spite
 //!   of damage (`--accept-log-loss`).
+//! * The log before `X` ends before the checkpoint's LSN: it was durable when the checkpoint record
+//!   was written.
 //! * A block in the segment of `X` or in a later one is whole, not of an earlier life, and of a
 //!   later place. A server renames a segment only to a higher number, when all its blocks are
 //!   before the checkpoint's. So it leaves blocks of earlier places, but never of later ones.
@@ -103,6 +105,12 @@ pub enum LogDamageKind {
         /// Its offset there.
         offset: u64,
     },
+    /// The log ends before the checkpoint's LSN, which was durable.
+    #[error("the log ends there, before the last checkpoint at LSN {checkpoint}")]
+    BeforeCheckpoint {
+        /// The checkpoint.
+        checkpoint: Lsn,
+    },
     /// The block is missing or not whole, and a block of a later place lies in its segment or in a
     /// later one.
     #[error("the block there is lost, and block {number} lies at byte {offset} of {path}, which is \
@@ -134,6 +142,8 @@ pub(crate) struct Break {
     pub(crate) block: u64,
     /// End of the last whole mini-transaction.
     pub(crate) position: Lsn,
+    /// The checkpoint from which the scan began.
+    pub(crate) checkpoint: Lsn,
     /// Epoch of the last block before.
     pub(crate) epoch: u32,
     /// Why, as far as the block itself shows it.
@@ -195,6 +205,11 @@ impl Break {
             (_, Cause::Senseless, _) => LogDamageKind::Senseless,
             _ if self.block < durable_block => LogDamageKind::KnownToControl,
             (_, Cause::NoBlock, Some(witness)) => witness.shows(place),
+            (_, Cause::NoBlock, None) if self.position < self.checkpoint => {
+                LogDamageKind::BeforeCheckpoint {
+                    checkpoint: self.checkpoint,
+                }
+            }
             (_, Cause::NoBlock, None) => return Ok(None),
         };
         let (path, offset) = (place.path(segment), place.offset_of(self.block));

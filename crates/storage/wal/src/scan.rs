@@ -161,6 +161,7 @@ impl LogScan {
         let found = Break {
             block: self.next_block,
             position: self.position,
+            checkpoint: self.checkpoint.lsn,
             epoch: self.epoch,
             cause,
         };
@@ -184,7 +185,8 @@ impl LogScan {
     /// The highest LSN of anything in the log, including the lost part.
     pub fn newest(&self) -> Lsn {
         let pending = stdx::to_u64(self.pending.len());
-        self.position.advance(pending).max(self.behind.end)
+        let end = self.position.advance(pending).max(self.behind.end);
+        end.max(self.checkpoint.lsn)
     }
 
     /// Lets the log continue at an LSN after every known one, apart from its present blocks.

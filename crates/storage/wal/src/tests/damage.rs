@@ -275,6 +275,42 @@ fn claims_of_earlier_lives_count_for_nothing() {
     assert_eq!((found.len(), wal.durable()), (0, Lsn(4096 * 3)));
 }
 
+/// The control file says more than there is, in a record that is whole.
+#[test]
+fn a_log_that_ends_before_the_checkpoint_is_damage() {
+    for (beyond, is_damage) in [(0, false), (1, true), (1 << 40, true)] {
+        let (world, all) = three_segments(20);
+        let disk = world.disk.clone();
+        let end = all[19].1;
+        let checkpoint = end.advance(beyond);
+        world.run(async move {
+            let log = Log::open(&disk, Path::new(DIRECTORY)).await.unwrap();
+            let mut latest = log.checkpoint().clone();
+            latest.sequence += 1;
+            latest.lsn = checkpoint;
+            let file = log.control.file();
+            control::write(&disk, &file, &latest).await.unwrap();
+        });
+        if !is_damage {
+            assert!(world.open(large()).unwrap().1.is_empty());
+            continue;
+        }
+        let damage = damage_of(&world);
+        assert_eq!((damage.path, damage.offset), (segment(2), 4 * 4096));
+        let kind = LogDamageKind::BeforeCheckpoint { checkpoint };
+        assert_eq!((damage.position, damage.kind), (end, kind));
+        // Accepted, the log continues after what the control file names.
+        let disk = world.disk.clone();
+        let newest = world.run(async move {
+            let log = Log::open(&disk, Path::new(DIRECTORY)).await.unwrap();
+            let mut scan = log.scan(OnLogLoss::Accept);
+            while scan.next(&disk).await.unwrap().is_some() {}
+            scan.newest()
+        });
+        assert_eq!(newest, checkpoint);
+    }
+}
+
 /// Each block claims exactly what was durable when it was written.
 #[test]
 fn claims_follow_the_syncs() {
