@@ -100,8 +100,9 @@ pub fn store_value(
     store.dispatch(value)
 }
 
-/// The year of a value that is compared with a YEAR of `digits` digits: what storing it there would
-/// keep, also if only in part (`'20'`, `20`, `'20x'` and a date of 2020 are 2020 if there are four).
+/// The year of a value that is compared with a YEAR of `digits` digits: what storing it there
+/// would keep, also if only in part. Beside four digits `'20'`, `20`, `'20x'` and a date of 2020
+/// are 2020.
 pub fn compared_year(value: ValueRef<'_>, from: &ColumnType, digits: u32) -> Option<u64> {
     let place = Place {
         database: "",
