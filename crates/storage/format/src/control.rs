@@ -149,12 +149,13 @@ impl CheckpointRecord {
         record.is_possible().then_some(record).ok_or(Truncated)
     }
 
-    /// Whether a server can have written it: its segments have a valid size, and its counts leave
-    /// room for what follows.
+    /// Whether a server can have written it: its segments have a valid size, its counts leave room
+    /// for what follows, and redo begins in durable log.
     pub fn is_possible(&self) -> bool {
         let counts = [self.sequence, self.lsn.0, self.block_no, self.durable_block];
         (1..=SEGMENT_BLOCKS_MAX).contains(&self.segment_blocks)
             && counts.iter().all(|count| *count <= LOG_COUNT_MAX)
+            && self.block_no <= self.durable_block
             && self.epoch.max(self.block_epoch) <= EPOCH_MAX
             && self.lives.is_possible()
     }
@@ -184,7 +185,7 @@ mod tests {
             block_epoch: 0x54,
             epoch: 0x55,
             segment_blocks: 0x66,
-            durable_block: 0x77,
+            durable_block: 0x7777,
             is_closed: true,
             lives: lives(&[(0x88, 0x99), (0xAA, 0xBB)]),
             payload: b"next".to_vec(),
@@ -210,7 +211,7 @@ mod tests {
         assert_eq!(codec::u32_at(&block, 44), Some(0x66));
         assert_eq!(codec::u32_at(&block, 48), Some(4));
         assert_eq!(codec::u32_at(&block, 52), Some(0x54));
-        assert_eq!(codec::u64_at(&block, 56), Some(0x77));
+        assert_eq!(codec::u64_at(&block, 56), Some(0x7777));
         assert_eq!(codec::u32_at(&block, 64), Some(1));
         assert_eq!(codec::u32_at(&block, 68), Some(2));
         assert_eq!(codec::u32_at(&block, 72), Some(0x88));
@@ -254,7 +255,7 @@ mod tests {
         let changes: [fn(&mut CheckpointRecord, u64); 4] = [
             |record, count| record.sequence = count,
             |record, count| record.lsn = Lsn(count),
-            |record, count| record.block_no = count,
+            |record, count| (record.block_no, record.durable_block) = (count, count),
             |record, count| record.durable_block = count,
         ];
         for change in changes {
@@ -279,6 +280,17 @@ mod tests {
                 ..sample(1)
             };
             assert_eq!(CheckpointRecord::decode(&block.encode()).is_some(), fits);
+        }
+    }
+
+    #[test]
+    fn redo_begins_in_durable_log() {
+        for (block_no, fits) in [(0x7776, true), (0x7777, true), (0x7778, false)] {
+            let record = CheckpointRecord {
+                block_no,
+                ..sample(1)
+            };
+            assert_eq!(CheckpointRecord::decode(&record.encode()).is_some(), fits);
         }
     }
 
