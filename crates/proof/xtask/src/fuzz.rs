@@ -103,6 +103,8 @@ fn build(shell: &Shell) -> Result<PathBuf> {
     let mut command = shell.command("cargo", &arguments);
     command
         .args(["--manifest-path", "fuzz/Cargo.toml"])
+        // Where they are started from, also if the caller's builds go elsewhere.
+        .args(["--target-dir", "fuzz/target"])
         .env("RUSTFLAGS", FLAGS);
     check(&mut command, "building the fuzz targets")?;
     let programs = shell.root().join("fuzz/target").join(host).join("release");
