@@ -48,14 +48,14 @@
 //! A missing, emptied, cut or renamed segment from the checkpoint's on. Any harm to a block that
 //! was durable when a later flush was built, or when the checkpoint record was written (each 5
 //! seconds, if there was any log). Not found: harm to the very last blocks, about which neither
-//! says anything.
-//! They look like a torn write. If pages were written that such blocks have changed, their epoch
-//! shows it when they are read (`format::lives`).
+//! says anything. They look like a torn write. If pages were written that such blocks have changed,
+//! their epoch shows it when they are read (`format::lives`).
 
 use std::path::PathBuf;
 
 use env::{Disk, DiskError};
 use format::Lsn;
+use format::control::CheckpointRecord;
 use format::log::{claimed_block_no, open_log_block};
 use thiserror::Error;
 
@@ -142,8 +142,6 @@ pub(crate) struct Break {
     pub(crate) block: u64,
     /// End of the last whole mini-transaction.
     pub(crate) position: Lsn,
-    /// The checkpoint from which the scan began.
-    pub(crate) checkpoint: Lsn,
     /// Epoch of the last block before.
     pub(crate) epoch: u32,
     /// Why, as far as the block itself shows it.
@@ -184,12 +182,13 @@ pub(crate) struct Witness {
 }
 
 impl Break {
-    /// Decides whether the break is damage. `durable_block` is the checkpoint's claim.
+    /// Decides whether the break is damage, by what the scan's checkpoint says of the log, and by
+    /// what lies behind the break.
     pub(crate) fn judge(
         &self,
         disk: &dyn Disk,
         place: &SegmentPlace,
-        (durable_block, behind): (u64, &Behind),
+        (checkpoint, behind): (&CheckpointRecord, &Behind),
     ) -> Result<Option<LogDamage>, DiskError> {
         let segment = place.segment_of(self.block);
         let whole = place.bytes();
@@ -203,11 +202,11 @@ impl Break {
             (_, Cause::Unreadable, _) => LogDamageKind::Unreadable,
             (_, Cause::Unlinked, _) => LogDamageKind::Unlinked,
             (_, Cause::Senseless, _) => LogDamageKind::Senseless,
-            _ if self.block < durable_block => LogDamageKind::KnownToControl,
+            _ if self.block < checkpoint.durable_block => LogDamageKind::KnownToControl,
             (_, Cause::NoBlock, Some(witness)) => witness.shows(place),
-            (_, Cause::NoBlock, None) if self.position < self.checkpoint => {
+            (_, Cause::NoBlock, None) if self.position < checkpoint.lsn => {
                 LogDamageKind::BeforeCheckpoint {
-                    checkpoint: self.checkpoint,
+                    checkpoint: checkpoint.lsn,
                 }
             }
             (_, Cause::NoBlock, None) => return Ok(None),

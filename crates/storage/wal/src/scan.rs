@@ -161,12 +161,11 @@ impl LogScan {
         let found = Break {
             block: self.next_block,
             position: self.position,
-            checkpoint: self.checkpoint.lsn,
             epoch: self.epoch,
             cause,
         };
         self.behind = found.look_behind(disk, &mut self.reader).await?;
-        let known = (self.checkpoint.durable_block, &self.behind);
+        let known = (&self.checkpoint, &self.behind);
         match found.judge(disk, self.reader.place(), known)? {
             Some(damage) if self.on_loss == OnLogLoss::Refuse => {
                 return Err(WalError::Damaged(Box::new(damage)));
