@@ -7,6 +7,7 @@ use crate::collation::{Charset, CollationId};
 use crate::decimal::{Decimal, binary_bytes};
 use crate::flag;
 use crate::geometry::GeometryKind;
+use crate::temporal::full_year;
 
 /// The SQL types. JSON is MariaDB's alias of LONGTEXT and has no kind of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -601,10 +602,10 @@ impl ColumnType {
 
     /// The whole year of a number in a column of this type.
     pub fn whole_year(&self, number: u16) -> u16 {
-        match number {
-            _ if !self.has_years_of_two_digits() => number,
-            0..70 => number + 2000,
-            _ => number + 1900,
+        if self.has_years_of_two_digits() {
+            full_year(number)
+        } else {
+            number
         }
     }
 

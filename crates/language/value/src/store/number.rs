@@ -6,6 +6,7 @@ use super::Store;
 use crate::convert::decimal_of;
 use crate::decimal::Rounding;
 use crate::number::{Integer, parse_double};
+use crate::temporal::full_year;
 use crate::{ColumnType, Decimal, SqlCondition, TypeKind, Value, ValueRef};
 
 impl Store<'_> {
@@ -239,22 +240,21 @@ impl Store<'_> {
             }
         };
         let is_text = matches!(value, ValueRef::Bytes(_));
+        let to_year = |number| u16::try_from(number).expect("a year is short");
         let had_two_digits = self.from.has_years_of_two_digits();
         let year = match number {
             0 if !had_two_digits && (!is_text || four_digits) => 0,
-            0..70 => number + 2000,
-            70..100 => number + 1900,
-            1901..=2155 => number,
+            0..100 => full_year(to_year(number)),
+            1901..=2155 => to_year(number),
             _ => {
                 self.out_of_range()?;
                 0
             }
         };
-        let year = u64::try_from(year).expect("a year is not negative");
         Ok(Value::UInt(if self.to.has_years_of_two_digits() {
-            year % 100
+            u64::from(year % 100)
         } else {
-            year
+            u64::from(year)
         }))
     }
 
