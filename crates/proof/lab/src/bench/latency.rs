@@ -203,14 +203,7 @@ fn judge(report: &Report) -> Vec<Verdict> {
     }
     let is_floor = |it: &&Point| MANY_CLIENTS <= it.clients && is_null(it.server);
     for point in report.points().iter().filter(is_floor) {
-        verdicts.push(floor(rotations(point, "p95", ROTATIONS_P95, |it| {
-            it.p95_ms
-        })));
-        verdicts.push(floor(rotations(point, "p99.9", ROTATIONS_TAIL, |it| {
-            it.p999_ms
-        })));
-        verdicts.push(floor(longest(point, ROTATIONS_TAIL)));
-        verdicts.push(floor(kept(report, point, KEPT_POINT_SELECT)));
+        verdicts.extend(point_select_limits(report, point).map(floor));
     }
     verdicts.extend(open::judge(report.open_points()));
     verdicts
@@ -226,14 +219,20 @@ fn floor(verdict: Verdict) -> Verdict {
 }
 
 fn point_select(report: &Report, point: &Point, verdicts: &mut Vec<Verdict>) {
-    verdicts.push(rotations(point, "p95", ROTATIONS_P95, |it| it.p95_ms));
-    verdicts.push(rotations(point, "p99.9", ROTATIONS_TAIL, |it| it.p999_ms));
-    verdicts.push(longest(point, ROTATIONS_TAIL));
-    verdicts.push(kept(report, point, KEPT_POINT_SELECT));
+    verdicts.extend(point_select_limits(report, point));
     let null = report
         .peers(point)
         .find(|it| Some(it.server) == null_of(point.server));
     verdicts.extend(null.map(|null| within_reach(report, point, null)));
+}
+
+fn point_select_limits(report: &Report, point: &Point) -> [Verdict; 4] {
+    [
+        rotations(point, "p95", ROTATIONS_P95, |it| it.p95_ms),
+        rotations(point, "p99.9", ROTATIONS_TAIL, |it| it.p999_ms),
+        longest(point, ROTATIONS_TAIL),
+        kept(report, point, KEPT_POINT_SELECT),
+    ]
 }
 
 /// The share of its best throughput that a server would keep whose own work costs as much at this

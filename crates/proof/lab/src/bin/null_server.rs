@@ -16,10 +16,8 @@ use sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
 use clap::Parser as _;
-use front::{
-    Account, AccountSource, Client, Credential, Disconnect, Options, PacketMemory, Peer, Resources,
-    Shared, system_random,
-};
+use front::{Client, Disconnect, Options, PacketMemory, Resources, Shared, system_random};
+use lab::forward::proxy::AnyUser;
 use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass, Terminations};
 use wire::{
     BinaryRow, Capabilities, ColumnDefinition, ColumnType, Command, OkKind, OkPacket, PacketWriter,
@@ -31,21 +29,6 @@ struct Arguments {
     /// `listen=ADDRESS` and `io=DRIVER`; other settings mean nothing here.
     #[arg(long = "set")]
     settings: Vec<String>,
-}
-
-/// Everybody is let in.
-struct Everybody;
-
-impl AccountSource for Everybody {
-    fn find(&self, user: &str, _peer: Peer) -> Option<Account> {
-        Some(Account {
-            user: user.to_owned(),
-            host: "%".to_owned(),
-            credential: Credential::Trusted,
-            is_locked: false,
-            requires_tls: false,
-        })
-    }
 }
 
 const OK: OkPacket<'static> = OkPacket {
@@ -88,7 +71,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(28_800);
 
 async fn serve(stream: Stream) {
     let shared = runtime::local::<Shared>().expect("set at start");
-    let Ok(mut client) = Client::accept(stream, &shared, &Everybody, 1).await else {
+    let Ok(mut client) = Client::accept(stream, &shared, &AnyUser, 1).await else {
         return;
     };
     let _logged_in = LoggedIn::new();

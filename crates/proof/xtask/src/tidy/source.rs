@@ -179,31 +179,20 @@ pub(crate) fn machine_paths(tree: &Tree) -> Vec<Finding> {
         concat!("/ro", "ot/"),
         concat!("/fa", "rm/"),
     ];
-    let mut findings = Vec::new();
-    for (path, text) in tree.files().filter(|(path, _)| *path != "Cargo.lock") {
-        for (index, line) in text.lines().enumerate() {
-            if let Some(word) = words.iter().find(|word| line.contains(**word)) {
-                let message = format!("names a place of one machine: {word}");
-                findings.push(Finding::new(path, index + 1, message));
-            }
-        }
-    }
-    findings
+    let files = tree.files().filter(|(path, _)| *path != "Cargo.lock");
+    lines_of(files, |_, line| {
+        let word = words.iter().find(|word| line.contains(**word))?;
+        Some(format!("names a place of one machine: {word}"))
+    })
 }
 
 /// Marks that git leaves in a file where two changes met.
 pub(crate) fn conflicts(tree: &Tree) -> Vec<Finding> {
     let marks = ["<".repeat(7), ">".repeat(7)];
-    let mut findings = Vec::new();
-    for (path, text) in tree.files() {
-        for (index, line) in text.lines().enumerate() {
-            if marks.iter().any(|mark| line.starts_with(mark.as_str())) {
-                let message = "has a mark of a conflict between two changes";
-                findings.push(Finding::new(path, index + 1, message));
-            }
-        }
-    }
-    findings
+    lines_of(tree.files(), |_, line| {
+        let is_mark = marks.iter().any(|mark| line.starts_with(mark.as_str()));
+        is_mark.then(|| "has a mark of a conflict between two changes".to_owned())
+    })
 }
 
 fn is_data_table(path: &str) -> bool {
@@ -211,8 +200,15 @@ fn is_data_table(path: &str) -> bool {
 }
 
 fn lines_of_sources(tree: &Tree, refuse: impl Fn(&str, &str) -> Option<String>) -> Vec<Finding> {
+    lines_of(tree.sources(), refuse)
+}
+
+fn lines_of<'t>(
+    files: impl Iterator<Item = (&'t str, &'t str)>,
+    refuse: impl Fn(&str, &str) -> Option<String>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.sources() {
+    for (path, text) in files {
         for (index, line) in text.lines().enumerate() {
             if let Some(message) = refuse(path, line) {
                 findings.push(Finding::new(path, index + 1, message));

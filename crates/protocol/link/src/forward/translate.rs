@@ -123,7 +123,7 @@ impl Translator {
             return Ok(Verdict::More);
         };
         if matches!(step.part, Part::Head | Part::Row) && !self.owes_eof {
-            // Most packets are rows, and nothing of them is the sides' business.
+            // Most packets are rows, which are the same on both sides.
             self.is_answered = true;
             self.reply.go(step);
             return Ok(Verdict::Pass);
