@@ -51,13 +51,19 @@ impl Helpers {
         Ok(helpers)
     }
 
-    /// Runs a call on one of the threads. It runs to its end even if its future is dropped.
+    /// Runs a call on one of the threads. Once begun it runs to its end, even if its future is
+    /// dropped; if the future is dropped before, it does not run at all. So the queue is never
+    /// longer than the number of tasks that wait.
     pub(crate) fn run<T: Send + 'static, C: FnOnce() -> T + Send + 'static>(
         &self,
         call: C,
     ) -> impl Future<Output = T> + use<T, C> {
         let (reply, awaited) = oneshot();
-        let job: Job = Box::new(move || reply.deliver(call()));
+        let job: Job = Box::new(move || {
+            if !reply.is_abandoned() {
+                reply.deliver(call());
+            }
+        });
         self.queue.lock().jobs.push_back(job);
         self.queue.changed.notify_one();
         awaited.receive()

@@ -226,7 +226,7 @@ impl fmt::Debug for Sleep {
 /// each time with a limit of seconds; it then touches no timer. A timer that fires before the limit
 /// of the present wait is left alone, and is set again if it fires.
 ///
-/// It wakes the task that polled it first, so a value of this type belongs to one task.
+/// It wakes the task that polled it last, so it may go from one task to another of its worker.
 #[derive(Default)]
 pub struct Alarm {
     /// The timer that was set last, and its deadline. It has not fired before that deadline.
@@ -244,12 +244,12 @@ impl Alarm {
         if deadline <= now {
             return Poll::Ready(());
         }
-        let is_set = |due: Instant| now < due && due <= deadline;
-        if self.set.is_some_and(|(_, due)| is_set(due)) {
-            return Poll::Pending;
-        }
         let mut timers = worker.timers.borrow_mut();
-        if let Some((key, _)) = self.set {
+        if let Some((key, due)) = self.set {
+            let is_early_enough = now < due && due <= deadline;
+            if is_early_enough && timers.replace_waker(key, context.waker()) {
+                return Poll::Pending;
+            }
             timers.cancel(key);
         }
         self.set = Some((timers.set(deadline, context.waker().clone()), deadline));

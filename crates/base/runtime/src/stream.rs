@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use env::Instant;
 use rustix::io::Errno;
@@ -23,6 +24,24 @@ use crate::worker::current;
 
 /// Largest buffer that is posted. For a larger reply, the session should know that it was sent.
 const POSTED_BYTES_MAX: usize = 64 << 10;
+
+/// How long a peer that we connected to may be silent, its kernel included.
+const PEER_SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// So many probes are sent in that time where nothing else is.
+const KEEPALIVE_PROBES: u32 = 5;
+
+/// Has the kernel look after the peer of a TCP socket: a firewall may have dropped the connection,
+/// or the peer's machine may be gone.
+fn watch_over(descriptor: &OwnedFd) -> io::Result<()> {
+    let pace = PEER_SILENCE_MAX / (KEEPALIVE_PROBES + 1);
+    sockopt::set_socket_keepalive(descriptor, true)?;
+    sockopt::set_tcp_keepidle(descriptor, pace)?;
+    sockopt::set_tcp_keepintvl(descriptor, pace)?;
+    sockopt::set_tcp_keepcnt(descriptor, KEEPALIVE_PROBES)?;
+    let silence_ms = u32::try_from(PEER_SILENCE_MAX.as_millis()).expect("a minute");
+    Ok(sockopt::set_tcp_user_timeout(descriptor, silence_ms)?)
+}
 
 /// A connected socket of this worker; closed when dropped.
 pub struct Stream {
@@ -66,7 +85,8 @@ impl Stream {
         })
     }
 
-    /// Connects to a peer. TCP streams start with `TCP_NODELAY` set.
+    /// Connects to a peer. TCP streams start with `TCP_NODELAY` set. The kernel ends one whose peer
+    /// answers nothing for [`PEER_SILENCE_MAX`], whether something is sent or not.
     pub async fn connect(address: &Address) -> io::Result<Self> {
         let family = match address {
             Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
@@ -78,6 +98,7 @@ impl Stream {
         let started = match address {
             Address::Tcp(address) => {
                 sockopt::set_tcp_nodelay(&descriptor, true)?;
+                watch_over(&descriptor)?;
                 rustix::net::connect(&descriptor, address)
             }
             Address::Unix(path) => rustix::net::connect(&descriptor, &SocketAddrUnix::new(path)?),
@@ -262,9 +283,13 @@ impl Stream {
 
     /// Returns a watch on whether the peer is there while the stream is in use.
     pub fn watch(&self) -> PeerWatch {
+        PeerWatch::new(Rc::downgrade(&self.descriptor), self.is_local())
+    }
+
+    /// Whether it is a unix socket.
+    pub fn is_local(&self) -> bool {
         let name = rustix::net::getsockname(&self.descriptor);
-        let is_local = name.is_ok_and(|name| name.address_family() == AddressFamily::UNIX);
-        PeerWatch::new(Rc::downgrade(&self.descriptor), is_local)
+        name.is_ok_and(|name| name.address_family() == AddressFamily::UNIX)
     }
 
     /// Ends the sending side; the peer reads the end after the last byte.

@@ -41,6 +41,11 @@ pub fn oneshot<T>() -> (OneshotSender<T>, OneshotReceiver<T>) {
 }
 
 impl<T> OneshotSender<T> {
+    /// Whether nobody will take the value: its receiver is gone.
+    pub fn is_abandoned(&self) -> bool {
+        Arc::strong_count(&self.state) == 1
+    }
+
     /// Stores the value and wakes the waiter.
     pub fn deliver(self, value: T) {
         let before = std::mem::replace(&mut *self.state.lock(), ParcelState::Delivered(value));

@@ -37,10 +37,10 @@ impl Server {
         if !self.is_at_rest() {
             return Err(ConnectError::Link(link::Disconnect::Engaged));
         }
-        let protection = match (self.info.has_tls, self.link.stream().peer_address()) {
+        let protection = match (self.info.has_tls, self.link.stream().is_local()) {
             (true, _) => Protection::Tls,
-            (false, None) => Protection::UnixSocket,
-            (false, Some(_)) => Protection::Plain,
+            (false, true) => Protection::UnixSocket,
+            (false, false) => Protection::Plain,
         };
         self.link.begin_command().map_err(link::Disconnect::from)?;
         // Until the server has let the user in, the reply to the command is not over.
@@ -80,6 +80,8 @@ async fn connect(
         LOGIN_PACKET_BYTES_MAX,
         target.io_timeout,
     );
+    // Memory for packets is shared out by account. A server's must not be that of logins.
+    link.set_account(&format!("server {}", target.address));
     let mut machine = LoginMachine::new(login, protection);
     let info = drive(&mut link, &mut machine, &target.tls, limit, random).await?;
     let packet_bytes_max = usize::try_from(login.packet_bytes_max).unwrap_or(usize::MAX);

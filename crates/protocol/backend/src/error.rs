@@ -132,7 +132,8 @@ impl RequestError {
         match self {
             RequestError::Refused(error) => error.retry,
             // It was not sent: what had come before was the server's last word.
-            RequestError::Unasked | RequestError::Unanswered(_) => Retry::IfReused,
+            RequestError::Unasked => Retry::Now,
+            RequestError::Unanswered(_) => Retry::IfRead,
             RequestError::Engaged
             | RequestError::Link(_)
             | RequestError::Malformed(_)
@@ -156,10 +157,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_did_not_answer_may_be_sent_on_another_connection() {
+    fn what_a_server_did_not_answer_is_sent_again_if_it_reads() {
         let unanswered = RequestError::Unanswered(Disconnect::PeerClosed);
         assert_eq!(unanswered.origin(), Origin::Server);
-        assert_eq!(unanswered.retry(), Retry::IfReused);
+        assert_eq!(unanswered.retry(), Retry::IfRead);
+        assert_eq!(RequestError::Unasked.retry(), Retry::Now);
         let torn = RequestError::Link(Disconnect::PeerClosed);
         assert_eq!(
             (torn.origin(), torn.retry()),

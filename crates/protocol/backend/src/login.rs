@@ -59,13 +59,14 @@ pub struct Login {
 }
 
 impl Login {
-    /// A client that can do what Plateau's own clients can, without compression.
+    /// A client that asks for nothing that changes its session ([`Capabilities::CLIENT`]), without
+    /// compression.
     pub fn new(user: impl Into<String>, secret: ClientSecret) -> Login {
         Login {
             user: user.into(),
             secret,
             database: None,
-            capabilities: Capabilities::SERVER & !Capabilities::NO_SCHEMA & !Capabilities::ODBC,
+            capabilities: Capabilities::CLIENT,
             collation: 45,
             attributes: Vec::new(),
             compression: None,

@@ -140,7 +140,10 @@ impl Server {
         if !self.reply.is_over() {
             return Err(RequestError::Engaged);
         }
-        if !self.link.is_at_rest() {
+        if !self.link.is_usable() {
+            return Err(RequestError::Engaged);
+        }
+        if self.link.has_begun_packet() {
             return Err(RequestError::Unasked);
         }
         self.link.begin_command().map_err(link::Disconnect::from)?;

@@ -38,12 +38,12 @@ const CASES: [Case; 6] = [
     Case {
         name: "closed before a reply",
         end: |peer| drop(take_packet(peer)),
-        retry: Retry::IfReused,
+        retry: Retry::IfRead,
     },
     Case {
         name: "reset before a reply",
         end: |peer| assert_eq!(peer.peek(&mut [0]).unwrap(), 1),
-        retry: Retry::IfReused,
+        retry: Retry::IfRead,
     },
     Case {
         name: "closed in a header",
@@ -140,7 +140,7 @@ fn only_a_request_without_any_reply_may_be_sent_again() {
                 };
                 assert_eq!(error.retry(), case.retry, "{}: {error:?}", case.name);
                 let is_fit = match &error {
-                    RequestError::Unanswered(_) => case.retry == Retry::IfReused,
+                    RequestError::Unanswered(_) => case.retry == Retry::IfRead,
                     RequestError::Link(Disconnect::Idle) => case.name == "nothing in time",
                     RequestError::Link(_) => case.retry == Retry::Never,
                     _ => false,

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(ER_DUP_ENTRY.retry(), Retry::Never);
         assert_eq!(ER_LOCK_DEADLOCK.origin(), Origin::Ourselves);
         assert_eq!(ER_LOCK_DEADLOCK.retry(), Retry::Now);
-        assert_eq!(ER_SERVER_SHUTDOWN.retry(), Retry::IfReused);
+        assert_eq!(ER_SERVER_SHUTDOWN.retry(), Retry::IfRead);
         assert_eq!(format!("{ER_DUP_ENTRY:?}"), "ER_DUP_ENTRY(1062)");
     }
 

@@ -25,7 +25,7 @@ pub enum Retry {
     /// At once. Nothing of it was carried out. If it stood in a transaction that the error has
     /// rolled back, the whole transaction is tried again.
     Now,
-    /// On another connection, if this one had served before: its server may have closed it while
-    /// nothing was sent.
-    IfReused,
+    /// Once more, on another connection, and only if it changes nothing. The server may have
+    /// carried it out, or may have closed the connection before the statement came.
+    IfRead,
 }

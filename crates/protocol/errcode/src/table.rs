@@ -129,7 +129,7 @@ errors! {
         "Unknown table '%-.100T'";
     1052 "23000" ER_NON_UNIQ_ERROR
         "Column '%-.192s' in %-.192s is ambiguous";
-    1053 "08S01" ER_SERVER_SHUTDOWN Ourselves IfReused
+    1053 "08S01" ER_SERVER_SHUTDOWN Ourselves IfRead
         "Server shutdown in progress";
     1054 "42S22" ER_BAD_FIELD_ERROR
         "Unknown column '%-.192s' in '%-.192s'";
@@ -322,7 +322,7 @@ errors! {
         "Couldn't uncompress communication packet";
     1158 "08S01" ER_NET_READ_ERROR
         "Got an error reading communication packets";
-    1159 "08S01" ER_NET_READ_INTERRUPTED Client IfReused
+    1159 "08S01" ER_NET_READ_INTERRUPTED Client IfRead
         "Got timeout reading communication packets";
     1160 "08S01" ER_NET_ERROR_ON_WRITE
         "Got an error writing communication packets";

@@ -28,8 +28,8 @@ fn page() -> String {
         "# Errors\n\n\
          Every known error number, generated from `crates/protocol/errcode`; not all are sent.\n\
          Numbers, SQLSTATEs and texts are MariaDB 10.11's. Origin: who causes the error. Again:\n\
-         whether the same statement may be tried again at once (now), or on another connection\n\
-         if this one had served before (if reused).\n\n\
+         whether the same statement may be tried again at once (now), or once more on\n\
+         another connection if it changes nothing (if it reads).\n\n\
          | number | SQLSTATE | name | origin | again | text |\n|---|---|---|---|---|---|\n",
     );
     for code in ErrorCode::all() {
@@ -61,7 +61,7 @@ fn again(retry: Retry) -> &'static str {
     match retry {
         Retry::Never => "",
         Retry::Now => "now",
-        Retry::IfReused => "if reused",
+        Retry::IfRead => "if it reads",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use auth::StoredSecret;
+use runtime::Stream;
 
 /// Where a client comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,14 @@ pub enum Peer {
 }
 
 impl Peer {
+    /// The other end of a stream. `None` if it is gone already: it must not pass for a local one.
+    pub fn of(stream: &Stream) -> Option<Peer> {
+        match stream.peer_address() {
+            Some(address) => Some(Peer::Tcp(address.ip())),
+            None => stream.is_local().then_some(Peer::Unix),
+        }
+    }
+
     /// The host that accounts are matched with, and that error messages show. Loopback is
     /// `localhost`, as name resolution would have it; other addresses stay numbers.
     pub fn host(&self) -> String {

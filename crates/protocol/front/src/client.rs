@@ -108,10 +108,7 @@ impl Client {
         accounts: &dyn AccountSource,
         connection_id: u32,
     ) -> Result<Client, LoginFailure> {
-        let peer = match stream.peer_address() {
-            Some(address) => Peer::Tcp(address.ip()),
-            None => Peer::Unix,
-        };
+        let peer = Peer::of(&stream).ok_or(Disconnect::PeerClosed)?;
         let mut machine = LoginMachine::new(Rc::clone(shared), peer, connection_id);
         let mut link = login_link(stream, shared);
         machine.greet(link.out());

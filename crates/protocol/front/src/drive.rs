@@ -30,7 +30,7 @@ pub(crate) async fn drive(
                 link.follow_sequence();
                 let began = SystemClock.now();
                 link.flush().await?;
-                limit.put_off(began);
+                limit.put_off(SystemClock.now().since(began));
                 let packet = link.receive_packet(limit).await?;
                 machine.packet(&packet, accounts, link.out())
             }

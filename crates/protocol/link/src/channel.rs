@@ -355,6 +355,17 @@ impl Channel {
         compressed + plain_bytes + self.deframer.joined_bytes()
     }
 
+    /// As [`Channel::needed_bytes`], of a packet that is passed on: a piece that comes compressed
+    /// is collected, and then decompressed.
+    pub(crate) fn needed_piece_bytes(&self) -> usize {
+        let Some(compression) = &self.compression else {
+            return 0;
+        };
+        let rest = compression.compressed.rest();
+        let plain = rest.get(HEADER_BYTES..).map_or(0, announced_bytes);
+        announced_bytes(rest).max(rest.len()) + plain + COMPRESSED_HEADER_BYTES
+    }
+
     /// Takes received bytes.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
         let input = match &mut self.compression {

@@ -16,7 +16,9 @@
 //! A replica asks for a dump of the binary log, which has no end ([`Exchange::stream`]). Its client
 //! may acknowledge events meanwhile, so packets go both ways at once.
 //!
-//! An exchange that is dropped before its end leaves both links unusable: they refuse the next.
+//! An exchange that is dropped before its end leaves both links unusable: they refuse the next. One
+//! whose server fails before anything of a reply was passed on leaves the client usable: the caller
+//! may answer it, or have another server answer it ([`Exchange::of_sent`]).
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -36,7 +38,8 @@ use crate::reply;
 
 mod translate;
 
-/// Why an exchange ended before its time. Both links are then unusable.
+/// Why an exchange ended before its time. The server's link is then unusable, but for
+/// [`ForwardError::Unasked`]. [`Link::is_usable`] tells whether the client's is.
 #[derive(Debug, Error)]
 pub enum ForwardError {
     /// An earlier exchange on one of the links was not brought to its end.
@@ -81,7 +84,9 @@ impl ForwardError {
     /// Whether the command may be sent again.
     pub fn retry(&self) -> Retry {
         match self {
-            ForwardError::Unanswered(_) | ForwardError::Unasked => Retry::IfReused,
+            // It was not sent.
+            ForwardError::Unasked => Retry::Now,
+            ForwardError::Unanswered(_) => Retry::IfRead,
             ForwardError::Client(_)
             | ForwardError::Server(_)
             | ForwardError::Reply(_)
@@ -142,7 +147,8 @@ pub struct Exchange {
 
 impl Exchange {
     /// Passes on the command whose first byte [`Link::peek_command`] has told. One that has no
-    /// answer is sent with the next command if that is there already.
+    /// answer is sent with the next command if that is there already. A caller that sends the next
+    /// to another server posts what waits for this one ([`Link::post`]).
     pub async fn command(
         client: &mut Link,
         server: &mut Link,
@@ -183,9 +189,9 @@ impl Exchange {
         }
         let exchange = Exchange::new(command, agreed, walk.sequence);
         let goes_with_next = exchange.translator.reply.is_over() && client.channel.has_command();
-        if !goes_with_next {
-            let posted = server.post().await;
-            posted.map_err(|error| ForwardError::before_reply(error, &server.channel))?;
+        if !goes_with_next && let Err(error) = server.post().await {
+            exchange.release(client);
+            return Err(ForwardError::before_reply(error, &server.channel));
         }
         exchange.disengage_if_over(client, server);
         Ok(exchange)
@@ -220,8 +226,8 @@ impl Exchange {
     }
 
     /// Changes of the session that the reply has reported so far, if the server was asked to track
-    /// it: what [`wire::SessionChanges::decode`] takes. `None` if a packet with changes was too
-    /// long to be read: then any may have happened.
+    /// it: what [`wire::SessionChanges::decode`] takes. `None` if they were too long to be kept:
+    /// then any may have happened.
     pub fn session_changes(&self) -> Option<&[u8]> {
         self.translator.changes.as_deref()
     }
@@ -234,29 +240,33 @@ impl Exchange {
         reply.is_over() && self.walk.is_between_packets() && !owes_eof
     }
 
-    /// Passes on packets of the reply until it is over or the client has to send. The
-    /// reply has to be over by `limit`.
+    /// Passes on packets of the reply until it is over or the client has to send. The reply has to
+    /// be over by `limit`, which is put off while the client takes nothing.
     pub async fn reply(
         &mut self,
         client: &mut Link,
         server: &mut Link,
-        limit: Limit,
+        mut limit: Limit,
     ) -> Result<Turn, ForwardError> {
         loop {
-            let passed = self.pass(&mut server.channel, &mut client.channel)?;
+            let passed = self.pass(&mut server.channel, &mut client.channel);
+            let passed = passed.inspect_err(|_| self.release(client))?;
             if let Some(turn) = self.turn() {
                 client.post().await.map_err(ForwardError::Client)?;
                 self.disengage_if_over(client, server);
                 return Ok(turn);
             }
             if client.pending_bytes() > 0 {
+                let began = runtime::now();
                 client.post().await.map_err(ForwardError::Client)?;
+                limit.put_off(runtime::now().since(began));
             }
             if passed == Passed::All {
                 let received = server.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
-                received
-                    .await
-                    .map_err(|error| self.of_reply(error, &server.channel))?;
+                if let Err(error) = received.await {
+                    self.release(client);
+                    return Err(self.of_reply(error, &server.channel));
+                }
             }
         }
     }
@@ -392,6 +402,15 @@ impl Exchange {
         }
     }
 
+    /// Lets the caller answer the client, to whom nothing of the reply was passed on. The whole
+    /// command was taken.
+    fn release(&self, client: &mut Link) {
+        if !self.translator.is_answered {
+            client.out().set_sequence(self.walk.outgoing());
+            client.is_engaged = false;
+        }
+    }
+
     fn disengage_if_over(&self, client: &mut Link, server: &mut Link) {
         if self.is_over() {
             client.is_engaged = false;
@@ -438,7 +457,7 @@ impl Exchange {
 }
 
 fn engage(client: &mut Link, server: &mut Link) -> Result<(), ForwardError> {
-    if client.is_engaged || server.is_engaged {
+    if !client.is_usable() || !server.is_usable() {
         return Err(ForwardError::Unusable);
     }
     client.is_engaged = true;

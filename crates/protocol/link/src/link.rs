@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use env::linux::SystemClock;
 use env::{Clock as _, Instant};
-use runtime::{Alarm, DetachedStream, ReceivedBytes, SendMode, Stream, TaskClass};
+use runtime::{Alarm, DetachedStream, PeerState, ReceivedBytes, SendMode, Stream, TaskClass};
 use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, LongPacket, PacketWriter};
 
 pub use crate::channel::give_way;
@@ -35,6 +35,9 @@ pub struct Link {
     pub(crate) channel: Channel,
     /// An exchange goes on; one that was dropped leaves this set for good.
     pub(crate) is_engaged: bool,
+    /// A send goes on. One that was dropped leaves this set for good: it is unknown how much of it
+    /// the peer has got.
+    is_sending: bool,
     /// Who is at the other end. Constant.
     peer_role: PeerRole,
     /// Most time for the rest of a packet.
@@ -74,6 +77,7 @@ impl DetachedLink {
             alarm: Alarm::default(),
             channel,
             is_engaged: false,
+            is_sending: false,
             peer_role: self.peer_role,
             read_timeout: self.read_timeout,
             write_timeout: self.write_timeout,
@@ -86,7 +90,7 @@ impl DetachedLink {
 pub(crate) enum PacketUse {
     /// It is taken as a whole, so there has to be memory for it.
     Take,
-    /// It is passed on as it comes.
+    /// It is passed on as it comes: only a piece that comes compressed has to have memory.
     PassOn,
 }
 
@@ -138,9 +142,9 @@ impl Limit {
         Limit(SystemClock.now() + duration)
     }
 
-    /// Later by the time that has passed since `began`.
-    pub fn put_off(&mut self, began: Instant) {
-        self.0 = self.0 + SystemClock.now().since(began);
+    /// Later by `duration`.
+    pub fn put_off(&mut self, duration: Duration) {
+        self.0 = self.0 + duration;
     }
 }
 
@@ -159,6 +163,7 @@ impl Link {
             alarm: Alarm::default(),
             channel: Channel::new(Rc::clone(resources), packet_bytes_max),
             is_engaged: false,
+            is_sending: false,
             peer_role,
             read_timeout: timeout,
             write_timeout: timeout,
@@ -170,9 +175,15 @@ impl Link {
         &self.stream
     }
 
-    /// Whether nothing is under way: no byte to be sent or understood, and no exchange.
+    /// Whether a command or its reply may be passed on: no exchange goes on, and no exchange or
+    /// send was dropped before its end.
+    pub fn is_usable(&self) -> bool {
+        !self.is_engaged && !self.is_sending
+    }
+
+    /// Whether the link is usable and nothing is under way: no byte to be sent or understood.
     pub fn is_at_rest(&self) -> bool {
-        !self.is_engaged && self.channel.is_empty()
+        self.is_usable() && self.channel.is_empty()
     }
 
     /// Takes the link out of its worker, for another to [attach](DetachedLink::attach). One that is
@@ -348,11 +359,12 @@ impl Link {
         packet_use: PacketUse,
     ) -> Result<(), Disconnect> {
         self.channel.rest();
-        if packet_use == PacketUse::Take && !self.channel.has_peer_ended() {
-            let needed = self.channel.needed_bytes();
-            if UNCOUNTED_BYTES < needed {
-                Box::pin(self.hold(needed)).await?;
-            }
+        let needed = match packet_use {
+            PacketUse::Take => self.channel.needed_bytes(),
+            PacketUse::PassOn => self.channel.needed_piece_bytes(),
+        };
+        if UNCOUNTED_BYTES < needed && !self.channel.has_peer_ended() {
+            Box::pin(self.hold(needed)).await?;
         }
         let received = poll_fn(|context| self.poll_receive(limit, class, context)).await;
         self.end_receive(received).await
@@ -475,7 +487,8 @@ impl Link {
             Poll::Ready(Err(_)) => true,
             Poll::Pending => false,
         };
-        is_over || self.has_begun_packet()
+        // What the poll had no time for, or has only asked the kernel for, the kernel knows.
+        is_over || self.has_begun_packet() || self.stream.watch().look() != PeerState::There
     }
 
     /// Sends what TLS answers to the bytes that were taken in.
@@ -504,8 +517,9 @@ impl Link {
     async fn hold(&mut self, needed: usize) -> Result<(), Disconnect> {
         let limit = Limit::after(self.read_timeout);
         let (share, alarm) = (&mut self.channel.share, &mut self.alarm);
+        let mut place = share.wait_place();
         poll_fn(|context| {
-            if share.poll_hold(needed, context).is_ready() {
+            if share.poll_hold(needed, &mut place, context).is_ready() {
                 return Poll::Ready(Ok(()));
             }
             let waited = alarm.poll_until(limit.0, context);
@@ -519,7 +533,8 @@ impl Link {
     }
 
     /// Sends what was written; [`Disconnect::WriteTimeout`] if the peer takes nothing of it for so
-    /// long.
+    /// long. A future of this or of another function that sends is polled to its end: if it is
+    /// dropped before, later sends fail with [`Disconnect::Engaged`].
     pub async fn flush(&mut self) -> Result<(), Disconnect> {
         loop {
             let is_last = self.long_packet_bytes() == 0;
@@ -538,6 +553,9 @@ impl Link {
 
     /// As [`Link::flush`], but a reply that fits into the socket is not waited for.
     pub async fn post(&mut self) -> Result<(), Disconnect> {
+        if self.is_sending {
+            return Err(Disconnect::Engaged);
+        }
         let Some(bytes) = self.channel.seal_plain() else {
             while self.long_packet_bytes() != 0 {
                 Box::pin(self.flush_piece()).await?;
@@ -567,11 +585,15 @@ impl Link {
     }
 
     async fn send_by(&mut self, bytes: Vec<u8>, mode: SendMode) -> Result<(), Disconnect> {
+        if self.is_sending {
+            return Err(Disconnect::Engaged);
+        }
         if bytes.is_empty() && (mode == SendMode::Post || !self.stream.is_posting()) {
             self.channel.resources.give_buffer(bytes);
             return Ok(());
         }
         self.moved().sent_bytes.add(stdx::to_u64(bytes.len()));
+        self.is_sending = true;
         let mut unsent = Some(bytes);
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let write_timeout = self.write_timeout;
@@ -587,7 +609,9 @@ impl Link {
                 .poll_until(since + write_timeout, context)
                 .map(|()| Err(Disconnect::WriteTimeout))
         });
-        if let Some(buffer) = sent.await? {
+        let sent = sent.await;
+        self.is_sending = false;
+        if let Some(buffer) = sent? {
             self.channel.resources.give_buffer(buffer);
         }
         Ok(())
@@ -601,7 +625,7 @@ impl Link {
             let records = self.channel.take_tls_records();
             let began = SystemClock.now();
             self.send(records).await?;
-            limit.put_off(began);
+            limit.put_off(SystemClock.now().since(began));
             outcome?;
             if !self.channel.is_handshaking() {
                 return Ok(());

@@ -31,6 +31,9 @@ const PACKET_BYTES_MAX: usize = 1 << 24;
 /// Longer than a loaded machine needs; a hang is found by it.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Bytes of a command that may be on its way when its server goes.
+const LONG_COMMAND_BYTES: usize = PACKET_BYTES_MAX - 100;
+
 /// How long the proxy waits for a reply in the test of that limit.
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -39,6 +42,9 @@ const SHORT: Duration = Duration::from_millis(50);
 const LONG_BYTES: usize = 40 << 20;
 
 const BINLOG_DUMP: u8 = 18;
+
+/// What the proxy tells a client whose command failed.
+const FAILED: &[u8] = b"\xfffailed";
 
 const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41;
 
@@ -91,11 +97,21 @@ fn link_of(stream: Stream, role: PeerRole) -> Link {
     Link::new(stream, role, &resources(), PACKET_BYTES_MAX, TIMEOUT)
 }
 
-/// Passes one command on, and its reply back.
+/// Passes one command on, and its reply back. Tells the client if it failed, where it may.
 async fn forward(stream: Stream, server: SocketAddr, patience: Duration) -> Outcome {
     let mut client = link_of(stream, PeerRole::Client);
     let stream = Stream::connect(&Address::Tcp(server)).await.unwrap();
     let mut server = link_of(stream, PeerRole::Server);
+    let outcome = exchange(&mut client, &mut server, patience).await;
+    if outcome.is_err() && client.is_usable() {
+        client.out().packet(FAILED);
+        // A client that is gone need not know.
+        let _ = client.flush().await;
+    }
+    outcome
+}
+
+async fn exchange(client: &mut Link, server: &mut Link, patience: Duration) -> Outcome {
     let class = TaskClass::OutsideTransaction;
     let peeked = client.peek_command(TIMEOUT, class).await;
     peeked.map_err(ForwardError::Client)?;
@@ -103,19 +119,19 @@ async fn forward(stream: Stream, server: SocketAddr, patience: Duration) -> Outc
         client: CAPABILITIES,
         server: CAPABILITIES,
     };
-    let mut exchange = Exchange::command(&mut client, &mut server, agreed).await?;
+    let mut exchange = Exchange::command(client, server, agreed).await?;
     if exchange.is_stream() {
-        exchange.stream(&mut client, &mut server, TIMEOUT).await?;
+        exchange.stream(client, server, TIMEOUT).await?;
         assert!(client.is_at_rest() && server.is_at_rest());
         return Ok(());
     }
     loop {
         let limit = Limit::after(patience);
-        match exchange.reply(&mut client, &mut server, limit).await? {
+        match exchange.reply(client, server, limit).await? {
             Turn::Over(_) => return Ok(()),
-            Turn::File => exchange.file(&mut client, &mut server).await?,
+            Turn::File => exchange.file(client, server).await?,
             Turn::Authentication => {
-                exchange.authentication(&mut client, &mut server).await?;
+                exchange.authentication(client, server).await?;
             }
         }
     }
@@ -150,8 +166,15 @@ fn wait_for_bytes(peer: &mut TcpStream) {
 
 /// Waits until the other end closes.
 fn wait_for_end(peer: &mut TcpStream) {
+    read_to_end(peer);
+}
+
+/// As [`wait_for_end`]; returns what comes before.
+fn read_to_end(peer: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
     // A reset also counts as an end.
-    let _ = peer.read_to_end(&mut Vec::new());
+    let _ = peer.read_to_end(&mut bytes);
+    bytes
 }
 
 fn ask_for_file(server: &mut TcpStream) {
@@ -218,7 +241,7 @@ fn cases() -> Vec<Case> {
         Case::new("closed before a reply", true, closed),
         Case::new("reset before a reply", true, wait_for_bytes),
         Case {
-            command: query(PACKET_BYTES_MAX - 100),
+            command: query(LONG_COMMAND_BYTES),
             ..Case::new("reset before a long command has come", true, wait_for_bytes)
         },
         Case::new("closed in a header", false, |server| {
@@ -269,19 +292,19 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Sends a command, and what the server asks for.
-fn ask(client: &mut TcpStream, case: &Case) {
+/// Sends a command, and what the server asks for. Returns what comes then.
+fn ask(client: &mut TcpStream, case: &Case) -> Vec<u8> {
     // A server that is reset takes not all of it.
     let _ = client.write_all(&case.command);
     if !case.answer.is_empty() {
         take_packet(client);
         let _ = client.write_all(&case.answer);
     }
-    wait_for_end(client);
+    read_to_end(client)
 }
 
 #[test]
-fn only_a_command_without_any_reply_may_be_retried() {
+fn only_a_command_without_any_reply_may_be_retried_or_answered() {
     for io in [Io::Epoll, Io::Auto] {
         for case in cases() {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -291,16 +314,23 @@ fn only_a_command_without_any_reply_may_be_retried() {
             };
             let server = listener.local_addr().unwrap();
             let (runtime, proxy, outcomes) = start(io, server, patience);
-            let outcome = thread::scope(|scope| {
+            let (outcome, answer) = thread::scope(|scope| {
                 scope.spawn(|| (case.server)(&mut listener.accept().unwrap().0));
                 let mut client = TcpStream::connect(proxy).unwrap();
                 let case = &case;
-                scope.spawn(move || ask(&mut client, case));
-                outcomes.recv_timeout(TIMEOUT).unwrap()
+                let answer = scope.spawn(move || ask(&mut client, case));
+                let outcome = outcomes.recv_timeout(TIMEOUT).unwrap();
+                (outcome, answer.join().unwrap())
             });
+            let failed = packets(1, |out| out.packet(FAILED));
+            let is_untouched = case.answer.is_empty() && !case.name.contains("row");
+            if case.command.len() < LONG_COMMAND_BYTES {
+                assert_eq!(answer == failed, is_untouched, "{}: {answer:?}", case.name);
+            }
+            assert!(is_untouched || !answer.ends_with(FAILED), "{}", case.name);
             let error = outcome.expect_err(case.name);
             let expected = match case.is_retried {
-                true => Retry::IfReused,
+                true => Retry::IfRead,
                 false => Retry::Never,
             };
             assert_eq!(error.retry(), expected, "{}: {error:?}", case.name);
@@ -340,11 +370,44 @@ fn a_server_that_ended_is_found_before_a_command() {
                         runtime::yield_now().await;
                     }
                     assert!(server.is_stale(), "it stays gone");
-                    assert_eq!(server.has_begun_packet(), !last_word.is_empty());
+                    while server.has_begun_packet() == last_word.is_empty() {
+                        assert!(server.is_stale());
+                        runtime::yield_now().await;
+                    }
                 });
             });
             end(runtime);
         }
+    }
+}
+
+/// A peer that has not even accepted the connection. Whoever gives up in the middle of a send finds
+/// the link unusable.
+#[test]
+fn a_send_that_was_given_up_is_the_last() {
+    for io in [Io::Epoll, Io::Auto] {
+        let (runtime, _, _outcomes) = start(io, ([127, 0, 0, 1], 0).into(), TIMEOUT);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        runtime.block_on_worker(0, move || async move {
+            let stream = Stream::connect(&address).await.unwrap();
+            let mut link = link_of(stream, PeerRole::Server);
+            loop {
+                assert!(link.is_usable(), "what was posted is sent meanwhile");
+                link.out().packet(&[0; 60_000]);
+                if runtime::timeout(SHORT, link.post()).await.is_err() {
+                    break;
+                }
+            }
+            assert!(!link.is_usable());
+            link.out().packet(b"next");
+            let refused = [link.post().await, link.flush().await];
+            for refused in refused {
+                assert!(matches!(refused, Err(Disconnect::Engaged)), "{refused:?}");
+            }
+        });
+        end(runtime);
+        drop(listener);
     }
 }
 

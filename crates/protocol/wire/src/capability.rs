@@ -107,6 +107,27 @@ impl Capabilities {
             | Self::MARIADB_EXTENDED_METADATA.0,
     );
 
+    /// What a client asks for so that it understands every reply, while its session stays as the
+    /// server's settings have it. So these are not in it: FOUND_ROWS, IGNORE_SPACE, INTERACTIVE,
+    /// EXPIRED_PASSWORDS and MULTI_STATEMENTS. Nothing but a new login can take them back.
+    pub const CLIENT: Capabilities = Capabilities(
+        Self::LONG_FLAG.0
+            | Self::CONNECT_WITH_DB.0
+            | Self::PROTOCOL_41.0
+            | Self::TRANSACTIONS.0
+            | Self::RESERVED.0
+            | Self::SECURE_CONNECTION.0
+            | Self::MULTI_RESULTS.0
+            | Self::PS_MULTI_RESULTS.0
+            | Self::PLUGIN_AUTH.0
+            | Self::CONNECT_ATTRS.0
+            | Self::PLUGIN_AUTH_LENENC.0
+            | Self::SESSION_TRACK.0
+            | Self::DEPRECATE_EOF.0
+            | Self::MARIADB_BULK_OPERATIONS.0
+            | Self::MARIADB_EXTENDED_METADATA.0,
+    );
+
     /// Whether all of `other` are in this set.
     #[inline]
     pub fn contains(self, other: Capabilities) -> bool {
@@ -164,6 +185,7 @@ mod tests {
             set
         );
         assert!(!Capabilities::SERVER.contains(Capabilities::MYSQL));
+        assert!(Capabilities::SERVER.contains(Capabilities::CLIENT));
         assert_eq!(set & !Capabilities::SERVER, Capabilities::ZSTD_COMPRESSION);
     }
 }

@@ -73,8 +73,8 @@ impl Clients {
             return None;
         }
         let id = self.registry.next_id();
-        let address = stream.peer_address();
-        let port = address.map(|address| address.port());
+        let peer = Peer::of(&stream)?;
+        let port = stream.peer_address().map(|address| address.port());
         let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
         let (place, evicted) = self.logins.enter(id, entrance.limit);
         if evicted.is_some() {
@@ -84,7 +84,6 @@ impl Clients {
         match first_of(accept, pin!(place.evicted())).await {
             Either::Left(Ok(client)) => Some(LoggedIn { client, id, port }),
             Either::Left(Err(failure)) => {
-                let peer = address.map_or(Peer::Unix, |it| Peer::Tcp(it.ip()));
                 self.log_failed_login(id, &peer, &failure);
                 None
             }

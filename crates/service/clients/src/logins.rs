@@ -15,9 +15,16 @@ use sync::Mutex;
 /// All connections that are logging in, of all workers.
 #[derive(Debug, Default)]
 pub(crate) struct Logins {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
     /// By id, which grows, so the first is the oldest. The value is the waker of the connection. A
     /// connection evicts another by removing its entry.
-    waiting: Mutex<BTreeMap<u64, Option<Waker>>>,
+    waiting: BTreeMap<u64, Option<Waker>>,
+    /// The server stops: who enters now is evicted at once.
+    is_ended: bool,
 }
 
 /// A connection's place in the list; dropped when the login is over.
@@ -32,8 +39,10 @@ impl Logins {
     /// number.
     pub(crate) fn enter(self: &Arc<Self>, id: u64, limit: usize) -> (LoginPlace, Option<u64>) {
         let evicted = {
-            let mut waiting = self.waiting.lock();
-            waiting.insert(id, None);
+            let State { waiting, is_ended } = &mut *self.state.lock();
+            if !*is_ended {
+                waiting.insert(id, None);
+            }
             let is_crowded = limit < waiting.len();
             is_crowded.then(|| waiting.pop_first()).flatten()
         };
@@ -47,15 +56,19 @@ impl Logins {
         (LoginPlace { logins, id }, evicted)
     }
 
-    /// Evicts all of them.
+    /// Evicts all of them, and those that enter later.
     pub(crate) fn end(&self) {
-        let waiting = std::mem::take(&mut *self.waiting.lock());
+        let ended = State {
+            waiting: BTreeMap::new(),
+            is_ended: true,
+        };
+        let State { waiting, .. } = std::mem::replace(&mut *self.state.lock(), ended);
         waiting.into_values().flatten().for_each(Waker::wake);
     }
 
     /// How many connections are logging in.
     pub(crate) fn count(&self) -> usize {
-        self.waiting.lock().len()
+        self.state.lock().waiting.len()
     }
 }
 
@@ -63,8 +76,8 @@ impl LoginPlace {
     /// Ready once the connection has been evicted.
     pub(crate) async fn evicted(&self) {
         poll_fn(|context| {
-            let mut waiting = self.logins.waiting.lock();
-            match waiting.get_mut(&self.id) {
+            let mut state = self.logins.state.lock();
+            match state.waiting.get_mut(&self.id) {
                 Some(waker) => {
                     *waker = Some(context.waker().clone());
                     Poll::Pending
@@ -78,7 +91,7 @@ impl LoginPlace {
 
 impl Drop for LoginPlace {
     fn drop(&mut self) {
-        self.logins.waiting.lock().remove(&self.id);
+        self.logins.state.lock().waiting.remove(&self.id);
     }
 }
 
@@ -107,5 +120,8 @@ mod tests {
         assert!(pin!(third.evicted()).poll(&mut context).is_pending());
         logins.end();
         assert!(pin!(third.evicted()).poll(&mut context).is_ready());
+        let (late, evicted) = logins.enter(5, 2);
+        assert!(pin!(late.evicted()).poll(&mut context).is_ready());
+        assert_eq!((evicted, logins.count()), (None, 0));
     }
 }

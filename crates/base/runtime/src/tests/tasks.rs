@@ -163,6 +163,23 @@ fn an_alarm_ends_each_wait_at_its_own_limit() {
 }
 
 #[test]
+fn an_alarm_wakes_the_task_that_has_it_now() {
+    on_each_driver(|io| {
+        let runtime = start(io, 1);
+        runtime.block_on_worker(0, || async {
+            let mut alarm = Alarm::default();
+            let deadline = now() + Duration::from_millis(3);
+            let polled = poll_fn(|context| Poll::Ready(alarm.poll_until(deadline, context)));
+            assert!(polled.await.is_pending());
+            let other = spawn(async move {
+                poll_fn(|context| alarm.poll_until(deadline, context)).await;
+            });
+            assert!(timeout(Duration::from_secs(10), other).await.is_ok());
+        });
+    });
+}
+
+#[test]
 fn a_hundred_thousand_cancelled_timeouts_leave_nothing() {
     on_each_driver(|io| {
         let runtime = start(io, 1);

@@ -47,6 +47,7 @@ fn secret(user: &str) -> ClientSecret {
 pub(crate) fn login(user: &str) -> Login {
     Login {
         database: Some("d".to_owned()),
+        capabilities: wire::Capabilities::CLIENT | wire::Capabilities::MULTI_STATEMENTS,
         ..Login::new(user, secret(user))
     }
 }

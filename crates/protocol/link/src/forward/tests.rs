@@ -274,7 +274,7 @@ fn a_login_has_a_limited_number_of_packets() {
 }
 
 #[test]
-fn what_a_server_did_not_answer_may_be_sent_again() {
+fn what_a_server_did_not_answer_is_sent_again_if_it_reads() {
     let agreed = Agreed {
         client: NEW,
         server: NEW,
@@ -283,7 +283,7 @@ fn what_a_server_did_not_answer_may_be_sent_again() {
     let (mut from, mut to) = (channel(), channel());
     let unanswered = exchange.of_reply(Disconnect::PeerClosed, &from);
     assert_eq!(unanswered.origin(), Origin::Server);
-    assert_eq!(unanswered.retry(), Retry::IfReused);
+    assert_eq!(unanswered.retry(), Retry::IfRead);
     let late = exchange.of_reply(Disconnect::Idle, &from);
     assert_eq!(late.retry(), Retry::Never);
     for piece in [&b"\x01"[..], b"\0\0\x01", b"\x01"] {

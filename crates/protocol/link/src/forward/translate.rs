@@ -15,6 +15,9 @@ use crate::reply::{Part, Reply, Step};
 /// Longest packet that is read, or encoded again: an OK packet with the changes of a session.
 pub(super) const REENCODED_BYTES_MAX: usize = UNCOUNTED_BYTES;
 
+/// Most that is kept of the changes of a session, of all packets of a reply together.
+pub(super) const CHANGES_BYTES_MAX: usize = UNCOUNTED_BYTES;
+
 /// What the server waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Awaited {
@@ -40,7 +43,7 @@ pub(super) struct Translator {
     /// A packet of the reply has come.
     pub(super) is_answered: bool,
     /// Changes of the session that the reply has reported. `None` once a packet was too long to
-    /// be read.
+    /// be read, or all were more than [`CHANGES_BYTES_MAX`].
     pub(super) changes: Option<Vec<u8>>,
 }
 
@@ -213,9 +216,11 @@ impl Translator {
             self.changes = None;
             return Ok(());
         };
-        let ok = OkPacket::decode(payload, self.agreed.server)?;
+        let added = OkPacket::decode(payload, self.agreed.server)?.session_changes;
+        let fits = |changes: &Vec<u8>| changes.len() + added.len() <= CHANGES_BYTES_MAX;
+        self.changes = self.changes.take().filter(fits);
         if let Some(changes) = &mut self.changes {
-            changes.extend_from_slice(ok.session_changes);
+            changes.extend_from_slice(added);
         }
         Ok(())
     }
