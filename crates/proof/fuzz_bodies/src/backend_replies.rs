@@ -95,7 +95,7 @@ impl Reader {
         }
         self.read(part, payload);
         self.note_types(part, payload);
-        part != Part::Error
+        !matches!(part, Part::Error(_))
     }
 
     /// Reads all values of a packet.

@@ -231,10 +231,7 @@ fn replies(choices: &mut Choices<'_>, compression: Option<CompressionMethod>, pi
         }
         capabilities
     };
-    let agreed = Agreed {
-        client: side(sides),
-        server: side(sides >> 2),
-    };
+    let agreed = Agreed::new(side(sides), side(sides >> 2)).expect("neither changes the layout");
     let stream = choices.rest();
     let exchange = || Exchange::new(command, agreed, 1);
     let whole = forwarded(exchange(), stream, stream.len().max(1), None);

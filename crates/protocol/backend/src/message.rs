@@ -68,7 +68,7 @@ impl<'a> Message<'a> {
     ) -> Result<Message<'a>, Malformed> {
         Ok(match part {
             Part::Ok(_) => Message::Ok(OkPacket::decode(payload, capabilities)?),
-            Part::Error => Message::Error(ErrorPacket::decode(payload)?),
+            Part::Error(_) => Message::Error(ErrorPacket::decode(payload)?),
             Part::FileRequest => Message::FileRequest(LocalInfile::decode(payload)?),
             Part::Head => Message::Head(ResultHead::decode(payload, capabilities)?),
             Part::Column => Message::Column(ColumnDefinition::decode(payload, capabilities)?),

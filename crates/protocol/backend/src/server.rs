@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use link::{Agreed, DetachedLink, Limit, Link, PacketBytes, Part, Reply, Resources};
+use link::{
+    Agreed, DetachedLink, Limit, Link, PacketBytes, Part, Reply, Resources, UnlikeCapabilities,
+};
 use wire::{
     Capabilities, Command, CommandByte, FRAME_BYTES_MAX, Malformed, PacketWriter, StatusFlags,
 };
@@ -108,10 +110,10 @@ impl Server {
         self.status = status.with(StatusFlags::SESSION_STATE_CHANGED, false);
     }
 
-    /// What an exchange with a client has to know.
-    pub fn agreed_with(&self, client: Capabilities) -> Agreed {
-        let server = self.info.capabilities;
-        Agreed { client, server }
+    /// What an exchange with a client has to know. Fails if the client's packets cannot be passed
+    /// on to this server.
+    pub fn agreed_with(&self, client: Capabilities) -> Result<Agreed, UnlikeCapabilities> {
+        Agreed::new(client, self.info.capabilities)
     }
 
     /// Whether no reply is under way, and nothing has come unasked.

@@ -21,8 +21,8 @@ use backend::{
 use errcode::Retry;
 use front::{Account, AccountSource, Client, Credential, Options, Peer, Shared, system_random};
 use link::{
-    Disconnect, Exchange, ForwardError, Limit, Link, PacketMemory, Part, PeerRole, Resources,
-    Traffic, Turn,
+    Disconnect, Ending, Exchange, ForwardError, Limit, Link, PacketMemory, Part, PeerRole,
+    Resources, Traffic, Turn,
 };
 use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
 use support::replies::{SET_UP, assert_reads, assert_reads_all, limits, login, start, texts};
@@ -127,7 +127,7 @@ impl Proxy {
         let mut server = connect(&address, TlsMode::Off, &login).await.unwrap();
         client.welcome(&OkPacket::default()).await.unwrap();
         client.set_timeouts(TIMEOUT, self.write_timeout);
-        let agreed = server.agreed_with(capabilities);
+        let agreed = server.agreed_with(capabilities).unwrap();
         loop {
             let (client, server) = (client.link(), server.link());
             let peeked = client
@@ -437,7 +437,7 @@ fn an_exchange_tells_the_last_gtid_and_the_schema() {
         let track = b"set session_track_system_variables='last_gtid', \
                       session_track_schema=1";
         server.query(track, limits()).await.unwrap();
-        let agreed = server.agreed_with(server.info().capabilities);
+        let agreed = server.agreed_with(server.info().capabilities).unwrap();
         let mut tell = async |statement: &[u8]| {
             let (query, server) = (CommandByte::QUERY, server.link());
             server.begin_command().unwrap();
@@ -446,7 +446,7 @@ fn an_exchange_tells_the_last_gtid_and_the_schema() {
             server.flush().await.unwrap();
             let mut exchange = Exchange::of_sent(query, &mut client, server, agreed).unwrap();
             let over = exchange.reply(&mut client, server, limit()).await.unwrap();
-            assert!(matches!(over, Turn::Over(Some(_))));
+            assert!(matches!(over, Turn::Over(Ending::Status(_))));
             exchange.session_changes().unwrap().to_vec()
         };
         let changes = tell(b"insert into t select max(a) + 1, 'x' from t").await;
@@ -477,7 +477,7 @@ fn who_may_be_used_after_an_exchange_that_failed_or_was_dropped() {
         let mut server = connect(&tcp(port), TlsMode::Off, &login("native"))
             .await
             .unwrap();
-        let agreed = server.agreed_with(client.info().capabilities);
+        let agreed = server.agreed_with(client.info().capabilities).unwrap();
         server
             .send(CommandByte::QUERY, b"select sleep(5)")
             .await

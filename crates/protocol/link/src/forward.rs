@@ -24,7 +24,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use errcode::{Origin, Retry};
+use errcode::{ErrorCode, Origin, Retry};
 use runtime::TaskClass;
 use thiserror::Error;
 use wire::{Capabilities, Malformed, StatusFlags};
@@ -104,21 +104,56 @@ impl ForwardError {
     }
 }
 
-/// What was agreed with each side.
+/// What was agreed with each side, which differs in nothing that cannot be translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreed {
-    /// With the client.
-    pub client: Capabilities,
-    /// With the server.
-    pub server: Capabilities,
+    client: Capabilities,
+    server: Capabilities,
+}
+
+/// A client and a server agreed on packets of unlike layouts, so none can be passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the client and the server differ in the capabilities {0:?}")]
+pub struct UnlikeCapabilities(pub Capabilities);
+
+impl Agreed {
+    /// What changes the layout of packets and is not translated. Whoever logs in to a server for a
+    /// client asks for as much of it as the client has.
+    pub const LAYOUT: Capabilities = Capabilities(
+        Capabilities::PROTOCOL_41.0
+            | Capabilities::OPTIONAL_METADATA.0
+            | Capabilities::QUERY_ATTRIBUTES.0
+            | Capabilities::MARIADB_PROGRESS.0
+            | Capabilities::MARIADB_EXTENDED_METADATA.0
+            | Capabilities::MARIADB_CACHE_METADATA.0,
+    );
+
+    /// Fails if the two differ in [`Agreed::LAYOUT`].
+    pub fn new(client: Capabilities, server: Capabilities) -> Result<Agreed, UnlikeCapabilities> {
+        match Capabilities((client.0 ^ server.0) & Agreed::LAYOUT.0) {
+            Capabilities(0) => Ok(Agreed { client, server }),
+            unlike => Err(UnlikeCapabilities(unlike)),
+        }
+    }
+}
+
+/// How a reply has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Well: its last packet had these flags.
+    Status(StatusFlags),
+    /// With this error. What the session was in the middle of may be gone, which the flags of a
+    /// later reply tell.
+    Error(ErrorCode),
+    /// The protocol has no answer to the command, or none with flags.
+    Silent,
 }
 
 /// Who has to send next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// The reply is over; its last packet had these flags. None: an error ended it, or the protocol
-    /// has no answer to the command.
-    Over(Option<StatusFlags>),
+    /// The reply is over.
+    Over(Ending),
     /// The server waits for a file: [`Exchange::file`], then [`Exchange::reply`] again.
     File,
     /// The server waits for a packet of the client's login: [`Exchange::authentication`], then
@@ -382,7 +417,7 @@ impl Exchange {
     /// Who has to send next, unless it is the server.
     fn turn(&self) -> Option<Turn> {
         if self.is_over() {
-            return Some(Turn::Over(self.translator.status));
+            return Some(Turn::Over(self.translator.ending));
         }
         let awaited = self
             .translator

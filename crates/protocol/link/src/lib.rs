@@ -27,7 +27,7 @@ mod tls;
 
 pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES, PacketBytes};
 pub use disconnect::Disconnect;
-pub use forward::{Agreed, Exchange, ForwardError, Passed, Turn};
+pub use forward::{Agreed, Ending, Exchange, ForwardError, Passed, Turn, UnlikeCapabilities};
 pub use frame_walk::InnerIds;
 pub use link::{DetachedLink, Limit, Link, give_way};
 pub use packet_memory::{PacketMemory, UNCOUNTED_BYTES};

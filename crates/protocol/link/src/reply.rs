@@ -17,6 +17,7 @@
 //! Progress reports and result sets without definitions are not known here: a client must not ask
 //! for MARIADB_PROGRESS, MARIADB_CACHE_METADATA and OPTIONAL_METADATA.
 
+use errcode::ErrorCode;
 use wire::{
     Capabilities, CommandByte, Cursor, EofPacket, ErrorPacket, FRAME_BYTES_MAX, LocalInfile,
     Malformed, StatusFlags,
@@ -27,8 +28,8 @@ use wire::{
 pub enum Part {
     /// A statement without rows went well.
     Ok(StatusFlags),
-    /// The command failed. The reply is over.
-    Error,
+    /// The command failed, with this error. The reply is over.
+    Error(ErrorCode),
     /// The server waits for a file of the client.
     FileRequest,
     /// The number of columns: a result set begins.
@@ -203,7 +204,7 @@ impl Reply {
             return Ok(None);
         }
         if first == ErrorPacket::HEADER && self.expected != Expected::Over {
-            let (part, next) = (Part::Error, Expected::Over);
+            let (part, next) = (Part::Error(error_code(payload)?), Expected::Over);
             return Ok(Some(Step { part, next }));
         }
         let (part, next) = self.expected_step(first, length, payload)?;
@@ -385,6 +386,14 @@ fn ok_status(payload: &[u8]) -> Result<StatusFlags, Malformed> {
     cursor.u16("status").map(StatusFlags)
 }
 
+/// The number of an error packet. Its text is not needed, and need not be there.
+fn error_code(payload: &[u8]) -> Result<ErrorCode, Malformed> {
+    match *payload {
+        [ErrorPacket::HEADER, low, high, ..] => Ok(ErrorCode(u16::from_le_bytes([low, high]))),
+        _ => Err(malformed("short error packet")),
+    }
+}
+
 /// The status of an EOF packet.
 fn eof_status(payload: &[u8]) -> Result<StatusFlags, Malformed> {
     EofPacket::decode(payload).map(|packet| packet.status)
@@ -392,6 +401,7 @@ fn eof_status(payload: &[u8]) -> Result<StatusFlags, Malformed> {
 
 #[cfg(test)]
 mod tests {
+    use errcode::ER_NO_TABLES_USED;
     use wire::{
         ColumnDefinition, ColumnType, OkPacket, PacketWriter, PrepareOk, ResultHead, TextRow,
         end_columns, end_rows,
@@ -557,7 +567,7 @@ mod tests {
             (
                 CommandByte::QUERY,
                 b"\xFF\x48\x04#HY000no",
-                Some(Part::Error),
+                Some(Part::Error(ER_NO_TABLES_USED)),
                 true,
             ),
             (
@@ -583,6 +593,7 @@ mod tests {
             (CommandByte::QUERY, b"\0\0"),
             (CommandByte::PING, b"\x05"),
             (CommandByte::STMT_PREPARE, b"\x01"),
+            (CommandByte::QUERY, b"\xFF\x48"),
             (CommandByte::STMT_CLOSE, b"\0\0\0\x02\0\0\0"),
         ] {
             let mut reply = Reply::new(byte, OLD);

@@ -115,10 +115,7 @@ async fn exchange(client: &mut Link, server: &mut Link, patience: Duration) -> O
     let class = TaskClass::OutsideTransaction;
     let peeked = client.peek_command(TIMEOUT, class).await;
     peeked.map_err(ForwardError::Client)?;
-    let agreed = Agreed {
-        client: CAPABILITIES,
-        server: CAPABILITIES,
-    };
+    let agreed = Agreed::new(CAPABILITIES, CAPABILITIES).unwrap();
     let mut exchange = Exchange::command(client, server, agreed).await?;
     if exchange.is_stream() {
         exchange.stream(client, server, TIMEOUT).await?;

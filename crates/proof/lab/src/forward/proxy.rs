@@ -13,7 +13,7 @@ use anyhow::Result;
 use auth::Random;
 use backend::{ClientSecret, Login, Server, Target, TlsMode};
 use front::{Account, AccountSource, Client, Credential, Options, Peer, Shared, system_random};
-use link::{Exchange, Limit, PacketMemory, Resources, Turn};
+use link::{Ending, Exchange, Limit, PacketMemory, Resources, Turn};
 use runtime::{Address, Io, Listener, Runtime, SendMode, Stream, TaskClass, Terminations};
 use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
@@ -196,15 +196,16 @@ async fn forward(stream: Stream) -> Result<()> {
             _ => {}
         }
         let limit = Limit::after(TIMEOUT);
-        let status = loop {
+        let ending = loop {
             match exchange.reply(link, server.link(), limit).await? {
-                Turn::Over(status) => break status,
+                Turn::Over(ending) => break ending,
                 Turn::File => exchange.file(link, server.link()).await?,
                 Turn::Authentication => exchange.authentication(link, server.link()).await?,
             }
         };
-        let StatusFlags(flags) = status.unwrap_or_default();
-        worker.flags.set(worker.flags.get() | flags);
+        if let Ending::Status(StatusFlags(flags)) = ending {
+            worker.flags.set(worker.flags.get() | flags);
+        }
     }
 }
 
@@ -228,6 +229,6 @@ async fn log_in(worker: &Worker, client: &Client) -> Result<(Server, link::Agree
     let mut fill = |bytes: &mut [u8]| source(bytes);
     let resources = worker.shared.resources();
     let server = Server::connect(&target, &login, resources, &mut Random(&mut fill)).await?;
-    let agreed = server.agreed_with(info.capabilities);
+    let agreed = server.agreed_with(info.capabilities)?;
     Ok((server, agreed))
 }

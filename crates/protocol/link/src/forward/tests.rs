@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use errcode::ER_NO_TABLES_USED;
 use wire::{
     ColumnDefinition, ColumnType, CommandByte, OkKind, OkPacket, PacketWriter, PrepareOk,
     ResultHead, TextRow, end_columns, end_rows,
@@ -339,5 +340,50 @@ fn the_length_of_what_is_encoded_again_is_bounded() {
         let outcome = exchange.pass(&mut from, &mut to);
         assert_eq!(outcome.is_ok(), is_taken);
         assert!(is_taken || matches!(outcome, Err(ForwardError::TooLong { .. })));
+    }
+}
+
+#[test]
+fn two_sides_agree_on_the_layout_of_packets() {
+    for bit in [
+        Capabilities::MARIADB_EXTENDED_METADATA,
+        Capabilities::MARIADB_CACHE_METADATA,
+        Capabilities::MARIADB_PROGRESS,
+        Capabilities::OPTIONAL_METADATA,
+        Capabilities::QUERY_ATTRIBUTES,
+    ] {
+        let unlike = Agreed::new(NEW | bit, OLD).unwrap_err();
+        assert_eq!(unlike, UnlikeCapabilities(bit));
+        assert_eq!(Agreed::new(NEW, OLD | bit).unwrap_err(), unlike);
+        assert!(Agreed::new(NEW | bit, TRACKING | bit).is_ok());
+    }
+}
+
+#[test]
+fn how_a_reply_ended_is_told() {
+    let agreed = Agreed::new(NEW, NEW).unwrap();
+    for (command, packet, ending) in [
+        (
+            CommandByte::QUERY,
+            &b"\x0a\0\0\x01\xFF\x48\x04#HY000.."[..],
+            Ending::Error(ER_NO_TABLES_USED),
+        ),
+        (
+            CommandByte::QUERY,
+            b"\x07\0\0\x01\0\0\0\x02\0\0\0",
+            Ending::Status(StatusFlags::AUTOCOMMIT),
+        ),
+        (CommandByte::STATISTICS, b"\x01\0\0\x01U", Ending::Silent),
+        (CommandByte::STMT_CLOSE, b"", Ending::Silent),
+    ] {
+        let (mut from, mut to) = (channel(), channel());
+        let mut exchange = Exchange::new(command, agreed, 1);
+        // The text of an error comes later.
+        let (head, rest) = packet.split_at(packet.len().min(8));
+        for piece in [head, rest] {
+            from.receive(piece).unwrap();
+            exchange.pass(&mut from, &mut to).unwrap();
+        }
+        assert_eq!(exchange.turn(), Some(Turn::Over(ending)));
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! The two sides may differ in DEPRECATE_EOF and SESSION_TRACK. Then the packets that end columns
 //! and rows are left out, put in or encoded again, and the sequence ids behind them are shifted.
-//! In all else that changes packets of a reply they have to agree.
+//! In all else that changes packets they agree ([`Agreed::LAYOUT`]).
 
 use wire::{Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, StatusFlags};
 
-use super::{Agreed, ForwardError};
+use super::{Agreed, Ending, ForwardError};
 use crate::channel::{Channel, ChannelError};
 use crate::frame_walk::{FrameWalk, Verdict};
 use crate::packet_memory::UNCOUNTED_BYTES;
@@ -34,8 +34,8 @@ pub(super) struct Translator {
     /// The two sides differ, so packets have to be translated. Constant.
     differs: bool,
     pub(super) reply: Reply,
-    /// Of the last packet that had some.
-    pub(super) status: Option<StatusFlags>,
+    /// Of the last packet that ends a reply, or one of its results.
+    pub(super) ending: Ending,
     /// The server waits for packets of the client.
     pub(super) awaited: Option<Awaited>,
     /// The client has to get an EOF packet before the next.
@@ -103,7 +103,7 @@ impl Translator {
             agreed,
             differs: agreed.client != agreed.server,
             reply: Reply::new(command, agreed.server),
-            status: None,
+            ending: Ending::Silent,
             awaited: None,
             owes_eof: false,
             is_answered: false,
@@ -161,8 +161,8 @@ impl Translator {
     fn note(&mut self, part: Part) {
         self.is_answered = true;
         match part {
-            Part::Ok(status) | Part::RowsEnd(status) => self.status = Some(status),
-            Part::Error => self.status = None,
+            Part::Ok(status) | Part::RowsEnd(status) => self.ending = Ending::Status(status),
+            Part::Error(code) => self.ending = Ending::Error(code),
             Part::FileRequest => self.awaited = Some(Awaited::File),
             Part::Authentication => self.awaited = Some(Awaited::Authentication),
             Part::Head
@@ -290,7 +290,10 @@ impl Translator {
     pub(super) fn put_in_eof(&mut self, walk: &mut FrameWalk, to: &mut Channel) {
         let out = to.out();
         out.set_sequence(walk.outgoing());
-        let status = self.status.unwrap_or(StatusFlags::AUTOCOMMIT);
+        let status = match self.ending {
+            Ending::Status(status) => status,
+            Ending::Error(_) | Ending::Silent => StatusFlags::AUTOCOMMIT,
+        };
         // Those that tell of a reply's course are of the reply before.
         let passing = StatusFlags::SESSION_STATE_CHANGED.0
             | StatusFlags::MORE_RESULTS.0
