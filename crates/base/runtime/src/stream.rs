@@ -86,7 +86,7 @@ impl Stream {
     }
 
     /// Connects to a peer. TCP streams start with `TCP_NODELAY` set. The kernel ends one whose peer
-    /// answers nothing for [`PEER_SILENCE_MAX`], whether something is sent or not.
+    /// answers nothing for a minute (`PEER_SILENCE_MAX`), whether something is sent or not.
     pub async fn connect(address: &Address) -> io::Result<Self> {
         let family = match address {
             Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,

@@ -50,6 +50,12 @@ const SLICE: Duration = Duration::from_micros(200);
 /// takes. `docs/bench` has what it gains.
 const COMMITS_WAIT: Duration = Duration::from_micros(250);
 
+/// The least time between two moments in which a worker yields its core. Since Linux 6.18 a thread
+/// that yields forfeits the rest of its time slice (`yield_task_fair`). One that yields more often
+/// than a slice ends (1.4 ms with two cores) falls behind all others: it ran once in 2 to 8 ms,
+/// while 512 clients waited. `docs/bench/quanta.md` has the measurement.
+const YIELD_EVERY: Duration = Duration::from_millis(1);
+
 /// How many polls ahead a task's header is prefetched, and then the memory that it names. A poll
 /// takes 5 us, a read of memory a tenth of that. What comes too early is evicted again.
 const HEADER_AHEAD_COUNT: usize = 3;
@@ -102,6 +108,8 @@ pub(crate) struct Worker {
     locals: RefCell<HashMap<TypeId, Rc<dyn Any>>>,
     /// When this turn began.
     now: Cell<Instant>,
+    /// When this worker last yielded its core.
+    yielded_at: Cell<Instant>,
     /// Operations that the task being polled may still complete.
     budget: Cell<u32>,
     /// Tasks to wake when the runtime is asked to stop.
@@ -191,6 +199,7 @@ impl Worker {
             hooks: RefCell::default(),
             locals: RefCell::default(),
             now: Cell::new(now),
+            yielded_at: Cell::new(now),
             budget: Cell::new(POLL_OPERATIONS_MAX),
             stop_waiters: RefCell::default(),
             has_told_of_stop: Cell::new(false),
@@ -232,21 +241,29 @@ impl Worker {
     }
 
     /// Asks the kernel. Before clients are admitted that would find everything cold, it yields this
-    /// core to other programs. Clients that were answered a turn ago may then send their next
-    /// requests. (This turn's answers go out after that. Sent before it, they would cost 4,096
-    /// writers over epoll a twentieth of their throughput.) If no other program wants the core,
-    /// this costs a moment. It also waits for tasks whose commits are under way.
+    /// core to other programs, and waits for tasks whose commits are under way.
     fn ask_kernel(&self) -> io::Result<()> {
         if !self.run_queue.borrow().is_about_to_admit() {
             return self.ask_kernel_for(self.patience());
         }
-        rustix::thread::sched_yield();
+        self.yield_core();
         self.ask_kernel_for(Some(Duration::ZERO))?;
         if self.run_queue.borrow().may_wait_for_commits() && self.mailbox().try_sleep() {
             self.ask_kernel_for(Some(COMMITS_WAIT))?;
             self.run_queue.borrow_mut().note_waited();
         }
         Ok(())
+    }
+
+    /// Yields this core to other programs, if the last time is [`YIELD_EVERY`] ago. Clients that were
+    /// answered a turn ago may then send their next requests. (This turn's answers go out after
+    /// that. Sent before it, they would cost 4,096 writers over epoll a twentieth of their
+    /// throughput.) If no other program wants the core, this costs a moment.
+    fn yield_core(&self) {
+        if SystemClock.now().since(self.yielded_at.get()) >= YIELD_EVERY {
+            rustix::thread::sched_yield();
+            self.yielded_at.set(SystemClock.now());
+        }
     }
 
     /// Asks the kernel once more before timers fire. This thread may have stood still since the
