@@ -20,6 +20,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod pattern;
+mod peer;
+
+mod account_name;
+
 mod method;
 mod nonce;
 mod random;
@@ -38,11 +43,13 @@ mod client_exchange;
 mod client_secret;
 mod server_exchange;
 
+pub use account_name::{AccountName, HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
 pub use client_auth_error::ClientAuthError;
 pub use client_exchange::{ClientExchange, ClientStep, KeyPolicy};
 pub use client_secret::ClientSecret;
 pub use method::{Method, Transport};
 pub use nonce::{NONCE_BYTES, Nonce, SCRAMBLE_BYTES};
+pub use peer::Peer;
 pub use random::Random;
 pub use rsa_key::{RsaKey, RsaKeyError};
 pub use server_exchange::{ServerExchange, ServerStep, Work, Worked};

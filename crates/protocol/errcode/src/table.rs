@@ -720,6 +720,8 @@ errors! {
         "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '%-.192s')";
     1428 "HY000" ER_WRONG_LOCK_OF_SYSTEM_TABLE
         "You can't combine write-locking of system tables with other tables or lock types";
+    1429 "HY000" ER_CONNECT_TO_FOREIGN_DATA_SOURCE Server Now
+        "Unable to connect to foreign data source: %.64s";
     1436 "HY000" ER_STACK_OVERRUN_NEED_MORE
         "Thread stack overrun:  %ld bytes used of a %ld byte stack, and %ld bytes needed. \
          Consider increasing the thread_stack system variable.";

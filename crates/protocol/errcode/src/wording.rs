@@ -53,6 +53,13 @@ macro_rules! wordings {
 }
 
 wordings! {
+    ER_CONNECT_TO_FOREIGN_DATA_SOURCE Server Now WORDS_NO_SERVER
+        "No server of the service '%s' can be reached: %s";
+    ER_NET_READ_ERROR Server Never WORDS_SERVER_LOST
+        "Lost connection to the server '%s' during the statement";
+    ER_NOT_SUPPORTED_AUTH_MODE Client Never WORDS_FOREIGN_PLUGIN
+        "The account '%s' uses the plugin %s, by which the gateway cannot log in for it; give it \
+         mysql_native_password or caching_sha2_password";
     ER_DISK_FULL Ourselves Never WORDS_DISK_FULL
         "Disk full (data); the statement was not carried out. Free some space and repeat it \
          (errno: 28 \"No space left on device\")";

@@ -1,44 +1,14 @@
 //! [`AccountSource`]: who may log in, as the caller knows it.
 
-use std::net::IpAddr;
-
-use auth::StoredSecret;
+use auth::{Peer, StoredSecret};
+use errcode::ClientError;
 use runtime::Stream;
 
-/// Where a client comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    /// The unix socket.
-    Unix,
-    /// TCP.
-    Tcp(IpAddr),
-}
-
-impl Peer {
-    /// The other end of a stream. `None` if it is gone already: it must not pass for a local one.
-    pub fn of(stream: &Stream) -> Option<Peer> {
-        match stream.peer_address() {
-            Some(address) => Some(Peer::Tcp(address.ip())),
-            None => stream.is_local().then_some(Peer::Unix),
-        }
-    }
-
-    /// The host that accounts are matched with, and that error messages show. Loopback is
-    /// `localhost`, as name resolution would have it; other addresses stay numbers.
-    pub fn host(&self) -> String {
-        match self {
-            Peer::Unix => "localhost".to_owned(),
-            Peer::Tcp(address) if address.to_canonical().is_loopback() => "localhost".to_owned(),
-            Peer::Tcp(address) => address.to_canonical().to_string(),
-        }
-    }
-
-    /// Whether the client is on this machine.
-    pub fn is_local(&self) -> bool {
-        match self {
-            Peer::Unix => true,
-            Peer::Tcp(address) => address.to_canonical().is_loopback(),
-        }
+/// The other end of a stream. `None` if it is gone already: it must not pass for a local one.
+pub fn peer_of(stream: &Stream) -> Option<Peer> {
+    match stream.peer_address() {
+        Some(address) => Some(Peer::Tcp(address.ip())),
+        None => stream.is_local().then_some(Peer::Unix),
     }
 }
 
@@ -49,6 +19,8 @@ pub enum Credential {
     Secret(StoredSecret),
     /// Nothing: the caller trusts where the client comes from.
     Trusted,
+    /// What nothing here can check; clients are told so.
+    Refused(Box<ClientError>),
 }
 
 /// An account that fits a client.
@@ -76,20 +48,5 @@ pub trait AccountSource {
     /// knows no other.
     fn name_text(&self, _collation: u16, name: &[u8]) -> String {
         String::from_utf8_lossy(name).into_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loopback_is_localhost() {
-        let tcp = |text: &str| Peer::Tcp(text.parse().unwrap());
-        assert_eq!(Peer::Unix.host(), "localhost");
-        assert_eq!(tcp("127.0.0.1").host(), "localhost");
-        assert_eq!(tcp("::1").host(), "localhost");
-        assert_eq!(tcp("::ffff:10.0.0.7").host(), "10.0.0.7");
-        assert!(tcp("127.1.2.3").is_local() && !tcp("10.0.0.7").is_local());
     }
 }

@@ -37,7 +37,7 @@ use wire::{
     OkKind, OkPacket, PacketWriter,
 };
 
-use crate::accounts::{AccountSource, Peer};
+use crate::accounts::{AccountSource, peer_of};
 use crate::drive::drive;
 use crate::failure::LoginFailure;
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
@@ -108,7 +108,7 @@ impl Client {
         accounts: &dyn AccountSource,
         connection_id: u32,
     ) -> Result<Client, LoginFailure> {
-        let peer = Peer::of(&stream).ok_or(Disconnect::PeerClosed)?;
+        let peer = peer_of(&stream).ok_or(Disconnect::PeerClosed)?;
         let mut machine = LoginMachine::new(Rc::clone(shared), peer, connection_id);
         let mut link = login_link(stream, shared);
         machine.greet(link.out());
@@ -219,6 +219,21 @@ impl Client {
         let limit = Limit::after(wait_timeout);
         let received = self.link.receive_command(limit, class).await;
         self.told(received).await
+    }
+
+    /// Sends what was written and waits for a command, at most `wait_timeout`, without taking it:
+    /// it can then be passed on ([`link::Exchange`]) or taken ([`Client::read_command`]). Returns
+    /// its first byte.
+    pub async fn peek_command(
+        &mut self,
+        wait_timeout: Duration,
+        class: TaskClass,
+    ) -> Result<u8, Disconnect> {
+        match self.link.peek_command(wait_timeout, class).await {
+            Err(Disconnect::Protocol(error)) => Err(Box::pin(self.fail(error)).await),
+            Err(Disconnect::NoMemory) => Err(Box::pin(self.refuse_packet()).await),
+            peeked => peeked,
+        }
     }
 
     /// Where replies are written. Packets go out with [`Client::flush`] or the next

@@ -24,7 +24,8 @@ mod login;
 mod certificate;
 mod client;
 
-pub use accounts::{Account, AccountSource, Credential, Peer};
+pub use accounts::{Account, AccountSource, Credential, peer_of};
+pub use auth::Peer;
 pub use certificate::{CertificateError, CertificatePair};
 pub use client::{Client, FLUSH_BYTES};
 pub use failure::LoginFailure;
@@ -34,5 +35,6 @@ pub use link::{
 pub use login::ClientInfo;
 pub use runtime::{PeerState, PeerWatch};
 pub use shared::{
-    Counters, LoginRules, Options, ProvenPasswords, RandomSource, SecretUse, Shared, system_random,
+    Counters, Greeting, LoginRules, Options, ProvenPasswords, RandomSource, SecretUse, Shared,
+    system_random,
 };

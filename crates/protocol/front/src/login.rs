@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use auth::{
-    ClientSecret, Method, Nonce, Random, ServerExchange, ServerStep, StoredSecret, Transport,
+    ClientSecret, Method, Nonce, Peer, Random, ServerExchange, ServerStep, StoredSecret, Transport,
     Worked,
 };
 use errcode::{
@@ -27,7 +27,7 @@ use wire::{
     LoginPacket, Malformed, PacketWriter, StatusFlags,
 };
 
-use crate::accounts::{Account, AccountSource, Credential, Peer};
+use crate::accounts::{Account, AccountSource, Credential};
 use crate::failure::LoginFailure;
 use crate::shared::{SecretUse, Shared};
 
@@ -68,6 +68,11 @@ pub struct ClientInfo {
 }
 
 impl ClientInfo {
+    /// The attributes as the client has sent them, for a login elsewhere.
+    pub fn encoded_attributes(&self) -> &[u8] {
+        &self.attributes
+    }
+
     /// Facts about the client program, as name and value.
     pub fn attributes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         ConnectAttributes::from_encoded(&self.attributes).iter()
@@ -115,7 +120,7 @@ impl LoginMachine {
         let nonce = Nonce::from_random(shared.random());
         let options = shared.options();
         let compression = Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION;
-        let mut offered = options.capabilities;
+        let mut offered = shared.greeting().capabilities;
         for (is_offered, capability) in [
             (options.tls.is_some(), Capabilities::SSL),
             (options.offers_compression, compression),
@@ -183,13 +188,13 @@ impl LoginMachine {
 
     /// Writes the greeting.
     pub(crate) fn greet(&self, out: &mut PacketWriter) {
-        let options = self.shared.options();
+        let told = self.shared.greeting();
         let greeting = Handshake {
-            server_version: options.server_version.as_bytes(),
+            server_version: told.server_version.as_bytes(),
             connection_id: self.connection_id,
             scramble: self.nonce.scramble(),
             capabilities: self.offered,
-            collation: options.collation,
+            collation: told.collation,
             status: StatusFlags::AUTOCOMMIT,
             auth_plugin: DEFAULT_METHOD.client_plugin().as_bytes(),
         };
@@ -315,7 +320,7 @@ impl Authentication {
     ) -> Authentication {
         let secret = match account.as_ref().map(|account| &account.credential) {
             Some(Credential::Secret(secret)) => secret.clone(),
-            Some(Credential::Trusted) | None => {
+            Some(Credential::Trusted | Credential::Refused(_)) | None => {
                 let source = &shared.options().random;
                 let mut fill = |bytes: &mut [u8]| source(bytes);
                 StoredSecret::impossible(DEFAULT_METHOD, &mut Random(&mut fill))
@@ -349,9 +354,10 @@ impl Authentication {
 
     /// Starts with what came with the claim.
     fn begin(&mut self, proof: Proof<'_>, out: &mut PacketWriter) -> LoginStep {
-        let is_trusted = |account: &Account| matches!(account.credential, Credential::Trusted);
-        if self.account.as_ref().is_some_and(is_trusted) {
-            return self.granted(out);
+        match self.account.as_ref().map(|account| &account.credential) {
+            Some(Credential::Trusted) => return self.granted(out),
+            Some(Credential::Refused(error)) => return refuse(out, (**error).clone()),
+            Some(Credential::Secret(_)) | None => {}
         }
         let method = self.exchange.method();
         let knows_plugins = self.claim.capabilities.contains(Capabilities::PLUGIN_AUTH);

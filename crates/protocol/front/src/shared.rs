@@ -1,7 +1,7 @@
 //! [`Shared`]: what the connections of a worker have in common: options, keys, and the resources of
 //! their links. One value a worker, behind an `Rc`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,18 +18,24 @@ use crate::failure::LoginFailure;
 /// A source of random bytes that nobody can guess; fills its whole argument.
 pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 
+/// What a greeting tells of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// Its version.
+    pub server_version: String,
+    /// What it can do, but for TLS, compression and local files, which the options add.
+    pub capabilities: Capabilities,
+    /// Its collation, lower byte.
+    pub collation: u8,
+}
+
 /// What a listener is set to. Cheap to clone.
 #[derive(Clone)]
 pub struct Options {
-    /// Version text of the greeting.
-    pub server_version: String,
-    /// What the greeting offers whatever the other options say; TLS, compression and local files
-    /// are added by those.
-    pub capabilities: Capabilities,
+    /// What clients are greeted with until [`Shared::set_greeting`].
+    pub greeting: Greeting,
     /// Whether a login yields what is needed to log in elsewhere as the same user.
     pub secret_use: SecretUse,
-    /// Collation of the greeting, lower byte.
-    pub collation: u8,
     /// TLS, if clients shall be able to ask for it.
     pub tls: Option<Arc<rustls::ServerConfig>>,
     /// The key for `caching_sha2_password` without TLS; without it such logins need TLS.
@@ -95,7 +101,7 @@ impl std::fmt::Debug for ProvenPasswords {
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Options")
-            .field("server_version", &self.server_version)
+            .field("greeting", &self.greeting)
             .field("has_tls", &self.tls.is_some())
             .field("rules", &self.rules)
             .field("max_allowed_packet", &self.max_allowed_packet)
@@ -107,10 +113,12 @@ impl Options {
     /// MariaDB's defaults: packets of up to 16 MiB; no TLS.
     pub fn new(server_version: impl Into<String>, random: RandomSource) -> Options {
         Options {
-            server_version: server_version.into(),
-            capabilities: Capabilities::SERVER,
+            greeting: Greeting {
+                server_version: server_version.into(),
+                capabilities: Capabilities::SERVER,
+                collation: 45,
+            },
             secret_use: SecretUse::Forget,
-            collation: 45,
             tls: None,
             rsa_key: None,
             offers_compression: true,
@@ -136,6 +144,8 @@ pub struct Shared {
     options: Options,
     /// What the next login goes by.
     rules: Cell<LoginRules>,
+    /// What the next client is greeted with.
+    greeting: RefCell<Rc<Greeting>>,
     resources: Rc<Resources>,
     counters: Arc<Counters>,
 }
@@ -180,6 +190,7 @@ impl Shared {
     pub fn new(options: Options, resources: Rc<Resources>, counters: Arc<Counters>) -> Rc<Shared> {
         Rc::new(Shared {
             rules: Cell::new(options.rules),
+            greeting: RefCell::new(Rc::new(options.greeting.clone())),
             resources,
             options,
             counters,
@@ -199,6 +210,18 @@ impl Shared {
     /// Changes what logins go by from now on.
     pub fn set_rules(&self, rules: LoginRules) {
         self.rules.set(rules);
+    }
+
+    /// What a client is greeted with that connects now.
+    pub fn greeting(&self) -> Rc<Greeting> {
+        Rc::clone(&self.greeting.borrow())
+    }
+
+    /// Changes what clients are greeted with from now on.
+    pub fn set_greeting(&self, greeting: Greeting) {
+        if **self.greeting.borrow() != greeting {
+            *self.greeting.borrow_mut() = Rc::new(greeting);
+        }
     }
 
     /// What happened so far.

@@ -24,7 +24,7 @@ use runtime::WayGiven;
 use thiserror::Error;
 use wire::{
     COMPRESSED_HEADER_BYTES, CompressionError, CompressionMethod, DecompressStep, Deframer,
-    FrameError, HEADER_BYTES, Located, LongPacket, PacketWriter,
+    FRAME_BYTES_MAX, FrameError, HEADER_BYTES, Located, LongPacket, PacketWriter,
 };
 
 use crate::frame_walk::{FrameWalk, InnerIds, Stop, Verdict};
@@ -515,6 +515,16 @@ impl Channel {
             }
             give_way()?;
         }
+    }
+
+    /// What has come of the body of the command at the front, and whether that is all of it.
+    pub(crate) fn peeked_body(&self) -> (&[u8], bool) {
+        let rest = self.plain.rest();
+        let length = announced_bytes(rest);
+        let payload = rest.get(HEADER_BYTES..).unwrap_or_default();
+        let is_whole = length <= payload.len() && length < FRAME_BYTES_MAX;
+        let payload = payload.get(..length).unwrap_or(payload);
+        (payload.get(1..).unwrap_or_default(), is_whole)
     }
 
     /// Whether the beginning of a command is at the front.

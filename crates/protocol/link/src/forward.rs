@@ -21,6 +21,7 @@
 //! may answer it, or have another server answer it ([`Exchange::of_sent`]).
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -37,6 +38,11 @@ use crate::link::{Limit, Link, PacketUse, Progress, Receiving, Sending};
 use crate::reply;
 
 mod translate;
+
+/// A reply that is not there after this time is awaited with an eye on the client. Most are there
+/// sooner, and cost no look. Each busy client has one wake-up in this time, since its timer is not
+/// set again for each statement: with 10,000 of them that is a hundredth of a core.
+const CLIENT_WATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// Why an exchange ended before its time. The server's link is then unusable, but for
 /// [`ForwardError::Unasked`]. [`Link::is_usable`] tells whether the client's is.
@@ -276,7 +282,8 @@ impl Exchange {
     }
 
     /// Passes on packets of the reply until it is over or the client has to send. The reply has to
-    /// be over by `limit`, which is put off while the client takes nothing.
+    /// be over by `limit`, which is put off while the client takes nothing. Ends with
+    /// [`ForwardError::Client`] if the client goes while the server is slow.
     pub async fn reply(
         &mut self,
         client: &mut Link,
@@ -297,10 +304,13 @@ impl Exchange {
                 limit.put_off(runtime::now().since(began));
             }
             if passed == Passed::All {
-                let received = server.receive_for(limit, TaskClass::Busy, PacketUse::PassOn);
-                if let Err(error) = received.await {
-                    self.release(client);
-                    return Err(self.of_reply(error, &server.channel));
+                match receive_unless_gone(client, server, limit).await {
+                    Ok(()) => {}
+                    Err(Ended::Client(error)) => return Err(ForwardError::Client(error)),
+                    Err(Ended::Server(error)) => {
+                        self.release(client);
+                        return Err(self.of_reply(error, &server.channel));
+                    }
                 }
             }
         }
@@ -517,6 +527,29 @@ async fn pump(client: &mut Link, server: &mut Link, stop: Stop) -> Result<(), En
         received.await.map_err(Ended::Client)?;
     }
     Ok(())
+}
+
+/// Receives from the server until `limit`. Of a slow one it is not waited for once the client is
+/// gone.
+async fn receive_unless_gone(client: &Link, server: &mut Link, limit: Limit) -> Result<(), Ended> {
+    let soon = Limit::after(CLIENT_WATCH_DELAY);
+    if soon < limit {
+        let received = server.receive_for(soon, TaskClass::Busy, PacketUse::PassOn);
+        match received.await {
+            Err(Disconnect::Idle) => {}
+            received => return received.map_err(Ended::Server),
+        }
+    }
+    let mut gone = pin!(client.stream().hung_up());
+    let mut received = pin!(server.receive_for(limit, TaskClass::Busy, PacketUse::PassOn));
+    poll_fn(|context| {
+        if let Poll::Ready(received) = received.as_mut().poll(context) {
+            return Poll::Ready(received.map_err(Ended::Server));
+        }
+        let gone = gone.as_mut().poll(context);
+        gone.map(|()| Err(Ended::Client(Disconnect::PeerClosed)))
+    })
+    .await
 }
 
 /// Something for each side of an exchange.

@@ -128,7 +128,7 @@ pub(crate) enum Progress {
 }
 
 /// Until when something is waited for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Limit(Instant);
 
 impl Limit {
@@ -350,6 +350,12 @@ impl Link {
                 return Ok(byte);
             }
         }
+    }
+
+    /// The command that [`Link::peek_command`] has told of, as far as it has come: the body behind
+    /// its first byte, and whether that is all of it.
+    pub fn peeked_body(&self) -> (&[u8], bool) {
+        self.channel.peeked_body()
     }
 
     pub(crate) async fn receive_for(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{ClientError, ER_CON_COUNT_ERROR, ER_SERVER_SHUTDOWN};
-use front::{AccountSource, Client, LoginFailure, LoginRules, Peer};
+use front::{AccountSource, Client, LoginFailure, LoginRules, Peer, peer_of};
 use metrics::Counter;
 use runtime::Stream;
 use settings::Settings;
@@ -73,7 +73,7 @@ impl Clients {
             return None;
         }
         let id = self.registry.next_id();
-        let peer = Peer::of(&stream)?;
+        let peer = peer_of(&stream)?;
         let port = stream.peer_address().map(|address| address.port());
         let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
         let (place, evicted) = self.logins.enter(id, entrance.limit);
@@ -84,7 +84,7 @@ impl Clients {
         match first_of(accept, pin!(place.evicted())).await {
             Either::Left(Ok(client)) => Some(LoggedIn { client, id, port }),
             Either::Left(Err(failure)) => {
-                self.log_failed_login(id, &peer, &failure);
+                self.log_failed_login(id, peer, &failure);
                 None
             }
             // Evicted as the oldest of too many, or by the shutdown: it gets no packet.
@@ -93,7 +93,7 @@ impl Clients {
     }
 
     /// Notes in the server's log that a login failed; of many in a second only some.
-    pub fn log_failed_login(&self, connection_id: u64, peer: &Peer, failure: &LoginFailure) {
+    pub fn log_failed_login(&self, connection_id: u64, peer: Peer, failure: &LoginFailure) {
         let now_ns = runtime::now().nanos();
         self.login_log.note(connection_id, peer, failure, now_ns);
     }

@@ -31,7 +31,7 @@ struct Latest {
 
 impl LoginLog {
     /// Notes that a login failed. Its reason names the account, if the client came to name one.
-    pub(crate) fn note(&self, connection_id: u64, peer: &Peer, reason: &dyn Display, now_ns: u64) {
+    pub(crate) fn note(&self, connection_id: u64, peer: Peer, reason: &dyn Display, now_ns: u64) {
         let Some(left_out) = self.latest.lock().admit(now_ns / SECOND_NS) else {
             return;
         };

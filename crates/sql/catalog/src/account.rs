@@ -1,46 +1,16 @@
-//! Accounts: who may log in, from which host and how, and what they may do.
-//!
-//! An account is a user name and a host pattern. A client gets the most specific account that
-//! matches, in MariaDB's order: hosts without wildcards before patterns, longer fixed prefixes
-//! before shorter, named users before the anonymous one.
+//! Accounts: who may log in, from which host and how, and what they may do. [`AccountName`] says
+//! which of them a client gets.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::IpAddr;
 use std::sync::Arc;
 
+use auth::{AccountName, Peer};
 use syntax::ast::RoutineKind;
 use syntax::print::{quoted_name, quoted_string};
 
 use crate::privilege::PrivilegeSet;
 use crate::routine_key::RoutineKey;
-
-/// The longest user name, in characters (MariaDB's limit).
-pub const USER_NAME_CHARS_MAX: usize = 128;
-
-/// The longest host pattern, in bytes (MariaDB's limit).
-pub const HOST_BYTES_MAX: usize = 255;
-
-/// `'user'@'host'`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AccountName {
-    /// Compared byte by byte; empty is the anonymous user.
-    pub user: String,
-    /// A name, an address, an address with netmask, or a pattern with `%` and `_`; in lower case.
-    pub host: String,
-}
-
-impl AccountName {
-    /// The order in which hosts are tried: most specific first. An empty host is any host.
-    pub(crate) fn host_order(&self) -> Reverse<usize> {
-        let host = match self.host.as_str() {
-            "" => "%",
-            host => host,
-        };
-        Reverse(fixed_length(host))
-    }
-}
 
 /// How a client proves that it may use an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,100 +136,6 @@ fn push_grant_option(statement: &mut String, grant: Grant) {
     }
 }
 
-/// The origin of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The unix socket; matches the host `localhost`.
-    Socket,
-    /// A network address. Names are never looked up, so host names other than `localhost` match no
-    /// client (as with MariaDB's `skip_name_resolve`). Loopback counts as `localhost` too.
-    Address(IpAddr),
-}
-
-impl Origin {
-    /// As `CURRENT_USER()` and the error texts show it.
-    pub fn text(self) -> String {
-        match self {
-            Self::Socket => "localhost".to_owned(),
-            Self::Address(address) if address.to_canonical().is_loopback() => {
-                "localhost".to_owned()
-            }
-            Self::Address(address) => address.to_canonical().to_string(),
-        }
-    }
-
-    /// True if an account with this host pattern admits clients from here.
-    pub fn matches(self, host: &str) -> bool {
-        if host.is_empty() || host == "%" {
-            return true;
-        }
-        let Self::Address(address) = self else {
-            return is_like(host, "localhost");
-        };
-        let address = address.to_canonical();
-        if address.is_loopback() && is_like(host, "localhost") {
-            return true;
-        }
-        is_in_network(host, address) || is_like(host, &address.to_string())
-    }
-}
-
-/// True if `host` is `address/netmask`, both IPv4, and contains the address.
-fn is_in_network(host: &str, address: IpAddr) -> bool {
-    let Some((network, mask)) = host.split_once('/') else {
-        return false;
-    };
-    let (Ok(IpAddr::V4(network)), Ok(IpAddr::V4(mask)), IpAddr::V4(address)) =
-        (network.parse(), mask.parse(), address)
-    else {
-        return false;
-    };
-    address.to_bits() & mask.to_bits() == network.to_bits()
-}
-
-/// How specific a pattern for databases or hosts is: the bytes before its first wildcard. A pattern
-/// without one is the most specific, whatever its length.
-pub(crate) fn fixed_length(pattern: &str) -> usize {
-    let mut bytes = pattern.bytes().enumerate();
-    while let Some((at, byte)) = bytes.next() {
-        match byte {
-            b'%' | b'_' => return at,
-            b'\\' => drop(bytes.next()),
-            _ => (),
-        }
-    }
-    usize::MAX
-}
-
-/// SQL's LIKE on bytes, with `\` as escape. It backtracks only to the last `%`, which suffices.
-pub(crate) fn is_like(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut p, mut t) = (0, 0);
-    let mut resume: Option<(usize, usize)> = None;
-    while t < text.len() {
-        let matched = match pattern.get(p) {
-            Some(b'%') => {
-                resume = Some((p + 1, t));
-                p += 1;
-                continue;
-            }
-            Some(b'_') => Some(p + 1),
-            Some(b'\\') if pattern.get(p + 1) == text.get(t) => Some(p + 2),
-            Some(byte) if byte == &text[t] => Some(p + 1),
-            _ => None,
-        };
-        match (matched, resume) {
-            (Some(next), _) => (p, t) = (next, t + 1),
-            (None, Some((after_percent, from))) => {
-                resume = Some((after_percent, from + 1));
-                (p, t) = (after_percent, from + 1);
-            }
-            (None, None) => return false,
-        }
-    }
-    pattern[p..].iter().all(|&byte| byte == b'%')
-}
-
 /// All accounts, most specific first. Immutable: a change publishes a new value, which shares the
 /// unchanged accounts. So an account can be recognized by its address.
 #[derive(Debug, Clone, Default)]
@@ -297,22 +173,15 @@ impl Accounts {
     }
 
     fn ordered(mut accounts: Vec<Arc<Account>>) -> Self {
-        accounts.sort_by_cached_key(|account| {
-            (
-                account.name.host_order(),
-                account.name.user.is_empty(),
-                account.name.clone(),
-            )
-        });
+        accounts.sort_by_cached_key(|account| account.name.match_order());
         Self { ordered: accounts }
     }
 
-    /// The account for a client with this user name and origin, if any.
-    pub fn find(&self, user: &str, origin: Origin) -> Option<&Arc<Account>> {
-        self.ordered.iter().find(|account| {
-            let name = &account.name;
-            (name.user.is_empty() || name.user == user) && origin.matches(&name.host)
-        })
+    /// The account for a client with this user name from there, if any.
+    pub fn find(&self, user: &str, peer: Peer) -> Option<&Arc<Account>> {
+        self.ordered
+            .iter()
+            .find(|account| account.name.admits(user, peer))
     }
 
     /// The account of exactly this name.
@@ -347,48 +216,6 @@ mod tests {
         }
     }
 
-    fn from(address: &str) -> Origin {
-        Origin::Address(address.parse().unwrap())
-    }
-
-    #[test]
-    fn patterns_match_as_like_does() {
-        for (pattern, text, expected) in [
-            ("%", "", true),
-            ("a%c", "abbbc", true),
-            ("a%c", "abbbd", false),
-            ("a_c", "abc", true),
-            ("a_c", "ac", false),
-            (r"a\_c", "abc", false),
-            (r"a\_c", "a_c", true),
-            ("10.%.1", "10.2.3.1", true),
-            ("%a%b%", "xxaxxbxx", true),
-            ("", "a", false),
-        ] {
-            assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn the_most_specific_account_is_found() {
-        let accounts = Accounts::new(vec![
-            account("", "%"),
-            account("app", "%"),
-            account("app", "10.1.%"),
-            account("app", "10.1.2.3"),
-            account("", "localhost"),
-            account("root", "localhost"),
-        ]);
-        let host = |user, origin| accounts.find(user, origin).map(|found| &*found.name.host);
-        assert_eq!(host("app", from("10.1.2.3")), Some("10.1.2.3"));
-        assert_eq!(host("app", from("10.1.9.9")), Some("10.1.%"));
-        assert_eq!(host("app", from("10.2.0.1")), Some("%"));
-        assert_eq!(host("root", from("127.0.0.1")), Some("localhost"));
-        assert_eq!(host("root", from("::ffff:127.0.0.1")), Some("localhost"));
-        let other = accounts.find("app", Origin::Socket).unwrap();
-        assert_eq!((&*other.name.user, &*other.name.host), ("", "localhost"));
-    }
-
     #[test]
     fn what_a_change_leaves_is_shared_with_what_was() {
         let before = Accounts::new(vec![account("a", "%"), account("b", "%")]);
@@ -414,33 +241,6 @@ mod tests {
         let read = Accounts::new(vec![account("b", "%"), account("a", "%")]);
         let read = read.sharing(&after);
         assert!(same(&read, &after, "a") && !same(&read, &after, "b"));
-    }
-
-    #[test]
-    fn hosts_without_wildcards_come_first_whatever_their_length() {
-        let accounts = [
-            ("", "localhost"),
-            ("a", "::1"),
-            ("a", "10.%"),
-            ("a", r"10.0\_%"),
-        ];
-        let accounts = accounts.map(|(user, host)| account(user, host));
-        let accounts = Accounts::new(accounts.to_vec());
-        let found = |address| accounts.find("a", from(address)).map(|it| it.name.clone());
-        assert_eq!(found("::1").unwrap().user, "a");
-        assert_eq!(found("127.0.0.1").unwrap().user, "");
-        assert_eq!(found("10.1.2.3").unwrap().host, "10.%");
-        // An escaped wildcard is no wildcard.
-        let escaped = accounts.iter().nth(2).unwrap();
-        assert_eq!(escaped.name.host, r"10.0\_%");
-    }
-
-    #[test]
-    fn a_network_is_matched_by_its_mask() {
-        let accounts = Accounts::new(vec![account("a", "192.168.4.0/255.255.252.0")]);
-        assert!(accounts.find("a", from("192.168.7.9")).is_some());
-        assert!(accounts.find("a", from("192.168.8.1")).is_none());
-        assert!(accounts.find("a", from("::1")).is_none());
     }
 
     #[test]

@@ -17,15 +17,14 @@
 
 use std::collections::BTreeMap;
 
+use auth::{AccountName, HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
 use serde::{Deserialize, Serialize};
 use store::{ColumnDefinition, TableDefinition};
 use syntax::ast::RoutineKind;
 use thiserror::Error;
 use value::{CollationId, ColumnType, TypeKind};
 
-use crate::account::{
-    Account, AccountName, Credential, Grant, Grants, HOST_BYTES_MAX, USER_NAME_CHARS_MAX,
-};
+use crate::account::{Account, Credential, Grant, Grants};
 use crate::privilege::PrivilegeSet;
 use crate::routine_key::RoutineKey;
 use crate::stored_table::StoredTable;

@@ -21,7 +21,8 @@ pub mod virtual_table;
 
 use store::TableId;
 
-pub use account::{Account, AccountName, Accounts, Credential, Grant, Grants, Origin};
+pub use account::{Account, Accounts, Credential, Grant, Grants};
+pub use auth::AccountName;
 pub use names::NameSpace;
 pub use privilege::{Privilege, PrivilegeSet};
 pub use routine::{Routine, Routines};

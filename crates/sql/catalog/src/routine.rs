@@ -12,9 +12,9 @@ use syntax::ast::{DataAccess, RoutineKind};
 use syntax::print::{quoted_name, quoted_string};
 use value::{CollationId, ColumnType, DateTime, TypeKind, Value};
 
-use crate::account::AccountName;
 use crate::routine_key::RoutineKey;
 use crate::stored_table::StoredTable;
+use auth::AccountName;
 
 /// The table of routines.
 pub const ROUTINE_TABLE: &str = "proc";

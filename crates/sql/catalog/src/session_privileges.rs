@@ -13,7 +13,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::account::{Account, Accounts, Grant, Grants, Origin, fixed_length, is_like};
+use auth::Peer;
+use auth::pattern::{fixed_length, is_like};
+
+use crate::account::{Account, Accounts, Grant, Grants};
 use crate::privilege::{Privilege, PrivilegeSet};
 use crate::routine_key::RoutineKey;
 
@@ -21,7 +24,7 @@ use crate::routine_key::RoutineKey;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComesFrom {
     /// The client's address.
-    Client(Origin),
+    Client(Peer),
     /// The host in its account's name: while a stored program runs as its definer.
     Account,
 }
@@ -50,7 +53,7 @@ impl SessionPrivileges {
     pub fn new(account: &Arc<Account>, accounts: &Accounts, from: ComesFrom) -> Self {
         let own = &account.name;
         let matches = |pattern: &str| match from {
-            ComesFrom::Client(origin) => origin.matches(pattern),
+            ComesFrom::Client(peer) => peer.matches(pattern),
             ComesFrom::Account => pattern.is_empty() || is_like(pattern, &own.host),
         };
         let serves = |other: &&Arc<Account>| {
@@ -193,7 +196,9 @@ mod tests {
     use syntax::ast::RoutineKind;
 
     use super::*;
-    use crate::account::{AccountName, Credential};
+    use auth::AccountName;
+
+    use crate::account::Credential;
 
     fn grant(privilege: Privilege) -> Grant {
         Grant {
@@ -236,7 +241,7 @@ mod tests {
         SessionPrivileges::new(accounts.by_name(&name).unwrap(), accounts, from)
     }
 
-    const SOCKET: ComesFrom = ComesFrom::Client(Origin::Socket);
+    const SOCKET: ComesFrom = ComesFrom::Client(Peer::Unix);
 
     #[test]
     fn of_patterns_of_databases_the_most_specific_counts() {
@@ -302,7 +307,7 @@ mod tests {
         );
         assert!(privileges.global().is_empty());
         // In the other direction nothing is served.
-        let from = ComesFrom::Client(Origin::Address("192.168.1.1".parse().unwrap()));
+        let from = ComesFrom::Client(Peer::Tcp("192.168.1.1".parse().unwrap()));
         let privileges = privileges_of(&accounts, "a", "%", from);
         let select = PrivilegeSet::of(&[Privilege::Select]);
         assert_eq!(privileges.in_database("shop"), select);

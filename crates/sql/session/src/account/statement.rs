@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use catalog::account::{HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
+use auth::{HOST_BYTES_MAX, USER_NAME_CHARS_MAX};
 use catalog::{
     Account, AccountName, Accounts, Credential, Grant, Grants, Privilege, PrivilegeSet, RoutineKey,
 };

@@ -160,8 +160,7 @@ fn is_administrator(accounts: &AccountLookup, client: &Client) -> bool {
 }
 
 fn acting_as(account: Arc<catalog::Account>, client: &Client) -> Acting {
-    let origin = crate::system::accounts::origin(client.info().peer);
-    Acting::new(account, ComesFrom::Client(origin))
+    Acting::new(account, ComesFrom::Client(client.info().peer))
 }
 
 impl Session {
@@ -650,7 +649,7 @@ impl Session {
             .set_rules(login_rules(&worker.server.settings()));
         let accounts = AccountLookup::new(&worker.server);
         if let Err(failure) = self.client.change_user(change, &accounts).await {
-            let peer = &self.client.info().peer;
+            let peer = self.client.info().peer;
             let clients = &self.state.worker.server.clients;
             clients.log_failed_login(self.state.handle.id(), peer, &failure);
             return Ok(Next::End);

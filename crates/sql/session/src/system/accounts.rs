@@ -6,7 +6,7 @@ use auth::{Method, StoredSecret};
 use catalog::SYSTEM_DATABASE;
 use catalog::account_record::{ACCOUNT_TABLE, decode_account, encode_account};
 use catalog::routine::ROUTINE_TABLE;
-use catalog::{Account, AccountName, Accounts, Origin};
+use catalog::{Account, AccountName, Accounts};
 use errcode::ClientError;
 use front::{AccountSource, Peer};
 use store::{RowBatch, SchemaStore, Store, StoreError};
@@ -45,17 +45,9 @@ impl AccountLookup {
     }
 }
 
-/// Where a client comes from, in the catalogue's terms.
-pub fn origin(peer: Peer) -> Origin {
-    match peer {
-        Peer::Unix => Origin::Socket,
-        Peer::Tcp(address) => Origin::Address(address),
-    }
-}
-
 impl AccountSource for AccountLookup {
     fn find(&self, user: &str, peer: Peer) -> Option<front::Account> {
-        let account = self.accounts.find(user, origin(peer))?;
+        let account = self.accounts.find(user, peer)?;
         // An account whose hash cannot be read cannot log in: the login proceeds as for an unknown
         // user.
         let method = Method::from_account_plugin(&account.credential.plugin)?;
