@@ -255,9 +255,9 @@ impl Worker {
         Ok(())
     }
 
-    /// Yields this core to other programs, if the last time is [`YIELD_EVERY`] ago. Clients that were
-    /// answered a turn ago may then send their next requests. (This turn's answers go out after
-    /// that. Sent before it, they would cost 4,096 writers over epoll a twentieth of their
+    /// Yields this core to other programs, if the last time is [`YIELD_EVERY`] ago. Clients that
+    /// were answered a turn ago may then send their next requests. (This turn's answers go out
+    /// after that. Sent before it, they would cost 4,096 writers over epoll a twentieth of their
     /// throughput.) If no other program wants the core, this costs a moment.
     fn yield_core(&self) {
         if SystemClock.now().since(self.yielded_at.get()) >= YIELD_EVERY {

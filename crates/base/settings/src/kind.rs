@@ -24,6 +24,8 @@ pub enum Kind {
     Address,
     /// The same, or an empty text.
     AddressOrNone,
+    /// A name or an address of a machine, and a port.
+    HostAndPort,
     /// One of these words, ignoring case. If SQL passes a number, it is the index.
     Choice(&'static [&'static str]),
     /// Any number of these words, separated by commas, ignoring case.
@@ -87,7 +89,10 @@ impl Kind {
             Kind::Address | Kind::AddressOrNone if text.parse::<SocketAddr>().is_err() => {
                 Err(self.malformed())
             }
-            Kind::Path | Kind::Address | Kind::AddressOrNone => Ok(Value::Text(text.to_owned())),
+            Kind::HostAndPort if !is_host_and_port(text) => Err(self.malformed()),
+            Kind::Path | Kind::Address | Kind::AddressOrNone | Kind::HostAndPort => {
+                Ok(Value::Text(text.to_owned()))
+            }
             Kind::Choice(words) => {
                 let word = find_word(words, text).ok_or_else(|| self.malformed())?;
                 Ok(Value::Text(word.to_owned()))
@@ -124,6 +129,7 @@ impl Kind {
             | Kind::Path
             | Kind::Address
             | Kind::AddressOrNone
+            | Kind::HostAndPort
             | Kind::Choice(_)
             | Kind::Flags(_) => (number, false),
         }
@@ -145,6 +151,9 @@ impl Kind {
             Kind::Address => "an address and port, as in 127.0.0.1:4006".to_owned(),
             Kind::AddressOrNone => {
                 "an address and port, as in 127.0.0.1:4006, or an empty text".to_owned()
+            }
+            Kind::HostAndPort => {
+                "a host name or address and a port, as in db1.example.org:3306".to_owned()
             }
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Flags(words) => format!("any of {}, separated by commas", words.join(", ")),
@@ -218,6 +227,22 @@ fn parse_bool(text: &str) -> Option<bool> {
         _ => None,
     }
 }
+
+/// Whether a text is an address and a port, or a name and a port above 0.
+fn is_host_and_port(text: &str) -> bool {
+    if text.parse::<SocketAddr>().is_ok() {
+        return true;
+    }
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let is_name = (1..=HOST_NAME_BYTES_MAX).contains(&host.len()) && host.bytes().all(is_letter);
+    is_name && port.parse::<u16>().is_ok_and(|port| port != 0)
+}
+
+/// Longest name of a host (RFC 1035).
+const HOST_NAME_BYTES_MAX: usize = 253;
 
 /// `4096`, `64K`, `128M`, `128MiB`, `1g`.
 fn parse_bytes(text: &str) -> Option<u64> {
@@ -345,6 +370,33 @@ mod tests {
         }
         assert_eq!(Kind::Path.parse("a b"), Ok(Value::Text("a b".to_owned())));
         assert!(Kind::Path.parse(" ").is_err());
+    }
+
+    #[test]
+    fn hosts_have_a_name_and_a_port() {
+        let of_length = |length| format!("{}:3306", "n".repeat(length));
+        let (longest, longer) = (of_length(253), of_length(254));
+        for text in [
+            "db1:3306",
+            "db-1.example.org:1",
+            "10.0.0.1:3306",
+            "[::1]:3306",
+            &longest,
+        ] {
+            assert!(Kind::HostAndPort.parse(text).is_ok(), "{text}");
+        }
+        for text in [
+            "",
+            "db1",
+            "db1:0",
+            "db1:65536",
+            ":3306",
+            "a b:1",
+            "::1:3306",
+            &longer,
+        ] {
+            assert!(Kind::HostAndPort.parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

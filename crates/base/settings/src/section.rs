@@ -74,29 +74,172 @@ pub(crate) const NAME_BYTES_MAX: usize = 64;
 /// Addresses beside `listen` and `socket`; each takes a descriptor on every worker.
 const LISTENER_COUNT_MAX: usize = 64;
 
+/// Servers of a gateway. Each is watched, and has its place in each worker.
+const SERVER_COUNT_MAX: usize = 256;
+
+/// Services of a gateway: as many as there may be listeners, and one for `listen`.
+const SERVICE_COUNT_MAX: usize = LISTENER_COUNT_MAX + 1;
+
+/// Monitors of a gateway: no more than there are servers.
+const MONITOR_COUNT_MAX: usize = SERVER_COUNT_MAX;
+
+/// An hour: a server that may take longer to answer is not watched.
+const MONITOR_SECONDS_MAX: u64 = 3600;
+
+const fn list(count_max: usize) -> Repetition {
+    Repetition::List { count_max }
+}
+
+const fn optional(name: &'static str, kind: FieldKind, text: &'static str) -> Field {
+    Field {
+        name,
+        kind,
+        presence: Presence::Optional,
+        text,
+    }
+}
+
+const fn required(name: &'static str, kind: FieldKind, text: &'static str) -> Field {
+    Field {
+        name,
+        kind,
+        presence: Presence::Required,
+        text,
+    }
+}
+
+const fn defaulted(
+    name: &'static str,
+    kind: Kind,
+    value: &'static str,
+    text: &'static str,
+) -> Field {
+    Field {
+        name,
+        kind: FieldKind::One(kind),
+        presence: Presence::Default(value),
+        text,
+    }
+}
+
 /// Every section.
-pub const SECTIONS: &[Section] = &[Section {
-    name: "listener",
-    repetition: Repetition::List {
-        count_max: LISTENER_COUNT_MAX,
+pub const SECTIONS: &[Section] = &[
+    Section {
+        name: "listener",
+        repetition: list(LISTENER_COUNT_MAX),
+        fields: &[
+            optional(
+                "address",
+                FieldKind::One(Kind::Address),
+                "Address and port for clients.",
+            ),
+            optional(
+                "socket",
+                FieldKind::One(Kind::Path),
+                "Path of a unix socket, relative to the data directory.",
+            ),
+            optional(
+                "service",
+                FieldKind::Reference("service"),
+                "What clients get here. Without it: the first service, or the database if there \
+                 are no servers.",
+            ),
+        ],
+        one_of: &["address", "socket"],
+        text: "Another place where clients connect, in addition to `listen` and `socket`.",
     },
-    fields: &[
-        Field {
-            name: "address",
-            kind: FieldKind::One(Kind::Address),
-            presence: Presence::Optional,
-            text: "Address and port for clients.",
-        },
-        Field {
-            name: "socket",
-            kind: FieldKind::One(Kind::Path),
-            presence: Presence::Optional,
-            text: "Path of a unix socket, relative to the data directory.",
-        },
-    ],
-    one_of: &["address", "socket"],
-    text: "Another place where clients connect, in addition to `listen` and `socket`.",
-}];
+    Section {
+        name: "server",
+        repetition: list(SERVER_COUNT_MAX),
+        fields: &[
+            required(
+                "name",
+                FieldKind::Name,
+                "By which services and messages name it.",
+            ),
+            optional(
+                "address",
+                FieldKind::One(Kind::HostAndPort),
+                "Where it listens. A name is looked up when the gateway starts.",
+            ),
+            optional(
+                "socket",
+                FieldKind::One(Kind::Path),
+                "Path of its unix socket.",
+            ),
+            defaulted(
+                "tls",
+                Kind::Choice(&["off", "required", "verified"]),
+                "off",
+                "Whether connections to it are encrypted, and whether its certificate is checked.",
+            ),
+            optional(
+                "tls_authorities",
+                FieldKind::One(Kind::Path),
+                "PEM file of the authorities that may have signed its certificate (`verified`).",
+            ),
+        ],
+        one_of: &["address", "socket"],
+        text: "A MariaDB or MySQL server behind the gateway. With at least one, `listen` and \
+               `socket` lead to the gateway, and no database is opened.",
+    },
+    Section {
+        name: "monitor",
+        repetition: list(MONITOR_COUNT_MAX),
+        fields: &[
+            optional(
+                "servers",
+                FieldKind::References("server"),
+                "Whom it watches. Without it: all servers.",
+            ),
+            required(
+                "user",
+                FieldKind::One(Kind::Text),
+                "Account that it logs in with. It also reads the accounts of the servers.",
+            ),
+            defaulted("password", Kind::Text, "", "Password of that account."),
+            defaulted(
+                "interval",
+                Kind::Seconds {
+                    max: MONITOR_SECONDS_MAX,
+                },
+                "2",
+                "Seconds between two looks at a server.",
+            ),
+            defaulted(
+                "timeout",
+                Kind::Seconds {
+                    max: MONITOR_SECONDS_MAX,
+                },
+                "1",
+                "Seconds in which a server has to answer; one that does not is down.",
+            ),
+        ],
+        one_of: &[],
+        text: "Watches servers: which of them are up, which is the primary, how far replicas are.",
+    },
+    Section {
+        name: "service",
+        repetition: list(SERVICE_COUNT_MAX),
+        fields: &[
+            required("name", FieldKind::Name, "By which listeners name it."),
+            optional(
+                "servers",
+                FieldKind::References("server"),
+                "Its servers. Without it: all of them.",
+            ),
+            defaulted(
+                "router",
+                Kind::Choice(&["read-connection"]),
+                "read-connection",
+                "How statements find their server. `read-connection`: each client gets a \
+                 connection to one server, of those with the fewest clients.",
+            ),
+        ],
+        one_of: &[],
+        text: "What the clients of a listener get. Without any, there is one over all servers.",
+    },
+];
 
 impl Section {
     /// Its header, as written in the file.
@@ -163,8 +306,13 @@ mod tests {
 
     #[test]
     fn declarations_are_consistent() {
+        check_declarations(SECTIONS);
+        check_declarations(crate::configuration::tests::DECLARED);
+    }
+
+    fn check_declarations(sections: &[Section]) {
         let mut names = BTreeSet::new();
-        for section in SECTIONS.iter().chain(crate::configuration::tests::DECLARED) {
+        for section in sections {
             assert!(names.insert(section.name), "{} stands twice", section.name);
             assert!(crate::find(section.name).is_none(), "{}", section.name);
             assert!(section.text.ends_with('.') && !section.text.contains('|'));

@@ -56,30 +56,28 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Configuration> {
     }
 }
 
+/// A place where clients connect.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) address: Address,
+    /// The service that its section names.
+    pub(crate) service: Option<String>,
+}
+
 /// The mistake of two listeners with one address, if there is one. The kernel chooses port 0, so
 /// any number of listeners may have it.
 fn shared_address(configuration: &Configuration) -> Result<Option<String>> {
     let mut seen = HashSet::new();
-    let tcp = tcp_addresses(configuration)?.into_iter();
-    let mut addresses = tcp
-        .filter(|address| !matches!(address, Address::Tcp(address) if address.port() == 0))
-        .chain(socket_addresses(configuration));
-    let shared = addresses.find(|address| !seen.insert(address.to_string()));
+    let tcp = tcp_places(configuration)?.into_iter();
+    let addresses = tcp.chain(socket_places(configuration)).map(|it| it.address);
+    let mut fixed = addresses
+        .filter(|address| !matches!(address, Address::Tcp(address) if address.port() == 0));
+    let shared = fixed.find(|address| !seen.insert(address.to_string()));
     Ok(shared.map(|address| format!("two listeners have the address {address}")))
 }
 
-/// Reports that the configuration is valid, or fails with all its mistakes. Starts nothing.
-pub(crate) fn check(arguments: &Arguments) -> Result<()> {
-    read(arguments)?;
-    match file(arguments) {
-        Some(path) => println!("{}: no mistakes", path.display()),
-        None => println!("no settings file, and no mistakes"),
-    }
-    Ok(())
-}
-
 /// The settings file, if there is one.
-fn file(arguments: &Arguments) -> Option<&Path> {
+pub(crate) fn file(arguments: &Arguments) -> Option<&Path> {
     match &arguments.config {
         Some(path) => Some(path.as_path()),
         None => Some(Path::new(FILE)).filter(|path| path.exists()),
@@ -166,30 +164,41 @@ pub(crate) fn data(settings: &Settings) -> PathBuf {
     PathBuf::from(settings.text("data"))
 }
 
-/// The addresses for TCP: `listen`, then those of the sections.
-pub(crate) fn tcp_addresses(configuration: &Configuration) -> Result<Vec<Address>> {
-    let flat = Some(configuration.settings.text("listen")).filter(|text| !text.is_empty());
-    let listeners = configuration.sections.all("listener");
-    let texts = flat
-        .into_iter()
-        .chain(listeners.filter_map(|it| it.text("address")));
-    texts
-        .map(|text| {
-            let address: SocketAddr = text.parse().context("an address that was not checked")?;
-            Ok(Address::Tcp(address))
+/// The places for TCP: `listen`, then those of the sections.
+pub(crate) fn tcp_places(configuration: &Configuration) -> Result<Vec<Place>> {
+    let places = places(configuration, "listen", "address");
+    let addressed = |(text, service): (&str, Option<&str>)| {
+        let address: SocketAddr = text.parse().context("an address that was not checked")?;
+        Ok(Place {
+            address: Address::Tcp(address),
+            service: service.map(str::to_owned),
         })
-        .collect()
+    };
+    places.map(addressed).collect()
 }
 
 /// The unix sockets: `socket`, then those of the sections.
-pub(crate) fn socket_addresses(configuration: &Configuration) -> Vec<Address> {
-    let flat = Some(configuration.settings.text("socket")).filter(|text| !text.is_empty());
-    let listeners = configuration.sections.all("listener");
-    let paths = flat
-        .into_iter()
-        .chain(listeners.filter_map(|it| it.text("socket")));
+pub(crate) fn socket_places(configuration: &Configuration) -> Vec<Place> {
     let data = data(&configuration.settings);
-    paths.map(|path| Address::Unix(data.join(path))).collect()
+    let addressed = |(path, service): (&str, Option<&str>)| Place {
+        address: Address::Unix(data.join(path)),
+        service: service.map(str::to_owned),
+    };
+    places(configuration, "socket", "socket")
+        .map(addressed)
+        .collect()
+}
+
+/// The values of a setting and of a field of all listeners, with the services that these name.
+fn places<'c>(
+    configuration: &'c Configuration,
+    setting: &str,
+    field: &'static str,
+) -> impl Iterator<Item = (&'c str, Option<&'c str>)> {
+    let flat = Some(configuration.settings.text(setting)).filter(|text| !text.is_empty());
+    let listeners = configuration.sections.all("listener");
+    let named = listeners.filter_map(move |it| Some((it.text(field)?, it.text("service"))));
+    flat.map(|text| (text, None)).into_iter().chain(named)
 }
 
 /// Options of the event loops.
@@ -233,16 +242,16 @@ mod tests {
         Ok(configuration(arguments)?.settings)
     }
 
-    fn shown(addresses: &[Address]) -> Vec<String> {
-        addresses.iter().map(ToString::to_string).collect()
+    fn shown(places: &[Place]) -> Vec<String> {
+        places.iter().map(|it| it.address.to_string()).collect()
     }
 
     #[test]
     fn nothing_configured_serves_on_loopback_and_a_socket() {
         let found = configuration(&[]).unwrap();
-        let tcp = tcp_addresses(&found).unwrap();
+        let tcp = tcp_places(&found).unwrap();
         assert_eq!(shown(&tcp), ["127.0.0.1:4006"]);
-        let sockets = socket_addresses(&found);
+        let sockets = socket_places(&found);
         assert_eq!(shown(&sockets), ["./plateau-data/plateau.sock"]);
         assert_eq!(runtime_options(&found.settings).unwrap().io, Io::Auto);
     }
@@ -255,9 +264,9 @@ mod tests {
                     [[listener]]\nsocket = \"admin.sock\"\n";
         fs::write(&file, text).unwrap();
         let found = configuration(&["--config", file.to_str().unwrap()]).unwrap();
-        let tcp = tcp_addresses(&found).unwrap();
+        let tcp = tcp_places(&found).unwrap();
         assert_eq!(shown(&tcp), ["127.0.0.1:4006", "[::1]:1"]);
-        let sockets = socket_addresses(&found);
+        let sockets = socket_places(&found);
         assert_eq!(shown(&sockets), ["./plateau-data/admin.sock"]);
     }
 

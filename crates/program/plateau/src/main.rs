@@ -11,9 +11,12 @@ mod arguments;
 mod check;
 mod configuration;
 mod database;
+mod ending;
 mod heap;
 mod keys;
+mod listen;
 mod serve;
+mod serve_gateway;
 mod start;
 mod time_zone;
 
@@ -26,7 +29,7 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
-        None if arguments.check_config => configuration::check(&arguments),
+        None if arguments.check_config => start::check(&arguments),
         None => start::run(&arguments),
         Some(Command::Check { directory, workers }) => check::run(directory, usize::from(*workers)),
     };

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::Engine;
@@ -15,23 +14,8 @@ use store::StoreError;
 
 use crate::configuration;
 use crate::database::Sessions;
+use crate::ending::EndTimes;
 use crate::keys::Keys;
-
-/// How long the shutdown may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EndTimes {
-    /// For sessions to finish their commands; then the rest are killed.
-    pub(crate) patience: Duration,
-    /// For killed sessions to roll back; then the rest are cut off.
-    pub(crate) grace: Duration,
-}
-
-impl EndTimes {
-    /// The time until the rest are cut off.
-    pub(crate) fn total(self) -> Duration {
-        self.patience + self.grace
-    }
-}
 
 /// Creates what sessions share, reads the accounts (a new data directory gets its first ones), and
 /// gives each worker its part. Returns what they share. Afterwards `serve` may be called on any

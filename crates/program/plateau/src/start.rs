@@ -1,4 +1,5 @@
-//! The server from its start to its orderly shutdown.
+//! The server from its start to its orderly shutdown: a database, or a gateway if servers are
+//! configured (`serve_gateway.rs`).
 //!
 //! Order of the start: settings, ports, workers, engine (which locks the data directory and
 //! recovers it), keys, socket, listeners, the four lines. A port in use is found before the data
@@ -10,16 +11,13 @@
 //! the log, which ends the process as a crash does, so it is the last resort.
 
 use std::io::{IsTerminal, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use engine::OnDamage;
-use errcode::{ClientError, ER_CON_COUNT_ERROR};
-use runtime::{Address, ListenError, Listener, Refusal, Runtime, Shortage, Terminations};
+use runtime::{Address, Runtime, Terminations};
 use session::Server;
-use settings::Settings;
+use settings::{Configuration, Settings};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use wal::OnLogLoss;
@@ -28,19 +26,12 @@ use crate::advice::advised;
 use crate::arguments::Arguments;
 use crate::configuration;
 use crate::database::{Database, Engines, Opening};
+use crate::ending::{END_TIMES, wait_for_end};
 use crate::keys::Keys;
-use crate::serve::{self, EndTimes};
+use crate::listen::{self, Ports};
+use crate::serve;
+use crate::serve_gateway;
 use crate::time_zone;
-
-/// The longest path in the kernel's address of a unix socket, without its final zero.
-const SOCKET_PATH_BYTES_MAX: usize = 107;
-
-/// Statements get that long to finish, and killed ones to roll back. Together it is less than a
-/// service manager waits by default (90 s).
-const END_TIMES: EndTimes = EndTimes {
-    patience: Duration::from_secs(10),
-    grace: Duration::from_secs(5),
-};
 
 /// Runs the server until it is shut down.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -50,16 +41,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     time_zone::tell(&mut configuration.settings);
     // From here on a signal begins the shutdown instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
-    let mut listeners = Vec::new();
-    for address in configuration::tcp_addresses(&configuration)? {
-        listeners.push(Listener::bind(&address).map_err(explain)?);
+    let ports = Ports::open(&configuration)?;
+    match gateway_options(arguments, &configuration)? {
+        Some(options) => serve_gateway::run(options, &configuration.settings, ports, terminations),
+        None => run_database(arguments, configuration.settings, ports, terminations),
     }
-    let sockets = configuration::socket_addresses(&configuration);
-    anyhow::ensure!(
-        !listeners.is_empty() || !sockets.is_empty(),
-        "both `listen` and `socket` are empty, and there is no section `listener`"
-    );
-    let settings = configuration.settings;
+}
+
+/// Reports that the configuration is valid, or fails with its mistakes. Starts nothing.
+pub(crate) fn check(arguments: &Arguments) -> Result<()> {
+    let configuration = configuration::read(arguments)?;
+    gateway_options(arguments, &configuration)?;
+    match configuration::file(arguments) {
+        Some(path) => println!("{}: no mistakes", path.display()),
+        None => println!("no settings file, and no mistakes"),
+    }
+    Ok(())
+}
+
+/// The gateway that the settings file describes, if it does.
+fn gateway_options(
+    arguments: &Arguments,
+    configuration: &Configuration,
+) -> Result<Option<gateway::Options>> {
+    let options = serve_gateway::options(configuration);
+    match configuration::file(arguments) {
+        Some(path) => options.with_context(|| path.display().to_string()),
+        None => options,
+    }
+}
+
+/// Runs the database until it is shut down.
+fn run_database(
+    arguments: &Arguments,
+    settings: Settings,
+    ports: Ports,
+    terminations: Terminations,
+) -> Result<()> {
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
     let on_loss = if arguments.accept_log_loss {
         OnLogLoss::Accept
@@ -72,75 +90,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         engines: Engines::Each,
     };
     let mut database = Database::open(&settings, &runtime, opening).map_err(advised)?;
-    let served = serve(
-        settings,
-        Ports { listeners, sockets },
-        &runtime,
-        &mut database,
-    );
+    let served = serve(settings, ports, &runtime, &mut database);
     if served.is_err() {
         // The database is open, so it is closed as at any other shutdown.
         runtime.handle().shutdown(END_TIMES.total());
     }
     let server = served.as_ref().ok().map(Arc::clone);
-    wait_for_end(terminations, runtime, server)?;
+    wait_for_end(terminations, runtime, move || {
+        if let Some(server) = &server {
+            server.kill_sessions();
+        }
+    })?;
     drop(database);
     served.map(drop)
-}
-
-/// Where clients connect.
-struct Ports {
-    /// TCP ports, already bound.
-    listeners: Vec<Listener>,
-    /// Unix sockets, which are created once the data directory is open.
-    sockets: Vec<Address>,
 }
 
 /// Accepts clients.
 fn serve(
     mut settings: Settings,
-    ports: Ports,
+    mut ports: Ports,
     runtime: &Runtime,
     database: &mut Database,
 ) -> Result<Arc<Server>> {
     let keys = Keys::open(&settings, &configuration::data(&settings))?;
     // Sockets are in the data directory, which is locked only now.
-    let mut listeners = ports.listeners;
-    for address in ports.sockets {
-        listeners.push(Listener::bind(&address).map_err(explain)?);
-    }
-    let bound: Vec<Address> = listeners.iter().map(|it| it.address().clone()).collect();
+    ports.bind_sockets()?;
+    let bound = ports.addresses();
     configuration::tell_machine(&mut settings, &bound);
     let metrics = std::mem::take(&mut database.metrics);
     let server = serve::start(&settings, keys, runtime, metrics, END_TIMES)?;
-    runtime.handle().set_refusal(refusal());
-    for listener in listeners {
-        runtime.serve(listener, serve::serve).map_err(explain)?;
+    runtime.handle().set_refusal(listen::refusal());
+    for (listener, _) in ports.into_listeners() {
+        runtime
+            .serve(listener, serve::serve)
+            .map_err(listen::explain)?;
     }
     let state = if database.is_new { " (new)" } else { "" };
     let is_open = session::system::accounts::has_open_root(&server.accounts());
     greet(&bound, &settings, state, is_open, runtime)?;
     Ok(server)
-}
-
-/// What happens to clients that come when there is no file descriptor left.
-fn refusal() -> Refusal {
-    let too_many = ClientError::new(ER_CON_COUNT_ERROR, &[]);
-    Refusal {
-        reply: front::Client::refusal(&too_many),
-        report: Box::new(|shortage| {
-            let Shortage {
-                limit,
-                refused_count,
-            } = shortage;
-            tracing::error!(
-                limit,
-                refused_count,
-                "out of file descriptors: clients are refused (error 1040); raise the limit of \
-                 open files (ulimit -n, LimitNOFILE), or lower max_connections"
-            );
-        }),
-    }
 }
 
 /// The log goes to standard error; the four lines of the start go to standard output.
@@ -156,32 +144,6 @@ fn start_log(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// The kernel's reason, and what to do about it.
-fn explain(error: ListenError) -> anyhow::Error {
-    let hint = match error.reason.kind() {
-        std::io::ErrorKind::AddrInUse => match error.address {
-            Address::Tcp(_) => {
-                "; another server uses it: choose another address with --set listen=127.0.0.1:PORT"
-            }
-            Address::Unix(_) => {
-                "; another server uses it, or it is not a socket: choose another path with \
-                 --set socket=PATH"
-            }
-        },
-        _ if is_too_long(&error.address) => "; the path of a socket has at most 107 bytes",
-        std::io::ErrorKind::PermissionDenied => match error.address {
-            Address::Tcp(_) => "; only root may use ports below 1024",
-            Address::Unix(_) => "; its directory must be open to the server's user",
-        },
-        _ => "",
-    };
-    anyhow::anyhow!("{error}{hint}")
-}
-
-fn is_too_long(address: &Address) -> bool {
-    matches!(address, Address::Unix(path) if SOCKET_PATH_BYTES_MAX < path.as_os_str().len())
-}
-
 /// Prints four lines that show how to log in.
 fn greet(
     bound: &[Address],
@@ -190,23 +152,10 @@ fn greet(
     is_open: bool,
     runtime: &Runtime,
 ) -> Result<()> {
-    let names: Vec<_> = bound.iter().map(ToString::to_string).collect();
     let driver = runtime.handle().driver();
     let password = if is_open { "" } else { " -p" };
-    let login = bound.first().map(|address| match address {
-        Address::Tcp(tcp) => {
-            let host = reachable(tcp.ip());
-            format!("mariadb -h{host} -P{} -uroot{password}", tcp.port())
-        }
-        Address::Unix(path) => format!("mariadb -S{} -uroot{password}", path.display()),
-    });
     let mut out = std::io::stdout().lock();
-    writeln!(
-        out,
-        "plateau {} listening on {}",
-        env!("CARGO_PKG_VERSION"),
-        names.join(" and ")
-    )?;
+    writeln!(out, "{}", listen::listening(bound))?;
     writeln!(
         out,
         "data in {}{state}, {} workers, {}",
@@ -214,7 +163,7 @@ fn greet(
         runtime.handle().worker_count(),
         driver.kind
     )?;
-    writeln!(out, "log in: {}", login.as_deref().unwrap_or_default())?;
+    writeln!(out, "log in: {} -uroot{password}", listen::client(bound))?;
     let last = if is_open {
         "root needs no password from this machine; to change that: SET PASSWORD = PASSWORD('...')"
     } else {
@@ -222,47 +171,5 @@ fn greet(
     };
     writeln!(out, "{last}")?;
     out.flush()?;
-    Ok(())
-}
-
-/// An address of this machine at which a listener of `ip` answers.
-fn reachable(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    }
-}
-
-fn wait_for_end(
-    mut terminations: Terminations,
-    runtime: Runtime,
-    server: Option<Arc<Server>>,
-) -> Result<()> {
-    let handle = runtime.handle().clone();
-    // It ends with the process: later signals must be noticed until the last moment.
-    std::thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(move || {
-            for asked_before in 0u32.. {
-                let termination = terminations.wait();
-                tracing::info!(%termination, "asked to stop");
-                handle.shutdown(match asked_before {
-                    0 => END_TIMES.total(),
-                    1 => END_TIMES.grace,
-                    _ => Duration::ZERO,
-                });
-                if let (1, Some(server)) = (asked_before, &server) {
-                    server.kill_sessions();
-                }
-            }
-        })?;
-    let outcome = runtime.wait().context("a worker failed")?;
-    if 0 < outcome.cut_count {
-        tracing::warn!(
-            count = outcome.cut_count,
-            "sessions were cut off at shutdown"
-        );
-    }
     Ok(())
 }

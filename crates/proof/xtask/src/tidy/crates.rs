@@ -14,9 +14,12 @@ type Place = (usize, usize);
 struct Layers {
     floors: Vec<String>,
     places: BTreeMap<String, Place>,
+    /// Pairs of floors that know nothing of each other.
+    apart: Vec<(String, String)>,
 }
 
-/// A crate uses only crates that precede it in the layer table.
+/// A crate uses only crates that precede it in the layer table, and none of a floor that its own is
+/// apart from.
 pub(crate) fn layers(tree: &Tree) -> Vec<Finding> {
     let layers = Layers::parse(tree.text(MAP).unwrap_or_default());
     if layers.places.is_empty() {
@@ -117,6 +120,12 @@ fn check_place(layers: &Layers, path: &str, text: &str) -> Result<Vec<Finding>, 
             let Some(used_place) = layers.places.get(used) else {
                 continue;
             };
+            let floors = (&layers.floors[place.0], &layers.floors[used_place.0]);
+            if !is_test && layers.are_apart(floors) {
+                let (own, other) = floors;
+                let message = format!("`{name}` may not use `{used}`: {own} and {other} are apart");
+                findings.push(Finding::new(path, 0, message));
+            }
             // Fixtures are at the bottom of the table; every crate's tests may use them.
             let is_proof = layers.floors[used_place.0] == "proof";
             if *used_place >= place && !(is_test && is_proof) {
@@ -152,8 +161,17 @@ impl Layers {
             {
                 layers.places.insert(name.to_owned(), (floor_index, index));
             }
+            let others = cells.next().unwrap_or_default().split_whitespace();
+            let pairs = others.map(|other| (floor.to_owned(), other.to_owned()));
+            layers.apart.extend(pairs);
         }
         layers
+    }
+
+    fn are_apart(&self, (own, other): (&String, &String)) -> bool {
+        let is_between =
+            |(a, b): &(String, String)| (a, b) == (own, other) || (b, a) == (own, other);
+        self.apart.iter().any(is_between)
     }
 }
 
@@ -189,6 +207,26 @@ mod tests {
         assert_eq!(layer_findings(path, &text), [expected]);
         let text = manifest("a", "[dependencies]\nkit.workspace = true\n");
         assert_eq!(layer_findings(path, &text).len(), 1);
+    }
+
+    #[test]
+    fn floors_apart_do_not_use_each_other() {
+        let page = "<!-- layers:begin -->\n| floor | crates | apart from |\n|---|---|---|\n\
+                    | base | a | |\n| left | b | |\n| right | c | left |\n| top | d | left |\n\
+                    <!-- layers:end -->\n";
+        let found = |path: &str, text: &str| {
+            let findings = layers(&Tree::of(&[(MAP, page), (path, text)]));
+            findings.len()
+        };
+        let uses = |name: &str, used: &str| {
+            manifest(name, &format!("[dependencies]\n{used}.workspace = true\n"))
+        };
+        assert_eq!(found("crates/right/c/Cargo.toml", &uses("c", "a")), 0);
+        assert_eq!(found("crates/right/c/Cargo.toml", &uses("c", "b")), 1);
+        assert_eq!(found("crates/top/d/Cargo.toml", &uses("d", "b")), 1);
+        assert_eq!(found("crates/top/d/Cargo.toml", &uses("d", "c")), 0);
+        let test = manifest("c", "[dev-dependencies]\nb.workspace = true\n");
+        assert_eq!(found("crates/right/c/Cargo.toml", &test), 0);
     }
 
     #[test]

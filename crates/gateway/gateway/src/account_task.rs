@@ -1,0 +1,123 @@
+//! Keeps what is known of a service's accounts: reads them from its servers at the start, on time,
+//! and after a login that newer ones might have let in.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use backend::{Login, Outcome, Product, QueryLimits, Rows, Server};
+use clients::wait::first_of;
+use errcode::ClientError;
+use front::Greeting;
+use link::Limit;
+use wire::Capabilities;
+
+use crate::account_list::{AccountList, AccountTable};
+use crate::connect::with_causes;
+use crate::options::{ServerId, ServiceId};
+use crate::service::Known;
+use crate::worker::Worker;
+
+/// Accounts are never older than this.
+const REFRESH_EVERY: Duration = Duration::from_secs(60);
+
+/// Logins that fail cause no more than one reading in this time.
+const REFRESH_PAUSE: Duration = Duration::from_secs(1);
+
+/// A server has to send its accounts in this time.
+const READ_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Most bytes of all accounts: a hundred thousand of them.
+const ACCOUNT_BYTES_MAX: usize = 32 << 20;
+
+/// Reads the accounts of a service for as long as the gateway runs. One worker does it.
+pub async fn keep_accounts(worker: Rc<Worker>, service: ServiceId) {
+    let mut is_failing = false;
+    loop {
+        let was_failing = std::mem::replace(&mut is_failing, !refresh(&worker, service).await);
+        if was_failing && !is_failing {
+            let service = &*worker.gateway.service(service).options.name;
+            tracing::info!(service, "the accounts of a service can be read again");
+        }
+        runtime::sleep(REFRESH_PAUSE).await;
+        if !is_failing {
+            let asked = worker.gateway.service(service).wants_accounts.notified();
+            let on_time = runtime::sleep(REFRESH_EVERY);
+            first_of(std::pin::pin!(asked), std::pin::pin!(on_time)).await;
+        }
+    }
+}
+
+/// Reads the accounts from the first server that has them. Returns whether one did.
+async fn refresh(worker: &Worker, id: ServiceId) -> bool {
+    let service = worker.gateway.service(id);
+    let mut reasons = Vec::new();
+    for server in &service.options.servers {
+        match read(worker, id, *server).await {
+            Ok(known) => {
+                if service.known().is_none() {
+                    tell_first(&service.options.name, &known);
+                }
+                service.publish(known);
+                return true;
+            }
+            Err(reason) => {
+                let name = &worker.gateway.server(*server).options.name;
+                reasons.push(format!("{name}: {reason}"));
+            }
+        }
+    }
+    let (service, reasons) = (&*service.options.name, reasons.join("; "));
+    tracing::warn!(service, %reasons, "the accounts of a service cannot be read");
+    false
+}
+
+fn tell_first(service: &str, known: &Known) {
+    let (count, version) = (known.accounts.len(), &known.greeting.server_version);
+    tracing::info!(service, accounts = count, %version, "a service is ready");
+    if known.accounts.damaged() != 0 {
+        let rows = known.accounts.damaged();
+        tracing::warn!(service, rows, "some accounts of the servers cannot be read");
+    }
+}
+
+/// Reads what a server tells of itself and its accounts.
+async fn read(worker: &Worker, service: ServiceId, server: ServerId) -> Result<Known, String> {
+    let options = &worker.gateway.service(service).options;
+    let login = Login::new(options.user.clone(), options.secret.clone());
+    let target = &worker.gateway.server(server).options.target;
+    let connected = worker.connect(target, &login).await;
+    let mut server = connected.map_err(|error| with_causes(&error))?;
+    let table = match server.info().version.product {
+        Product::MariaDb => AccountTable::GlobalPriv,
+        Product::MySql => AccountTable::User,
+    };
+    let rows = rows_of(&mut server, table).await?;
+    let accounts = AccountList::decode(table, &rows.rows);
+    let info = server.info();
+    let greeting = Greeting {
+        server_version: info.version.own_text().to_owned(),
+        capabilities: info.offered & (Capabilities::SERVER | Capabilities::MYSQL),
+        collation: info.collation,
+    };
+    server.close().await;
+    Ok(Known { accounts, greeting })
+}
+
+async fn rows_of(server: &mut Server, table: AccountTable) -> Result<Rows, String> {
+    let limits = QueryLimits {
+        until: Limit::after(READ_TIME_MAX),
+        bytes_max: ACCOUNT_BYTES_MAX,
+    };
+    let outcomes = server.query(table.statement(), limits).await;
+    let outcomes = outcomes.map_err(|error| error.to_string())?;
+    match outcomes.into_iter().next() {
+        Some(Outcome::Rows(rows)) => Ok(rows),
+        Some(Outcome::Failed(error)) => Err(without_rights(&error)),
+        Some(Outcome::Done { .. }) | None => Err("it sent no rows".to_owned()),
+    }
+}
+
+/// What is to be done about an account that may not read the others.
+fn without_rights(error: &ClientError) -> String {
+    format!("{error}; the gateway's account needs GRANT SELECT ON mysql.* there")
+}

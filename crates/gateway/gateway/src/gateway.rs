@@ -1,0 +1,132 @@
+//! [`Gateway`]: what the workers share.
+
+use std::sync::Arc;
+
+use clients::Clients;
+use sync::atomic::{AtomicUsize, Ordering};
+
+use crate::options::{Options, ServerId, ServerOptions, ServiceId};
+use crate::service::Service;
+
+/// See the module's head.
+#[derive(Debug)]
+pub struct Gateway {
+    /// All clients.
+    pub(crate) clients: Clients,
+    /// Constant, but for what each publishes.
+    services: Vec<Service>,
+    /// By their ids.
+    servers: Vec<ServerShare>,
+    /// Most clients with a session.
+    pub(crate) max_connections: usize,
+    /// Constant.
+    pub(crate) limits: ClientLimits,
+}
+
+/// How long clients are waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientLimits {
+    pub(crate) login_rules: front::LoginRules,
+    pub(crate) wait_timeout: std::time::Duration,
+    pub(crate) read_timeout: std::time::Duration,
+}
+
+/// A server, as workers share it.
+#[derive(Debug)]
+pub(crate) struct ServerShare {
+    /// Constant.
+    pub(crate) options: ServerOptions,
+    /// Sessions that have a connection to it. Relaxed: it only decides who gets the next client,
+    /// and each session adds and takes away its own one.
+    session_count: AtomicUsize,
+}
+
+/// A session's place among those of a server.
+#[derive(Debug)]
+pub(crate) struct ServerPlace {
+    gateway: Arc<Gateway>,
+    id: ServerId,
+}
+
+impl Gateway {
+    /// A gateway that nobody has connected to.
+    ///
+    /// # Panics
+    /// If a service names a server that does not exist: a bug of the caller.
+    pub fn new(options: Options) -> Arc<Gateway> {
+        let servers: Vec<_> = options.servers.into_iter().map(ServerShare::new).collect();
+        let services: Vec<_> = options.services.into_iter().map(Service::new).collect();
+        let named = services.iter().flat_map(|it| &it.options.servers);
+        assert!(named.clone().all(|id| id.0 < servers.len()));
+        Arc::new(Gateway {
+            clients: Clients::default(),
+            services,
+            servers,
+            max_connections: options.max_connections,
+            limits: ClientLimits {
+                login_rules: options.login_rules,
+                wait_timeout: options.wait_timeout,
+                read_timeout: options.read_timeout,
+            },
+        })
+    }
+
+    /// All clients: for the shutdown.
+    pub fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// The services.
+    pub fn service_ids(&self) -> impl Iterator<Item = ServiceId> + use<> {
+        (0..self.services.len()).map(ServiceId)
+    }
+
+    pub(crate) fn service(&self, id: ServiceId) -> &Service {
+        self.services.get(id.0).expect("services never go")
+    }
+
+    pub(crate) fn server(&self, id: ServerId) -> &ServerShare {
+        self.servers.get(id.0).expect("servers never go")
+    }
+
+    /// The servers of a service, in the order in which a client tries them: those with the fewest
+    /// sessions first.
+    pub(crate) fn candidates(&self, id: ServiceId) -> Vec<ServerId> {
+        let mut candidates = self.service(id).options.servers.clone();
+        candidates.sort_by_key(|id| self.server(*id).session_count.load(Ordering::Relaxed));
+        candidates
+    }
+
+    /// Counts a session of a server until the place is dropped.
+    pub(crate) fn take_place(self: &Arc<Self>, id: ServerId) -> ServerPlace {
+        let count = &self.server(id).session_count;
+        count.fetch_add(1, Ordering::Relaxed);
+        ServerPlace {
+            gateway: Arc::clone(self),
+            id,
+        }
+    }
+}
+
+impl ServerShare {
+    fn new(options: ServerOptions) -> ServerShare {
+        ServerShare {
+            options,
+            session_count: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl ServerPlace {
+    /// The server.
+    pub(crate) fn server(&self) -> &ServerShare {
+        self.gateway.server(self.id)
+    }
+}
+
+impl Drop for ServerPlace {
+    fn drop(&mut self) {
+        let count = &self.server().session_count;
+        count.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,35 @@
+//! The gateway: lets clients in by the accounts of the servers behind it, and passes on what they
+//! say.
+//!
+//! ```text
+//! client -- front::Client -- Session -- backend::Server -- server
+//!                               |
+//!                            Service: its servers, their accounts, what clients are greeted with
+//! ```
+//!
+//! [`Gateway`] is one a program, [`Worker`] one a worker, a session one a client. A session lives
+//! on the worker that has accepted its client, with its server connections, so no lock guards it.
+//! What workers share is behind an atomic pointer to an immutable value: accounts, greetings.
+
+#![forbid(unsafe_code)]
+
+mod options;
+
+mod account_list;
+mod service;
+
+mod end;
+mod gateway;
+mod worker;
+
+mod account_task;
+mod connect;
+mod kill;
+mod session;
+
+pub use account_task::keep_accounts;
+pub use end::End;
+pub use gateway::Gateway;
+pub use options::{Options, ServerId, ServerOptions, ServiceId, ServiceOptions};
+pub use session::serve;
+pub use worker::{Counters, Worker};

@@ -1,0 +1,63 @@
+//! The orderly shutdown: signals, and how long sessions have.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use runtime::{Runtime, Terminations};
+
+/// How long the shutdown may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EndTimes {
+    /// For sessions to finish their commands; then the rest are killed.
+    pub(crate) patience: Duration,
+    /// For killed sessions to roll back; then the rest are cut off.
+    pub(crate) grace: Duration,
+}
+
+impl EndTimes {
+    /// The time until the rest are cut off.
+    pub(crate) fn total(self) -> Duration {
+        self.patience + self.grace
+    }
+}
+
+/// Statements get that long to finish, and killed ones to roll back. Together it is less than a
+/// service manager waits by default (90 s).
+pub(crate) const END_TIMES: EndTimes = EndTimes {
+    patience: Duration::from_secs(10),
+    grace: Duration::from_secs(5),
+};
+
+/// Waits for a signal, and then for all sessions. A second signal calls `kill`.
+pub(crate) fn wait_for_end(
+    mut terminations: Terminations,
+    runtime: Runtime,
+    kill: impl Fn() + Send + 'static,
+) -> Result<()> {
+    let handle = runtime.handle().clone();
+    // It ends with the process: later signals must be noticed until the last moment.
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for asked_before in 0u32.. {
+                let termination = terminations.wait();
+                tracing::info!(%termination, "asked to stop");
+                handle.shutdown(match asked_before {
+                    0 => END_TIMES.total(),
+                    1 => END_TIMES.grace,
+                    _ => Duration::ZERO,
+                });
+                if asked_before == 1 {
+                    kill();
+                }
+            }
+        })?;
+    let outcome = runtime.wait().context("a worker failed")?;
+    if 0 < outcome.cut_count {
+        tracing::warn!(
+            count = outcome.cut_count,
+            "sessions were cut off at shutdown"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,382 @@
+//! The gateway from its sections in the settings file to its end.
+//!
+//! It opens no database. Its data directory has its keys and its unix sockets alone.
+
+use std::fs;
+use std::io::Write;
+use std::net::ToSocketAddrs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::gateway::{
+    Counters, Gateway, Options, ServerId, ServerOptions, ServiceId, ServiceOptions, Worker,
+};
+use anyhow::{Context, Result, bail, ensure};
+use backend::{ClientSecret, Target, TlsClient, TlsMode};
+use clients::login_rules;
+use runtime::{Address, Runtime, Terminations};
+use settings::{Configuration, Entry, Settings, Value};
+
+use crate::configuration;
+use crate::ending::{END_TIMES, wait_for_end};
+use crate::keys::Keys;
+use crate::listen::{self, Ports};
+
+/// The service of a gateway whose file declares none.
+const ONLY_SERVICE: &str = "default";
+
+/// The gateway that a configuration describes; `None` if it names no server.
+pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> {
+    let sections = &configuration.sections;
+    let settings = &configuration.settings;
+    let servers: Vec<&Entry> = sections.all("server").collect();
+    if servers.is_empty() {
+        for name in ["service", "monitor"] {
+            if let Some(entry) = sections.one(name) {
+                let line = entry.line();
+                bail!("line {line}: a `{name}` needs servers: there is no section `server`");
+            }
+        }
+        return Ok(None);
+    }
+    let names: Vec<&str> = servers.iter().filter_map(|it| it.name()).collect();
+    let monitors: Vec<Monitor<'_>> = sections
+        .all("monitor")
+        .map(|it| Monitor::read(it, &names))
+        .collect();
+    let mut services: Vec<_> = sections
+        .all("service")
+        .map(|it| service(it, &names, &monitors))
+        .collect::<Result<_>>()?;
+    if services.is_empty() {
+        let all = (0..names.len()).map(ServerId).collect();
+        services.push(service_over(ONLY_SERVICE, all, &monitors)?);
+    }
+    let seconds = |name| Duration::from_secs(settings.unsigned(name));
+    Ok(Some(Options {
+        servers: (0..)
+            .map(ServerId)
+            .zip(servers)
+            .map(|(id, it)| server(id, it, settings, &monitors))
+            .collect::<Result<_>>()?,
+        services,
+        max_connections: usize::try_from(settings.unsigned("max_connections"))?,
+        login_rules: login_rules(settings),
+        wait_timeout: seconds("wait_timeout"),
+        read_timeout: seconds("net_read_timeout"),
+    }))
+}
+
+/// A section `monitor`.
+struct Monitor<'c> {
+    servers: Vec<ServerId>,
+    user: &'c str,
+    password: &'c str,
+    timeout: Duration,
+}
+
+impl<'c> Monitor<'c> {
+    fn read(entry: &'c Entry, names: &[&str]) -> Monitor<'c> {
+        Monitor {
+            servers: server_ids(entry, names),
+            user: entry.text("user").unwrap_or_default(),
+            password: entry.text("password").unwrap_or_default(),
+            timeout: match entry.value("timeout") {
+                Some(Value::Micros(micros)) => Duration::from_micros(*micros),
+                _ => Duration::ZERO,
+            },
+        }
+    }
+}
+
+/// The servers that a section names: all, if it names none.
+fn server_ids(entry: &Entry, names: &[&str]) -> Vec<ServerId> {
+    let named = entry.values("servers");
+    if named.is_empty() {
+        return (0..names.len()).map(ServerId).collect();
+    }
+    let place = |name: &Value| {
+        let name = name.to_string();
+        let place = names.iter().position(|it| it.eq_ignore_ascii_case(&name));
+        ServerId(place.expect("the reader has looked the name up"))
+    };
+    named.iter().map(place).collect()
+}
+
+/// The monitor that watches a server.
+fn monitor_of<'m, 'c>(monitors: &'m [Monitor<'c>], server: ServerId) -> Option<&'m Monitor<'c>> {
+    monitors.iter().find(|it| it.servers.contains(&server))
+}
+
+fn server(
+    id: ServerId,
+    entry: &Entry,
+    settings: &Settings,
+    monitors: &[Monitor<'_>],
+) -> Result<ServerOptions> {
+    let name = entry.name().unwrap_or_default();
+    let line = entry.line();
+    let told = || format!("line {line}: server `{name}`");
+    let address = address(entry).with_context(told)?;
+    let timeout = monitor_of(monitors, id).map(|it| it.timeout);
+    let seconds = |name| Duration::from_secs(settings.unsigned(name));
+    Ok(ServerOptions {
+        name: name.into(),
+        target: Target {
+            tls: tls(entry).with_context(told)?,
+            address,
+            connect_timeout: timeout.unwrap_or_else(|| seconds("connect_timeout")),
+            io_timeout: seconds("net_write_timeout"),
+        },
+    })
+}
+
+fn address(entry: &Entry) -> Result<Address> {
+    if let Some(path) = entry.text("socket") {
+        return Ok(Address::Unix(PathBuf::from(path)));
+    }
+    let text = entry.text("address").unwrap_or_default();
+    let found = text.to_socket_addrs();
+    let mut addresses = found.with_context(|| format!("cannot look up `{text}`"))?;
+    let first = addresses
+        .next()
+        .with_context(|| format!("`{text}` has no address"))?;
+    Ok(Address::Tcp(first))
+}
+
+fn tls(entry: &Entry) -> Result<TlsMode> {
+    let authorities = entry.text("tls_authorities");
+    let client = match entry.text("tls") {
+        Some("verified") => {
+            let path = authorities.context("`tls = \"verified\"` needs `tls_authorities`")?;
+            let pem = fs::read_to_string(path).with_context(|| path.to_owned())?;
+            let place = entry.text("address").unwrap_or_default();
+            let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
+            TlsClient::verified(&pem, host.trim_matches(['[', ']']))?
+        }
+        Some("required") => TlsClient::unverified()?,
+        _ => return Ok(TlsMode::Off),
+    };
+    Ok(TlsMode::Required(client))
+}
+
+fn service(entry: &Entry, names: &[&str], monitors: &[Monitor<'_>]) -> Result<ServiceOptions> {
+    let name = entry.name().unwrap_or_default();
+    let made = service_over(name, server_ids(entry, names), monitors);
+    made.with_context(|| format!("line {}", entry.line()))
+}
+
+fn service_over(
+    name: &str,
+    servers: Vec<ServerId>,
+    monitors: &[Monitor<'_>],
+) -> Result<ServiceOptions> {
+    let first = servers.first().copied();
+    let watcher = first.and_then(|first| monitor_of(monitors, first));
+    let watcher = watcher.with_context(|| {
+        format!("no section `monitor` watches the servers of the service `{name}`")
+    })?;
+    Ok(ServiceOptions {
+        name: name.into(),
+        servers,
+        user: watcher.user.to_owned(),
+        secret: ClientSecret::password(watcher.password.as_bytes()),
+    })
+}
+
+/// Runs the gateway until it is shut down.
+pub(crate) fn run(
+    options: Options,
+    settings: &Settings,
+    mut ports: Ports,
+    terminations: Terminations,
+) -> Result<()> {
+    let data = configuration::data(settings);
+    make_directory(&data)?;
+    let keys = Keys::open(settings, &data)?;
+    ports.bind_sockets()?;
+    let bound = ports.addresses();
+    let names: Vec<Arc<str>> = options
+        .services
+        .iter()
+        .map(|it| Arc::clone(&it.name))
+        .collect();
+    let servers: Vec<String> = options.servers.iter().map(shown).collect();
+    let gateway = Gateway::new(options);
+    let runtime = Runtime::start(configuration::runtime_options(settings)?, || {})?;
+    start_workers(&gateway, settings, keys, &runtime)?;
+    runtime.handle().set_refusal(listen::refusal());
+    for (listener, service) in ports.into_listeners() {
+        let is_named = |name: &Arc<str>| {
+            let service = service.as_deref();
+            service.is_none_or(|it| it.eq_ignore_ascii_case(name))
+        };
+        let place = names.iter().position(is_named);
+        let id = ServiceId(place.expect("the reader has looked the name up"));
+        let serve = move |stream| {
+            let worker: Rc<Worker> = runtime::local().expect("each worker was given its part");
+            ::gateway::serve(worker, id, stream)
+        };
+        runtime.serve(listener, serve).map_err(listen::explain)?;
+    }
+    greet(&bound, &servers, &runtime)?;
+    let killed = Arc::clone(&gateway);
+    wait_for_end(terminations, runtime, move || killed.clients().kill_all())
+}
+
+/// Creates the directory for keys and sockets.
+fn make_directory(data: &Path) -> Result<()> {
+    fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
+    ensure!(
+        data.is_dir(),
+        "`data` is {}, which is no directory",
+        data.display()
+    );
+    Ok(())
+}
+
+fn shown(server: &ServerOptions) -> String {
+    format!("{} ({})", server.name, server.target.address)
+}
+
+/// Gives each worker its part, and the first one the tasks of the whole gateway.
+fn start_workers(
+    gateway: &Arc<Gateway>,
+    settings: &Settings,
+    keys: Keys,
+    runtime: &Runtime,
+) -> Result<()> {
+    let front = front::Options {
+        secret_use: front::SecretUse::Keep,
+        ..configuration::front_options(settings, keys)?
+    };
+    let packet_memory_bytes = usize::try_from(settings.unsigned("packet_memory_size"))?;
+    let packet_memory = front::PacketMemory::new(packet_memory_bytes);
+    for index in 0..runtime.handle().worker_count() {
+        let (gateway, front) = (Arc::clone(gateway), front.clone());
+        let packet_memory = packet_memory.clone();
+        runtime.block_on_worker(index, move || async move {
+            let counters = Arc::new(Counters::default());
+            let traffic = Arc::clone(&counters.front.traffic);
+            let resources = front::Resources::new(packet_memory, traffic);
+            runtime::set_local(Worker::new(gateway, &front, resources, counters));
+        });
+    }
+    let gateway = Arc::clone(gateway);
+    runtime.block_on_worker(0, move || async move {
+        let worker: Rc<Worker> = runtime::local().expect("set above");
+        for id in gateway.service_ids() {
+            runtime::spawn_background(::gateway::keep_accounts(Rc::clone(&worker), id));
+        }
+        runtime::spawn_background(async move {
+            runtime::shutdown().await;
+            gateway.clients().dismiss();
+            runtime::sleep(END_TIMES.patience).await;
+            gateway.clients().kill_all();
+        });
+    });
+    Ok(())
+}
+
+/// Prints four lines that show how to log in.
+fn greet(bound: &[Address], servers: &[String], runtime: &Runtime) -> Result<()> {
+    let handle = runtime.handle();
+    let (workers, driver) = (handle.worker_count(), handle.driver().kind);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", listen::listening(bound))?;
+    writeln!(
+        out,
+        "gateway to {}; {workers} workers, {driver}",
+        servers.join(", ")
+    )?;
+    writeln!(
+        out,
+        "log in: {} -u.. -p, with an account of the servers",
+        listen::client(bound)
+    )?;
+    writeln!(out, "to stop the gateway: Ctrl-C or SIGTERM")?;
+    out.flush()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Option<Options>> {
+        let mut configuration = Configuration::default();
+        let mistakes = configuration.read_file(text);
+        assert!(mistakes.is_empty(), "{mistakes:?}");
+        options(&configuration)
+    }
+
+    fn mistake(text: &str) -> String {
+        format!("{:#}", read(text).unwrap_err())
+    }
+
+    const TWO: &str = "[[server]]\nname = \"a\"\naddress = \"127.0.0.1:1\"\n\
+                       [[server]]\nname = \"b\"\nsocket = \"/run/b\"\n";
+    const MONITOR: &str = "[[monitor]]\nuser = \"m\"\npassword = \"p\"\ntimeout = 0.5\n";
+
+    #[test]
+    fn two_servers_and_an_account_are_a_gateway() {
+        assert!(read("").unwrap().is_none());
+        let options = read(&format!("{TWO}{MONITOR}")).unwrap().unwrap();
+        let shown: Vec<_> = options.servers.iter().map(shown).collect();
+        assert_eq!(shown, ["a (127.0.0.1:1)", "b (/run/b)"]);
+        let [service] = options.services.as_slice() else {
+            panic!("one service")
+        };
+        assert_eq!((&*service.name, &*service.user), ("default", "m"));
+        assert_eq!(service.servers, [ServerId(0), ServerId(1)]);
+        let timeout = Duration::from_millis(500);
+        assert!(
+            options
+                .servers
+                .iter()
+                .all(|it| it.target.connect_timeout == timeout)
+        );
+    }
+
+    #[test]
+    fn services_have_their_servers_in_their_order() {
+        let service = "[[service]]\nname = \"s\"\nservers = [\"B\", \"a\"]\n";
+        let options = read(&format!("{TWO}{MONITOR}{service}")).unwrap().unwrap();
+        let [service] = options.services.as_slice() else {
+            panic!("one service")
+        };
+        assert_eq!(service.servers, [ServerId(1), ServerId(0)]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        let no_server = mistake(MONITOR);
+        assert_eq!(
+            no_server,
+            "line 1: a `monitor` needs servers: there is no section `server`"
+        );
+        let unwatched = mistake(TWO);
+        assert!(
+            unwatched.contains("no section `monitor` watches"),
+            "{unwatched}"
+        );
+        let service = "[[service]]\nname = \"s\"\n";
+        let of_b = "[[monitor]]\nuser = \"m\"\nservers = [\"b\"]\n";
+        let unwatched = mistake(&format!("{TWO}{of_b}{service}"));
+        assert!(unwatched.starts_with("line 10: no section"), "{unwatched}");
+        let tls = "tls = \"verified\"\n";
+        let unchecked = mistake(&format!("{TWO}{tls}{MONITOR}"));
+        assert_eq!(
+            unchecked,
+            "line 4: server `b`: `tls = \"verified\"` needs `tls_authorities`"
+        );
+        let unknown = TWO.replace("127.0.0.1", "no-such-host.invalid");
+        let unknown = mistake(&format!("{unknown}{MONITOR}"));
+        assert!(
+            unknown.contains("cannot look up `no-such-host.invalid:1`"),
+            "{unknown}"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! The gateway in front of real servers.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+
+use testkit::{
+    Client, Folder, Launch, Login, Outcome, Server, ServerError, ServerKind, on_each_driver,
+    wait_until,
+};
+
+mod ends;
+mod logins;
+mod statements;
+
+/// A gateway, and the folder with its settings file.
+struct Gateway {
+    server: Server,
+    _folder: Folder,
+}
+
+/// A MariaDB with the accounts of these tests.
+fn backend() -> Server {
+    let server = Launch::new(ServerKind::MariaDb)
+        .start()
+        .expect("MariaDB starts");
+    let mut root = server.connect().expect("root gets in");
+    for statement in [
+        "CREATE USER plateau@'%' IDENTIFIED BY 'watch'",
+        "GRANT SELECT ON mysql.* TO plateau@'%'",
+        "CREATE USER app@'%' IDENTIFIED BY 'secret'",
+        "CREATE DATABASE shop",
+        "GRANT ALL ON *.* TO app@'%'",
+    ] {
+        root.run(statement).expect(statement);
+    }
+    server
+}
+
+/// The sections that name these servers, and the account that watches them.
+fn sections(servers: &[&Server]) -> String {
+    let mut text = String::new();
+    for (index, server) in servers.iter().enumerate() {
+        let port = server.port();
+        text += &format!("[[server]]\nname = \"db{index}\"\naddress = \"127.0.0.1:{port}\"\n");
+    }
+    text + "[[monitor]]\nuser = \"plateau\"\npassword = \"watch\"\n"
+}
+
+impl Gateway {
+    fn launch(folder: &Folder, text: &str, driver: &str) -> Launch {
+        let file = folder.path().join("plateau.toml");
+        fs::write(&file, text).expect("the folder is there");
+        Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+            .with("--config")
+            .with(file.to_str().expect("a path of the test"))
+            .with_settings([format!("io={driver}"), "log=info".to_owned()])
+    }
+
+    /// In front of the servers of these sections, and ready.
+    fn start(sections: &str, driver: &str) -> Gateway {
+        let gateway = Gateway::unready(sections, driver);
+        wait_until("a service is ready", || {
+            gateway.log().contains("a service is ready")
+        });
+        gateway
+    }
+
+    fn unready(text: &str, driver: &str) -> Gateway {
+        let folder = Folder::new("gateway").expect("a folder");
+        let server = Gateway::launch(&folder, text, driver)
+            .start()
+            .expect("the gateway starts");
+        Gateway {
+            server,
+            _folder: folder,
+        }
+    }
+
+    fn log(&self) -> String {
+        self.server.log()
+    }
+
+    fn login(&self, user: &str, password: &str) -> Login {
+        Login {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            ..Login::root(self.server.port())
+        }
+    }
+
+    fn connect(&self) -> Client {
+        Client::connect(&self.login("app", "secret")).expect("app gets in")
+    }
+
+    /// The error that a login gets.
+    fn refusal(&self, user: &str, password: &str) -> ServerError {
+        let refused = Client::connect(&self.login(user, password)).expect_err("it is refused");
+        refused.downcast().expect("a server's error")
+    }
+}
+
+fn error_of(outcome: Outcome) -> ServerError {
+    match outcome {
+        Outcome::Error(error) => error,
+        other => panic!("no error: {other:?}"),
+    }
+}
