@@ -15,6 +15,8 @@ pub struct Options {
     pub worker_count: usize,
     /// Which kernel interface the loops use.
     pub io: Io,
+    /// Whether a worker that wakes up takes its core from another program.
+    pub preemption: Preemption,
     /// Binds each worker to a core. Off in tests, which share their cores.
     pub pin: bool,
     /// Threads for `blocking` calls, shared by all workers.
@@ -26,10 +28,21 @@ impl Default for Options {
         Self {
             worker_count: 0,
             io: Io::Auto,
+            preemption: Preemption::Always,
             pin: true,
             helper_count: 2,
         }
     }
+}
+
+/// Whether a worker that wakes up takes its core from another program that runs there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preemption {
+    /// It does.
+    Always,
+    /// It does while it serves few tasks. With many it waits for the other program's time slice to
+    /// end, and finds more to do: for a worker that has little to do for each wake-up.
+    WhileFewAreServed,
 }
 
 /// The kernel interface of the loops.

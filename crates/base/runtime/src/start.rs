@@ -17,7 +17,7 @@ use crate::blocking::Helpers;
 use crate::context::spawn;
 use crate::driver::{Driver, DriverKind, EpollDriver, UringDriver, probe_uring};
 use crate::listener::{ListenError, Listener};
-use crate::options::{Address, Io, Options, WORKER_COUNT_MAX};
+use crate::options::{Address, Io, Options, Preemption, WORKER_COUNT_MAX};
 use crate::shared::{HelperSets, Message, Shared};
 use crate::stream::Stream;
 use crate::worker::Worker;
@@ -122,11 +122,16 @@ impl Runtime {
         for index in 0..worker_count {
             let core = cores.get(index % cores.len().max(1)).copied();
             let core = core.filter(|_| options.pin && worker_count <= cores.len());
+            let seat = Seat {
+                index,
+                core,
+                preemption: options.preemption,
+            };
             let (shared, kind) = (self.handle.shared.clone(), self.handle.driver.kind);
             let (setup, ready) = (setup.clone(), ready.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("worker-{index}"))
-                .spawn(move || run_worker(index, core, shared, kind, &*setup, ready))
+                .spawn(move || run_worker(seat, shared, kind, &*setup, ready))
                 .map_err(StartError::Kernel)?;
             self.threads.push(thread);
         }
@@ -296,14 +301,26 @@ impl fmt::Debug for Runtime {
     }
 }
 
-fn run_worker(
+/// What one worker is started with.
+struct Seat {
     index: usize,
+    /// The core that it is bound to.
     core: Option<usize>,
+    preemption: Preemption,
+}
+
+fn run_worker(
+    seat: Seat,
     shared: Arc<Shared>,
     kind: DriverKind,
     setup: &(dyn Fn() + Send + Sync),
     ready: mpsc::Sender<io::Result<()>>,
 ) -> io::Result<u64> {
+    let Seat {
+        index,
+        core,
+        preemption,
+    } = seat;
     if let Some(core) = core {
         let mut set = CpuSet::new();
         set.set(core);
@@ -322,7 +339,7 @@ fn run_worker(
         shared: shared.clone(),
         is_armed: true,
     };
-    let worker = Rc::new(Worker::new(index, shared, driver));
+    let worker = Rc::new(Worker::new(index, shared, driver, preemption));
     worker.enter();
     setup();
     // The starter may have given up because of another worker; then it has asked to stop as well.

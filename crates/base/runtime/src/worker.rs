@@ -11,6 +11,8 @@
 //! [`Worker::spend`]). A task that computes for long gives way in the middle (`coroutine.rs`). A
 //! turn that never ends is stopped by [`TURN_POLLS_MAX`] and [`TURN_TIME_MAX`].
 
+mod preemption;
+
 use std::any::{Any, TypeId};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -27,10 +29,12 @@ use stdx::Slab;
 use crate::coroutine::{self, Outcome, TaskCoroutine, TaskFuture, WayGiven};
 use crate::driver::Driver;
 use crate::hot_memory::{self, HotMemory, HotPlace};
+use crate::options::Preemption;
 use crate::run_queue::{Quantum, RunQueue, TaskClass};
 use crate::shared::task::{Header, Kind, Slot, Work};
 use crate::shared::{Message, Placed, Shared};
 use crate::timer::Wheel;
+use preemption::Wakeups;
 
 /// Polls in one turn, after which the kernel is asked even if tasks are runnable: a few
 /// milliseconds at the most, at 10 us a statement.
@@ -110,6 +114,8 @@ pub(crate) struct Worker {
     now: Cell<Instant>,
     /// When this worker last yielded its core.
     yielded_at: Cell<Instant>,
+    /// Whether it takes its core when it wakes up.
+    wakeups: RefCell<Wakeups>,
     /// Operations that the task being polled may still complete.
     budget: Cell<u32>,
     /// Tasks to wake when the runtime is asked to stop.
@@ -178,7 +184,12 @@ fn prefetch_header(header: Option<&Arc<Header>>) {
 }
 
 impl Worker {
-    pub(crate) fn new(index: usize, shared: Arc<Shared>, driver: Rc<dyn Driver>) -> Self {
+    pub(crate) fn new(
+        index: usize,
+        shared: Arc<Shared>,
+        driver: Rc<dyn Driver>,
+        preemption: Preemption,
+    ) -> Self {
         let now = SystemClock.now();
         Self {
             index,
@@ -200,6 +211,7 @@ impl Worker {
             locals: RefCell::default(),
             now: Cell::new(now),
             yielded_at: Cell::new(now),
+            wakeups: RefCell::new(Wakeups::new(preemption, now)),
             budget: Cell::new(POLL_OPERATIONS_MAX),
             stop_waiters: RefCell::default(),
             has_told_of_stop: Cell::new(false),
@@ -218,6 +230,7 @@ impl Worker {
         let mut due = Vec::new();
         loop {
             self.now.set(SystemClock.now());
+            self.choose_policy();
             self.mailbox().take(&mut messages);
             for message in messages.drain(..) {
                 match message {
@@ -263,6 +276,14 @@ impl Worker {
         if SystemClock.now().since(self.yielded_at.get()) >= YIELD_EVERY {
             rustix::thread::sched_yield();
             self.yielded_at.set(SystemClock.now());
+        }
+    }
+
+    /// Tells the kernel whether this thread takes its core when it wakes up, if that changes. A
+    /// kernel that refuses leaves it as it is: it costs time, and nothing else.
+    fn choose_policy(&self) {
+        if let Some(policy) = self.wakeups.borrow_mut().turn(self.now.get()) {
+            let _ = preemption::tell(policy);
         }
     }
 
@@ -367,6 +388,7 @@ impl Worker {
                 return;
             };
             counters.polls.increment();
+            self.wakeups.borrow_mut().note(header.slot());
             self.prefetch_ahead();
             self.run_task(header, quantum);
             if poll.is_multiple_of(POLLS_A_LOOK) && until <= SystemClock.now() {

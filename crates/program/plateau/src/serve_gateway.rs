@@ -16,7 +16,7 @@ use ::gateway::{
 use anyhow::{Context, Result, bail, ensure};
 use backend::{ClientSecret, Target, TlsClient, TlsMode};
 use clients::login_rules;
-use runtime::{Address, Runtime, Terminations};
+use runtime::{Address, Preemption, Runtime, Terminations};
 use settings::{Configuration, Entry, Settings, Value};
 
 use crate::configuration;
@@ -205,7 +205,12 @@ pub(crate) fn run(
         .collect();
     let servers: Vec<String> = options.servers.iter().map(shown).collect();
     let gateway = Gateway::new(options);
-    let runtime = Runtime::start(configuration::runtime_options(settings)?, || {})?;
+    let runtime_options = runtime::Options {
+        // A statement costs the gateway so little that a wake-up for each would double it.
+        preemption: Preemption::WhileFewAreServed,
+        ..configuration::runtime_options(settings)?
+    };
+    let runtime = Runtime::start(runtime_options, || {})?;
     start_workers(&gateway, settings, keys, &runtime)?;
     runtime.handle().set_refusal(listen::refusal());
     for (listener, service) in ports.into_listeners() {

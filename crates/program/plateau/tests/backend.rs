@@ -50,6 +50,7 @@ fn start_runtime(io: Io) -> Runtime {
         io,
         pin: false,
         helper_count: 1,
+        ..runtime::Options::default()
     };
     let start = || {
         let memory = PacketMemory::new(256 << 20);

@@ -86,6 +86,7 @@ impl Proxy {
             io,
             pin: false,
             helper_count: 1,
+            ..runtime::Options::default()
         };
         let traffic = Arc::clone(&self.traffic);
         let start = move || {

@@ -85,6 +85,7 @@ fn start(io: Io, worker_count: usize) -> Runtime {
         io,
         pin: false,
         helper_count: 1,
+        ..runtime::Options::default()
     };
     Runtime::start(options, || {
         let memory = PacketMemory::new(64 << 20);

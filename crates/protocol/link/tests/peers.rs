@@ -66,6 +66,7 @@ fn start(
         io,
         pin: false,
         helper_count: 1,
+        ..runtime::Options::default()
     };
     let runtime = Runtime::start(options, || {
         let memory = PacketMemory::new(64 << 20);

@@ -59,6 +59,7 @@ impl Host {
             io,
             pin: false,
             helper_count: 1,
+            ..runtime::Options::default()
         };
         let start = || {
             let resources = Resources::new(PacketMemory::new(1 << 20), Arc::default());

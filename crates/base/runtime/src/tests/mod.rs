@@ -7,7 +7,7 @@ mod tasks;
 
 use std::path::PathBuf;
 
-use crate::{DriverKind, Io, Options, Runtime};
+use crate::{DriverKind, Io, Options, Preemption, Runtime};
 
 /// Runs `test` on each driver.
 fn on_each_driver(test: impl Fn(Io)) {
@@ -24,6 +24,7 @@ fn start(io: Io, worker_count: usize) -> Runtime {
         worker_count,
         io,
         pin: false,
+        preemption: Preemption::Always,
         helper_count: 1,
     };
     let runtime = Runtime::start(options, || {}).unwrap();

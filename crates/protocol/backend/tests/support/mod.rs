@@ -31,6 +31,7 @@ pub(crate) fn on_worker<F: Future<Output = ()> + 'static>(
             io,
             pin: false,
             helper_count: 1,
+            ..runtime::Options::default()
         };
         let start = || {
             let memory = PacketMemory::new(256 << 20);

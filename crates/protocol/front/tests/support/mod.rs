@@ -132,6 +132,7 @@ impl TestServer {
             io,
             pin: false,
             helper_count: 1,
+            ..runtime::Options::default()
         };
         let start_worker = move || {
             let resources = Resources::new(PacketMemory::new(256 << 20), Arc::default());

@@ -33,6 +33,7 @@ impl TestServer {
             io: Io::Epoll,
             pin: false,
             helper_count: 1,
+            ..runtime::Options::default()
         };
         let runtime = Runtime::start(options, || {}).expect("a runtime");
         let mut settings = Settings::default();
