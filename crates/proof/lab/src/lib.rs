@@ -16,6 +16,7 @@ mod data_files;
 pub mod differential;
 pub mod drive;
 pub mod forward;
+pub mod gateway_cost;
 mod generator;
 pub mod hostile;
 mod load;

@@ -53,6 +53,8 @@ enum Command {
     Drive(lab::drive::Arguments),
     /// Compares the processor time of forwarding packets with that of copying bytes.
     Forward(lab::forward::Arguments),
+    /// Compares processor time and throughput of the gateway with HAProxy's.
+    GatewayCost(lab::gateway_cost::Arguments),
     /// Runs one of the proxies that `forward` compares.
     #[command(hide = true)]
     Proxy(lab::forward::proxy::Arguments),
@@ -103,6 +105,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Draw(arguments) => lab::bench::picture::run(&arguments),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
+        Command::GatewayCost(arguments) => optimized(|| lab::gateway_cost::run(&arguments)),
         Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Pages(arguments) => lab::pages::run(&arguments),

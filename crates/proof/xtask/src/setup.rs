@@ -47,6 +47,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ),
     ("/usr/bin/mariadb_config", &["libmariadb-dev", "pkg-config"]),
     ("/usr/bin/sysbench", &["sysbench"]),
+    ("/usr/sbin/haproxy", &["haproxy"]),
     ("python3", &["python3", "python3-venv", "python3-dev"]),
     ("node", &["nodejs", "npm"]),
     ("go", &["golang-go"]),

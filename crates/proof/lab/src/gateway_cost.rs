@@ -1,0 +1,434 @@
+//! What the gateway costs: its processor time a statement and its throughput, beside those of
+//! HAProxy in TCP mode, of the proxy of two links (`forward/proxy.rs`), and of no proxy at all.
+//!
+//! All stand before one MariaDB on the same cores, with the same load connected to each. Turns of a
+//! fraction of a second alternate, so what drifts falls on all. Each has the median of its turns,
+//! and the gateway the median of its ratios to HAProxy's neighbouring turns.
+
+use std::fmt;
+use std::fs;
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use rustix::time::{ClockId, clock_gettime};
+use testkit::process::{Process, ThreadTimes};
+use testkit::server::plateau_program;
+use testkit::{Client, Folder, Launch, Login, ServerKind, free_port, wait_for};
+
+use crate::generator::{Address, Distribution, Generator};
+use crate::load::Load;
+use crate::sample::LoadArguments;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Numbers of clients.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 16, 64, 512, 2048])]
+    clients: Vec<u32>,
+    /// Turns of each in a cell.
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Length of a turn, in milliseconds.
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    turn_ms: u64,
+    /// Rows of the table.
+    #[arg(long, default_value_t = 10_000)]
+    rows: u32,
+}
+
+/// What a statement may cost the gateway, as a part of what it costs HAProxy.
+const COST_MAX: f64 = 0.85;
+
+/// The throughput that the gateway must have, as a part of HAProxy's.
+const THROUGHPUT_MIN: f64 = 1.0;
+
+/// Where both limits hold.
+const JUDGED_CLIENTS: [u32; 2] = [16, 64];
+
+/// Uncounted before each turn.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// A proxy that is not ready by then will not be.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+
+/// Who stands between the load and the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Direct,
+    HaProxy,
+    /// One worker over io_uring.
+    Link,
+    Uring,
+    Epoll,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind::Direct,
+    Kind::HaProxy,
+    Kind::Link,
+    Kind::Uring,
+    Kind::Epoll,
+];
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Direct => "direct",
+            Kind::HaProxy => "haproxy",
+            Kind::Link => "link",
+            Kind::Uring => "gateway uring",
+            Kind::Epoll => "gateway epoll",
+        })
+    }
+}
+
+/// One of them, running.
+struct Contender {
+    kind: Kind,
+    port: u16,
+    /// `None` for no proxy.
+    process: Option<Process>,
+    /// Its files lie there.
+    _folder: Folder,
+}
+
+impl Contender {
+    fn start(kind: Kind, server_port: u16) -> Result<Contender> {
+        let folder = Folder::new("contender")?;
+        let port = match kind {
+            Kind::Direct => server_port,
+            _ => free_port()?,
+        };
+        let command = command(kind, &folder, port, server_port)?;
+        let process = command.map(|mut command| {
+            Process::start(
+                &mut command,
+                &folder.path().join("log"),
+                "a service is ready",
+            )
+        });
+        let mut process = process.transpose()?;
+        if let (Kind::Uring | Kind::Epoll, Some(process)) = (kind, &mut process) {
+            process.wait_ready(READY_LIMIT)?;
+        }
+        wait_for(
+            &format!("{kind} accepts clients"),
+            || TcpStream::connect(("127.0.0.1", port)).is_ok(),
+            |accepts| *accepts,
+        );
+        Ok(Contender {
+            kind,
+            port,
+            process,
+            _folder: folder,
+        })
+    }
+}
+
+/// What starts it.
+fn command(kind: Kind, folder: &Folder, port: u16, server_port: u16) -> Result<Option<Command>> {
+    let file = folder.path().join("settings");
+    let io = match kind {
+        Kind::Direct => return Ok(None),
+        Kind::HaProxy => {
+            let text = format!(
+                "global\n  maxconn 9000\ndefaults\n  mode tcp\n  timeout connect 5s\n  \
+                 timeout client 1h\n  timeout server 1h\nlisten all\n  bind 127.0.0.1:{port}\n  \
+                 server one 127.0.0.1:{server_port}\n"
+            );
+            fs::write(&file, text)?;
+            let mut command = Command::new("haproxy");
+            command.arg("-f").arg(&file);
+            return Ok(Some(command));
+        }
+        Kind::Link => {
+            let mut command = Command::new(std::env::current_exe()?);
+            command
+                .args(["proxy", "link", "uring"])
+                .args([port.to_string(), server_port.to_string()]);
+            return Ok(Some(command));
+        }
+        Kind::Uring => "uring",
+        Kind::Epoll => "epoll",
+    };
+    let data = folder.path().join("data");
+    let text = format!(
+        "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nio = \"{io}\"\n\
+         log = \"info\"\nmax_connections = 9000\n[[server]]\nname = \"one\"\n\
+         address = \"127.0.0.1:{server_port}\"\n[[monitor]]\nuser = \"root\"\n"
+    );
+    fs::write(&file, text)?;
+    let mut command = Command::new(plateau_program()?);
+    command.arg("--config").arg(&file);
+    Ok(Some(command))
+}
+
+/// One turn, or the median of several: processor time in microseconds a statement.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    per_second: f64,
+    proxy_us: f64,
+    server_us: f64,
+    load_us: f64,
+}
+
+/// A number of clients and a protocol.
+struct Cell {
+    is_text: bool,
+    clients: u32,
+    /// By [`KINDS`].
+    turns: Vec<Vec<Turn>>,
+}
+
+/// Measures all cells and prints them; an error if a limit is missed.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let mut server = Launch::new(ServerKind::MariaDb)
+        .with("--thread-handling=pool-of-threads")
+        .with("--max-connections=20000")
+        .with("--max-prepared-stmt-count=1000000")
+        .start()?;
+    fill(server.port(), arguments.rows)?;
+    let server_id = server.process().id();
+    let contenders = KINDS
+        .iter()
+        .map(|kind| Contender::start(*kind, server.port()))
+        .collect::<Result<Vec<_>>>()?;
+    println!("| statements | clients | | statements/s | proxy us | server us | load us |");
+    println!("|---|--:|---|--:|--:|--:|--:|");
+    let mut missed = Vec::new();
+    for is_text in [true, false] {
+        for &clients in &arguments.clients {
+            let mut server_ns = server_times(server_id);
+            let cell = measure(arguments, &contenders, (is_text, clients), &mut server_ns)?;
+            print!("{cell}");
+            missed.extend(cell.missed());
+        }
+    }
+    ensure!(
+        missed.is_empty(),
+        "limits are missed:\n{}",
+        missed.join("\n")
+    );
+    Ok(())
+}
+
+/// What reads the server's processor time, in nanoseconds since the last reading.
+fn server_times(server_id: u32) -> impl FnMut() -> Result<u64> {
+    let mut last = ThreadTimes::default();
+    move || {
+        let now = ThreadTimes::of(server_id)?;
+        let used = now.since_ns(&last);
+        last = now;
+        Ok(used)
+    }
+}
+
+fn fill(port: u16, rows: u32) -> Result<()> {
+    let mut client = Client::connect(&Login::root(port))?;
+    client.run("create database if not exists sbtest")?;
+    let load = Load {
+        script: "oltp_point_select".to_owned(),
+        port,
+        tables: 1,
+        rows,
+        clients: 1,
+        seconds: 1,
+        is_prepared: false,
+    };
+    load.prepare()
+}
+
+fn measure(
+    arguments: &Arguments,
+    contenders: &[Contender],
+    (is_text, clients): (bool, u32),
+    server_ns: &mut dyn FnMut() -> Result<u64>,
+) -> Result<Cell> {
+    let load = LoadArguments {
+        text: is_text,
+        tables: 1,
+        rows: arguments.rows,
+        threads: 2,
+        rand: Distribution::Uniform,
+    };
+    let mut loads = Vec::new();
+    for contender in contenders {
+        let shape = load.shape(Address::Tcp(contender.port), "point_select", clients);
+        let told = || format!("{} with {clients} clients", contender.kind);
+        let mut generator = Generator::connect(&shape).with_context(told)?;
+        generator.warm(Duration::from_millis(300))?;
+        loads.push(generator);
+    }
+    let mut cell = Cell {
+        is_text,
+        clients,
+        turns: vec![Vec::new(); contenders.len()],
+    };
+    let length = Duration::from_millis(arguments.turn_ms);
+    for round in 0..arguments.rounds {
+        let mut order: Vec<usize> = (0..contenders.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for at in order {
+            let (Some(contender), Some(load)) = (contenders.get(at), loads.get_mut(at)) else {
+                continue;
+            };
+            let turn = turn(contender, load, length, server_ns)?;
+            cell.turns
+                .get_mut(at)
+                .context("one a contender")?
+                .push(turn);
+        }
+    }
+    Ok(cell)
+}
+
+fn turn(
+    contender: &Contender,
+    load: &mut Generator,
+    length: Duration,
+    server_ns: &mut dyn FnMut() -> Result<u64>,
+) -> Result<Turn> {
+    let proxy_times = || match &contender.process {
+        Some(process) => ThreadTimes::of(process.id()),
+        None => Ok(ThreadTimes::default()),
+    };
+    load.run_uncounted(SETTLE)?;
+    let (before, load_before) = (proxy_times()?, own_ns()?);
+    server_ns()?;
+    let tally = load.run(length)?;
+    let server = server_ns()?;
+    let (proxy, own) = (proxy_times()?.since_ns(&before), own_ns()? - load_before);
+    let kind = contender.kind;
+    ensure!(0 < tally.statement_count, "{kind} answers nothing");
+    let each = |ns: u64| stdx::u64_to_f64(ns) / 1e3 / stdx::u64_to_f64(tally.statement_count);
+    Ok(Turn {
+        per_second: tally.statements_per_second(),
+        proxy_us: each(proxy),
+        server_us: each(server),
+        load_us: each(own),
+    })
+}
+
+/// Processor time of this process so far, which is the load's, in nanoseconds.
+fn own_ns() -> Result<u64> {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    let seconds = u64::try_from(time.tv_sec)?;
+    Ok(seconds * 1_000_000_000 + u64::try_from(time.tv_nsec)?)
+}
+
+impl Cell {
+    fn of(&self, kind: Kind) -> &[Turn] {
+        let place = KINDS.iter().position(|it| *it == kind);
+        let turns = place.and_then(|place| self.turns.get(place));
+        turns.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn median(&self, kind: Kind, of: impl Fn(&Turn) -> f64) -> f64 {
+        median(self.of(kind).iter().map(of).collect())
+    }
+
+    /// The gateway's, as a part of HAProxy's in the same round.
+    fn ratio(&self, kind: Kind, of: impl Fn(&Turn) -> f64) -> f64 {
+        let pairs = self.of(kind).iter().zip(self.of(Kind::HaProxy));
+        median(pairs.map(|(own, other)| of(own) / of(other)).collect())
+    }
+
+    /// The limits that are missed.
+    fn missed(&self) -> Vec<String> {
+        let mut missed = Vec::new();
+        if !JUDGED_CLIENTS.contains(&self.clients) {
+            return missed;
+        }
+        let (protocol, clients) = (self.protocol(), self.clients);
+        let cost = self.ratio(Kind::Uring, |it| it.proxy_us);
+        if COST_MAX < cost {
+            missed.push(format!(
+                "{protocol}, {clients} clients: {cost:.2} of HAProxy's processor time, \
+                 at most {COST_MAX} wanted"
+            ));
+        }
+        let throughput = self.ratio(Kind::Uring, |it| it.per_second);
+        if throughput < THROUGHPUT_MIN {
+            missed.push(format!(
+                "{protocol}, {clients} clients: {throughput:.2} of HAProxy's throughput, \
+                 at least {THROUGHPUT_MIN} wanted"
+            ));
+        }
+        missed
+    }
+
+    fn protocol(&self) -> &'static str {
+        if self.is_text { "text" } else { "prepared" }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (protocol, clients) = (self.protocol(), self.clients);
+        for kind in KINDS {
+            write!(
+                f,
+                "| {protocol} | {clients} | {kind} | {:.0} | {:.2} | {:.2} | {:.2} |",
+                self.median(kind, |it| it.per_second),
+                self.median(kind, |it| it.proxy_us),
+                self.median(kind, |it| it.server_us),
+                self.median(kind, |it| it.load_us),
+            )?;
+            if let Kind::Uring | Kind::Epoll = kind {
+                let cost = self.ratio(kind, |it| it.proxy_us);
+                let throughput = self.ratio(kind, |it| it.per_second);
+                write!(
+                    f,
+                    " {cost:.2} of HAProxy's time, {throughput:.2} of its throughput |"
+                )?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(own: (f64, f64), other: (f64, f64)) -> Cell {
+        let turn = |(per_second, proxy_us): (f64, f64)| Turn {
+            per_second,
+            proxy_us,
+            ..Turn::default()
+        };
+        let turns = |kind: &Kind| match kind {
+            Kind::Uring => vec![turn(own)],
+            _ => vec![turn(other)],
+        };
+        Cell {
+            is_text: true,
+            clients: 16,
+            turns: KINDS.iter().map(turns).collect(),
+        }
+    }
+
+    #[test]
+    fn limits_are_held_at_their_value_and_missed_beyond() {
+        assert!(cell((100.0, 8.5), (100.0, 10.0)).missed().is_empty());
+        assert_eq!(cell((100.0, 8.6), (100.0, 10.0)).missed().len(), 1);
+        assert_eq!(cell((99.0, 8.5), (100.0, 10.0)).missed().len(), 1);
+        assert_eq!(cell((99.0, 9.0), (100.0, 10.0)).missed().len(), 2);
+    }
+
+    #[test]
+    fn only_some_numbers_of_clients_are_judged() {
+        let mut unjudged = cell((1.0, 99.0), (100.0, 10.0));
+        unjudged.clients = 8;
+        assert!(unjudged.missed().is_empty());
+    }
+}
