@@ -1,8 +1,10 @@
 //! [`Gateway`]: what the workers share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use clients::Clients;
+use clients::{Clients, SessionHandle};
+use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
 
 use crate::options::{Options, ServerId, ServerOptions, ServiceId};
@@ -21,6 +23,20 @@ pub struct Gateway {
     pub(crate) max_connections: usize,
     /// Constant.
     pub(crate) limits: ClientLimits,
+    /// Where each session's connection to a server is, by the number that its client was told.
+    /// Touched as sessions begin and end, and by KILL.
+    victims: Mutex<BTreeMap<u32, Victim>>,
+}
+
+/// A connection to a server, for KILL.
+#[derive(Debug, Clone)]
+pub(crate) struct Victim {
+    /// The session that has it.
+    pub(crate) handle: Arc<SessionHandle>,
+    /// The server.
+    pub(crate) server: ServerId,
+    /// The server's number of the connection.
+    pub(crate) connection_id: u32,
 }
 
 /// How long clients are waited for.
@@ -68,7 +84,24 @@ impl Gateway {
                 wait_timeout: options.wait_timeout,
                 read_timeout: options.read_timeout,
             },
+            victims: Mutex::default(),
         })
+    }
+
+    /// Notes whom KILL with this number ends.
+    pub(crate) fn enter(&self, number: u32, victim: Victim) {
+        self.victims.lock().insert(number, victim);
+    }
+
+    /// The session of this number has ended.
+    pub(crate) fn leave(&self, number: u32) {
+        self.victims.lock().remove(&number);
+    }
+
+    /// Whom KILL with this number ends.
+    pub(crate) fn victim(&self, number: u64) -> Option<Victim> {
+        let number = u32::try_from(number).ok()?;
+        self.victims.lock().get(&number).cloned()
     }
 
     /// All clients: for the shutdown.
@@ -118,6 +151,11 @@ impl ServerShare {
 }
 
 impl ServerPlace {
+    /// The server's id.
+    pub(crate) fn id(&self) -> ServerId {
+        self.id
+    }
+
     /// The server.
     pub(crate) fn server(&self) -> &ServerShare {
         self.gateway.server(self.id)

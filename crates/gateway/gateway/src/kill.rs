@@ -1,11 +1,20 @@
-//! Ends what a client has left running on a server. A server does not notice that its client is
-//! gone until it sends something, so it is asked over a connection of its own.
+//! KILL: of what a client has left running, and by the numbers that clients were told.
+//!
+//! A server does not notice that its client is gone until it sends something. So it is asked to end
+//! the connection, over another one.
+//!
+//! Numbers of clients are above those of servers ([`ClientNumbers::High`]). A statement with such a
+//! number gets the server's number in its place, and runs on the victim's server as who asks: that
+//! server decides whether the client may.
 
 use std::rc::Rc;
 use std::time::Duration;
 
-use backend::{Login, QueryLimits, Target};
+use backend::{Login, Outcome, QueryLimits, Target};
+use clients::{ClientNumbers, KillOrder};
+use errcode::{ClientError, ER_NO_SUCH_THREAD, WORDS_SERVER_LOST};
 use link::Limit;
+use syntax::{KillStatement, KillTarget, SqlMode};
 
 use crate::worker::Worker;
 
@@ -15,40 +24,105 @@ const KILL_TIME_MAX: Duration = Duration::from_secs(10);
 /// The answer is an OK or an error.
 const KILL_BYTES_MAX: usize = 64 << 10;
 
-/// A connection of a client, to a server.
-#[derive(Debug)]
-pub(crate) struct Victim {
-    /// The server.
-    pub(crate) target: Target,
-    /// Who may end it: the client itself.
-    pub(crate) login: Login,
-    /// The server's number of the connection.
-    pub(crate) connection_id: u32,
-}
+const LIMITS: fn() -> QueryLimits = || QueryLimits {
+    until: Limit::after(KILL_TIME_MAX),
+    bytes_max: KILL_BYTES_MAX,
+};
 
-/// Asks the server to end it, with its statement and its transaction, in a task of its own.
-pub(crate) fn kill_later(worker: &Rc<Worker>, victim: Victim) {
+/// Ends a connection of a client to a server, with its statement and its transaction, in a task of
+/// its own.
+pub(crate) fn end_later(worker: &Rc<Worker>, target: Target, login: Login, connection_id: u32) {
     worker.counters.kills.increment();
     let worker = Rc::clone(worker);
     runtime::spawn_background(async move {
-        let connection_id = victim.connection_id;
-        if let Err(error) = ask(&worker, &victim).await {
+        let text = format!("KILL {connection_id}");
+        // An error of the server says that there is nothing to be ended any more.
+        if let Err(error) = run(&worker, &target, &login, text.as_bytes()).await {
             tracing::warn!(connection_id, %error, "a statement could not be ended on its server");
         }
     });
 }
 
-async fn ask(worker: &Worker, victim: &Victim) -> Result<(), String> {
-    let connected = worker.connect(&victim.target, &victim.login).await;
+/// Runs a statement on a connection of its own.
+async fn run(
+    worker: &Worker,
+    target: &Target,
+    login: &Login,
+    text: &[u8],
+) -> Result<Vec<Outcome>, String> {
+    let connected = worker.connect(target, login).await;
     let mut server = connected.map_err(|error| error.to_string())?;
-    let text = format!("KILL {}", victim.connection_id);
-    let limits = QueryLimits {
-        until: Limit::after(KILL_TIME_MAX),
-        bytes_max: KILL_BYTES_MAX,
-    };
-    // An error says that there is nothing to be ended any more.
-    let asked = server.query(text.as_bytes(), limits).await;
-    asked.map_err(|error| error.to_string())?;
+    let asked = server.query(text, LIMITS()).await;
+    let outcomes = asked.map_err(|error| error.to_string())?;
     server.close().await;
+    Ok(outcomes)
+}
+
+/// The KILL that a text is, if it has a number that a client was told.
+pub(crate) fn of_client(text: &[u8]) -> Option<KillStatement> {
+    // Most texts are told by their first byte; a comment may stand before the word.
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    if !matches!(first, b'k' | b'K' | b'/' | b'-' | b'#') {
+        return None;
+    }
+    let found = KillStatement::find(text, SqlMode::default())?;
+    ClientNumbers::High.includes(found.number).then_some(found)
+}
+
+/// Carries it out as the client with this login.
+///
+/// # Errors
+///
+/// What the client is told.
+pub(crate) async fn carry_out(
+    worker: &Worker,
+    login: Result<Login, ClientError>,
+    kill: KillStatement,
+    text: &[u8],
+) -> Result<(), ClientError> {
+    let gateway = &worker.gateway;
+    let victim = gateway.victim(kill.number);
+    let victim = victim.ok_or_else(|| ClientError::new(ER_NO_SUCH_THREAD, &[&kill.number]))?;
+    let server = &gateway.server(victim.server).options;
+    let text = kill.with_number(text, victim.connection_id.into());
+    worker.counters.kills.increment();
+    let lost = |error: String| {
+        let server = &*server.name;
+        tracing::warn!(server, %error, "a KILL could not be passed on");
+        ClientError::worded(WORDS_SERVER_LOST, &[&server])
+    };
+    let outcomes = run(worker, &server.target, &login?, &text)
+        .await
+        .map_err(lost)?;
+    for outcome in outcomes {
+        if let Outcome::Failed(error) = outcome {
+            return Err(error);
+        }
+    }
+    if kill.target == KillTarget::Connection {
+        victim.handle.give_order(KillOrder::Connection);
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_of_clients_are_translated() {
+        let number = |text: &str| of_client(text.as_bytes()).map(|it| it.number);
+        assert_eq!(number(" kill 2147483655"), Some(2_147_483_655));
+        assert_eq!(number("/* a */ KILL QUERY 2147483655"), Some(2_147_483_655));
+        for text in [
+            "KILL 7",
+            "KILL 4294967296",
+            "SELECT 2147483655",
+            "",
+            " ",
+            "KILL USER a",
+        ] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
 }

@@ -5,9 +5,10 @@
 //!        reply back }* -> close both
 //! ```
 //!
-//! Commands that concern the connection itself are carried out here: COM_QUIT and COM_CHANGE_USER.
-//! All others go to the server. While its reply is awaited, KILL and the client's end are watched
-//! for: the statement is then ended on the server, too.
+//! Commands that concern the connection itself are carried out here: COM_QUIT, COM_CHANGE_USER, and
+//! KILL with a number that a client was told. All others go to the server. While its reply is
+//! awaited, KILL and the client's end are watched for: the statement is then ended on the server,
+//! too.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clients::wait::{Either, first_of};
-use clients::{Entrance, KillOrder, SessionHandle};
+use clients::{ClientNumbers, Entrance, KillOrder, SessionHandle};
 use errcode::{
     ClientError, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN, Origin,
     WORDS_NO_SERVER, WORDS_SERVER_LOST,
@@ -27,8 +28,8 @@ use wire::{Command, CommandByte, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
 use crate::connect::{Held, connect, login_as};
 use crate::end::End;
-use crate::gateway::Gateway;
-use crate::kill::{Victim, kill_later};
+use crate::gateway::{Gateway, Victim};
+use crate::kill;
 use crate::options::ServiceId;
 use crate::service::AccountLookup;
 use crate::worker::Worker;
@@ -61,7 +62,9 @@ pub fn serve(worker: Rc<Worker>, service: ServiceId, stream: Stream) -> impl Fut
         let gateway = Arc::clone(&session.worker.gateway);
         let counters = Arc::clone(&session.worker.counters);
         let handle = Arc::clone(&session.handle);
+        let number = session.client.info().connection_id;
         let end = session.run().await;
+        gateway.leave(number);
         if let Some(count) = counters.ends.get(end.index()) {
             count.increment();
         }
@@ -88,6 +91,7 @@ async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<
         front,
         limit: gateway.max_connections,
         evictions: &worker.counters.logins_evicted,
+        numbers: ClientNumbers::High,
     };
     let accounts = AccountLookup { known };
     let logged_in = gateway.clients().log_in(stream, &accounts, entrance).await;
@@ -105,6 +109,12 @@ async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<
     match connect(&worker, id, client.info()).await {
         Ok(held) => {
             worker.counters.sessions.increment();
+            let victim = Victim {
+                handle: Arc::clone(&handle),
+                server: held.place.id(),
+                connection_id: held.server.info().connection_id,
+            };
+            gateway.enter(client.info().connection_id, victim);
             Some(Box::new(Session {
                 worker,
                 service: id,
@@ -141,6 +151,7 @@ impl Session {
             let went = match self.peek_command().await {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(CommandByte::CHANGE_USER) => Box::pin(self.change_user()).await,
+                Ok(byte) if self.is_kill(byte) => Box::pin(self.kill()).await,
                 Ok(_) => self.forward().await,
                 Err(end) => Err(end),
             };
@@ -243,6 +254,58 @@ impl Session {
         }
     }
 
+    /// Whether the command that was peeked at is a KILL with a number that a client was told.
+    fn is_kill(&mut self, command_byte: u8) -> bool {
+        match command_byte {
+            CommandByte::QUERY => {
+                let (text, is_whole) = self.client.link().peeked_body();
+                is_whole && kill::of_client(text).is_some()
+            }
+            CommandByte::PROCESS_KILL => {
+                let (body, _) = self.client.link().peeked_body();
+                let number = body.first_chunk().map(|number| u32::from_le_bytes(*number));
+                number.is_some_and(|number| ClientNumbers::High.includes(number.into()))
+            }
+            _ => false,
+        }
+    }
+
+    /// Carries out a KILL.
+    async fn kill(&mut self) -> Result<(), End> {
+        let wait_timeout = self.gateway().limits.wait_timeout;
+        let class = TaskClass::OutsideTransaction;
+        let read = self.client.read_command(wait_timeout, class).await;
+        let bytes = read.map_err(|_| End::Client)?;
+        let text = match Command::decode(&bytes, self.client.capabilities()) {
+            Ok(Command::Query(text)) => text.to_vec(),
+            Ok(Command::ProcessKill { connection_id }) => {
+                format!("KILL {connection_id}").into_bytes()
+            }
+            _ => unreachable!("it was peeked at"),
+        };
+        let statement = kill::of_client(&text).expect("it was peeked at");
+        let login = login_as(self.client.info());
+        let done = kill::carry_out(&self.worker, login, statement, &text).await;
+        match done {
+            Ok(()) => self.write_ok(),
+            Err(error) => {
+                ErrorPacket::encode(self.client.out(), &error);
+                self.client.end_reply();
+            }
+        }
+        Ok(())
+    }
+
+    fn write_ok(&mut self) {
+        let ok = OkPacket {
+            status: self.held.server.status(),
+            ..OkPacket::default()
+        };
+        let capabilities = self.client.capabilities();
+        ok.encode(self.client.out(), capabilities, OkKind::Ok);
+        self.client.end_reply();
+    }
+
     /// Lets the client log in anew, here and at its server.
     async fn change_user(&mut self) -> Result<(), End> {
         let gateway = Arc::clone(self.gateway());
@@ -272,13 +335,7 @@ impl Session {
         }
         let user = self.client.info().user.clone();
         self.handle.update(|line| line.user = user);
-        let ok = OkPacket {
-            status: self.held.server.status(),
-            ..OkPacket::default()
-        };
-        let capabilities = self.client.capabilities();
-        ok.encode(self.client.out(), capabilities, OkKind::Ok);
-        self.client.end_reply();
+        self.write_ok();
         Ok(())
     }
 
@@ -329,11 +386,8 @@ impl Session {
         let Ok(login) = login_as(self.client.info()) else {
             return;
         };
-        let victim = Victim {
-            target: self.held.place.server().options.target.clone(),
-            login,
-            connection_id: self.held.server.info().connection_id,
-        };
-        kill_later(&self.worker, victim);
+        let target = self.held.place.server().options.target.clone();
+        let connection_id = self.held.server.info().connection_id;
+        kill::end_later(&self.worker, target, login, connection_id);
     }
 }

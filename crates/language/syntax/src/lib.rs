@@ -19,10 +19,12 @@ pub mod ast;
 pub mod canonical;
 pub mod class;
 pub mod keyword;
+mod kill;
 pub mod parse;
 pub mod print;
 pub mod token;
 
+pub use kill::{KillStatement, KillTarget};
 pub use parse::{SyntaxError, parse, parse_expr, parse_one};
 pub use print::print;
 pub use settings::SqlMode;

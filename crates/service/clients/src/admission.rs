@@ -34,6 +34,40 @@ pub struct Entrance<'w> {
     pub limit: usize,
     /// Counts logins that were ended because too many were waiting.
     pub evictions: &'w Counter,
+    /// The numbers that clients are told.
+    pub numbers: ClientNumbers,
+}
+
+/// The numbers of 32 bits that clients are told, for KILL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientNumbers {
+    /// From 1 on.
+    Low,
+    /// From 2^31 on: servers that are spoken to on behalf of clients count from 1 on, and a number
+    /// shows whose it is.
+    High,
+}
+
+/// The bit that high numbers have.
+const HIGH_BIT: u32 = 1 << 31;
+
+impl ClientNumbers {
+    /// The number that the client with this id is told.
+    pub fn of(self, id: u64) -> u32 {
+        let low = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
+        match self {
+            ClientNumbers::Low => low,
+            ClientNumbers::High => low | HIGH_BIT,
+        }
+    }
+
+    /// Whether a client may have been told this number.
+    pub fn includes(self, number: u64) -> bool {
+        match self {
+            ClientNumbers::Low => true,
+            ClientNumbers::High => (u64::from(HIGH_BIT)..1 << 32).contains(&number),
+        }
+    }
 }
 
 /// A client that has proved who it is, and has no session yet.
@@ -75,7 +109,7 @@ impl Clients {
         let id = self.registry.next_id();
         let peer = peer_of(&stream)?;
         let port = stream.peer_address().map(|address| address.port());
-        let wire_id = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
+        let wire_id = entrance.numbers.of(id);
         let (place, evicted) = self.logins.enter(id, entrance.limit);
         if evicted.is_some() {
             entrance.evictions.increment();
@@ -178,6 +212,18 @@ mod tests {
         assert_eq!(code(2), None);
         assert_eq!(code(1), None);
         assert_eq!(code(0), Some(ER_CON_COUNT_ERROR));
+    }
+
+    #[test]
+    fn high_numbers_are_never_those_of_servers() {
+        let high = ClientNumbers::High;
+        for id in [1, 7, u64::from(HIGH_BIT) + 7, (1 << 32) + 7] {
+            assert!(high.includes(high.of(id).into()), "{id}");
+            assert!(ClientNumbers::Low.includes(ClientNumbers::Low.of(id).into()));
+        }
+        assert_eq!(ClientNumbers::Low.of((1 << 32) + 7), 7);
+        let server = u64::from(HIGH_BIT) - 1;
+        assert!(!high.includes(7) && !high.includes(server) && !high.includes(1 << 32));
     }
 
     #[test]

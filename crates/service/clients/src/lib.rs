@@ -19,6 +19,6 @@ mod login_log;
 mod logins;
 mod registry;
 
-pub use admission::{Clients, Entrance, LoggedIn, login_rules};
+pub use admission::{ClientNumbers, Clients, Entrance, LoggedIn, login_rules};
 pub use handle::{IDLE, KillOrder, ProcessLine, SessionHandle};
 pub use registry::Registry;

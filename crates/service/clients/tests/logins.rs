@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clients::{Clients, Entrance};
+use clients::{ClientNumbers, Clients, Entrance};
 use front::{
     Account, AccountSource, Credential, Options, PacketMemory, Peer, Resources, Shared,
     system_random,
@@ -123,6 +123,7 @@ async fn serve(clients: &Clients, evictions: &Counter, stream: Stream) {
         front: &front,
         limit: LIMIT,
         evictions,
+        numbers: ClientNumbers::Low,
     };
     let Some(logged_in) = clients.log_in(stream, &Accounts, entrance).await else {
         return;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Whether a statement with this text runs on the server.
-fn runs(root: &mut Client, text: &str) -> bool {
+pub(crate) fn runs(root: &mut Client, text: &str) -> bool {
     let count = format!(
         "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{text}%' \
          AND id <> CONNECTION_ID()"

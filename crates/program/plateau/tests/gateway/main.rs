@@ -10,6 +10,7 @@ use testkit::{
 };
 
 mod ends;
+mod kill;
 mod logins;
 mod statements;
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use catalog::ComesFrom;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use clients::wait::{Either, first_of, free_what_waits};
-use clients::{Entrance, IDLE, KillOrder, SessionHandle, login_rules};
+use clients::{ClientNumbers, Entrance, IDLE, KillOrder, SessionHandle, login_rules};
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN,
     ER_UNKNOWN_COM_ERROR,
@@ -121,6 +121,7 @@ async fn enter(worker: Rc<Worker>, stream: Stream) -> Option<Box<Session>> {
         front: &worker.front,
         limit,
         evictions: &worker.counters().logins_evicted,
+        numbers: ClientNumbers::Low,
     };
     let logged_in = server.clients.log_in(stream, &accounts, entrance).await?;
     let limit = limit + usize::from(is_administrator(&accounts, &logged_in.client));
