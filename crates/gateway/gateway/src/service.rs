@@ -1,11 +1,16 @@
 //! [`Service`]: what the clients of a listener get, as it is now.
 
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use errcode::{ClientError, WORDS_FOREIGN_PLUGIN};
 use front::{Account, AccountSource, Credential, Greeting, Peer};
-use sync::Notify;
+use sync::{Mutex, Notify};
 
 use crate::account_list::AccountList;
 use crate::options::ServiceOptions;
@@ -19,7 +24,20 @@ pub(crate) struct Service {
     known: ArcSwapOption<Known>,
     /// The accounts are to be read again: a login has failed that might succeed by newer ones.
     pub(crate) wants_accounts: Notify,
+    /// Logins that wait for newer accounts.
+    waiting: Mutex<Waiting>,
 }
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// How often accounts were published.
+    generation: u64,
+    wakers: Vec<Waker>,
+}
+
+/// A login waits so long for newer accounts: longer than servers take to send them, and than the
+/// pause between two readings.
+const RENEWAL_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// What a server has told.
 #[derive(Debug)]
@@ -36,6 +54,7 @@ impl Service {
             options,
             known: ArcSwapOption::empty(),
             wants_accounts: Notify::default(),
+            waiting: Mutex::default(),
         }
     }
 
@@ -47,18 +66,66 @@ impl Service {
     /// Publishes what a server has told.
     pub(crate) fn publish(&self, known: Known) {
         self.known.store(Some(Arc::new(known)));
+        let wakers = {
+            let mut waiting = self.waiting.lock();
+            waiting.generation += 1;
+            std::mem::take(&mut waiting.wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until the accounts have been read again, or for too long.
+    async fn renewed(&self) {
+        let before = self.waiting.lock().generation;
+        self.wants_accounts.notify();
+        let published = poll_fn(|context| {
+            let mut waiting = self.waiting.lock();
+            if waiting.generation != before {
+                return Poll::Ready(());
+            }
+            waiting.wakers.push(context.waker().clone());
+            Poll::Pending
+        });
+        // Without newer ones the login goes by those that there are.
+        let _ = runtime::timeout(RENEWAL_TIME_MAX, published).await;
     }
 }
 
-/// A login's view of the accounts: those when it began.
+/// A login's view of the accounts: those when it began, or newer ones.
 #[derive(Debug)]
-pub(crate) struct AccountLookup {
-    pub(crate) known: Arc<Known>,
+pub(crate) struct AccountLookup<'s> {
+    service: &'s Service,
+    known: RefCell<Arc<Known>>,
 }
 
-impl AccountSource for AccountLookup {
+impl<'s> AccountLookup<'s> {
+    pub(crate) fn new(service: &'s Service, known: Arc<Known>) -> AccountLookup<'s> {
+        AccountLookup {
+            service,
+            known: RefCell::new(known),
+        }
+    }
+
+    async fn look_again(&self) {
+        self.service.renewed().await;
+        if let Some(known) = self.service.known() {
+            *self.known.borrow_mut() = known;
+        }
+    }
+}
+
+impl AccountSource for AccountLookup<'_> {
+    fn can_renew(&self) -> bool {
+        true
+    }
+
+    fn renew(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(self.look_again())
+    }
+
     fn find(&self, user: &str, peer: Peer) -> Option<Account> {
-        let accounts = &self.known.accounts;
+        let known = self.known.borrow();
+        let accounts = &known.accounts;
         let Some(plugins) = accounts.foreign_plugins(user, peer) else {
             return accounts.find(user, peer);
         };

@@ -93,7 +93,7 @@ async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<
         evictions: &worker.counters.logins_evicted,
         numbers: ClientNumbers::High,
     };
-    let accounts = AccountLookup { known };
+    let accounts = AccountLookup::new(service, known);
     let logged_in = gateway.clients().log_in(stream, &accounts, entrance).await;
     if logged_in.is_none() {
         // Newer accounts might let it in the next time.
@@ -321,7 +321,7 @@ impl Session {
             return Err(End::Client);
         };
         let known = service.known().expect("a client has logged in by it");
-        let accounts = AccountLookup { known };
+        let accounts = AccountLookup::new(service, known);
         if let Err(failure) = self.client.change_user(&change, &accounts).await {
             let peer = self.client.info().peer;
             let clients = gateway.clients();

@@ -1,5 +1,7 @@
 //! [`AccountSource`]: who may log in, as the caller knows it.
 
+use std::pin::Pin;
+
 use auth::{Peer, StoredSecret};
 use errcode::ClientError;
 use runtime::Stream;
@@ -43,6 +45,17 @@ pub trait AccountSource {
     /// The account for `user` from `peer`. `None` is played through with a password that no one
     /// has, so that the client does not learn that there is no such account.
     fn find(&self, user: &str, peer: Peer) -> Option<Account>;
+
+    /// Whether the accounts may be behind those of another server: before a login by an unknown name
+    /// fails, [`AccountSource::renew`] is awaited.
+    fn can_renew(&self) -> bool {
+        false
+    }
+
+    /// Gets newer accounts, if there are any.
+    fn renew(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// A name out of the character set of a collation, by its number; that of UTF-8 if the caller
     /// knows no other.

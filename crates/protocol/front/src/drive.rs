@@ -32,6 +32,9 @@ pub(crate) async fn drive(
                 link.flush().await?;
                 limit.put_off(SystemClock.now().since(began));
                 let packet = link.receive_packet(limit).await?;
+                if accounts.can_renew() && machine.names_unknown(&packet, accounts) {
+                    accounts.renew().await;
+                }
                 machine.packet(&packet, accounts, link.out())
             }
             LoginStep::StartTls(config) => {

@@ -201,6 +201,17 @@ impl LoginMachine {
         greeting.encode(out);
     }
 
+    /// Whether a packet is the login of a name that has no account.
+    pub(crate) fn names_unknown(&self, payload: &[u8], accounts: &dyn AccountSource) -> bool {
+        let (State::AwaitLogin, Ok(LoginPacket::Login(login))) =
+            (&self.state, LoginPacket::decode(payload))
+        else {
+            return false;
+        };
+        let user = accounts.name_text(u16::from(login.collation), login.user);
+        accounts.find(&user, self.peer).is_none()
+    }
+
     /// Takes a packet of the client.
     pub(crate) fn packet(
         &mut self,
