@@ -95,7 +95,8 @@ async fn read(worker: &Worker, service: ServiceId, server: ServerId) -> Result<K
     let accounts = AccountList::decode(table, &rows.rows);
     let info = server.info();
     let greeting = Greeting {
-        server_version: info.version.own_text().to_owned(),
+        // Clients judge by it what the server can do, down to the prefix of MariaDB before 11.
+        server_version: info.version.text.clone(),
         capabilities: info.offered & (Capabilities::SERVER | Capabilities::MYSQL),
         collation: info.collation,
     };

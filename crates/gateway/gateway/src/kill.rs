@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn only_numbers_of_clients_are_translated() {
         let number = |text: &str| of_client(text.as_bytes()).map(|it| it.number);
-        assert_eq!(number(" kill 2147483655"), Some(2_147_483_655));
-        assert_eq!(number("/* a */ KILL QUERY 2147483655"), Some(2_147_483_655));
+        assert_eq!(number(" kill 1073741831"), Some(1_073_741_831));
+        assert_eq!(number("/* a */ KILL QUERY 1073741831"), Some(1_073_741_831));
         for text in [
             "KILL 7",
-            "KILL 4294967296",
-            "SELECT 2147483655",
+            "KILL 2147483648",
+            "SELECT 1073741831",
             "",
             " ",
             "KILL USER a",

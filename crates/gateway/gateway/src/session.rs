@@ -18,8 +18,8 @@ use std::time::Duration;
 use clients::wait::{Either, first_of};
 use clients::{ClientNumbers, Entrance, KillOrder, SessionHandle};
 use errcode::{
-    ClientError, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN, Origin,
-    WORDS_NO_SERVER, WORDS_SERVER_LOST,
+    ClientError, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN, Origin, WORDS_NO_SERVER,
+    WORDS_SERVER_LOST,
 };
 use front::{Client, Disconnect};
 use link::{Ending, Exchange, ForwardError, Limit, Turn};
@@ -358,9 +358,11 @@ impl Session {
                 let server = &self.held.place.server().options.name;
                 Some(ClientError::worded(WORDS_SERVER_LOST, &[server]))
             }
-            End::Killed => Some(ClientError::new(ER_CONNECTION_KILLED, &[])),
             End::Shutdown => Some(ClientError::new(ER_SERVER_SHUTDOWN, &[])),
-            End::Quit | End::Client | End::Idle | End::NoServer | End::Refused => None,
+            // Who is killed while idle gets no packet that it has not asked for.
+            End::Quit | End::Client | End::Idle | End::NoServer | End::Refused | End::Killed => {
+                None
+            }
         };
         self.end_statement();
         if !self.client.link().is_usable() {

@@ -44,14 +44,6 @@ impl ServerVersion {
             numbers,
         }
     }
-
-    /// The text without the prefix that MariaDB before 11 puts there for replicas.
-    pub fn own_text(&self) -> &str {
-        match self.product {
-            Product::MariaDb => self.text.strip_prefix(OLD_PREFIX).unwrap_or(&self.text),
-            Product::MySql => &self.text,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -60,21 +52,19 @@ mod tests {
 
     #[test]
     fn known_texts() {
-        for (text, product, numbers, prefix) in [
+        for (text, product, numbers) in [
             (
                 "5.5.5-10.11.6-MariaDB-0+deb12u1",
                 Product::MariaDb,
                 (10, 11, 6),
-                "5.5.5-",
             ),
-            ("11.4.2-MariaDB", Product::MariaDb, (11, 4, 2), ""),
-            ("8.0.36", Product::MySql, (8, 0, 36), ""),
-            ("8.4.0-commercial", Product::MySql, (8, 4, 0), ""),
-            ("5.5.5-log", Product::MySql, (5, 5, 5), ""),
-            ("", Product::MySql, (0, 0, 0), ""),
-            ("x.99999.1", Product::MySql, (0, 0, 1), ""),
+            ("11.4.2-MariaDB", Product::MariaDb, (11, 4, 2)),
+            ("8.0.36", Product::MySql, (8, 0, 36)),
+            ("8.4.0-commercial", Product::MySql, (8, 4, 0)),
+            ("5.5.5-log", Product::MySql, (5, 5, 5)),
+            ("", Product::MySql, (0, 0, 0)),
+            ("x.99999.1", Product::MySql, (0, 0, 1)),
         ] {
-            let own_text = text.strip_prefix(prefix).unwrap();
             let version = ServerVersion::parse(text.as_bytes());
             assert_eq!(
                 (version.product, version.numbers),
@@ -82,7 +72,6 @@ mod tests {
                 "{text}"
             );
             assert_eq!(version.text, text);
-            assert_eq!(version.own_text(), own_text);
         }
     }
 }

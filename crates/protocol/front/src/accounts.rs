@@ -46,8 +46,8 @@ pub trait AccountSource {
     /// has, so that the client does not learn that there is no such account.
     fn find(&self, user: &str, peer: Peer) -> Option<Account>;
 
-    /// Whether the accounts may be behind those of another server: before a login by an unknown name
-    /// fails, [`AccountSource::renew`] is awaited.
+    /// Whether the accounts may be behind those of another server: before a login by an unknown
+    /// name fails, [`AccountSource::renew`] is awaited.
     fn can_renew(&self) -> bool {
         false
     }

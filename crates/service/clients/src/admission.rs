@@ -43,13 +43,13 @@ pub struct Entrance<'w> {
 pub enum ClientNumbers {
     /// From 1 on.
     Low,
-    /// From 2^31 on: servers that are spoken to on behalf of clients count from 1 on, and a number
-    /// shows whose it is.
+    /// From 2^30 on: servers that are spoken to on behalf of clients count from 1 on, and a number
+    /// shows whose it is. Below 2^31, since some clients take it for a signed one.
     High,
 }
 
 /// The bit that high numbers have.
-const HIGH_BIT: u32 = 1 << 31;
+const HIGH_BIT: u32 = 1 << 30;
 
 impl ClientNumbers {
     /// The number that the client with this id is told.
@@ -57,7 +57,7 @@ impl ClientNumbers {
         let low = u32::try_from(id & 0xffff_ffff).expect("masked to 32 bits");
         match self {
             ClientNumbers::Low => low,
-            ClientNumbers::High => low | HIGH_BIT,
+            ClientNumbers::High => (low % HIGH_BIT) | HIGH_BIT,
         }
     }
 
@@ -65,7 +65,7 @@ impl ClientNumbers {
     pub fn includes(self, number: u64) -> bool {
         match self {
             ClientNumbers::Low => true,
-            ClientNumbers::High => (u64::from(HIGH_BIT)..1 << 32).contains(&number),
+            ClientNumbers::High => (HIGH_BIT.into()..u64::from(2 * HIGH_BIT)).contains(&number),
         }
     }
 }
@@ -217,13 +217,13 @@ mod tests {
     #[test]
     fn high_numbers_are_never_those_of_servers() {
         let high = ClientNumbers::High;
-        for id in [1, 7, u64::from(HIGH_BIT) + 7, (1 << 32) + 7] {
+        for id in [1, 7, u64::from(HIGH_BIT) + 7, (1 << 31) + 7, (1 << 32) + 7] {
             assert!(high.includes(high.of(id).into()), "{id}");
             assert!(ClientNumbers::Low.includes(ClientNumbers::Low.of(id).into()));
         }
         assert_eq!(ClientNumbers::Low.of((1 << 32) + 7), 7);
         let server = u64::from(HIGH_BIT) - 1;
-        assert!(!high.includes(7) && !high.includes(server) && !high.includes(1 << 32));
+        assert!(!high.includes(7) && !high.includes(server) && !high.includes(1 << 31));
     }
 
     #[test]

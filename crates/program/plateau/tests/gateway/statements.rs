@@ -10,7 +10,7 @@ fn statements_are_answered_by_the_server() {
         let gateway = Gateway::start(&sections, driver);
         let mut client = gateway.connect();
         let version = client.value("SELECT VERSION()").unwrap().unwrap();
-        assert_eq!(client.server_version, version);
+        assert!(client.server_version.ends_with(&version), "{version}");
         client
             .run("CREATE OR REPLACE TEMPORARY TABLE shop.t (a INT PRIMARY KEY, b TEXT)")
             .unwrap();
