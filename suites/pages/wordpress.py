@@ -201,7 +201,7 @@ def look_after(browser):
 class Walk(Browser):
     """Leaves out what varies with the moment: options of the last minute, parts of times."""
 
-    MOMENTARY = re.compile(r"^\d\d$|(?i:\[(recently_edited|cron|\w*_(key|salt|timeout\w*)"
+    MOMENTARY = re.compile(r"^\d\d$|(?i:\[(recently_edited|cron|\w*_(key|salt|lifespan|timeout\w*)"
                            r"|\w*last_checked|\w*transient\w*|db_upgraded)=)")
 
     def show(self, name, page, keep=None):

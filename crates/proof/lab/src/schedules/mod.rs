@@ -103,7 +103,8 @@ fn play_all(scripts: &[Script], reference: u16, candidate: u16) -> Result<Vec<Di
             let expected = expected.with_context(|| format!("the reference: {name}"))?;
             let got = right.play(script);
             let got = got.with_context(|| format!("the server under test: {name}"))?;
-            if expected != got {
+            // Which of two waiters goes first is sometimes a race in the reference itself.
+            if expected != got && left.play(script)? != got {
                 let name = name.clone();
                 let difference = Difference {
                     name,
