@@ -87,8 +87,8 @@ pub(crate) fn login_as(info: &ClientInfo) -> Result<Login, ClientError> {
         database: info.database.clone(),
         capabilities: info.capabilities & !OF_THE_CONNECTION | OWN,
         collation: u8::try_from(info.collation & 0xff).expect("masked to eight bits"),
+        // Not the client's limit on packets: many say 0, and mean that they take any.
         attributes: info.encoded_attributes().to_vec(),
-        packet_bytes_max: info.packet_bytes_max,
         ..Login::new(info.user.clone(), (**secret).clone())
     })
 }
