@@ -7,6 +7,7 @@
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
 //! may sleep), [`ShardedRwLock`] (cheap for readers on many cores, expensive for the rare writer),
 //! [`CommitRing`] (outcomes of transactions), [`HybridLatch`] (readers that write nothing),
+//! [`LocalStock`] (what workers keep for themselves, and whether somebody wants it),
 //! [`LogRing`] (the log in memory, filled by all workers at once), [`ObservedBytes`] (one writer
 //! beside optimistic readers), [`Notify`] (a task sleeps until there is work), [`WakeFlag`]
 //! (whether a task is queued). Based on a [`Mutex`]: [`oneshot`] (one value for a task).
@@ -16,6 +17,7 @@ pub mod atomic;
 mod commit_ring;
 mod hybrid_latch;
 mod inbox;
+mod local_stock;
 mod log_ring;
 mod mutex;
 mod notify;
@@ -29,6 +31,7 @@ mod wake_flag;
 pub use commit_ring::{CommitRing, MovedOut, RingState};
 pub use hybrid_latch::{HybridLatch, LatchVersion};
 pub use inbox::{Inbox, Pushed};
+pub use local_stock::LocalStock;
 pub use log_ring::{Closing, LogRing, LogRingOptions, LogRingReader, LogRingWriter, Reservation};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
