@@ -90,12 +90,9 @@ impl<T> IdleStacks<T> {
             in_stack: Links::default(),
             in_all: Links::default(),
         });
-        let mut stack = self.stacks.get(&login).copied().unwrap_or_default();
-        self.link(List::Stack, &mut stack, index);
-        self.stacks.insert(login, stack);
-        let mut all = self.all;
-        self.link(List::All, &mut all, index);
-        self.all = all;
+        let stack = self.stacks.entry(login).or_default();
+        link(&mut self.nodes, List::Stack, stack, index);
+        link(&mut self.nodes, List::All, &mut self.all, index);
     }
 
     /// The last used of `login`.
@@ -106,8 +103,23 @@ impl<T> IdleStacks<T> {
 
     /// Takes the last used of `login`.
     pub(crate) fn take_newest(&mut self, login: Login) -> Option<Idle<T>> {
-        let index = self.stacks.get(&login)?.newest?;
-        Some(self.remove(index))
+        self.take_newest_if(login, |_| true)
+    }
+
+    /// Takes the last used of `login` if that one is wanted.
+    pub(crate) fn take_newest_if(
+        &mut self,
+        login: Login,
+        is_wanted: impl FnOnce(&T) -> bool,
+    ) -> Option<Idle<T>> {
+        let hash_map::Entry::Occupied(stack) = self.stacks.entry(login) else {
+            return None;
+        };
+        let index = stack.get().newest?;
+        if !is_wanted(&node(&self.nodes, index).idle.value) {
+            return None;
+        }
+        Some(remove(&mut self.nodes, &mut self.all, stack, index))
     }
 
     /// The longest idle of all.
@@ -141,43 +153,50 @@ impl<T> IdleStacks<T> {
     }
 
     fn remove(&mut self, index: usize) -> Idle<T> {
-        let node = self.nodes.remove(index).expect("lists name entries");
-        unlink(&mut self.nodes, List::All, &mut self.all, node.in_all);
-        if let hash_map::Entry::Occupied(mut stack) = self.stacks.entry(node.idle.login) {
-            unlink(&mut self.nodes, List::Stack, stack.get_mut(), node.in_stack);
-            if stack.get().oldest.is_none() {
-                stack.remove();
-            }
-        }
-        node.idle
-    }
-
-    /// Puts the node behind the last one that is not idle for a shorter time (S1).
-    fn link(&mut self, list: List, ends: &mut Ends, index: usize) {
-        let since = self.node(index).idle.since;
-        let mut older = ends.newest;
-        let mut newer = None;
-        while let Some(other) = older.filter(|it| since < self.node(*it).idle.since) {
-            newer = older;
-            older = self.links(list, other).older;
-        }
-        *self.links(list, index) = Links { older, newer };
-        match older {
-            Some(other) => self.links(list, other).newer = Some(index),
-            None => ends.oldest = Some(index),
-        }
-        match newer {
-            Some(other) => self.links(list, other).older = Some(index),
-            None => ends.newest = Some(index),
-        }
+        let login = self.node(index).idle.login;
+        let hash_map::Entry::Occupied(stack) = self.stacks.entry(login) else {
+            unreachable!("each entry is in a stack");
+        };
+        remove(&mut self.nodes, &mut self.all, stack, index)
     }
 
     fn node(&self, index: usize) -> &Node<T> {
-        self.nodes.get(index).expect("lists name entries")
+        node(&self.nodes, index)
     }
+}
 
-    fn links(&mut self, list: List, index: usize) -> &mut Links {
-        links(&mut self.nodes, list, index)
+fn remove<T>(
+    nodes: &mut Slab<Node<T>>,
+    all: &mut Ends,
+    mut stack: hash_map::OccupiedEntry<'_, Login, Ends>,
+    index: usize,
+) -> Idle<T> {
+    let node = nodes.remove(index).expect("lists name entries");
+    unlink(nodes, List::All, all, node.in_all);
+    unlink(nodes, List::Stack, stack.get_mut(), node.in_stack);
+    if stack.get().oldest.is_none() {
+        stack.remove();
+    }
+    node.idle
+}
+
+/// Puts the node behind the last one that is not idle for a shorter time (S1).
+fn link<T>(nodes: &mut Slab<Node<T>>, list: List, ends: &mut Ends, index: usize) {
+    let since = node(nodes, index).idle.since;
+    let mut older = ends.newest;
+    let mut newer = None;
+    while let Some(other) = older.filter(|it| since < node(nodes, *it).idle.since) {
+        newer = older;
+        older = links(nodes, list, other).older;
+    }
+    *links(nodes, list, index) = Links { older, newer };
+    match older {
+        Some(other) => links(nodes, list, other).newer = Some(index),
+        None => ends.oldest = Some(index),
+    }
+    match newer {
+        Some(other) => links(nodes, list, other).older = Some(index),
+        None => ends.newest = Some(index),
     }
 }
 
@@ -191,6 +210,10 @@ fn unlink<T>(nodes: &mut Slab<Node<T>>, list: List, ends: &mut Ends, gone: Links
         Some(other) => links(nodes, list, other).older = gone.older,
         None => ends.newest = gone.older,
     }
+}
+
+fn node<T>(nodes: &Slab<Node<T>>, index: usize) -> &Node<T> {
+    nodes.get(index).expect("lists name entries")
 }
 
 fn links<T>(nodes: &mut Slab<Node<T>>, list: List, index: usize) -> &mut Links {

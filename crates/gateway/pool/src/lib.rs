@@ -70,8 +70,8 @@
 //! (P5) Under the mutex, a connection that comes back within the limit goes to the first waiter
 //! of all. If the waiter is on another worker, the connection is promised to it: the waiter leaves
 //! the queue, and a [`Ticket`] carries the slot. If the waiter gives up before it arrives, the
-//! connection goes to the waiter that is first then. If the connection is lost, the waiter may open
-//! another one in the slot.
+//! connection goes to the waiter that is first then. If the connection is lost, or the version
+//! rises before the waiter takes it, the waiter may open another one in the slot.
 //!
 //! (P6) Each slot has one owner: a session, a worker's stack, a ticket, a verdict that its waiter
 //! has not taken, or the shared stacks. All but the last free it when dropped.

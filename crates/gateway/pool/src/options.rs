@@ -69,6 +69,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_overflow_is_the_limit_again() {
+        let limits = Limits::new(7);
+        assert_eq!((limits.limit, limits.overflow), (7, 7));
+    }
+
+    #[test]
     fn a_connection_is_recycled_at_its_limits_and_not_below() {
         let recycling = Recycling {
             age_max: Duration::from_nanos(10),

@@ -12,11 +12,11 @@ use smallvec::SmallVec;
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, LocalStock, Mutex, MutexGuard, WakeFlag};
 
-use crate::counts::Numbers;
+use crate::counts::{CloseReason, Numbers};
 use crate::keys::{Fit, ServerId, Version};
 use crate::mailbox::Mailboxes;
 use crate::options::{Limits, Recycling};
-use crate::state::{Facts, Found, Grant, Passed, Past, SlotKind, State};
+use crate::state::{Closing, Facts, Found, Grant, Passed, Past, SlotKind, State};
 use crate::waiter::{Place, Verdict, Waiter};
 
 /// See the module's head.
@@ -167,6 +167,12 @@ impl<C> Server<C> {
         self.desks[worker].taken_own.increment();
     }
 
+    /// The version of now.
+    pub(crate) fn version(&self) -> Version {
+        let version = u32::try_from(self.stock.demand() >> 2);
+        Version(version.expect("the word has a version of 32 bits"))
+    }
+
     pub(crate) fn is_removed(&self) -> bool {
         self.stock.demand() & IS_REMOVED != 0
     }
@@ -218,14 +224,46 @@ impl<C> Change<'_, C> {
     /// Tells waiters that have left the queue that they may open a connection.
     pub(crate) fn pass(&mut self, passed: impl IntoIterator<Item = Passed<Arc<Waiter<C>>>>) {
         for Passed { waiter, kind } in passed {
-            let granted = Verdict::Granted(Grant {
-                kind,
-                version: self.state.version(),
-                past: None,
-                found: Found::Open(None),
-            });
+            let granted = self.right_to_open(kind);
             self.decide(&waiter, granted);
         }
+    }
+
+    /// The connection that a waiter was promised is lost: the waiter opens another one in its slot,
+    /// or the slot comes back if the waiter has given up.
+    pub(crate) fn open_promised(&mut self, waiter: &Waiter<C>, kind: SlotKind) {
+        let is_removed = self.state.is_removed();
+        let verdict = if is_removed {
+            Verdict::Removed
+        } else {
+            self.right_to_open(kind)
+        };
+        let has_given_up = self.try_decide(waiter, verdict).is_err();
+        if is_removed || has_given_up {
+            self.free(kind);
+        }
+    }
+
+    /// As [`Change::open_promised`], for a connection that may not be used any more.
+    pub(crate) fn close_promised(
+        &mut self,
+        waiter: &Waiter<C>,
+        facts: &Facts,
+        connection: C,
+        reason: CloseReason,
+    ) -> Closing<C> {
+        self.state.numbers.count_closed(reason);
+        self.open_promised(waiter, facts.kind);
+        Closing { connection, reason }
+    }
+
+    fn right_to_open(&self, kind: SlotKind) -> Verdict<C> {
+        Verdict::Granted(Grant {
+            kind,
+            version: self.state.version(),
+            past: None,
+            found: Found::Open(None),
+        })
     }
 
     /// Ends the wait of a session that was in the queue until now, so it has not given up (W1).

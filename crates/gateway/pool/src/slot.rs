@@ -10,7 +10,7 @@ use env::Instant;
 
 use crate::counts::CloseReason;
 use crate::keys::{Fit, Key, Login, ServerId, Version};
-use crate::server::{Change, Server};
+use crate::server::Server;
 use crate::state::{Closing, Facts, Found, Grant, Returned, SlotKind};
 use crate::waiter::{Place, Verdict, Waiter};
 
@@ -75,12 +75,15 @@ impl<C> Slot<C> {
         self.server().change(|it| it.state.numbers.turned += 1);
     }
 
-    /// The session has closed the connection and keeps the slot, to open another one.
+    /// The session has closed the connection and keeps the slot, to open another one. That is of
+    /// the server's version of now.
     pub fn closed(&mut self, reason: CloseReason) {
         assert!(self.opened_at.is_some(), "there is a connection to close");
         self.opened_at = None;
-        let count = |it: &mut Change<'_, C>| it.state.numbers.count_closed(reason);
-        self.server().change(count);
+        self.version = self.server().change(|it| {
+            it.state.numbers.count_closed(reason);
+            it.state.version()
+        });
     }
 
     /// The session has closed the connection and needs no other.
@@ -120,6 +123,15 @@ impl<C> Slot<C> {
             version: self.version,
             opened_at: self.opened_at.expect("a connection comes back open"),
         }
+    }
+
+    /// The session opens a connection, which will be of the server's version of now.
+    pub(crate) fn renew(&mut self) {
+        assert!(
+            self.opened_at.is_none(),
+            "an open connection keeps its version"
+        );
+        self.version = self.server().version();
     }
 
     /// The session now uses an idle connection of its worker: as it is, or to be turned.
@@ -209,6 +221,9 @@ impl<C> Ticket<C> {
         let closing = slot.server().change(|it| {
             let mut connection = connection;
             if let Some((waiter, fit)) = promised {
+                if let Some(reason) = it.state.spent(&facts, now, &recycling) {
+                    return Some(it.close_promised(&waiter, &facts, connection, reason));
+                }
                 let verdict = Verdict::of_connection(&facts, fit, Place::Moved(connection));
                 match it.try_decide(&waiter, verdict) {
                     Ok(()) => return None,
@@ -245,16 +260,9 @@ impl<C> Ticket<C> {
         let promised = self.promised.take();
         slot.server().change(|it| {
             it.state.numbers.count_closed(CloseReason::Unmoved);
-            let version = it.state.version();
-            let granted = Verdict::Granted(Grant {
-                kind,
-                version,
-                past: None,
-                found: Found::Open(None),
-            });
-            let is_taken = promised.is_some_and(|(to, _)| it.try_decide(&to, granted).is_ok());
-            if !is_taken {
-                it.free(kind);
+            match promised {
+                Some((waiter, _)) => it.open_promised(&waiter, kind),
+                None => it.free(kind),
             }
         });
         slot.pass_on();

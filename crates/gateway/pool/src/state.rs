@@ -487,7 +487,12 @@ impl<C, W> State<C, W> {
     }
 
     /// Why a connection may not be used again.
-    fn spent(&self, facts: &Facts, now: Instant, recycling: &Recycling) -> Option<CloseReason> {
+    pub(crate) fn spent(
+        &self,
+        facts: &Facts,
+        now: Instant,
+        recycling: &Recycling,
+    ) -> Option<CloseReason> {
         if self.is_removed() {
             Some(CloseReason::Removed)
         } else if facts.version != self.version {

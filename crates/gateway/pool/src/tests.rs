@@ -89,6 +89,11 @@ impl World {
     fn prepare(&mut self, worker: usize, acquired: Acquired<Own, AtRest>, now: Instant) -> InUse {
         let Acquired { mut slot, found } = acquired;
         let key = slot.key();
+        assert_eq!(
+            key.version,
+            slot.server().version(),
+            "void ones are not given"
+        );
         let own = match found {
             Found::Idle(held) => {
                 let own = attach(worker, held);

@@ -105,7 +105,10 @@ impl<L, C> Front<L, C> {
         }
         match outcome {
             Outcome::Granted(acquired) => Ok(Answer::Granted(acquired)),
-            Outcome::Failed(error) => Err(error),
+            Outcome::Failed(error) => {
+                self.forget(&server);
+                Err(error)
+            }
             Outcome::Full => unreachable!("who holds a connection waits or is the victim"),
             Outcome::Waits(sequence, waiter) => Ok(Answer::Waits(Wait {
                 front: self,
@@ -124,12 +127,7 @@ impl<L, C> Front<L, C> {
     /// to nothing that workers share. It is refused while somebody waits (P1).
     fn take_own(&self, id: ServerId, ask: &Ask<'_, C>) -> Option<Acquired<L, C>> {
         let mut servers = self.servers.borrow_mut();
-        let own = servers.get_mut(&id)?;
-        let word = own.server().stock.demand();
-        if quiet(own.newest(ask.login)?.slot.version()) != word {
-            return None;
-        }
-        let kept = own.take_newest(ask.login, self.worker)?;
+        let kept = servers.get_mut(&id)?.take_quiet(ask.login, self.worker)?;
         drop(servers);
         let Idle { since, value, .. } = kept;
         let Kept {
@@ -350,20 +348,36 @@ impl<L, C> Wait<'_, L, C> {
         self.end();
         let server = || Arc::clone(&self.server.name);
         match verdict {
-            Verdict::Granted(grant) => {
-                let slot = Slot::of_grant(&self.server, self.login, &grant);
-                let found = grant.found.map(|place| match place {
-                    Place::Moved(connection) => Held::Moved(connection),
-                    Place::Own => {
-                        let connection = self.front.handed.borrow_mut().remove(&self.waiter.ticket);
-                        Held::Own(connection.expect("it was handed to this ticket"))
-                    }
-                });
-                Ok(Acquired { slot, found })
-            }
+            Verdict::Granted(grant) => Ok(self.take_granted(grant)),
             Verdict::Victim => Err(AcquireError::Victim { server: server() }),
             Verdict::Removed => Err(AcquireError::Removed { server: server() }),
         }
+    }
+
+    /// What was granted before the version was raised is replaced: the session may read it late.
+    fn take_granted(&self, grant: Grant<Place<C>>) -> Acquired<L, C> {
+        let mut slot = Slot::of_grant(&self.server, self.login, &grant);
+        let found = grant.found.map(|place| match place {
+            Place::Moved(connection) => Held::Moved(connection),
+            Place::Own => {
+                let connection = self.front.handed.borrow_mut().remove(&self.waiter.ticket);
+                Held::Own(connection.expect("it was handed to this ticket"))
+            }
+        });
+        if slot.version() == self.server.version() {
+            return Acquired { slot, found };
+        }
+        let found = match found {
+            Found::Idle(void) | Found::Turn(void) => {
+                slot.closed(CloseReason::Version);
+                Found::Open(Some(void))
+            }
+            Found::Open(displaced) => {
+                slot.renew();
+                Found::Open(displaced)
+            }
+        };
+        Acquired { slot, found }
     }
 
     /// Gives back what the session was granted after it had given up.

@@ -7,7 +7,7 @@ use env::Instant;
 use crate::idle::{Idle, IdleStacks};
 use crate::keys::{Login, Version};
 use crate::options::Recycling;
-use crate::server::Server;
+use crate::server::{Server, quiet};
 use crate::slot::Slot;
 
 /// See the module's head. Each change of the stacks publishes their number of entries.
@@ -62,6 +62,17 @@ impl<L, C> OwnStacks<L, C> {
     /// Takes the last used of a login.
     pub(super) fn take_newest(&mut self, login: Login, worker: usize) -> Option<Idle<Kept<L, C>>> {
         let kept = self.stacks.take_newest(login)?;
+        self.publish_taken(worker);
+        Some(kept)
+    }
+
+    /// Takes the last used of a login if the server has no demand and still that version. The
+    /// word is read first (P1).
+    #[inline]
+    pub(super) fn take_quiet(&mut self, login: Login, worker: usize) -> Option<Idle<Kept<L, C>>> {
+        let word = self.server.stock.demand();
+        let is_quiet = |kept: &Kept<L, C>| quiet(kept.slot.version()) == word;
+        let kept = self.stacks.take_newest_if(login, is_quiet)?;
         self.publish_taken(worker);
         Some(kept)
     }

@@ -298,6 +298,8 @@ fn a_new_version_closes_what_idles_on_workers() {
     answer(&fronts[0]);
     let acquired = served(&mut wait);
     assert!(matches!(acquired.found, Found::Open(None)));
+    let closed = pool.numbers(server).unwrap().closed(CloseReason::Version);
+    assert_eq!(closed, 1);
     let order = fronts[1].release(second.slot, second.own, at(0));
     let Some(Order::Close(closing)) = order else {
         panic!("it is void");
@@ -306,6 +308,63 @@ fn a_new_version_closes_what_idles_on_workers() {
     drop(closing);
     assert_eq!(world.live_count(server), 0);
     assert_eq!(pool.numbers(server).unwrap().open, 1);
+}
+
+#[test]
+fn a_connection_that_becomes_void_on_its_way_is_replaced() {
+    for is_delivered in [false, true] {
+        let mut world = World::default();
+        let (fronts, server) = pool_of(2, limits(1, 0));
+        let pool = Arc::clone(fronts[0].pool());
+        let first = in_use(&mut world, &fronts, 0, server);
+        let mut wait = waits(ask(&fronts[1], server));
+        let order = fronts[0].release(first.slot, first.own, at(0)).unwrap();
+        if is_delivered {
+            carry_out(order, at(0));
+            drop(pool.raise_version(server).unwrap());
+        } else {
+            drop(pool.raise_version(server).unwrap());
+            carry_out(order, at(0));
+        }
+        let acquired = served(&mut wait);
+        assert!(matches!(acquired.found, Found::Open(_)));
+        world.prepare(1, acquired, at(0));
+        let numbers = pool.numbers(server).unwrap();
+        assert_eq!(numbers.closed(CloseReason::Version), 1);
+    }
+}
+
+#[test]
+fn a_right_to_open_is_of_the_version_when_it_is_taken() {
+    let (fronts, server) = pool_of(1, limits(1, 0));
+    let held = granted(ask(&fronts[0], server));
+    let mut wait = waits(ask(&fronts[0], server));
+    drop(held);
+    let pool = fronts[0].pool();
+    drop(pool.raise_version(server).unwrap());
+    let acquired = served(&mut wait);
+    let version = pool.server(server).unwrap().version();
+    assert_eq!(acquired.slot.key().version, version);
+}
+
+#[test]
+fn a_connection_on_its_way_is_closed_when_its_server_is_removed() {
+    let mut world = World::default();
+    let (fronts, server) = pool_of(2, limits(1, 0));
+    let pool = Arc::clone(fronts[0].pool());
+    let first = in_use(&mut world, &fronts, 0, server);
+    let mut wait = waits(ask(&fronts[1], server));
+    let order = fronts[0].release(first.slot, first.own, at(0)).unwrap();
+    let shared = pool.server(server).unwrap();
+    drop(pool.remove_server(server).unwrap());
+    carry_out(order, at(0));
+    let removed = matches!(
+        poll(&mut wait),
+        Poll::Ready(Err(AcquireError::Removed { .. }))
+    );
+    assert!(removed);
+    let numbers = shared.numbers();
+    assert_eq!((numbers.open, numbers.closed(CloseReason::Removed)), (0, 1));
 }
 
 #[test]
@@ -401,7 +460,10 @@ fn a_removed_server_fails_its_waiters_and_is_forgotten() {
         poll(&mut wait).map(|it| it.unwrap_err()),
         Poll::Ready(removed.clone())
     );
+    // The worker knows the server until then.
     assert_eq!(fronts[0].ask(server, request()).unwrap_err(), removed);
+    let unknown = fronts[0].ask(server, request()).unwrap_err();
+    assert_eq!(unknown, AcquireError::UnknownServer);
     let order = fronts[0].release(used.slot, used.own, at(0));
     assert!(matches!(order, Some(Order::Close(_))));
     assert_eq!(pool.remove_server(server).unwrap_err(), UnknownServer);

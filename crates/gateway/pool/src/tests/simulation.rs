@@ -121,8 +121,10 @@ fn simulate(setup: Setup) -> crate::Numbers {
         own_idle_max: Duration::from_nanos(30),
     };
     pool.set_recycling(first, recycling).unwrap();
-    let second = pool.add_server("db2", setup.limits, recycling);
-    let mut simulation = Simulation::new(setup, &fronts, vec![first, second]);
+    // Three, so that more than two sessions can close a cycle.
+    let others = ["db2", "db3"].map(|it| pool.add_server(it, setup.limits, recycling));
+    let servers = vec![first, others[0], others[1]];
+    let mut simulation = Simulation::new(setup, &fronts, servers);
     for _ in 0..STEP_COUNT {
         simulation.step();
         simulation.observe();
@@ -133,9 +135,11 @@ fn simulate(setup: Setup) -> crate::Numbers {
     simulation.end();
     let live = Rc::clone(&simulation.world.live);
     let mut numbers = pool.numbers(first).unwrap();
-    let other = pool.numbers(second).unwrap();
-    numbers.victims += other.victims;
-    numbers.taken_waiting += other.taken_waiting;
+    for other in others {
+        let other = pool.numbers(other).unwrap();
+        numbers.victims += other.victims;
+        numbers.taken_waiting += other.taken_waiting;
+    }
     // A victim may drop its wait before it knows.
     assert!(simulation.victim_count <= numbers.victims);
     assert!(fronts.iter().all(TestedFront::handed_is_empty));

@@ -138,7 +138,8 @@ async fn answer_others(front: &Front<u64, u64>) {
 
 fn carry_out(order: Order<u64, u64>) {
     if let Order::HandOver(connection, ticket) = order {
-        assert!(ticket.deliver(connection, at(0)).is_none());
+        // It is closed if it became void on its way.
+        let _ = ticket.deliver(connection, at(0));
     }
 }
 
@@ -155,6 +156,9 @@ async fn run_session(shared: &Shared, front: &Front<u64, u64>, seed: u64) {
         let first = acquire(shared, front, place, wanted, Holds::Nothing).await;
         let first = first.expect("who holds nothing waits");
         yield_once().await;
+        if seed == 0 && round % 50 == 0 {
+            drop(shared.pool.raise_version(shared.servers[place]).unwrap());
+        }
         if round % 3 == 0 {
             let slots = &[&first.0];
             let holds = Holds::Slots { age, slots };
