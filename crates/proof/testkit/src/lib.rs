@@ -15,6 +15,7 @@ pub mod naive_store;
 pub mod process;
 pub mod server;
 pub mod statement_file;
+pub mod topology;
 pub mod wait;
 
 pub use client::{Client, Login, Outcome, ServerError};

@@ -58,6 +58,8 @@ pub struct Launch {
     pub environment: Vec<(String, String)>,
     /// How many file descriptors it may have open, from its start on; none: what the tests may.
     pub descriptor_limit: Option<u64>,
+    /// Files of a fresh data directory: name and text.
+    pub data_files: Vec<(String, String)>,
 }
 
 /// A running server. Killed on drop; its data directory is removed with it.
@@ -86,6 +88,7 @@ impl Launch {
             program: None,
             environment: Vec::new(),
             descriptor_limit: None,
+            data_files: Vec::new(),
         }
     }
 
@@ -124,6 +127,12 @@ impl Launch {
         self
     }
 
+    /// Puts a file into the fresh data directory.
+    pub fn with_data_file(mut self, name: &str, text: String) -> Launch {
+        self.data_files.push((name.to_owned(), text));
+        self
+    }
+
     /// Limits how many file descriptors the server may have open.
     pub fn with_descriptor_limit(mut self, limit: u64) -> Launch {
         self.descriptor_limit = Some(limit);
@@ -135,6 +144,9 @@ impl Launch {
         let folder = Folder::new("server")?;
         if self.kind == ServerKind::MariaDb {
             copy_tree(&mariadb_template()?, &folder.path().join("data"))?;
+        }
+        for (name, text) in &self.data_files {
+            fs::write(folder.path().join("data").join(name), text)?;
         }
         let mut tries = PORT_TRIES;
         let (port, process) = loop {

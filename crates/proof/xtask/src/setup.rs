@@ -41,6 +41,7 @@ pub(crate) struct Arguments {
 const PACKAGES: &[(&str, &[&str])] = &[
     ("/usr/bin/cc", &["build-essential"]),
     ("/usr/sbin/mariadbd", &["mariadb-server", "mariadb-client"]),
+    ("/usr/lib/galera/libgalera_smm.so", &["galera-4"]),
     (
         "/usr/bin/mysql_client_test",
         &["mariadb-test", "mariadb-test-data"],
