@@ -17,6 +17,7 @@ mod auth_exchange;
 mod backend_replies;
 mod configuration;
 mod dictionary;
+mod gtid_positions;
 mod link_channels;
 mod log;
 mod page;
@@ -38,6 +39,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("auth", auth_exchange::run),
     ("link", link_channels::run),
     ("backend", backend_replies::run),
+    ("gtid", gtid_positions::run),
     ("syntax", syntax_stages::run),
     ("value", value_bytes::run),
     ("page", page::run),
