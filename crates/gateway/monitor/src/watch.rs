@@ -200,9 +200,10 @@ impl Watch {
                 let verdict = judge::change(&self.map, &work.changes, &self.rules, now);
                 self.take(verdict);
             }
-            if work.has_report {
+            let early_at = begun + ROUND_GAP_MIN;
+            if work.has_report && early_at < round_at {
                 self.shared.counters.reports.increment();
-                round_at = round_at.min(begun + ROUND_GAP_MIN);
+                round_at = early_at;
             }
             let left = round_at - runtime::now();
             let notified = self.shared.notify.notified();
