@@ -127,7 +127,7 @@ impl Monitor {
         }
     }
 
-    /// An operator asks for a change. Ready maps follow: see [`Monitor::changed`].
+    /// An operator asks for a change. The map that has it follows: see [`Monitor::changed`].
     pub fn change(&self, id: ServerId, change: Change) {
         self.shared.inbox.lock().changes.push((id, change));
         self.shared.notify.notify();
