@@ -50,6 +50,7 @@ impl Watch {
             io: Io::Auto,
             pin: false,
             helper_count: 1,
+            preemption: runtime::Preemption::Always,
         };
         let runtime = Runtime::start(runtime_options, || {}).unwrap();
         let monitor = runtime.block_on_worker(0, || async move {
