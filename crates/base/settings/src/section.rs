@@ -83,6 +83,12 @@ const SERVICE_COUNT_MAX: usize = LISTENER_COUNT_MAX + 1;
 /// Monitors of a gateway: no more than there are servers.
 const MONITOR_COUNT_MAX: usize = SERVER_COUNT_MAX;
 
+/// Most preference of a server, and most failed checks of one that is still up.
+const COUNT_MAX: u64 = 1000;
+
+/// A year: most that a replica may be behind.
+const LAG_SECONDS_MAX: u64 = 365 * 24 * 3600;
+
 /// An hour: a server that may take longer to answer is not watched.
 const MONITOR_SECONDS_MAX: u64 = 3600;
 
@@ -178,6 +184,15 @@ pub const SECTIONS: &[Section] = &[
                 FieldKind::One(Kind::Path),
                 "PEM file of the authorities that may have signed its certificate (`verified`).",
             ),
+            defaulted(
+                "rank",
+                Kind::Unsigned {
+                    min: 0,
+                    max: COUNT_MAX,
+                },
+                "0",
+                "Servers of a higher rank are used if none of a lower one can be.",
+            ),
         ],
         one_of: &["address", "socket"],
         text: "A MariaDB or MySQL server behind the gateway. With at least one, `listen` and \
@@ -212,7 +227,31 @@ pub const SECTIONS: &[Section] = &[
                     max: MONITOR_SECONDS_MAX,
                 },
                 "1",
-                "Seconds in which a server has to answer; one that does not is down.",
+                "Seconds in which a server has to let the monitor in, and to answer it.",
+            ),
+            defaulted(
+                "failures",
+                Kind::Unsigned {
+                    min: 1,
+                    max: COUNT_MAX,
+                },
+                "1",
+                "Failed checks in succession after which a server is down. One that refuses a \
+                 connection is down at once.",
+            ),
+            defaulted(
+                "kind",
+                Kind::Choice(&["auto", "replication", "galera"]),
+                "auto",
+                "How the servers belong together. `auto`: Galera if one of them has `wsrep_on`.",
+            ),
+            optional(
+                "lag_max",
+                FieldKind::One(Kind::Seconds {
+                    max: LAG_SECONDS_MAX,
+                }),
+                "Seconds that a replica may be behind; it serves nothing while it is behind by \
+                 more, until it is at half of that.",
             ),
         ],
         one_of: &[],
@@ -234,6 +273,13 @@ pub const SECTIONS: &[Section] = &[
                 "read-connection",
                 "How statements find their server. `read-connection`: each client gets a \
                  connection to one server, of those with the fewest clients.",
+            ),
+            defaulted(
+                "role",
+                Kind::Choice(&["any", "primary", "replica"]),
+                "any",
+                "Which servers `read-connection` takes: each that is up, the primary, or those \
+                 that serve reads (the primary if there is no other).",
             ),
         ],
         one_of: &[],

@@ -82,7 +82,7 @@ fn tell_first(service: &str, known: &Known) {
 
 /// Reads what a server tells of itself and its accounts.
 async fn read(worker: &Worker, service: ServiceId, server: ServerId) -> Result<Known, String> {
-    let options = &worker.gateway.service(service).options;
+    let options = worker.gateway.monitor_options(service);
     let login = Login::new(options.user.clone(), options.secret.clone());
     let target = &worker.gateway.server(server).options.target;
     let connected = worker.connect(target, &login).await;

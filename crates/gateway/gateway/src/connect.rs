@@ -1,15 +1,17 @@
 //! Connects a session to a server of its service.
 
 use std::error::Error as _;
+use std::time::Duration;
 
 use backend::{ConnectError, Login, Server};
 use errcode::{ClientError, Retry, WORDS_FOREIGN_PLUGIN, WORDS_NO_SERVER};
 use front::ClientInfo;
 use link::Agreed;
+use monitor::{Condition, DownReason, Rank, ServerMap, ServerState};
 use wire::Capabilities;
 
 use crate::gateway::ServerPlace;
-use crate::options::ServiceId;
+use crate::options::{Role, Router, ServerId, ServiceId};
 use crate::worker::Worker;
 
 /// A session's connection to a server.
@@ -28,6 +30,48 @@ const OWN: Capabilities =
 const OF_THE_CONNECTION: Capabilities =
     Capabilities(Capabilities::SSL.0 | Capabilities::COMPRESS.0 | Capabilities::ZSTD_COMPRESSION.0);
 
+/// The monitor tells what each server is by its first round of checks, which a login waits for.
+const FIRST_ROUND_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The servers of a service with a role, in the order in which a client tries them: by rank, and
+/// those with the fewest sessions first.
+async fn candidates(worker: &Worker, service: ServiceId, role: Role) -> Vec<ServerId> {
+    let gateway = &worker.gateway;
+    let is_unknown = |map: &ServerMap| {
+        let not_checked = Condition::Down(DownReason::NotChecked);
+        map.servers().any(|it| it.condition == not_checked)
+    };
+    let (is_first, version) = worker.with_map(service, |it| (is_unknown(&it.map), it.version));
+    if is_first {
+        let told = worker.monitor(service).changed(version);
+        // Without it the servers are those that are known.
+        let _ = runtime::timeout(FIRST_ROUND_TIME_MAX, told).await;
+    }
+    let servers = &gateway.service(service).options.servers;
+    let mut ranked: Vec<_> = servers
+        .iter()
+        .filter_map(|id| {
+            let preference = worker.with_state(*id, |it| preference(it, role))?;
+            Some((preference, gateway.server(*id).session_count(), *id))
+        })
+        .collect();
+    ranked.sort();
+    ranked.into_iter().map(|(_, _, id)| id).collect()
+}
+
+/// How much a server is preferred by a client that wants this role: less is better. `None` if it
+/// must not be used.
+fn preference(server: &ServerState, role: Role) -> Option<(bool, Rank)> {
+    let is_primary = server.serves_writes();
+    let is_last = match role {
+        Role::Any if server.condition == Condition::Up => false,
+        Role::Primary if is_primary => false,
+        Role::Replica if server.serves_reads() => is_primary,
+        Role::Any | Role::Primary | Role::Replica => return None,
+    };
+    Some((is_last, server.entry.rank))
+}
+
 /// Connects to the first server of a service that can be reached. An error is what its client is
 /// told.
 pub(crate) async fn connect(
@@ -36,8 +80,9 @@ pub(crate) async fn connect(
     info: &ClientInfo,
 ) -> Result<Held, ClientError> {
     let login = login_as(info)?;
-    let mut reason = "it has none".to_owned();
-    for id in worker.gateway.candidates(service) {
+    let Router::ReadConnection(role) = worker.gateway.service(service).options.router;
+    let mut reason = without(role).to_owned();
+    for id in candidates(worker, service, role).await {
         let place = worker.gateway.take_place(id);
         let options = &place.server().options;
         let error = match worker.connect(&options.target, &login).await {
@@ -56,10 +101,20 @@ pub(crate) async fn connect(
         };
         let server = &*options.name;
         tracing::warn!(server, %error, "a client could not be connected to a server");
+        worker.report_failure(id);
         reason = format!("{server}: {error}");
     }
     let name = &worker.gateway.service(service).options.name;
     Err(ClientError::worded(WORDS_NO_SERVER, &[name, &reason]))
+}
+
+/// What a service lacks that has no server with a role.
+fn without(role: Role) -> &'static str {
+    match role {
+        Role::Any => "none is up",
+        Role::Primary => "there is no primary",
+        Role::Replica => "none serves reads",
+    }
 }
 
 /// An error with what has caused it, in one line.

@@ -7,7 +7,7 @@ use clients::{Clients, SessionHandle};
 use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
 
-use crate::options::{Options, ServerId, ServerOptions, ServiceId};
+use crate::options::{MonitorId, MonitorOptions, Options, ServerId, ServerOptions, ServiceId};
 use crate::service::Service;
 
 /// See the module's head.
@@ -19,6 +19,8 @@ pub struct Gateway {
     services: Vec<Service>,
     /// By their ids.
     servers: Vec<ServerShare>,
+    /// By their ids. Constant.
+    monitors: Vec<MonitorOptions>,
     /// Most clients with a session.
     pub(crate) max_connections: usize,
     /// Constant.
@@ -52,6 +54,8 @@ pub(crate) struct ClientLimits {
 pub(crate) struct ServerShare {
     /// Constant.
     pub(crate) options: ServerOptions,
+    /// Who watches it, and its place in that monitor's map. Constant.
+    pub(crate) watch: Option<(MonitorId, monitor::ServerId)>,
     /// Sessions that have a connection to it. Relaxed: it only decides who gets the next client,
     /// and each session adds and takes away its own one.
     session_count: AtomicUsize,
@@ -68,16 +72,29 @@ impl Gateway {
     /// A gateway that nobody has connected to.
     ///
     /// # Panics
-    /// If a service names a server that does not exist: a bug of the caller.
+    /// If the monitor of a service does not watch one of its servers: a bug of the caller.
     pub fn new(options: Options) -> Arc<Gateway> {
-        let servers: Vec<_> = options.servers.into_iter().map(ServerShare::new).collect();
+        let monitors = options.monitors;
+        let watch_of = |id| {
+            let mut places = (0..).map(MonitorId).zip(&monitors);
+            places.find_map(|(monitor, it)| Some((monitor, it.place(id)?)))
+        };
+        let servers: Vec<_> = (0..)
+            .map(ServerId)
+            .zip(options.servers)
+            .map(|(id, options)| ServerShare::new(options, watch_of(id)))
+            .collect();
         let services: Vec<_> = options.services.into_iter().map(Service::new).collect();
-        let named = services.iter().flat_map(|it| &it.options.servers);
-        assert!(named.clone().all(|id| id.0 < servers.len()));
+        for service in &services {
+            let watched = |id: &ServerId| servers.get(id.0).and_then(|it| it.watch);
+            let by = |id| watched(id).is_some_and(|(it, _)| it == service.options.monitor);
+            assert!(service.options.servers.iter().all(by));
+        }
         Arc::new(Gateway {
             clients: Clients::default(),
             services,
             servers,
+            monitors,
             max_connections: options.max_connections,
             limits: ClientLimits {
                 login_rules: options.login_rules,
@@ -122,12 +139,15 @@ impl Gateway {
         self.servers.get(id.0).expect("servers never go")
     }
 
-    /// The servers of a service, in the order in which a client tries them: those with the fewest
-    /// sessions first.
-    pub(crate) fn candidates(&self, id: ServiceId) -> Vec<ServerId> {
-        let mut candidates = self.service(id).options.servers.clone();
-        candidates.sort_by_key(|id| self.server(*id).session_count.load(Ordering::Relaxed));
-        candidates
+    /// All monitors.
+    pub(crate) fn monitors(&self) -> &[MonitorOptions] {
+        &self.monitors
+    }
+
+    /// The watch over the servers of a service.
+    pub(crate) fn monitor_options(&self, id: ServiceId) -> &MonitorOptions {
+        let monitor = self.service(id).options.monitor;
+        self.monitors.get(monitor.0).expect("monitors never go")
     }
 
     /// Counts a session of a server until the place is dropped.
@@ -142,11 +162,17 @@ impl Gateway {
 }
 
 impl ServerShare {
-    fn new(options: ServerOptions) -> ServerShare {
+    fn new(options: ServerOptions, watch: Option<(MonitorId, monitor::ServerId)>) -> ServerShare {
         ServerShare {
             options,
+            watch,
             session_count: AtomicUsize::new(0),
         }
+    }
+
+    /// How many sessions have a connection to it.
+    pub(crate) fn session_count(&self) -> usize {
+        self.session_count.load(Ordering::Relaxed)
     }
 }
 

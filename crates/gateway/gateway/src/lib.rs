@@ -20,6 +20,7 @@ mod service;
 
 mod end;
 mod gateway;
+mod watch;
 mod worker;
 
 mod account_task;
@@ -30,6 +31,10 @@ mod session;
 pub use account_task::keep_accounts;
 pub use end::End;
 pub use gateway::Gateway;
-pub use options::{Options, ServerId, ServerOptions, ServiceId, ServiceOptions};
+pub use options::{
+    MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions, ServiceId,
+    ServiceOptions,
+};
 pub use session::serve;
+pub use watch::watch_servers;
 pub use worker::{Counters, Worker};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use auth::ClientSecret;
 use backend::Target;
 use front::LoginRules;
+use monitor::{Rank, Rules};
 
 /// A server, by its place in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,11 +16,17 @@ pub struct ServerId(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceId(pub usize);
 
+/// A monitor, by its place in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MonitorId(pub usize);
+
 /// What a gateway is set to. Constant while it runs.
 #[derive(Debug)]
 pub struct Options {
     /// All servers.
     pub servers: Vec<ServerOptions>,
+    /// All monitors.
+    pub monitors: Vec<MonitorOptions>,
     /// All services.
     pub services: Vec<ServiceOptions>,
     /// Most clients with a session, of all services.
@@ -39,6 +46,33 @@ pub struct ServerOptions {
     pub name: Arc<str>,
     /// Where it is.
     pub target: Target,
+    /// How much it is preferred.
+    pub rank: Rank,
+}
+
+/// A watch over servers.
+#[derive(Debug, Clone)]
+pub struct MonitorOptions {
+    /// Whom it watches. A server is watched by one monitor at the most.
+    pub servers: Vec<ServerId>,
+    /// The account that it logs in with. It also reads the servers' accounts.
+    pub user: String,
+    /// Its password.
+    pub secret: ClientSecret,
+    /// From the start of a round of checks to that of the next.
+    pub interval: Duration,
+    /// In which a server has to let the monitor in, and to answer it.
+    pub timeout: Duration,
+    /// By which the servers are judged.
+    pub rules: Rules,
+}
+
+impl MonitorOptions {
+    /// A server's place in the monitor's map, if it is watched.
+    pub(crate) fn place(&self, server: ServerId) -> Option<monitor::ServerId> {
+        let place = self.servers.iter().position(|it| *it == server)?;
+        u16::try_from(place).ok().map(monitor::ServerId)
+    }
 }
 
 /// A service.
@@ -48,8 +82,26 @@ pub struct ServiceOptions {
     pub name: Arc<str>,
     /// Its servers, in the order in which equal ones are preferred.
     pub servers: Vec<ServerId>,
-    /// The account that reads the servers' accounts.
-    pub user: String,
-    /// Its password.
-    pub secret: ClientSecret,
+    /// Who watches all of them.
+    pub monitor: MonitorId,
+    /// How statements find their server.
+    pub router: Router,
+}
+
+/// How statements find their server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Router {
+    /// Each client gets a connection to one server, of those with this role.
+    ReadConnection(Role),
+}
+
+/// Which servers of a service clients are connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Each that answers, whatever it is among the others.
+    Any,
+    /// The primary.
+    Primary,
+    /// Replicas, and the primary if there is none.
+    Replica,
 }

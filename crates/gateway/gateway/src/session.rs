@@ -10,9 +10,11 @@
 //! awaited, KILL and the client's end are watched for: the statement is then ended on the server,
 //! too.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use clients::wait::{Either, first_of};
@@ -23,6 +25,7 @@ use errcode::{
 };
 use front::{Client, Disconnect};
 use link::{Ending, Exchange, ForwardError, Limit, Turn};
+use monitor::ServerState;
 use runtime::{Stream, TaskClass};
 use wire::{Command, CommandByte, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
@@ -30,7 +33,7 @@ use crate::connect::{Held, connect, login_as};
 use crate::end::End;
 use crate::gateway::{Gateway, Victim};
 use crate::kill;
-use crate::options::ServiceId;
+use crate::options::{ServerId, ServiceId};
 use crate::service::AccountLookup;
 use crate::worker::Worker;
 
@@ -207,11 +210,13 @@ impl Session {
     /// Passes a command on, and the reply back.
     async fn forward(&mut self) -> Result<(), End> {
         self.handle.clear_query_order();
+        let mut begun = None;
         let passed = {
             let agreed = self.held.agreed;
+            let given_up = given_up(&self.worker, &self.handle, self.held.place.id());
             let (client, server) = (self.client.link(), self.held.server.link());
             let passing = pin!(async {
-                let mut exchange = Exchange::command(client, server, agreed).await?;
+                let exchange = begun.insert(Exchange::command(client, server, agreed).await?);
                 if exchange.is_stream() {
                     return exchange.stream(client, server, STREAM_PATIENCE).await;
                 }
@@ -224,8 +229,7 @@ impl Session {
                     }
                 }
             });
-            let killed = pin!(self.handle.ordered(KillOrder::Connection));
-            first_of(passing, killed).await
+            first_of(passing, pin!(given_up)).await
         };
         match passed {
             Either::Left(Ok(Turn::Over(Ending::Status(status)))) => {
@@ -234,7 +238,14 @@ impl Session {
             }
             Either::Left(Ok(_)) => Ok(()),
             Either::Left(Err(error)) => Err(self.lost(&error)),
-            Either::Right(()) => Err(End::Killed),
+            Either::Right(end) => {
+                if let Some(exchange) = begun
+                    && end == End::Server
+                {
+                    exchange.give_up(self.client.link());
+                }
+                Err(end)
+            }
         }
     }
 
@@ -249,6 +260,7 @@ impl Session {
             Origin::Server | Origin::Ourselves => {
                 let server = &*self.held.place.server().options.name;
                 tracing::warn!(connection_id = id, server, %error, "a server was lost");
+                self.worker.report_failure(self.held.place.id());
                 End::Server
             }
         }
@@ -392,4 +404,21 @@ impl Session {
         let connection_id = self.held.server.info().connection_id;
         kill::end_later(&self.worker, target, login, connection_id);
     }
+}
+
+/// Ready once the reply of a server must not be waited for any longer: by KILL, or because the
+/// server counts as down.
+async fn given_up(worker: &Worker, handle: &SessionHandle, server: ServerId) -> End {
+    let mut killed = pin!(handle.ordered(KillOrder::Connection));
+    // Who loses a server wakes all sessions, by their handles ([`crate::watch`]).
+    poll_fn(|context| {
+        if killed.as_mut().poll(context).is_ready() {
+            return Poll::Ready(End::Killed);
+        }
+        match worker.with_state(server, ServerState::is_reachable) {
+            true => Poll::Pending,
+            false => Poll::Ready(End::Server),
+        }
+    })
+    .await
 }

@@ -1,5 +1,6 @@
 //! [`Worker`]: a worker's part of the gateway.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,10 +9,11 @@ use backend::{ConnectError, Login, Server, Target};
 use front::RandomSource;
 use link::{Limit, Resources};
 use metrics::Counter;
+use monitor::{MapReader, Monitor, Published, ServerState};
 
 use crate::end::End;
 use crate::gateway::Gateway;
-use crate::options::ServiceId;
+use crate::options::{ServerId, ServiceId};
 
 /// What the sessions of a worker share.
 #[derive(Debug)]
@@ -20,10 +22,19 @@ pub struct Worker {
     pub(crate) gateway: Arc<Gateway>,
     /// What the connections of each service's clients share, by the service's id.
     fronts: Vec<Rc<front::Shared>>,
+    /// The watches over servers, by their ids.
+    watches: Vec<Watch>,
     /// What all links of the worker share.
     pub(crate) resources: Rc<Resources>,
     /// What happened on this worker.
     pub(crate) counters: Arc<Counters>,
+}
+
+/// A monitor, as a worker sees it.
+#[derive(Debug)]
+struct Watch {
+    monitor: Monitor,
+    reader: RefCell<MapReader>,
 }
 
 /// What happened on a worker, since its start. The worker writes, anybody reads.
@@ -44,9 +55,11 @@ pub struct Counters {
 }
 
 impl Worker {
-    /// A worker's part. `front` is what clients are let in by.
+    /// A worker's part. `monitors` are those of [`crate::watch_servers`], `front` is what clients
+    /// are let in by.
     pub fn new(
         gateway: Arc<Gateway>,
+        monitors: &[Monitor],
         front: &front::Options,
         resources: Rc<Resources>,
         counters: Arc<Counters>,
@@ -56,9 +69,14 @@ impl Worker {
             front::Shared::new(front.clone(), resources, counters)
         };
         let fronts = gateway.service_ids().map(shared).collect();
+        let watches = monitors.iter().map(|monitor| Watch {
+            monitor: monitor.clone(),
+            reader: RefCell::new(monitor.reader()),
+        });
         Rc::new(Worker {
             gateway,
             fronts,
+            watches: watches.collect(),
             resources,
             counters,
         })
@@ -67,6 +85,41 @@ impl Worker {
     /// What the connections of a service's clients share.
     pub(crate) fn front(&self, service: ServiceId) -> &Rc<front::Shared> {
         self.fronts.get(service.0).expect("one a service")
+    }
+
+    /// Asks for the servers of a service, as its monitor sees them now.
+    pub(crate) fn with_map<T>(&self, service: ServiceId, ask: impl FnOnce(&Published) -> T) -> T {
+        let monitor = self.gateway.service(service).options.monitor;
+        let watch = self.watches.get(monitor.0).expect("one a monitor");
+        ask(watch.reader.borrow_mut().map())
+    }
+
+    /// The monitor of a service.
+    pub(crate) fn monitor(&self, service: ServiceId) -> &Monitor {
+        let monitor = self.gateway.service(service).options.monitor;
+        &self.watches.get(monitor.0).expect("one a monitor").monitor
+    }
+
+    /// Asks for a server, as its monitor sees it now.
+    pub(crate) fn with_state<T>(&self, id: ServerId, ask: impl FnOnce(&ServerState) -> T) -> T {
+        let server = self.gateway.server(id);
+        let (monitor, place) = server.watch.expect("each server of a service is watched");
+        let watch = self.watches.get(monitor.0).expect("one a monitor");
+        let mut reader = watch.reader.borrow_mut();
+        ask(reader
+            .map()
+            .map
+            .server(place)
+            .expect("maps keep their places"))
+    }
+
+    /// A session has found a server dead.
+    pub(crate) fn report_failure(&self, id: ServerId) {
+        if let Some((monitor, place)) = self.gateway.server(id).watch
+            && let Some(watch) = self.watches.get(monitor.0)
+        {
+            watch.monitor.report_failure(place);
+        }
     }
 
     /// Connects to a server and logs in.

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::gateway::{
-    Counters, Gateway, Options, ServerId, ServerOptions, ServiceId, ServiceOptions, Worker,
+    Counters, Gateway, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
+    ServiceId, ServiceOptions, Worker,
 };
 use anyhow::{Context, Result, bail, ensure};
 use backend::{ClientSecret, Target, TlsClient, TlsMode};
 use clients::login_rules;
+use monitor::{Kind, Rank, Rules};
 use runtime::{Address, Preemption, Runtime, Terminations};
 use settings::{Configuration, Entry, Settings, Value};
 
@@ -42,17 +44,22 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
         return Ok(None);
     }
     let names: Vec<&str> = servers.iter().filter_map(|it| it.name()).collect();
-    let monitors: Vec<Monitor<'_>> = sections
+    let monitors: Vec<MonitorOptions> = sections
         .all("monitor")
-        .map(|it| Monitor::read(it, &names))
+        .map(|it| monitor(it, &names))
         .collect();
+    if let Some(server) = watched_twice(&monitors) {
+        let name = names.get(server.0).copied().unwrap_or_default();
+        bail!("two sections `monitor` watch the server `{name}`");
+    }
     let mut services: Vec<_> = sections
         .all("service")
         .map(|it| service(it, &names, &monitors))
         .collect::<Result<_>>()?;
     if services.is_empty() {
         let all = (0..names.len()).map(ServerId).collect();
-        services.push(service_over(ONLY_SERVICE, all, &monitors)?);
+        let router = Router::ReadConnection(Role::Any);
+        services.push(service_over(ONLY_SERVICE, all, router, &monitors)?);
     }
     let seconds = |name| Duration::from_secs(settings.unsigned(name));
     Ok(Some(Options {
@@ -61,6 +68,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
             .zip(servers)
             .map(|(id, it)| server(id, it, settings, &monitors))
             .collect::<Result<_>>()?,
+        monitors,
         services,
         max_connections: usize::try_from(settings.unsigned("max_connections"))?,
         login_rules: login_rules(settings),
@@ -69,25 +77,47 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
     }))
 }
 
-/// A section `monitor`.
-struct Monitor<'c> {
-    servers: Vec<ServerId>,
-    user: &'c str,
-    password: &'c str,
-    timeout: Duration,
+fn monitor(entry: &Entry, names: &[&str]) -> MonitorOptions {
+    let usual = Rules::default();
+    let password = entry.text("password").unwrap_or_default();
+    MonitorOptions {
+        servers: server_ids(entry, names),
+        user: entry.text("user").unwrap_or_default().to_owned(),
+        secret: ClientSecret::password(password.as_bytes()),
+        interval: seconds(entry, "interval").unwrap_or_default(),
+        timeout: seconds(entry, "timeout").unwrap_or_default(),
+        rules: Rules {
+            kind: match entry.text("kind") {
+                Some("replication") => Kind::Replication,
+                Some("galera") => Kind::Galera,
+                _ => Kind::Auto,
+            },
+            failures_max: count(entry, "failures").unwrap_or(usual.failures_max),
+            lag_max: seconds(entry, "lag_max"),
+            ..usual
+        },
+    }
 }
 
-impl<'c> Monitor<'c> {
-    fn read(entry: &'c Entry, names: &[&str]) -> Monitor<'c> {
-        Monitor {
-            servers: server_ids(entry, names),
-            user: entry.text("user").unwrap_or_default(),
-            password: entry.text("password").unwrap_or_default(),
-            timeout: match entry.value("timeout") {
-                Some(Value::Micros(micros)) => Duration::from_micros(*micros),
-                _ => Duration::ZERO,
-            },
-        }
+/// A server that two monitors would judge, each in its own way.
+fn watched_twice(monitors: &[MonitorOptions]) -> Option<ServerId> {
+    let mut watched: Vec<_> = monitors.iter().flat_map(|it| it.servers.clone()).collect();
+    watched.sort_unstable();
+    let twice = watched.windows(2).find(|pair| pair.first() == pair.last());
+    twice.and_then(|pair| pair.first().copied())
+}
+
+fn seconds(entry: &Entry, field: &str) -> Option<Duration> {
+    match entry.value(field) {
+        Some(Value::Micros(micros)) => Some(Duration::from_micros(*micros)),
+        _ => None,
+    }
+}
+
+fn count<N: TryFrom<u64>>(entry: &Entry, field: &str) -> Option<N> {
+    match entry.value(field) {
+        Some(Value::Unsigned(number)) => N::try_from(*number).ok(),
+        _ => None,
     }
 }
 
@@ -106,7 +136,7 @@ fn server_ids(entry: &Entry, names: &[&str]) -> Vec<ServerId> {
 }
 
 /// The monitor that watches a server.
-fn monitor_of<'m, 'c>(monitors: &'m [Monitor<'c>], server: ServerId) -> Option<&'m Monitor<'c>> {
+fn monitor_of(monitors: &[MonitorOptions], server: ServerId) -> Option<&MonitorOptions> {
     monitors.iter().find(|it| it.servers.contains(&server))
 }
 
@@ -114,7 +144,7 @@ fn server(
     id: ServerId,
     entry: &Entry,
     settings: &Settings,
-    monitors: &[Monitor<'_>],
+    monitors: &[MonitorOptions],
 ) -> Result<ServerOptions> {
     let name = entry.name().unwrap_or_default();
     let line = entry.line();
@@ -130,6 +160,7 @@ fn server(
             connect_timeout: timeout.unwrap_or_else(|| seconds("connect_timeout")),
             io_timeout: seconds("net_write_timeout"),
         },
+        rank: Rank(count(entry, "rank").unwrap_or_default()),
     })
 }
 
@@ -162,27 +193,33 @@ fn tls(entry: &Entry) -> Result<TlsMode> {
     Ok(TlsMode::Required(client))
 }
 
-fn service(entry: &Entry, names: &[&str], monitors: &[Monitor<'_>]) -> Result<ServiceOptions> {
+fn service(entry: &Entry, names: &[&str], monitors: &[MonitorOptions]) -> Result<ServiceOptions> {
     let name = entry.name().unwrap_or_default();
-    let made = service_over(name, server_ids(entry, names), monitors);
+    let router = Router::ReadConnection(match entry.text("role") {
+        Some("primary") => Role::Primary,
+        Some("replica") => Role::Replica,
+        _ => Role::Any,
+    });
+    let made = service_over(name, server_ids(entry, names), router, monitors);
     made.with_context(|| format!("line {}", entry.line()))
 }
 
 fn service_over(
     name: &str,
     servers: Vec<ServerId>,
-    monitors: &[Monitor<'_>],
+    router: Router,
+    monitors: &[MonitorOptions],
 ) -> Result<ServiceOptions> {
-    let first = servers.first().copied();
-    let watcher = first.and_then(|first| monitor_of(monitors, first));
-    let watcher = watcher.with_context(|| {
-        format!("no section `monitor` watches the servers of the service `{name}`")
+    let watches_all =
+        |it: &MonitorOptions| servers.iter().all(|server| it.servers.contains(server));
+    let monitor = monitors.iter().position(watches_all).with_context(|| {
+        format!("no section `monitor` watches all servers of the service `{name}`")
     })?;
     Ok(ServiceOptions {
         name: name.into(),
         servers,
-        user: watcher.user.to_owned(),
-        secret: ClientSecret::password(watcher.password.as_bytes()),
+        monitor: MonitorId(monitor),
+        router,
     })
 }
 
@@ -259,14 +296,23 @@ fn start_workers(
     };
     let packet_memory_bytes = usize::try_from(settings.unsigned("packet_memory_size"))?;
     let packet_memory = front::PacketMemory::new(packet_memory_bytes);
+    let monitors = {
+        let (gateway, random) = (Arc::clone(gateway), Arc::clone(&front.random));
+        let packet_memory = packet_memory.clone();
+        runtime.block_on_worker(0, move || async move {
+            let resources = front::Resources::new(packet_memory, Arc::default());
+            ::gateway::watch_servers(&gateway, &resources, &random)
+        })
+    };
     for index in 0..runtime.handle().worker_count() {
         let (gateway, front) = (Arc::clone(gateway), front.clone());
-        let packet_memory = packet_memory.clone();
+        let (monitors, packet_memory) = (monitors.clone(), packet_memory.clone());
         runtime.block_on_worker(index, move || async move {
             let counters = Arc::new(Counters::default());
             let traffic = Arc::clone(&counters.front.traffic);
             let resources = front::Resources::new(packet_memory, traffic);
-            runtime::set_local(Worker::new(gateway, &front, resources, counters));
+            let worker = Worker::new(gateway, &monitors, &front, resources, counters);
+            runtime::set_local(worker);
         });
     }
     let gateway = Arc::clone(gateway);
@@ -334,7 +380,9 @@ mod tests {
         let [service] = options.services.as_slice() else {
             panic!("one service")
         };
-        assert_eq!((&*service.name, &*service.user), ("default", "m"));
+        assert_eq!((&*service.name, service.monitor), ("default", MonitorId(0)));
+        assert_eq!(service.router, Router::ReadConnection(Role::Any));
+        assert_eq!(options.monitors[0].user, "m");
         assert_eq!(service.servers, [ServerId(0), ServerId(1)]);
         let timeout = Duration::from_millis(500);
         assert!(
@@ -367,6 +415,8 @@ mod tests {
             unwatched.contains("no section `monitor` watches"),
             "{unwatched}"
         );
+        let twice = mistake(&format!("{TWO}{MONITOR}{MONITOR}"));
+        assert_eq!(twice, "two sections `monitor` watch the server `a`");
         let service = "[[service]]\nname = \"s\"\n";
         let of_b = "[[monitor]]\nuser = \"m\"\nservers = [\"b\"]\n";
         let unwatched = mistake(&format!("{TWO}{of_b}{service}"));

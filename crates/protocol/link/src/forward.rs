@@ -231,7 +231,7 @@ impl Exchange {
         let exchange = Exchange::new(command, agreed, walk.sequence);
         let goes_with_next = exchange.translator.reply.is_over() && client.channel.has_command();
         if !goes_with_next && let Err(error) = server.post().await {
-            exchange.release(client);
+            exchange.give_up(client);
             return Err(ForwardError::before_reply(error, &server.channel));
         }
         exchange.disengage_if_over(client, server);
@@ -292,7 +292,7 @@ impl Exchange {
     ) -> Result<Turn, ForwardError> {
         loop {
             let passed = self.pass(&mut server.channel, &mut client.channel);
-            let passed = passed.inspect_err(|_| self.release(client))?;
+            let passed = passed.inspect_err(|_| self.give_up(client))?;
             if let Some(turn) = self.turn() {
                 client.post().await.map_err(ForwardError::Client)?;
                 self.disengage_if_over(client, server);
@@ -308,7 +308,7 @@ impl Exchange {
                     Ok(()) => {}
                     Err(Ended::Client(error)) => return Err(ForwardError::Client(error)),
                     Err(Ended::Server(error)) => {
-                        self.release(client);
+                        self.give_up(client);
                         return Err(self.of_reply(error, &server.channel));
                     }
                 }
@@ -447,9 +447,9 @@ impl Exchange {
         }
     }
 
-    /// Lets the caller answer the client, to whom nothing of the reply was passed on. The whole
-    /// command was taken.
-    fn release(&self, client: &mut Link) {
+    /// Gives the reply up. If nothing of it was passed on, the client is usable again: the caller
+    /// may answer it. The server's link is not.
+    pub fn give_up(&self, client: &mut Link) {
         if !self.translator.is_answered {
             client.out().set_sequence(self.walk.outgoing());
             client.is_engaged = false;

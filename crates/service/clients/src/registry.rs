@@ -62,6 +62,11 @@ impl Registry {
     /// From now on no session takes a command.
     pub fn end(&self) {
         self.is_ending.store(true, Ordering::Release);
+        self.wake_all();
+    }
+
+    /// Wakes each session that waits, so that it looks again at what it waits for.
+    pub fn wake_all(&self) {
         for handle in self.all() {
             handle.wake();
         }

@@ -12,6 +12,7 @@ use testkit::{
 mod ends;
 mod kill;
 mod logins;
+mod roles;
 mod statements;
 
 /// A gateway, and the folder with its settings file.
@@ -25,17 +26,22 @@ fn backend() -> Server {
     let server = Launch::new(ServerKind::MariaDb)
         .start()
         .expect("MariaDB starts");
-    let mut root = server.connect().expect("root gets in");
+    create_accounts(&mut server.connect().expect("root gets in"));
+    server
+}
+
+/// The accounts of these tests, and a database.
+fn create_accounts(root: &mut Client) {
     for statement in [
         "CREATE USER plateau@'%' IDENTIFIED BY 'watch'",
         "GRANT SELECT ON mysql.* TO plateau@'%'",
+        "GRANT SLAVE MONITOR ON *.* TO plateau@'%'",
         "CREATE USER app@'%' IDENTIFIED BY 'secret'",
         "CREATE DATABASE shop",
         "GRANT ALL ON *.* TO app@'%'",
     ] {
         root.run(statement).expect(statement);
     }
-    server
 }
 
 /// The sections that name these servers, and the account that watches them.

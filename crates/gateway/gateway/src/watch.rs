@@ -1,0 +1,73 @@
+//! The monitors of a gateway: starts them, and makes sessions look again at a server that fails.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use front::RandomSource;
+use link::Resources;
+use monitor::{Monitor, ServerEntry, ServerMap};
+
+use crate::gateway::Gateway;
+use crate::options::MonitorOptions;
+
+/// Starts all monitors, on this worker. Each runs for as long as the gateway does.
+pub fn watch_servers(
+    gateway: &Arc<Gateway>,
+    resources: &Rc<Resources>,
+    random: &RandomSource,
+) -> Vec<Monitor> {
+    let started = gateway.monitors().iter().map(|options| {
+        let options = options_of(gateway, options, random);
+        let monitor = Monitor::start(options, Rc::clone(resources), None);
+        let (gateway, watched) = (Arc::clone(gateway), monitor.clone());
+        runtime::spawn_background(wake_sessions(gateway, watched));
+        monitor
+    });
+    started.collect()
+}
+
+fn options_of(
+    gateway: &Gateway,
+    options: &MonitorOptions,
+    random: &RandomSource,
+) -> monitor::Options {
+    let servers = options.servers.iter().map(|id| {
+        let server = &gateway.server(*id).options;
+        let entry = ServerEntry {
+            name: Arc::clone(&server.name),
+            address: server.target.address.clone(),
+            rank: server.rank,
+        };
+        (entry, server.target.tls.clone())
+    });
+    let servers = servers.collect();
+    let (secret, random) = (options.secret.clone(), Arc::clone(random));
+    monitor::Options {
+        servers,
+        interval: options.interval,
+        connect_timeout: options.timeout,
+        reply_timeout: options.timeout,
+        rules: options.rules.clone(),
+        ..monitor::Options::new(options.user.clone(), secret, random)
+    }
+}
+
+/// Wakes all sessions each time that a server is lost, so that those which wait for it give it up.
+async fn wake_sessions(gateway: Arc<Gateway>, monitor: Monitor) {
+    let mut before = monitor.present();
+    loop {
+        monitor.changed(before.version).await;
+        let present = monitor.present();
+        if has_lost_one(&before.map, &present.map) {
+            gateway.clients().registry().wake_all();
+        }
+        before = present;
+    }
+}
+
+fn has_lost_one(before: &ServerMap, after: &ServerMap) -> bool {
+    let mut pairs = before.servers().zip(after.servers());
+    pairs.any(|(before, after)| {
+        before.is_reachable() && (!after.is_reachable() || before.epoch != after.epoch)
+    })
+}

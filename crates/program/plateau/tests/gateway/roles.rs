@@ -1,0 +1,87 @@
+//! Where clients go by what their servers are, and what they are told once these fail.
+
+use testkit::topology::Replicated;
+
+use super::*;
+
+/// A primary and two replicas with the accounts of these tests.
+fn replicated() -> Replicated {
+    let topology = Replicated::start(2).expect("the servers start");
+    create_accounts(&mut topology.connect(0).expect("root gets in"));
+    for replica in 1..=2 {
+        topology.wait_for_replica(replica, 0).expect("it follows");
+    }
+    topology
+}
+
+/// A gateway to servers of this role.
+fn gateway_to(topology: &Replicated, role: &str) -> Gateway {
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let watch = "interval = 0.2\ntimeout = 0.5\n";
+    let service = format!("[[service]]\nname = \"clients\"\nrole = \"{role}\"\n");
+    Gateway::start(&(sections(&servers) + watch + &service), "auto")
+}
+
+fn port_of(client: &mut Client) -> u16 {
+    let port = client.value("SELECT @@port").expect("a port");
+    port.expect("a value").parse().expect("a number")
+}
+
+#[test]
+fn clients_go_to_servers_of_the_role_of_their_service() {
+    let mut topology = replicated();
+    let ports: Vec<_> = topology.servers.iter().map(Server::port).collect();
+    let ports_of = |role: &str| {
+        let gateway = gateway_to(&topology, role);
+        let mut clients: Vec<_> = (0..6).map(|_| gateway.connect()).collect();
+        let mut taken: Vec<_> = clients.iter_mut().map(port_of).collect();
+        taken.sort_unstable();
+        taken
+    };
+    let twice = |ports: &[u16]| {
+        let mut all: Vec<_> = ports.iter().chain(ports).copied().collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(ports_of("any"), twice(&ports));
+    assert_eq!(ports_of("primary"), [ports[0]; 6]);
+    let mut of_replicas = ports_of("replica");
+    of_replicas.dedup();
+    let mut replicas = ports[1..].to_vec();
+    replicas.sort_unstable();
+    assert_eq!(of_replicas, replicas);
+
+    let gateway = gateway_to(&topology, "replica");
+    for replica in &mut topology.servers[1..] {
+        replica.kill().unwrap();
+    }
+    // The primary serves reads that nobody else does.
+    assert_eq!(port_of(&mut gateway.connect()), ports[0]);
+}
+
+#[test]
+fn a_service_without_a_primary_says_so() {
+    let mut topology = replicated();
+    let gateway = gateway_to(&topology, "primary");
+    let mut client = gateway.connect();
+    assert_eq!(port_of(&mut client), topology.servers[0].port());
+    topology.servers[0].kill().unwrap();
+    assert_eq!(error_of(client.query("SELECT 1").unwrap()).number, 1158);
+    wait_until("the primary is out", || {
+        let refused = gateway.refusal("app", "secret");
+        assert_eq!(refused.number, 1429);
+        refused.message.contains("there is no primary")
+    });
+}
+
+#[test]
+fn a_statement_is_not_waited_for_on_a_frozen_server() {
+    let mut topology = replicated();
+    let gateway = gateway_to(&topology, "primary");
+    let mut client = gateway.connect();
+    client.run("DO 1").unwrap();
+    topology.servers[0].process().pause().unwrap();
+    let error = error_of(client.query("SELECT 1").unwrap());
+    topology.servers[0].process().resume().unwrap();
+    assert_eq!((error.number, error.state.as_str()), (1158, "08S01"));
+}
