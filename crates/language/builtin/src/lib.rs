@@ -6,6 +6,7 @@
 //! * the parser asks how a call is written ([`Grammar`]), and the printer whether a plain call of
 //!   that name is read back as one;
 //! * the canonical form asks which literals a plan depends on;
+//! * the classifier asks what a call reads and does beyond its arguments ([`Reach`]);
 //! * the planner asks what a name means ([`Meaning`]) and how arguments are taken;
 //! * `function` has an exhaustive `match` over [`Function`], so no row lacks its evaluation.
 //!
@@ -20,10 +21,12 @@ mod builtin;
 mod function;
 mod index;
 mod interval;
+mod reach;
 mod table;
 
 pub use builtin::{Builtin, Dated, Geometries, Grammar, Meaning, Name, Places};
 pub use function::{AggregateFunction, Function, SessionFunction};
 pub use index::{Found, find, is_of_missing_family};
 pub use interval::IntervalUnit;
+pub use reach::{Reach, reach};
 pub use table::TABLE;

@@ -18,8 +18,7 @@ pub(crate) fn run(input: &[u8]) {
         .fold(SqlMode::default(), |mode, (_, word)| mode.with(*word));
     let text = choices.rest();
     tokens(text, mode);
-    let _ = syntax::class::classify(text, mode);
-    let _ = syntax::class::locks_rows(text, mode);
+    classes(text, mode);
     match parse_one(text, mode) {
         Ok((statement, end)) => {
             assert!(0 < end && end <= text.len());
@@ -73,4 +72,30 @@ fn canonical_keeps_meaning(text: &[u8], mode: SqlMode) {
         .map(|parameter| parameter.literal(text, mode))
         .collect();
     assert_eq!(print_with(&canonical, &literals), print(&tree));
+}
+
+/// Both stages of the classification read any text, and agree with each other and with the parser.
+fn classes(text: &[u8], mode: SqlMode) {
+    use syntax::ast::StatementKind;
+    use syntax::class::{Class, Effect, Kind, State, Statements, classify, is_several, verdict};
+
+    let first = classify(text, mode);
+    let mut state = State::new();
+    for statement in Statements::new(text, mode) {
+        state = state
+            .done(statement.effect)
+            .or_else(state.failed(statement.effect));
+    }
+    let verdict = verdict(text, mode);
+    if verdict.kind == Kind::Read && !is_several(text, mode) {
+        assert!(!matches!(
+            first.effect,
+            Effect::ImplicitCommit | Effect::Lock
+        ));
+    }
+    if let Ok((statement, _)) = parse_one(text, mode)
+        && matches!(statement.kind, StatementKind::Query(_))
+    {
+        assert_eq!(first.class, Class::Query);
+    }
 }

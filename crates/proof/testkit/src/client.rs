@@ -254,11 +254,27 @@ impl Client {
         })
     }
 
+    /// Sends any command; the caller reads its reply by [`Client::next_packet`].
+    pub fn send_command(&mut self, byte: u8, body: &[u8]) -> Result<()> {
+        self.sequence = 0;
+        self.write_packet(&[&[byte], body].concat())
+    }
+
+    /// The next packet of a reply.
+    pub fn next_packet(&mut self) -> Result<Vec<u8>> {
+        self.read_packet()
+    }
+
     pub fn ping(&mut self) -> Result<()> {
+        self.status_flags().map(drop)
+    }
+
+    /// The status flags of the session, which COM_PING tells without a change of any.
+    pub fn status_flags(&mut self) -> Result<u16> {
         self.sequence = 0;
         self.write_packet(&[COM_PING])?;
         match self.read_outcome()? {
-            Outcome::Done(_) => Ok(()),
+            Outcome::Done(done) => Ok(done.status),
             other => bail!("ping gave {other:?}"),
         }
     }
