@@ -527,6 +527,13 @@ impl Channel {
         (payload.get(1..).unwrap_or_default(), is_whole)
     }
 
+    /// Writes over bytes of the body that [`Channel::peeked_body`] has shown.
+    pub(crate) fn overwrite_peeked(&mut self, at: usize, bytes: &[u8]) {
+        let begin = HEADER_BYTES + 1 + at;
+        let shown = self.plain.rest_mut().get_mut(begin..begin + bytes.len());
+        shown.expect("it was shown").copy_from_slice(bytes);
+    }
+
     /// Whether the beginning of a command is at the front.
     pub(crate) fn has_command(&self) -> bool {
         let rest = self.plain.rest();

@@ -28,7 +28,7 @@ use std::time::Duration;
 use errcode::{ErrorCode, Origin, Retry};
 use runtime::TaskClass;
 use thiserror::Error;
-use wire::{Capabilities, Malformed, StatusFlags};
+use wire::{Capabilities, Malformed, PrepareOk, StatusFlags};
 
 use self::translate::{Awaited, Fault, Translator};
 use crate::channel::{Channel, ChannelError, HIGH_WATER_BYTES};
@@ -271,6 +271,16 @@ impl Exchange {
     /// then any may have happened.
     pub fn session_changes(&self) -> Option<&[u8]> {
         self.translator.changes.as_deref()
+    }
+
+    /// From now on, the client is told this id of the statement that the reply says is prepared.
+    pub fn number_statement(&mut self, id: u32) {
+        self.translator.statement_id = Some(id);
+    }
+
+    /// What the server has told of a statement that it prepared.
+    pub fn prepared(&self) -> Option<PrepareOk> {
+        self.translator.prepared
     }
 
     /// Whether no packet of the reply is to come.

@@ -358,6 +358,14 @@ impl Link {
         self.channel.peeked_body()
     }
 
+    /// Writes over bytes of that body, before the command is passed on.
+    ///
+    /// # Panics
+    /// If [`Link::peeked_body`] has not shown all of them.
+    pub fn overwrite_peeked(&mut self, at: usize, bytes: &[u8]) {
+        self.channel.overwrite_peeked(at, bytes);
+    }
+
     pub(crate) async fn receive_for(
         &mut self,
         limit: Limit,

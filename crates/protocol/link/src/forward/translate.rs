@@ -4,7 +4,9 @@
 //! and rows are left out, put in or encoded again, and the sequence ids behind them are shifted.
 //! In all else that changes packets they agree ([`Agreed::LAYOUT`]).
 
-use wire::{Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, StatusFlags};
+use wire::{
+    Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, PrepareOk, StatusFlags,
+};
 
 use super::{Agreed, Ending, ForwardError};
 use crate::channel::{Channel, ChannelError};
@@ -45,6 +47,10 @@ pub(super) struct Translator {
     /// Changes of the session that the reply has reported. `None` once a packet was too long to
     /// be read, or all were more than [`CHANGES_BYTES_MAX`].
     pub(super) changes: Option<Vec<u8>>,
+    /// The client is told this id of a prepared statement in place of the server's.
+    pub(super) statement_id: Option<u32>,
+    /// What the server has told of a prepared statement.
+    pub(super) prepared: Option<PrepareOk>,
 }
 
 /// How a packet that the client does not understand becomes one that it does.
@@ -60,6 +66,8 @@ pub(super) enum Treatment {
     OkToEof,
     /// The changes of the session are taken away.
     OkWithoutChanges(OkKind),
+    /// The prepared statement gets another id.
+    Renumber(u32),
 }
 
 /// Why packets cannot be passed on.
@@ -108,6 +116,8 @@ impl Translator {
             owes_eof: false,
             is_answered: false,
             changes: Some(Vec::new()),
+            statement_id: None,
+            prepared: None,
         }
     }
 
@@ -149,6 +159,15 @@ impl Translator {
             }
             self.owes_eof = self.ends_definitions(step);
             *treatment = needed;
+        }
+        if step.part == Part::Prepared {
+            if payload.len() < length {
+                return Ok(Verdict::More);
+            }
+            self.prepared = Some(PrepareOk::decode(
+                payload.get(..length).unwrap_or_default(),
+            )?);
+            *treatment = self.statement_id.map(Treatment::Renumber);
         }
         if reports {
             self.note_changes(payload.get(..length))?;
@@ -279,6 +298,14 @@ impl Translator {
             Treatment::OkWithoutChanges(kind) => {
                 let ok = OkPacket::decode(payload, self.agreed.server)?;
                 ok.encode(out, client, kind);
+            }
+            Treatment::Renumber(statement_id) => {
+                let prepared = PrepareOk::decode(payload)?;
+                let numbered = PrepareOk {
+                    statement_id,
+                    ..prepared
+                };
+                numbered.encode(out);
             }
         }
         from.skip_front_packet();

@@ -7,6 +7,7 @@
 //! | 0 system variable | name, value |
 //! | 1 schema | name |
 //! | 2 some state changed | `1` |
+//! | 3 GTIDs, of MySQL | a byte for their form, then the set |
 //! | 5 transaction state | eight characters, see [`TransactionState`] |
 
 use crate::cursor::Cursor;
@@ -15,6 +16,7 @@ use crate::packet_writer::len_u64;
 const KIND_VARIABLE: u8 = 0;
 const KIND_SCHEMA: u8 = 1;
 const KIND_STATE: u8 = 2;
+const KIND_GTIDS: u8 = 3;
 const KIND_TRANSACTION_STATE: u8 = 5;
 
 /// Changes that wait for the next OK packet. Reused from statement to statement.
@@ -38,6 +40,8 @@ pub enum SessionChange<'a> {
     Schema(&'a [u8]),
     /// Something changed that would have to be set again on another connection.
     State,
+    /// The GTIDs of the transactions that were committed (MySQL's `session_track_gtids`).
+    Gtids(&'a [u8]),
     /// The transaction's state has changed, see [`TransactionState`].
     TransactionState(&'a [u8]),
     /// A kind that is not known here.
@@ -165,6 +169,9 @@ impl SessionChanges {
         std::iter::from_fn(move || {
             let kind = cursor.u8("change").ok()?;
             let mut data = Cursor::new(cursor.lenenc_bytes("change").ok()?);
+            if kind == KIND_GTIDS {
+                data.u8("form of the GTIDs").ok()?;
+            }
             let mut text = || data.lenenc_bytes("change").ok();
             Some(match kind {
                 KIND_VARIABLE => SessionChange::Variable {
@@ -173,6 +180,7 @@ impl SessionChanges {
                 },
                 KIND_SCHEMA => SessionChange::Schema(text()?),
                 KIND_STATE => SessionChange::State,
+                KIND_GTIDS => SessionChange::Gtids(text()?),
                 KIND_TRANSACTION_STATE => SessionChange::TransactionState(text()?),
                 other => SessionChange::Other(other),
             })
@@ -216,6 +224,9 @@ mod tests {
                 SessionChange::TransactionState(b"T___W___"),
             ]
         );
+        let gtids = b"\x03\x05\x00\x03u:1";
+        let told: Vec<_> = SessionChanges::decode(gtids).collect();
+        assert_eq!(told, [SessionChange::Gtids(b"u:1")]);
     }
 
     proptest! {
