@@ -1,0 +1,162 @@
+//! Choices out of maps that the monitor's judge has made.
+
+use std::sync::Arc;
+
+use backend::ServerVersion;
+use env::Instant;
+use monitor::gtid::GtidPosition;
+use monitor::gtid::mariadb::MariaDbPosition;
+use monitor::{
+    Access, DownReason, Facts, Failure, Observation, Rank, Rules, ServerEntry, SourceAddress,
+    Stream, Streams, Thread,
+};
+use runtime::Address;
+
+use super::*;
+
+const PRIMARY: ServerId = ServerId(0);
+
+fn position(text: &str) -> GtidPosition {
+    GtidPosition::MariaDb(MariaDbPosition::parse(text).unwrap())
+}
+
+fn entry(index: u16) -> ServerEntry {
+    ServerEntry {
+        name: Arc::from(index.to_string()),
+        address: Address::Tcp(([127, 0, 0, 1], index + 1).into()),
+        rank: Rank(0),
+    }
+}
+
+fn stream() -> Stream {
+    Stream {
+        source: SourceAddress {
+            host: "127.0.0.1".to_owned(),
+            port: 1,
+        },
+        source_number: 1,
+        receiver: Thread::Running,
+        applier: Thread::Running,
+        lag_s: Some(0),
+        error: String::new(),
+    }
+}
+
+/// What a server says; the first is the primary.
+fn says(index: u16, gtid: &str) -> Observation {
+    let (access, streams) = match index {
+        0 => (Access::Writable, Vec::new()),
+        _ => (Access::ReadOnly, vec![stream()]),
+    };
+    Observation::Read(Box::new(Facts {
+        read_at: Instant::default(),
+        version: ServerVersion::parse(b"10.11.6-MariaDB"),
+        uptime_s: Some(100),
+        number: u32::from(index) + 1,
+        uid: None,
+        access,
+        position: Some(position(gtid)),
+        streams: Streams::Known(streams),
+        galera: None,
+    }))
+}
+
+fn silence() -> Observation {
+    Observation::Failed(Failure {
+        reason: DownReason::Unreachable,
+        error: "refused".to_owned(),
+    })
+}
+
+fn map(observations: Vec<Observation>) -> ServerMap {
+    let entries = (0..).take(observations.len()).map(entry).collect();
+    let before = ServerMap::new(entries, None);
+    let rules = Rules::default();
+    monitor::judge(&before, observations, &rules, Instant::default()).map
+}
+
+/// The choice among servers that are equally busy.
+fn chosen(goal: Goal, map: &ServerMap, written: &Written) -> Option<u16> {
+    choose(goal, map, written, None, None, |_| Some(Load::default())).map(|it| it.0)
+}
+
+#[test]
+fn reads_go_to_a_replica_that_has_what_was_written() {
+    let map = map(vec![says(0, "0-1-9"), says(1, "0-1-5"), says(2, "0-1-7")]);
+    let reads = |written| chosen(Goal::Replica, &map, &written);
+    assert_eq!(reads(Written::Nothing), Some(1));
+    assert_eq!(reads(Written::UpTo(position("0-1-5"))), Some(1));
+    assert_eq!(reads(Written::UpTo(position("0-1-6"))), Some(2));
+    assert_eq!(reads(Written::UpTo(position("0-1-8"))), Some(PRIMARY.0));
+    assert_eq!(reads(Written::Somewhere), Some(PRIMARY.0));
+    assert_eq!(
+        chosen(Goal::Primary, &map, &Written::Nothing),
+        Some(PRIMARY.0)
+    );
+    let held = Goal::Held(ServerId(2));
+    assert_eq!(chosen(held, &map, &Written::Somewhere), Some(2));
+}
+
+#[test]
+fn the_least_busy_replica_is_taken() {
+    let map = map(vec![says(0, ""), says(1, ""), says(2, "")]);
+    let by = |loads: [Load; 3]| {
+        let load = |id: ServerId| Some(loads[usize::from(id.0)]);
+        choose(Goal::Replica, &map, &Written::Nothing, None, None, load).map(|it| it.0)
+    };
+    let load = |operations, answered| Load {
+        operations,
+        answered,
+    };
+    let idle = load(0, 0);
+    assert_eq!(by([idle, load(2, 0), load(1, 9)]), Some(2));
+    assert_eq!(by([idle, load(1, 8), load(1, 9)]), Some(1));
+    assert_eq!(by([load(5, 5), load(1, 9), load(1, 8)]), Some(2));
+}
+
+#[test]
+fn who_is_down_or_has_just_failed_is_left_out() {
+    let two_up = map(vec![says(0, ""), silence(), says(2, "")]);
+    let reads = |map: &ServerMap, without| {
+        let load = |_| Some(Load::default());
+        choose(Goal::Replica, map, &Written::Nothing, None, without, load).map(|it| it.0)
+    };
+    assert_eq!(reads(&two_up, None), Some(2));
+    assert_eq!(reads(&two_up, Some(ServerId(2))), Some(PRIMARY.0));
+    assert_eq!(
+        chosen(Goal::Held(ServerId(1)), &two_up, &Written::Nothing),
+        None
+    );
+    let ours = |id: ServerId| (id.0 == 1).then(Load::default);
+    let foreign = choose(Goal::Replica, &two_up, &Written::Nothing, None, None, ours);
+    assert_eq!(foreign, None);
+    let alone = map(vec![says(0, ""), silence(), silence()]);
+    assert_eq!(reads(&alone, None), Some(PRIMARY.0));
+    assert_eq!(reads(&alone, Some(PRIMARY)), None);
+    let headless = map(vec![silence(), says(1, ""), says(2, "")]);
+    assert_eq!(chosen(Goal::Primary, &headless, &Written::Nothing), None);
+    assert_eq!(reads(&headless, None), Some(1));
+    assert_eq!(chosen(Goal::Replica, &headless, &Written::Somewhere), None);
+}
+
+#[test]
+fn a_replica_that_is_too_far_behind_is_left_out() {
+    let late = |seconds| {
+        let Observation::Read(mut facts) = says(1, "") else {
+            panic!("it answers");
+        };
+        facts.streams = Streams::Known(vec![Stream {
+            lag_s: Some(seconds),
+            ..stream()
+        }]);
+        map(vec![says(0, ""), Observation::Read(facts)])
+    };
+    let max = Some(Duration::from_secs(10));
+    let reads = |map: &ServerMap| {
+        let load = |_| Some(Load::default());
+        choose(Goal::Replica, map, &Written::Nothing, max, None, load).map(|it| it.0)
+    };
+    assert_eq!(reads(&late(9)), Some(1));
+    assert_eq!(reads(&late(10)), Some(1));
+    assert_eq!(reads(&late(11)), Some(PRIMARY.0));
+}

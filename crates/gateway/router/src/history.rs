@@ -1,0 +1,257 @@
+//! [`History`]: the commands that every connection of a session needs.
+//!
+//! A connection is put right before it is used: it runs the commands that it has not run, in their
+//! order. A command that gives a variable another value takes the place of the one before, unless
+//! a command between them may have read that value.
+
+use std::collections::VecDeque;
+
+use settings::SqlMode;
+use syntax::class::set::{Scope, Target, assignments};
+use syntax::class::{Detail, Source, classify};
+
+/// Most commands that are kept. Programs set some ten variables.
+pub const HISTORY_COMMANDS_MAX: usize = 64;
+
+/// Most bytes of all of them.
+pub const HISTORY_BYTES_MAX: usize = 16 << 10;
+
+/// A command that changed the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// COM_QUERY with this text.
+    Query(Box<[u8]>),
+    /// COM_INIT_DB with this name.
+    InitDb(Box<[u8]>),
+    /// COM_SET_OPTION with this option.
+    SetOption(u16),
+}
+
+impl Command {
+    fn bytes(&self) -> usize {
+        match self {
+            Command::Query(bytes) | Command::InitDb(bytes) => bytes.len(),
+            Command::SetOption(_) => size_of::<u16>(),
+        }
+    }
+}
+
+/// See the module's head.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    entries: VecDeque<Entry>,
+    /// Of all commands.
+    total_bytes: usize,
+    /// Number of the last command; they count from 1.
+    last: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    number: u64,
+    command: Command,
+    /// The names that it sets, sorted. `None`: it may read what others set.
+    names: Option<Vec<Box<[u8]>>>,
+}
+
+/// A command does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+impl History {
+    /// Number of the last command that was kept; 0 if there is none.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Keeps a command that has succeeded.
+    ///
+    /// # Errors
+    /// If there is no room.
+    pub fn keep(&mut self, command: Command, mode: SqlMode) -> Result<(), Full> {
+        let names = names_of(&command, mode);
+        if let Some(names) = &names {
+            self.supersede(names);
+        }
+        if let Command::Query(text) = &command
+            && matches!(classify(text, mode).detail, Detail::Deallocate(_))
+        {
+            // Nothing is left that another connection needs.
+            return Ok(());
+        }
+        let bytes = self.total_bytes + command.bytes();
+        if HISTORY_COMMANDS_MAX <= self.entries.len() || HISTORY_BYTES_MAX < bytes {
+            return Err(Full);
+        }
+        self.total_bytes = bytes;
+        self.last += 1;
+        self.entries.push_back(Entry {
+            number: self.last,
+            command,
+            names,
+        });
+        Ok(())
+    }
+
+    /// The first command behind this number that is still needed, and its own number.
+    pub fn after(&self, number: u64) -> Option<(u64, &Command)> {
+        let place = self.entries.partition_point(|entry| entry.number <= number);
+        let entry = self.entries.get(place)?;
+        Some((entry.number, &entry.command))
+    }
+
+    /// Forgets all commands: the session is as after its login.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.total_bytes = 0;
+    }
+
+    /// Forgets commands whose names are all set anew, back to the last that may read them.
+    fn supersede(&mut self, names: &[Box<[u8]>]) {
+        let reads = |entry: &Entry| entry.names.is_none();
+        let begin = self.entries.iter().rposition(reads).map_or(0, |it| it + 1);
+        let mut place = 0;
+        let total_bytes = &mut self.total_bytes;
+        self.entries.retain(|entry| {
+            place += 1;
+            let is_set_anew = begin < place
+                && entry.names.as_ref().is_some_and(|before| {
+                    before.iter().all(|name| names.binary_search(name).is_ok())
+                });
+            if is_set_anew {
+                *total_bytes -= entry.command.bytes();
+            }
+            !is_set_anew
+        });
+    }
+}
+
+/// The names that a command sets to constants, sorted.
+fn names_of(command: &Command, mode: SqlMode) -> Option<Vec<Box<[u8]>>> {
+    let one = |kind: &str, name: &[u8]| Some(vec![named(kind, name)]);
+    let text = match command {
+        Command::Query(text) => text,
+        Command::InitDb(_) => return one("use", b""),
+        Command::SetOption(_) => return one("option", b""),
+    };
+    match classify(text, mode).detail {
+        Detail::Use(_) => return one("use", b""),
+        Detail::Prepare(name, Source::Literal(_)) => return one("prepare", name),
+        Detail::Deallocate(name) => return one("prepare", name),
+        _ => {}
+    }
+    let mut names = Vec::new();
+    for assignment in assignments(text, mode) {
+        let is_phrase = matches!(assignment.target, Target::Names | Target::CharacterSet);
+        if !assignment.value.is_constant() && !is_phrase {
+            return None;
+        }
+        names.push(match assignment.target {
+            Target::User(name) => named("@", name),
+            Target::System(name) if assignment.scope == Scope::Session => named("", name),
+            Target::System(name) => named("@@", name),
+            Target::Names => named("names", b""),
+            Target::CharacterSet => named("character set", b""),
+            _ => return None,
+        });
+    }
+    names.sort_unstable();
+    (!names.is_empty()).then_some(names)
+}
+
+fn named(kind: &str, name: &[u8]) -> Box<[u8]> {
+    let mut key = kind.as_bytes().to_vec();
+    key.push(b' ');
+    key.extend(name.iter().map(u8::to_ascii_lowercase));
+    key.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(texts: &[&str]) -> Vec<String> {
+        let mut history = History::default();
+        for text in texts {
+            let command = Command::Query(text.as_bytes().into());
+            history.keep(command, SqlMode::default()).unwrap();
+        }
+        let mut all = Vec::new();
+        let mut at = 0;
+        while let Some((number, command)) = history.after(at) {
+            let Command::Query(text) = command else {
+                panic!("a query");
+            };
+            all.push(String::from_utf8(text.to_vec()).unwrap());
+            at = number;
+        }
+        all
+    }
+
+    #[test]
+    fn a_later_value_takes_the_place_of_an_earlier_one() {
+        let same = ["SET a = 1", "SET b = 2", "SET @a = 3", "SET NAMES latin1"];
+        assert_eq!(kept(&same), same);
+        assert_eq!(
+            kept(&["SET a = 1, b = 2", "SET A = 3", "SET b = 4"]),
+            ["SET a = 1, b = 2", "SET A = 3", "SET b = 4"],
+            "a part of what a command sets does not replace it"
+        );
+        assert_eq!(
+            kept(&["SET a = 1", "SET b = 2", "SET b = 3, a = 4"]),
+            ["SET b = 3, a = 4"]
+        );
+        assert_eq!(
+            kept(&["USE a", "SET a = 1", "USE b"]),
+            ["SET a = 1", "USE b"]
+        );
+        assert_eq!(
+            kept(&["SET NAMES latin1", "SET NAMES utf8mb4 COLLATE utf8mb4_bin"]),
+            ["SET NAMES utf8mb4 COLLATE utf8mb4_bin"]
+        );
+        assert_eq!(
+            kept(&["PREPARE s FROM 'SELECT 1'", "PREPARE s FROM 'SELECT 2'"]),
+            ["PREPARE s FROM 'SELECT 2'"]
+        );
+        assert!(kept(&["PREPARE s FROM 'SELECT 1'", "DEALLOCATE PREPARE s"]).is_empty());
+    }
+
+    #[test]
+    fn what_may_have_been_read_stays() {
+        let all = ["SET @a = 1", "SET @b = @a", "SET @a = 2"];
+        assert_eq!(kept(&all), all);
+        let all = [
+            "SET sql_mode = ''",
+            "SET sql_mode = CONCAT(@@sql_mode, ',ANSI')",
+            "SET sql_mode = CONCAT(@@sql_mode, ',ANSI')",
+        ];
+        assert_eq!(kept(&all), all);
+    }
+
+    #[test]
+    fn room_is_bounded_by_commands_and_bytes() {
+        let keep = |history: &mut History, text: &str| {
+            let command = Command::Query(text.as_bytes().into());
+            history.keep(command, SqlMode::default())
+        };
+        let mut history = History::default();
+        for number in 0..HISTORY_COMMANDS_MAX {
+            assert_eq!(keep(&mut history, &format!("SET @a{number} = 1")), Ok(()));
+        }
+        assert_eq!(keep(&mut history, "SET @another = 1"), Err(Full));
+        assert_eq!(keep(&mut history, "SET @a0 = 2"), Ok(()), "takes a place");
+        history.clear();
+        assert_eq!(history.after(0), None);
+
+        let frame = "SET @a = ''".len();
+        let of_bytes = |bytes: usize| format!("SET @a = '{}'", "x".repeat(bytes - frame));
+        for bytes in [HISTORY_BYTES_MAX - 1, HISTORY_BYTES_MAX] {
+            assert_eq!(keep(&mut history, &of_bytes(bytes)), Ok(()));
+        }
+        assert_eq!(keep(&mut history, "SET @b = 1"), Err(Full));
+        assert_eq!(
+            keep(&mut history, &of_bytes(HISTORY_BYTES_MAX + 1)),
+            Err(Full)
+        );
+    }
+}

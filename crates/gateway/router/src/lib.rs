@@ -1,0 +1,46 @@
+//! Where each statement of a session goes, if there are a primary and replicas. No I/O, no clock.
+//!
+//! ```text
+//! text -- Judge --> Judged -- Session::plan --> Plan -- choose --> a server
+//!                                ^                                    |
+//!                                +--------- Session::done <-----------+
+//! ```
+//!
+//! [`Judge`] says what a text does, and remembers its verdicts. [`Session`] is what is known of
+//! one client: its open transaction, what pins it ([`Pin`]), what it wrote last ([`Written`]). A
+//! [`Plan`] says where a statement may go and what its success leaves. [`choose`] takes a server
+//! out of the monitor's map. [`History`] has the commands that each connection of the session
+//! needs.
+//!
+//! Rules, in this order:
+//!
+//! * (R1) An open transaction stays where it was begun.
+//! * (R2) What pins a session keeps it at its server.
+//! * (R3) What reads of the statement before goes where that was.
+//! * (R4) A read goes to a replica that has what the session wrote. A transaction that may not
+//!   write counts as a read.
+//! * (R5) All else goes to the primary.
+//!
+//! The flags and changes of the session that a server reports are the truth ([`Report`]). What a
+//! statement did beyond its text pins the session ([`Pin::Unknown`]).
+
+#![forbid(unsafe_code)]
+
+mod pins;
+
+mod judge;
+mod written;
+
+mod history;
+
+mod choice;
+mod plan;
+mod session;
+
+pub use choice::{Load, choose};
+pub use history::{Command, HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
+pub use judge::{Judge, Judged, VERDICTS_MAX};
+pub use pins::{Pin, Pins};
+pub use plan::{Goal, Plan};
+pub use session::{Loss, Report, Session};
+pub use written::Written;

@@ -1,0 +1,137 @@
+//! [`Pin`]: why a session must stay on one connection to one server.
+
+use std::fmt;
+
+/// A reason. Each is state of a connection that no other one can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pin {
+    /// `SET TRANSACTION`: the next transaction has characteristics of its own.
+    NextTransaction,
+    /// A temporary table.
+    TemporaryTable,
+    /// `GET_LOCK`.
+    UserLock,
+    /// `LOCK TABLES`, `FLUSH TABLES WITH READ LOCK`.
+    TableLock,
+    /// `HANDLER .. OPEN`.
+    Handler,
+    /// A user variable got a value that another server may not compute alike.
+    UserVariable,
+    /// So did a system variable.
+    SystemVariable,
+    /// Several statements in one text changed the session.
+    SeveralStatements,
+    /// The session has given more commands than are kept for other connections.
+    LongHistory,
+    /// A command that is not known here.
+    Command,
+    /// The server says that the session has changed, and the text does not show how.
+    Unknown,
+}
+
+impl Pin {
+    /// Each of them.
+    pub const ALL: [Pin; 11] = [
+        Pin::NextTransaction,
+        Pin::TemporaryTable,
+        Pin::UserLock,
+        Pin::TableLock,
+        Pin::Handler,
+        Pin::UserVariable,
+        Pin::SystemVariable,
+        Pin::SeveralStatements,
+        Pin::LongHistory,
+        Pin::Command,
+        Pin::Unknown,
+    ];
+
+    /// Its place in [`Pin::ALL`].
+    pub fn index(self) -> usize {
+        Pin::ALL.iter().take_while(|pin| **pin != self).count()
+    }
+
+    /// As operators see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pin::NextTransaction => "set transaction",
+            Pin::TemporaryTable => "temporary table",
+            Pin::UserLock => "user lock",
+            Pin::TableLock => "table lock",
+            Pin::Handler => "handler",
+            Pin::UserVariable => "user variable",
+            Pin::SystemVariable => "system variable",
+            Pin::SeveralStatements => "several statements",
+            Pin::LongHistory => "long history",
+            Pin::Command => "unknown command",
+            Pin::Unknown => "unknown state",
+        }
+    }
+}
+
+/// A set of reasons.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pins(u16);
+
+impl Pins {
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether a reason is among them.
+    pub fn has(self, pin: Pin) -> bool {
+        self.0 & bit(pin) != 0
+    }
+
+    /// Adds a reason.
+    pub fn add(&mut self, pin: Pin) {
+        self.0 |= bit(pin);
+    }
+
+    /// Adds those of another set.
+    pub fn add_all(&mut self, others: Pins) {
+        self.0 |= others.0;
+    }
+
+    /// Takes a reason away.
+    pub fn lift(&mut self, pin: Pin) {
+        self.0 &= !bit(pin);
+    }
+
+    /// Each of them.
+    pub fn iter(self) -> impl Iterator<Item = Pin> {
+        Pin::ALL.into_iter().filter(move |pin| self.has(*pin))
+    }
+}
+
+fn bit(pin: Pin) -> u16 {
+    1 << pin.index()
+}
+
+impl fmt::Debug for Pins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_added_and_not_lifted() {
+        let mut pins = Pins::default();
+        for pin in Pin::ALL {
+            assert!(!pins.has(pin));
+            pins.add(pin);
+            assert!(pins.has(pin));
+        }
+        pins.lift(Pin::Handler);
+        assert!(!pins.has(Pin::Handler) && pins.has(Pin::TableLock));
+        assert_eq!(pins.iter().count(), Pin::ALL.len() - 1);
+        let mut names: Vec<_> = Pin::ALL.map(Pin::name).into();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Pin::ALL.len());
+    }
+}

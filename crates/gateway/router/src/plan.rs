@@ -1,0 +1,230 @@
+//! [`Plan`]: where a statement may go, and what its success leaves. Pure.
+
+use syntax::class::set::{Target, assignments};
+use syntax::class::{Access, Class, Effect, Facts, Kind};
+
+use monitor::ServerId;
+use settings::SqlMode;
+
+use crate::judge::Judged;
+use crate::pins::{Pin, Pins};
+
+/// Where a statement may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// To this server alone: its connection has what the statement needs.
+    Held(ServerId),
+    /// To the primary.
+    Primary,
+    /// To a replica that has what the session wrote, else to the primary.
+    Replica,
+}
+
+/// A statement's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Where it may go.
+    pub goal: Goal,
+    /// Each connection of the session needs it once it has succeeded.
+    pub is_kept: bool,
+    /// It may be sent to another server if this one fails before it replies.
+    pub may_repeat: bool,
+    /// It may change data: what is read later has to have it.
+    pub may_write: bool,
+    /// It is one of several statements in a text.
+    pub is_several: bool,
+    /// What pins the session once it has succeeded.
+    pub pins: Pins,
+    /// What does no longer.
+    pub lifts: Pins,
+    /// The changes of the session that its text shows: all that the server may report without
+    /// pinning the session.
+    pub changes_session: bool,
+    /// What it does to the transaction.
+    pub effect: Effect,
+}
+
+/// What reads of the statement before it.
+const OF_LAST: Facts = Facts::READS_FOUND_ROWS
+    .with(Facts::READS_ROW_COUNT)
+    .with(Facts::READS_WARNINGS);
+
+/// What a read may ask that replicas answer in another way than the primary, or not at all.
+const OF_PRIMARY: Facts = Facts::READS_SYSTEM_VARIABLES
+    .with(Facts::READS_LAST_INSERT_ID)
+    .with(Facts::READS_CONNECTION_ID)
+    .with(Facts::READS_LAST_VALUE)
+    .with(Facts::READS_SESSION_STATUS)
+    .with(Facts::READS_HANDLER)
+    .with(Facts::SETS_USER_VARIABLES)
+    .with(Facts::SETS_LAST_INSERT_ID);
+
+/// What a SET may read whose value another connection would not compute alike.
+const UNREPEATABLE: Facts = Facts::READS_LAST_INSERT_ID
+    .with(OF_LAST)
+    .with(Facts::READS_CONNECTION_ID)
+    .with(Facts::READS_LAST_VALUE)
+    .with(Facts::READS_SESSION_STATUS)
+    .with(Facts::CALLS_UNKNOWN)
+    .with(Facts::ADVANCES_SEQUENCE)
+    .with(Facts::DEPENDS_ON_VERSION)
+    .with(Facts::NOT_UNDERSTOOD);
+
+/// What changes the session by the text.
+const CHANGES: Facts = Facts::SETS_USER_VARIABLES
+    .with(Facts::SETS_SESSION_VARIABLES)
+    .with(Facts::SETS_NEXT_TRANSACTION)
+    .with(Facts::SETS_ROLE)
+    .with(Facts::CHANGES_DATABASE)
+    .with(Facts::CREATES_TEMPORARY)
+    .with(Facts::DROPS_TEMPORARY)
+    .with(Facts::PREPARES)
+    .with(Facts::DEALLOCATES)
+    .with(Facts::SETS_LAST_INSERT_ID)
+    .with(Facts::HAS_SET_STATEMENT);
+
+/// What a text of several statements may leave in a session.
+const LEAVES: Facts = CHANGES
+    .with(Facts::LOCKS_TABLES)
+    .with(Facts::TAKES_USER_LOCK)
+    .with(Facts::TAKES_GLOBAL_LOCK)
+    .with(Facts::OPENS_HANDLER);
+
+impl Plan {
+    /// Of a statement in a session without a transaction or a pin. `last` is the server of the
+    /// statement before, `access` what transactions of the session may do.
+    pub(crate) fn of(
+        text: &[u8],
+        mode: SqlMode,
+        judged: &Judged,
+        last: Option<ServerId>,
+        access: Access,
+    ) -> Plan {
+        let verdict = &judged.verdict;
+        let facts = verdict.facts;
+        let mut plan = Plan {
+            goal: Goal::Primary,
+            is_kept: false,
+            may_repeat: false,
+            may_write: false,
+            is_several: verdict.is_several,
+            pins: pins(facts),
+            lifts: lifts(facts),
+            changes_session: facts.has_any(CHANGES),
+            effect: judged.effect,
+        };
+        if verdict.is_several {
+            plan.may_write = verdict.kind != Kind::Read;
+            plan.effect = Effect::Unknown;
+            if facts.has_any(LEAVES) {
+                plan.pins.add(Pin::SeveralStatements);
+            }
+            return plan;
+        }
+        match verdict.kind {
+            Kind::Read => plan.read(judged, last),
+            Kind::Session => plan.session(text, mode, facts, last),
+            Kind::Transaction => plan.transaction(facts, access),
+            Kind::LockingRead => {}
+            Kind::Write => plan.may_write = true,
+        }
+        if !plan.is_kept {
+            plan.pin_values(facts);
+        }
+        plan
+    }
+
+    /// What is set and not kept is on one connection alone.
+    pub(crate) fn pin_values(&mut self, facts: Facts) {
+        if facts.has(Facts::SETS_USER_VARIABLES) {
+            self.pins.add(Pin::UserVariable);
+        }
+        let of_system = Facts::SETS_SESSION_VARIABLES
+            .with(Facts::SETS_ROLE)
+            .with(Facts::CHANGES_DATABASE);
+        if facts.has_any(of_system) {
+            self.pins.add(Pin::SystemVariable);
+        }
+    }
+
+    fn read(&mut self, judged: &Judged, last: Option<ServerId>) {
+        let facts = judged.verdict.facts;
+        if facts.has_any(OF_LAST) {
+            self.goal = last.map_or(Goal::Primary, Goal::Held);
+        } else if judged.class == Class::Query && !facts.has_any(OF_PRIMARY) {
+            self.goal = Goal::Replica;
+            self.may_repeat = true;
+        }
+    }
+
+    fn session(&mut self, text: &[u8], mode: SqlMode, facts: Facts, last: Option<ServerId>) {
+        if facts.has(Facts::READS_WARNINGS) {
+            self.goal = last.map_or(Goal::Primary, Goal::Held);
+        }
+        // These hold for the next statement that uses them, wherever that is.
+        let of_one_statement = Facts::SETS_INSERT_ID.with(Facts::SETS_LAST_INSERT_ID);
+        let is_clock =
+            facts.has(Facts::NOT_DETERMINISTIC) && !facts.has(Facts::READS_SYSTEM_VARIABLES);
+        let is_unrepeatable = facts.has_any(UNREPEATABLE.with(of_one_statement))
+            || is_clock
+            || facts.has(Facts::SETS_USER_VARIABLES) && reads_tables(text, mode);
+        let prepares = facts.has_any(Facts::PREPARES.with(Facts::DEALLOCATES));
+        let changes = facts.has_any(CHANGES.without(Facts::HAS_SET_STATEMENT))
+            && !facts.has(Facts::SETS_NEXT_TRANSACTION);
+        self.is_kept = changes && (prepares || !is_unrepeatable);
+    }
+
+    fn transaction(&mut self, facts: Facts, access: Access) {
+        self.is_kept = facts.has(Facts::SETS_SESSION_VARIABLES);
+        let may_write = match self.effect {
+            Effect::Begin(Access::ReadOnly) => false,
+            Effect::Begin(Access::Default) => access != Access::ReadOnly,
+            _ => true,
+        };
+        if !may_write {
+            self.goal = Goal::Replica;
+        }
+        self.may_write = matches!(self.effect, Effect::Commit(_) | Effect::XaFinish);
+    }
+}
+
+/// Whether a SET has a subquery: rows may differ where it is repeated.
+fn reads_tables(text: &[u8], mode: SqlMode) -> bool {
+    let has_query = |value: &[u8]| {
+        let mut words = value.windows(b"select".len());
+        words.any(|word| word.eq_ignore_ascii_case(b"select"))
+    };
+    assignments(text, mode).any(|it| {
+        let is_user = matches!(it.target, Target::User(_));
+        is_user && !it.value.is_constant() && has_query(it.value.text)
+    })
+}
+
+fn pins(facts: Facts) -> Pins {
+    let mut pins = Pins::default();
+    let causes = [
+        (Facts::SETS_NEXT_TRANSACTION, Pin::NextTransaction),
+        (Facts::CREATES_TEMPORARY, Pin::TemporaryTable),
+        (Facts::TAKES_USER_LOCK, Pin::UserLock),
+        (Facts::LOCKS_TABLES, Pin::TableLock),
+        (Facts::TAKES_GLOBAL_LOCK, Pin::TableLock),
+        (Facts::OPENS_HANDLER, Pin::Handler),
+    ];
+    for (fact, pin) in causes {
+        if facts.has(fact) {
+            pins.add(pin);
+        }
+    }
+    pins
+}
+
+fn lifts(facts: Facts) -> Pins {
+    let mut lifts = Pins::default();
+    if facts.has(Facts::UNLOCKS_TABLES) {
+        lifts.add(Pin::TableLock);
+    }
+    if facts.has(Facts::FREES_USER_LOCKS) {
+        lifts.add(Pin::UserLock);
+    }
+    lifts
+}

@@ -1,0 +1,237 @@
+//! [`Session`]: what is known of one client's session, and where its next statement may go.
+
+use monitor::ServerId;
+use settings::SqlMode;
+use syntax::class::{Access, Effect, Flags, Guess, State};
+use wire::{SessionChange, SessionChanges, StatusFlags};
+
+use crate::judge::Judged;
+use crate::pins::{Pin, Pins};
+use crate::plan::{Goal, Plan};
+use crate::written::{self, Written};
+
+/// What is known of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Session {
+    /// Of its transactions.
+    transaction: State,
+    /// The server of the open one.
+    open_at: Option<ServerId>,
+    /// Why it has to stay where it is.
+    pins: Pins,
+    /// Where that is, if it is pinned.
+    pinned_at: Option<ServerId>,
+    /// The server of the last statement.
+    last: Option<ServerId>,
+    written: Written,
+    /// Statements that did to the transaction what their text does not show.
+    surprises: u64,
+}
+
+/// What a server reports at the end of a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'a> {
+    /// The status; `None` if the reply was an error.
+    pub status: Option<StatusFlags>,
+    /// The changes of the session; `None` if they were too long to be kept.
+    pub changes: Option<&'a [u8]>,
+    /// The server tells each transaction that the session writes.
+    pub tells_writes: bool,
+}
+
+/// What a session loses with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// Nothing: another connection can take its place.
+    Nothing,
+    /// Its open transaction.
+    Transaction,
+    /// What had pinned it there.
+    State,
+}
+
+impl Session {
+    /// Where a statement may go, and what its success leaves.
+    pub fn plan(&self, text: &[u8], mode: SqlMode, judged: &Judged) -> Plan {
+        let is_read_only = self.transaction.session_read_only == Guess::Yes
+            && self.transaction.next_read_only.is_none();
+        let access = match is_read_only {
+            true => Access::ReadOnly,
+            false => Access::ReadWrite,
+        };
+        let mut plan = Plan::of(text, mode, judged, self.last, access);
+        self.keep_in_place(&mut plan);
+        plan
+    }
+
+    /// Where a command goes that is no text: to `goal`, unless the session has to stay.
+    pub fn plan_command(&self, goal: Goal) -> Plan {
+        let mut plan = Plan {
+            goal,
+            is_kept: false,
+            may_repeat: false,
+            may_write: false,
+            is_several: false,
+            pins: Pins::default(),
+            lifts: Pins::default(),
+            changes_session: false,
+            effect: Effect::None,
+        };
+        self.keep_in_place(&mut plan);
+        plan
+    }
+
+    /// Where a command goes that changes the session on each of its connections.
+    pub fn plan_session_command(&self) -> Plan {
+        Plan {
+            is_kept: true,
+            changes_session: true,
+            ..self.plan_command(Goal::Primary)
+        }
+    }
+
+    /// Where the execution of a prepared statement goes. It is kept for no other connection, since
+    /// its parameters are not: what it sets pins the session.
+    pub fn plan_execution(&self, text: &[u8], mode: SqlMode, judged: &Judged) -> Plan {
+        let mut plan = self.plan(text, mode, judged);
+        if plan.is_kept {
+            plan.is_kept = false;
+            plan.pin_values(judged.verdict.facts);
+        }
+        plan
+    }
+
+    /// The rules R1 and R2, and the implicit transactions of a session without autocommit.
+    fn keep_in_place(&self, plan: &mut Plan) {
+        if let Some(server) = self.open_at.or(self.pinned_at) {
+            plan.goal = Goal::Held(server);
+            plan.may_repeat = false;
+        } else if self.transaction.autocommit != Guess::Yes && plan.goal == Goal::Replica {
+            plan.goal = Goal::Primary;
+            plan.may_repeat = false;
+        }
+    }
+
+    /// What a read has to see.
+    pub fn written(&self) -> &Written {
+        &self.written
+    }
+
+    /// Why the session has to stay where it is.
+    pub fn pins(&self) -> Pins {
+        self.pins
+    }
+
+    /// The server of its open transaction.
+    pub fn open_at(&self) -> Option<ServerId> {
+        self.open_at
+    }
+
+    /// Replies whose flags did not fit the text.
+    pub fn surprises(&self) -> u64 {
+        self.surprises
+    }
+
+    /// The status that the session has: of the server with its transaction, else after its login.
+    pub fn observe_login(&mut self, status: StatusFlags) {
+        self.transaction = State::new().observe(flags(status));
+    }
+
+    /// A statement has been answered by `at`.
+    pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) {
+        self.last = Some(at);
+        let Some(status) = report.status else {
+            // An error tells no flags. The transaction may be gone; the next reply tells.
+            self.transaction = self.transaction.failed(plan.effect);
+            if plan.pins.has(Pin::SeveralStatements) {
+                // Those before the one that failed have been carried out.
+                self.pin(Pin::SeveralStatements, at);
+            }
+            if plan.may_write && plan.is_several {
+                self.written.advance(None);
+            }
+            return;
+        };
+        let guess = self.transaction.done(plan.effect);
+        if !guess.allows(flags(status)) {
+            self.surprises += 1;
+        }
+        self.transaction = guess.observe(flags(status));
+        let is_open = status.contains(StatusFlags::IN_TRANSACTION);
+        let before = self.open_at;
+        self.open_at = is_open.then_some(at);
+        self.note_pins(plan, at, report.changes);
+        self.note_write(plan, before, report);
+    }
+
+    fn note_pins(&mut self, plan: &Plan, at: ServerId, changes: Option<&[u8]>) {
+        for pin in plan.lifts.iter() {
+            self.pins.lift(pin);
+        }
+        self.pins.add_all(plan.pins);
+        let is_state = |it: SessionChange<'_>| matches!(it, SessionChange::State);
+        let is_changed = changes.is_none_or(|it| SessionChanges::decode(it).any(is_state));
+        if is_changed && !plan.changes_session {
+            self.pins.add(Pin::Unknown);
+        }
+        if self.transaction.has_next == Guess::No {
+            self.pins.lift(Pin::NextTransaction);
+        }
+        self.pinned_at = (!self.pins.is_empty()).then_some(self.pinned_at.unwrap_or(at));
+    }
+
+    fn note_write(&mut self, plan: &Plan, before: Option<ServerId>, report: Report<'_>) {
+        let told = report.changes.and_then(written::last_gtid);
+        let is_silent = report.tells_writes && report.changes.is_some();
+        let may_have = self.open_at.is_none() && (plan.may_write || before.is_some());
+        if told.is_some() || may_have && !is_silent {
+            self.written.advance(told);
+        }
+    }
+
+    /// Pins the session to a server.
+    pub fn pin(&mut self, pin: Pin, at: ServerId) {
+        self.pins.add(pin);
+        self.pinned_at = Some(self.pinned_at.unwrap_or(at));
+    }
+
+    /// Takes the reasons away that end with the reply to a statement, or with its connection.
+    pub fn reset(&mut self, status: StatusFlags) {
+        let written = std::mem::take(&mut self.written);
+        *self = Session {
+            written,
+            surprises: self.surprises,
+            ..Session::default()
+        };
+        self.observe_login(status);
+    }
+
+    /// What is lost with the connection to a server.
+    pub fn loss(&self, server: ServerId) -> Loss {
+        if self.open_at == Some(server) {
+            return Loss::Transaction;
+        }
+        match self.pinned_at == Some(server) {
+            true => Loss::State,
+            false => Loss::Nothing,
+        }
+    }
+
+    /// The connection to a server is gone, and nothing with it.
+    pub fn forget(&mut self, server: ServerId) {
+        if self.last == Some(server) {
+            self.last = None;
+        }
+    }
+}
+
+fn flags(status: StatusFlags) -> Flags {
+    Flags {
+        autocommit: status.contains(StatusFlags::AUTOCOMMIT),
+        in_transaction: status.contains(StatusFlags::IN_TRANSACTION),
+        is_read_only: status.contains(StatusFlags::IN_READ_ONLY_TRANSACTION),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,360 @@
+//! Sessions as lists of events: a text, where it may go, and what its server reports.
+
+use syntax::class::Facts;
+use wire::StatusFlags;
+
+use super::*;
+use crate::judge::Judge;
+
+const PRIMARY: ServerId = ServerId(0);
+const REPLICA: ServerId = ServerId(1);
+
+/// A session whose servers answer as told.
+struct Scene {
+    session: Session,
+    judge: Judge,
+}
+
+/// What the server reports after a statement.
+#[derive(Clone, Copy)]
+enum Said {
+    /// No transaction is open.
+    Idle,
+    /// One is.
+    Open,
+    /// The statement failed.
+    Failed,
+    /// As `Idle`, and that the session has changed.
+    Changed,
+}
+
+use Goal::{Held, Primary, Replica};
+use Said::{Changed, Failed, Idle, Open};
+
+impl Scene {
+    fn new() -> Scene {
+        let mut session = Session::default();
+        session.observe_login(StatusFlags::AUTOCOMMIT);
+        Scene {
+            session,
+            judge: Judge::default(),
+        }
+    }
+
+    fn plan(&mut self, text: &str) -> Plan {
+        let mode = SqlMode::default();
+        let judged = self.judge.judge(text.as_bytes(), mode);
+        self.session.plan(text.as_bytes(), mode, &judged)
+    }
+
+    /// The statement may go to `goal`, and is answered there.
+    fn step(&mut self, text: &str, goal: Goal, said: Said) -> &mut Scene {
+        let at = match goal {
+            Held(server) => server,
+            Primary => PRIMARY,
+            Replica => REPLICA,
+        };
+        self.step_at(text, goal, at, said)
+    }
+
+    fn step_at(&mut self, text: &str, goal: Goal, at: ServerId, said: Said) -> &mut Scene {
+        let plan = self.plan(text);
+        assert_eq!(plan.goal, goal, "{text}: {plan:?} {:?}", self.session);
+        let mut changes = SessionChanges::new();
+        let status = match said {
+            Failed => None,
+            Open => Some(StatusFlags::AUTOCOMMIT | StatusFlags::IN_TRANSACTION),
+            Idle => Some(StatusFlags::AUTOCOMMIT),
+            Changed => {
+                changes.state();
+                Some(StatusFlags::AUTOCOMMIT)
+            }
+        };
+        let report = Report {
+            status,
+            changes: Some(changes.as_bytes()),
+            tells_writes: true,
+        };
+        self.session.answered(&plan, at, report);
+        self
+    }
+
+    fn pins(&self, expected: &[Pin]) {
+        assert_eq!(self.session.pins().iter().collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn reads_go_to_replicas_and_all_else_to_the_primary() {
+    for text in [
+        "SELECT a FROM t WHERE id = 1",
+        "(SELECT 1) UNION (SELECT 2)",
+        "WITH a AS (SELECT 1) SELECT * FROM a",
+        "SELECT NOW(), RAND()",
+        "SELECT @a",
+        "SELECT SQL_CALC_FOUND_ROWS a FROM t LIMIT 1",
+        "VALUES (1)",
+    ] {
+        let plan = Scene::new().plan(text);
+        assert_eq!((plan.goal, plan.may_repeat), (Replica, true), "{text}");
+        assert!(!plan.may_write && !plan.is_kept, "{text}");
+    }
+    for text in [
+        "INSERT INTO t VALUES (1)",
+        "UPDATE t SET a = 1",
+        "DELETE FROM t",
+        "SELECT a FROM t FOR UPDATE",
+        "SELECT a FROM t LOCK IN SHARE MODE",
+        "SELECT f(a) FROM t",
+        "SELECT NEXTVAL(s)",
+        "SELECT GET_LOCK('a', 1)",
+        "SELECT a FROM t INTO OUTFILE '/a'",
+        "CALL p()",
+        "CREATE TABLE t (a INT)",
+        "SELECT @@last_insert_id",
+        "SELECT LAST_INSERT_ID()",
+        "SELECT CONNECTION_ID()",
+        "SELECT @a := 1",
+        "SELECT 1 INTO @a",
+        "SHOW TABLES",
+        "DO 1",
+        "SELECT 1; SELECT 2",
+        "BEGIN",
+        "COMMIT",
+        "XA START 'a'",
+        "HANDLER t OPEN",
+        "GRANT ALL ON *.* TO a",
+        "EXECUTE s",
+        "nonsense",
+        "",
+    ] {
+        let plan = Scene::new().plan(text);
+        assert_eq!((plan.goal, plan.may_repeat), (Primary, false), "{text}");
+    }
+}
+
+#[test]
+fn a_transaction_stays_where_it_was_begun() {
+    let mut scene = Scene::new();
+    scene
+        .step("BEGIN", Primary, Open)
+        .step("SELECT a FROM t", Held(PRIMARY), Open)
+        .step("UPDATE t SET a = 1", Held(PRIMARY), Failed)
+        .step("SELECT a FROM t", Held(PRIMARY), Open)
+        .step("COMMIT", Held(PRIMARY), Idle)
+        .step("SELECT a FROM t", Replica, Idle)
+        .step("START TRANSACTION READ ONLY", Replica, Open)
+        .step("SELECT a FROM t", Held(REPLICA), Open)
+        .step("COMMIT", Held(REPLICA), Idle)
+        .step("UPDATE t SET a = 1", Primary, Idle);
+    // After a deadlock the next reply tells that none is open any more.
+    scene
+        .step("BEGIN", Primary, Open)
+        .step("UPDATE t SET a = 1", Held(PRIMARY), Failed)
+        .step("SELECT a FROM t", Held(PRIMARY), Idle)
+        .step("SELECT a FROM t", Replica, Idle);
+    assert_eq!(scene.session.loss(PRIMARY), Loss::Nothing);
+    scene.step("BEGIN", Primary, Open);
+    assert_eq!(scene.session.loss(PRIMARY), Loss::Transaction);
+    assert_eq!(scene.session.loss(REPLICA), Loss::Nothing);
+}
+
+#[test]
+fn a_session_may_be_read_only_for_good_or_once() {
+    let mut scene = Scene::new();
+    let text = "SET SESSION TRANSACTION READ ONLY";
+    assert!(scene.plan(text).is_kept);
+    scene
+        .step(text, Primary, Changed)
+        .step("BEGIN", Replica, Open)
+        .step("COMMIT", Held(REPLICA), Idle)
+        .step("START TRANSACTION READ WRITE", Primary, Open)
+        .step("COMMIT", Held(PRIMARY), Idle)
+        .pins(&[]);
+    let mut scene = Scene::new();
+    scene.step("SET TRANSACTION READ ONLY", Primary, Changed);
+    scene.pins(&[Pin::NextTransaction]);
+    scene
+        .step("START TRANSACTION", Held(PRIMARY), Open)
+        .step("COMMIT", Held(PRIMARY), Idle)
+        .step("SELECT 1", Replica, Idle)
+        .pins(&[]);
+}
+
+#[test]
+fn without_autocommit_statements_go_to_the_primary() {
+    let mut scene = Scene::new();
+    let plan = scene.plan("SET autocommit = 0");
+    assert!(plan.is_kept && plan.goal == Primary);
+    let report = Report {
+        status: Some(StatusFlags::default()),
+        changes: Some(b""),
+        tells_writes: true,
+    };
+    scene.session.answered(&plan, PRIMARY, report);
+    scene
+        .step("SELECT 1", Primary, Open)
+        .step("SELECT 1", Held(PRIMARY), Idle)
+        .step("SELECT 1", Replica, Idle);
+}
+
+#[test]
+fn what_a_statement_leaves_is_read_where_it_ran() {
+    let mut scene = Scene::new();
+    scene
+        .step("SHOW WARNINGS", Primary, Idle)
+        .step("SELECT SQL_CALC_FOUND_ROWS a FROM t LIMIT 1", Replica, Idle)
+        .step("SELECT FOUND_ROWS()", Held(REPLICA), Idle)
+        .step("UPDATE t SET a = 1", Primary, Idle)
+        .step("SELECT ROW_COUNT()", Held(PRIMARY), Idle)
+        .step("SELECT a FROM t", Replica, Idle)
+        .step("SHOW WARNINGS", Held(REPLICA), Idle)
+        .step("SELECT LAST_INSERT_ID()", Primary, Idle);
+    scene.session.forget(PRIMARY);
+    scene.step("SHOW WARNINGS", Primary, Idle);
+}
+
+#[test]
+fn state_that_others_cannot_be_given_pins() {
+    let pinned = |text: &str, pins: &[Pin]| {
+        let mut scene = Scene::new();
+        scene.step(text, Primary, Idle).pins(pins);
+        if pins.is_empty() {
+            scene.step("SELECT 1", Replica, Idle);
+        } else {
+            scene.step("SELECT 1", Held(PRIMARY), Idle);
+            assert_eq!(scene.session.loss(PRIMARY), Loss::State);
+        }
+        let mut failed = Scene::new();
+        failed.step(text, Primary, Failed);
+        let stays = failed.session.pins().has(Pin::SeveralStatements);
+        assert_eq!(stays, pins.contains(&Pin::SeveralStatements), "{text}");
+    };
+    pinned("CREATE TEMPORARY TABLE t (a INT)", &[Pin::TemporaryTable]);
+    pinned("SELECT GET_LOCK('a', 1)", &[Pin::UserLock]);
+    pinned("LOCK TABLES t READ", &[Pin::TableLock]);
+    pinned("FLUSH TABLES WITH READ LOCK", &[Pin::TableLock]);
+    pinned("HANDLER t OPEN", &[Pin::Handler]);
+    pinned("SELECT @a := 1", &[Pin::UserVariable]);
+    pinned("SELECT a FROM t LIMIT 1 INTO @a", &[Pin::UserVariable]);
+    pinned("SET @a = (SELECT MAX(a) FROM t)", &[Pin::UserVariable]);
+    pinned("SET @a = UUID()", &[Pin::UserVariable]);
+    pinned("SET @a = LAST_INSERT_ID()", &[Pin::UserVariable]);
+    pinned("SET @a = f()", &[Pin::UserVariable]);
+    pinned("SET sql_mode = f()", &[Pin::SystemVariable]);
+    pinned("SET insert_id = 7", &[Pin::SystemVariable]);
+    pinned("SET GLOBAL a = 1, SESSION b = 2", &[Pin::SystemVariable]);
+    pinned("SET GLOBAL a = 1", &[]);
+    pinned("SELECT @a := a FROM t FOR UPDATE", &[Pin::UserVariable]);
+    pinned("INSERT INTO t VALUES (@a := 1)", &[Pin::UserVariable]);
+    pinned("SET @a = 1; SELECT @a", &[Pin::SeveralStatements]);
+    pinned("SELECT 1; SELECT 2", &[]);
+    pinned("CREATE TABLE t (a INT)", &[]);
+    let mut scene = Scene::new();
+    scene
+        .step("LOCK TABLES t READ", Primary, Idle)
+        .step("UNLOCK TABLES", Held(PRIMARY), Idle)
+        .step("SELECT 1", Replica, Idle)
+        .step("DO GET_LOCK('a', 1)", Primary, Idle)
+        .step("DO RELEASE_ALL_LOCKS()", Held(PRIMARY), Idle)
+        .step("SELECT 1", Replica, Idle);
+}
+
+#[test]
+fn what_the_text_does_not_show_pins() {
+    let mut scene = Scene::new();
+    scene.step("CALL p()", Primary, Changed);
+    scene.pins(&[Pin::Unknown]);
+    scene.step("SELECT 1", Held(PRIMARY), Idle);
+    let mut scene = Scene::new();
+    scene.step("SET NAMES utf8mb4", Primary, Changed).pins(&[]);
+    let status = StatusFlags::AUTOCOMMIT;
+    let plan = scene.plan("CALL p()");
+    let report = Report {
+        status: Some(status),
+        changes: None,
+        tells_writes: true,
+    };
+    scene.session.answered(&plan, PRIMARY, report);
+    scene.pins(&[Pin::Unknown]);
+    scene.session.reset(status);
+    scene.pins(&[]);
+    scene.step("SELECT 1", Replica, Idle);
+}
+
+#[test]
+fn commands_of_the_session_are_kept_if_others_can_repeat_them() {
+    for text in [
+        "SET NAMES utf8mb4",
+        "SET @a = 1",
+        "SET @b = @a",
+        "SET sql_mode = CONCAT(@@sql_mode, ',ANSI')",
+        "USE db",
+        "PREPARE s FROM 'SELECT 1'",
+        "SET ROLE r",
+        "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    ] {
+        let plan = Scene::new().plan(text);
+        assert!(plan.is_kept && plan.pins.is_empty(), "{text}: {plan:?}");
+    }
+    for text in [
+        "SET GLOBAL a = 1",
+        "SET PASSWORD = 'a'",
+        "SET insert_id = 7",
+        "SET STATEMENT max_statement_time = 1 FOR SELECT 1",
+        "SELECT 1",
+        "GET DIAGNOSTICS @a = NUMBER",
+        "SET TRANSACTION READ ONLY",
+    ] {
+        assert!(!Scene::new().plan(text).is_kept, "{text}");
+    }
+}
+
+#[test]
+fn a_write_is_told_by_its_gtid() {
+    let told = |text: &str, gtid: Option<&str>, tells_writes: bool| {
+        let mut scene = Scene::new();
+        let plan = scene.plan(text);
+        let mut changes = SessionChanges::new();
+        if let Some(gtid) = gtid {
+            changes.variable("last_gtid", gtid.as_bytes());
+        }
+        let report = Report {
+            status: Some(StatusFlags::AUTOCOMMIT),
+            changes: Some(changes.as_bytes()),
+            tells_writes,
+        };
+        scene.session.answered(&plan, PRIMARY, report);
+        scene.session.written().clone()
+    };
+    let write = "INSERT INTO t VALUES (1)";
+    let position = |text: &str| {
+        let read = monitor::gtid::mariadb::MariaDbPosition::parse(text);
+        Written::UpTo(monitor::gtid::GtidPosition::MariaDb(read.unwrap()))
+    };
+    assert_eq!(told(write, Some("0-1-5"), true), position("0-1-5"));
+    assert_eq!(told("CALL p()", Some("0-1-5"), true), position("0-1-5"));
+    assert_eq!(told(write, None, true), Written::Nothing);
+    assert_eq!(told(write, None, false), Written::Somewhere);
+    assert_eq!(told("SELECT 1", None, false), Written::Nothing);
+    assert_eq!(told(write, Some("nonsense"), false), Written::Somewhere);
+    let mut written = position("0-1-5");
+    let Written::UpTo(next) = position("1-1-2") else {
+        panic!("a position");
+    };
+    written.advance(Some(next));
+    assert_eq!(written, position("0-1-5,1-1-2"));
+    written.advance(None);
+    assert_eq!(written, Written::Somewhere);
+}
+
+#[test]
+fn flags_that_do_not_fit_are_counted() {
+    let mut scene = Scene::new();
+    scene.step("SELECT 1", Replica, Idle);
+    assert_eq!(scene.session.surprises(), 0);
+    scene.step("UPDATE t SET a = 1", Primary, Open);
+    assert_eq!(scene.session.surprises(), 1);
+    let judged = Judged::unread(b"SELECT 1", SqlMode::default());
+    assert!(judged.verdict.facts.has(Facts::NOT_UNDERSTOOD));
+}
