@@ -89,6 +89,9 @@ const COUNT_MAX: u64 = 1000;
 /// A year: most that a replica may be behind.
 const LAG_SECONDS_MAX: u64 = 365 * 24 * 3600;
 
+/// A day: longer than any client waits.
+const WAIT_SECONDS_MAX: u64 = 24 * 3600;
+
 /// An hour: a server that may take longer to answer is not watched.
 const MONITOR_SECONDS_MAX: u64 = 3600;
 
@@ -269,10 +272,11 @@ pub const SECTIONS: &[Section] = &[
             ),
             defaulted(
                 "router",
-                Kind::Choice(&["read-connection"]),
+                Kind::Choice(&["read-connection", "read-write-split"]),
                 "read-connection",
                 "How statements find their server. `read-connection`: each client gets a \
-                 connection to one server, of those with the fewest clients.",
+                 connection to one server, of those with the fewest clients. \
+                 `read-write-split`: writes go to the primary, reads to replicas.",
             ),
             defaulted(
                 "role",
@@ -280,6 +284,22 @@ pub const SECTIONS: &[Section] = &[
                 "any",
                 "Which servers `read-connection` takes: each that is up, the primary, or those \
                  that serve reads (the primary if there is no other).",
+            ),
+            optional(
+                "lag_max",
+                FieldKind::One(Kind::Seconds {
+                    max: LAG_SECONDS_MAX,
+                }),
+                "Seconds that a replica may be behind to which `read-write-split` sends reads.",
+            ),
+            defaulted(
+                "wait",
+                Kind::Seconds {
+                    max: WAIT_SECONDS_MAX,
+                },
+                "10",
+                "Seconds that a statement of `read-write-split` waits for a server that may take \
+                 it: for a new primary.",
             ),
         ],
         one_of: &[],

@@ -11,7 +11,7 @@ use monitor::{Condition, DownReason, Rank, ServerMap, ServerState};
 use wire::Capabilities;
 
 use crate::gateway::ServerPlace;
-use crate::options::{Role, Router, ServerId, ServiceId};
+use crate::options::{Role, ServerId, ServiceId};
 use crate::worker::Worker;
 
 /// A session's connection to a server.
@@ -33,10 +33,8 @@ const OF_THE_CONNECTION: Capabilities =
 /// The monitor tells what each server is by its first round of checks, which a login waits for.
 const FIRST_ROUND_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The servers of a service with a role, in the order in which a client tries them: by rank, and
-/// those with the fewest sessions first.
-async fn candidates(worker: &Worker, service: ServiceId, role: Role) -> Vec<ServerId> {
-    let gateway = &worker.gateway;
+/// Waits until each server of a service has been checked, or for too long.
+pub(crate) async fn first_round(worker: &Worker, service: ServiceId) {
     let is_unknown = |map: &ServerMap| {
         let not_checked = Condition::Down(DownReason::NotChecked);
         map.servers().any(|it| it.condition == not_checked)
@@ -47,6 +45,12 @@ async fn candidates(worker: &Worker, service: ServiceId, role: Role) -> Vec<Serv
         // Without it the servers are those that are known.
         let _ = runtime::timeout(FIRST_ROUND_TIME_MAX, told).await;
     }
+}
+
+/// The servers of a service with a role, in the order in which a client tries them: by rank, and
+/// those with the fewest sessions first.
+fn candidates(worker: &Worker, service: ServiceId, role: Role) -> Vec<ServerId> {
+    let gateway = &worker.gateway;
     let servers = &gateway.service(service).options.servers;
     let mut ranked: Vec<_> = servers
         .iter()
@@ -72,44 +76,74 @@ fn preference(server: &ServerState, role: Role) -> Option<(bool, Rank)> {
     Some((is_last, server.entry.rank))
 }
 
-/// Connects to the first server of a service that can be reached. An error is what its client is
-/// told.
+/// Why there is no connection to a server.
+#[derive(Debug)]
+pub(crate) enum NoConnection {
+    /// The client is to be told this: another server would say the same.
+    Refused(ClientError),
+    /// Another server may do.
+    Failed(String),
+}
+
+/// Connects to a server as a client.
+pub(crate) async fn connect_to(
+    worker: &Worker,
+    id: ServerId,
+    login: &Login,
+    info: &ClientInfo,
+) -> Result<Held, NoConnection> {
+    let place = worker.gateway.take_place(id);
+    let options = &place.server().options;
+    let error = match worker.connect(&options.target, login).await {
+        Ok(server) => match server.agreed_with(info.capabilities) {
+            Ok(agreed) => {
+                return Ok(Held {
+                    server,
+                    agreed,
+                    place,
+                });
+            }
+            Err(unlike) => unlike.to_string(),
+        },
+        Err(ConnectError::Refused(error)) if error.retry == Retry::Never => {
+            return Err(NoConnection::Refused(error));
+        }
+        Err(error) => with_causes(&error),
+    };
+    let server = &*options.name;
+    tracing::warn!(server, %error, "a client could not be connected to a server");
+    worker.report_failure(id);
+    Err(NoConnection::Failed(format!("{server}: {error}")))
+}
+
+/// Connects to the first server of a service and a role that can be reached. An error is what its
+/// client is told.
 pub(crate) async fn connect(
     worker: &Worker,
     service: ServiceId,
+    role: Role,
     info: &ClientInfo,
 ) -> Result<Held, ClientError> {
     let login = login_as(info)?;
-    let Router::ReadConnection(role) = worker.gateway.service(service).options.router;
     let mut reason = without(role).to_owned();
-    for id in candidates(worker, service, role).await {
-        let place = worker.gateway.take_place(id);
-        let options = &place.server().options;
-        let error = match worker.connect(&options.target, &login).await {
-            Ok(server) => match server.agreed_with(info.capabilities) {
-                Ok(agreed) => {
-                    return Ok(Held {
-                        server,
-                        agreed,
-                        place,
-                    });
-                }
-                Err(unlike) => unlike.to_string(),
-            },
-            Err(ConnectError::Refused(error)) if error.retry == Retry::Never => return Err(error),
-            Err(error) => with_causes(&error),
-        };
-        let server = &*options.name;
-        tracing::warn!(server, %error, "a client could not be connected to a server");
-        worker.report_failure(id);
-        reason = format!("{server}: {error}");
+    for id in candidates(worker, service, role) {
+        match connect_to(worker, id, &login, info).await {
+            Ok(held) => return Ok(held),
+            Err(NoConnection::Refused(error)) => return Err(error),
+            Err(NoConnection::Failed(text)) => reason = text,
+        }
     }
+    Err(no_server(worker, service, &reason))
+}
+
+/// What a client is told whose service has no server for it.
+pub(crate) fn no_server(worker: &Worker, service: ServiceId, reason: &str) -> ClientError {
     let name = &worker.gateway.service(service).options.name;
-    Err(ClientError::worded(WORDS_NO_SERVER, &[name, &reason]))
+    ClientError::worded(WORDS_NO_SERVER, &[name, &reason])
 }
 
 /// What a service lacks that has no server with a role.
-fn without(role: Role) -> &'static str {
+pub(crate) fn without(role: Role) -> &'static str {
     match role {
         Role::Any => "none is up",
         Role::Primary => "there is no primary",

@@ -8,6 +8,7 @@ use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
 
 use crate::options::{MonitorId, MonitorOptions, Options, ServerId, ServerOptions, ServiceId};
+use crate::running::Running;
 use crate::service::Service;
 
 /// See the module's head.
@@ -35,10 +36,8 @@ pub struct Gateway {
 pub(crate) struct Victim {
     /// The session that has it.
     pub(crate) handle: Arc<SessionHandle>,
-    /// The server.
-    pub(crate) server: ServerId,
-    /// The server's number of the connection.
-    pub(crate) connection_id: u32,
+    /// The connection that it uses.
+    pub(crate) running: Arc<Running>,
 }
 
 /// How long clients are waited for.
@@ -131,6 +130,11 @@ impl Gateway {
         (0..self.services.len()).map(ServiceId)
     }
 
+    /// The servers.
+    pub(crate) fn server_ids(&self) -> impl Iterator<Item = ServerId> + use<> {
+        (0..self.servers.len()).map(ServerId)
+    }
+
     pub(crate) fn service(&self, id: ServiceId) -> &Service {
         self.services.get(id.0).expect("services never go")
     }
@@ -148,6 +152,13 @@ impl Gateway {
     pub(crate) fn monitor_options(&self, id: ServiceId) -> &MonitorOptions {
         let monitor = self.service(id).options.monitor;
         self.monitors.get(monitor.0).expect("monitors never go")
+    }
+
+    /// The server at a place in the map of a service's monitor.
+    pub(crate) fn server_at(&self, service: ServiceId, place: monitor::ServerId) -> ServerId {
+        let servers = &self.monitor_options(service).servers;
+        let found = servers.get(usize::from(place.0));
+        *found.expect("maps keep their places")
     }
 
     /// Counts a session of a server until the place is dropped.
@@ -177,6 +188,12 @@ impl ServerShare {
 }
 
 impl ServerPlace {
+    /// The server's place in its monitor's map.
+    pub(crate) fn watched_at(&self) -> monitor::ServerId {
+        let watch = self.server().watch;
+        watch.expect("each server of a service is watched").1
+    }
+
     /// The server's id.
     pub(crate) fn id(&self) -> ServerId {
         self.id

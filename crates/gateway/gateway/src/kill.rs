@@ -83,8 +83,9 @@ pub(crate) async fn carry_out(
     let gateway = &worker.gateway;
     let victim = gateway.victim(kill.number);
     let victim = victim.ok_or_else(|| ClientError::new(ER_NO_SUCH_THREAD, &[&kill.number]))?;
-    let server = &gateway.server(victim.server).options;
-    let text = kill.with_number(text, victim.connection_id.into());
+    let (server, connection_id) = victim.running.get();
+    let server = &gateway.server(server).options;
+    let text = kill.with_number(text, connection_id.into());
     worker.counters.kills.increment();
     let lost = |error: String| {
         let server = &*server.name;

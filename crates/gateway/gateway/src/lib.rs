@@ -25,7 +25,13 @@ mod worker;
 
 mod account_task;
 mod connect;
+mod guest;
 mod kill;
+mod running;
+
+mod direct;
+mod split;
+
 mod session;
 
 pub use account_task::keep_accounts;
@@ -33,7 +39,7 @@ pub use end::End;
 pub use gateway::Gateway;
 pub use options::{
     MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions, ServiceId,
-    ServiceOptions,
+    ServiceOptions, SplitOptions,
 };
 pub use session::serve;
 pub use watch::watch_servers;

@@ -93,6 +93,17 @@ pub struct ServiceOptions {
 pub enum Router {
     /// Each client gets a connection to one server, of those with this role.
     ReadConnection(Role),
+    /// Writes go to the primary, reads to replicas.
+    ReadWriteSplit(SplitOptions),
+}
+
+/// What a read-write split is set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SplitOptions {
+    /// How far a replica may be behind that is read from.
+    pub lag_max: Option<Duration>,
+    /// How long a statement waits for a server that may take it: for a new primary.
+    pub wait: Duration,
 }
 
 /// Which servers of a service clients are connected to.

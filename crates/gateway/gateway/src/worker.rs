@@ -1,6 +1,6 @@
 //! [`Worker`]: a worker's part of the gateway.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ use front::RandomSource;
 use link::{Limit, Resources};
 use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
+use router::{Judge, Judged, Load};
+use syntax::SqlMode;
 
 use crate::end::End;
 use crate::gateway::Gateway;
@@ -24,6 +26,10 @@ pub struct Worker {
     fronts: Vec<Rc<front::Shared>>,
     /// The watches over servers, by their ids.
     watches: Vec<Watch>,
+    /// Verdicts on texts.
+    judge: RefCell<Judge>,
+    /// What each server has to do for this worker, by the servers' ids.
+    loads: Vec<Cell<Load>>,
     /// What all links of the worker share.
     pub(crate) resources: Rc<Resources>,
     /// What happened on this worker.
@@ -73,10 +79,13 @@ impl Worker {
             monitor: monitor.clone(),
             reader: RefCell::new(monitor.reader()),
         });
+        let loads = gateway.server_ids().map(|_| Cell::default()).collect();
         Rc::new(Worker {
             gateway,
             fronts,
             watches: watches.collect(),
+            judge: RefCell::default(),
+            loads,
             resources,
             counters,
         })
@@ -111,6 +120,39 @@ impl Worker {
             .map
             .server(place)
             .expect("maps keep their places"))
+    }
+
+    /// What a text does.
+    pub(crate) fn judge(&self, text: &[u8], mode: SqlMode) -> Judged {
+        self.judge.borrow_mut().judge(text, mode)
+    }
+
+    /// What a server of a service has to do for this worker; `None` if it is none of the service's.
+    pub(crate) fn load_of(&self, service: ServiceId, place: monitor::ServerId) -> Option<Load> {
+        let id = self.gateway.server_at(service, place);
+        let servers = &self.gateway.service(service).options.servers;
+        let is_ours = servers.contains(&id);
+        self.loads.get(id.0).filter(|_| is_ours).map(Cell::get)
+    }
+
+    /// A server was sent a statement.
+    pub(crate) fn begin_operation(&self, id: ServerId) {
+        self.change_load(id, |load| load.operations += 1);
+    }
+
+    /// It has answered, or is not waited for any longer.
+    pub(crate) fn end_operation(&self, id: ServerId) {
+        self.change_load(id, |load| {
+            load.operations -= 1;
+            load.answered += 1;
+        });
+    }
+
+    fn change_load(&self, id: ServerId, change: impl FnOnce(&mut Load)) {
+        let load = self.loads.get(id.0).expect("servers never go");
+        let mut changed = load.get();
+        change(&mut changed);
+        load.set(changed);
     }
 
     /// A session has found a server dead.
@@ -148,6 +190,13 @@ impl Worker {
         server
             .change_user(login, limit, &mut Random(&mut fill))
             .await
+    }
+
+    /// Counts a session that has ended, or a client that got none.
+    pub(crate) fn count_end(&self, end: End) {
+        if let Some(count) = self.counters.ends.get(end.index()) {
+            count.increment();
+        }
     }
 
     /// Random bytes for logins.

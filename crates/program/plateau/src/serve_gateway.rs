@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ::gateway::{
     Counters, Gateway, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
-    ServiceId, ServiceOptions, Worker,
+    ServiceId, ServiceOptions, SplitOptions, Worker,
 };
 use anyhow::{Context, Result, bail, ensure};
 use backend::{ClientSecret, Target, TlsClient, TlsMode};
@@ -195,13 +195,23 @@ fn tls(entry: &Entry) -> Result<TlsMode> {
 
 fn service(entry: &Entry, names: &[&str], monitors: &[MonitorOptions]) -> Result<ServiceOptions> {
     let name = entry.name().unwrap_or_default();
-    let router = Router::ReadConnection(match entry.text("role") {
+    let router = router(entry);
+    let made = service_over(name, server_ids(entry, names), router, monitors);
+    made.with_context(|| format!("line {}", entry.line()))
+}
+
+fn router(entry: &Entry) -> Router {
+    if entry.text("router") == Some("read-write-split") {
+        return Router::ReadWriteSplit(SplitOptions {
+            lag_max: seconds(entry, "lag_max"),
+            wait: seconds(entry, "wait").unwrap_or_default(),
+        });
+    }
+    Router::ReadConnection(match entry.text("role") {
         Some("primary") => Role::Primary,
         Some("replica") => Role::Replica,
         _ => Role::Any,
-    });
-    let made = service_over(name, server_ids(entry, names), router, monitors);
-    made.with_context(|| format!("line {}", entry.line()))
+    })
 }
 
 fn service_over(

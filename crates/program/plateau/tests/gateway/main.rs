@@ -13,6 +13,7 @@ mod ends;
 mod kill;
 mod logins;
 mod roles;
+mod split;
 mod statements;
 
 /// A gateway, and the folder with its settings file.

@@ -5,7 +5,7 @@ use testkit::topology::Replicated;
 use super::*;
 
 /// A primary and two replicas with the accounts of these tests.
-fn replicated() -> Replicated {
+pub(crate) fn replicated() -> Replicated {
     let topology = Replicated::start(2).expect("the servers start");
     create_accounts(&mut topology.connect(0).expect("root gets in"));
     for replica in 1..=2 {

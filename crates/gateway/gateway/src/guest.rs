@@ -1,0 +1,352 @@
+//! [`Guest`]: a client that is logged in, and what a session of any router does for it.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use clients::wait::{Either, first_of};
+use clients::{ClientNumbers, KillOrder, SessionHandle};
+use errcode::{ClientError, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN, Origin, Retry};
+use front::{Client, Disconnect};
+use link::{Ending, Exchange, ForwardError, Limit, Turn};
+use monitor::ServerState;
+use runtime::TaskClass;
+use wire::{Command, CommandByte, ErrorPacket, OkKind, OkPacket, StatusFlags};
+
+use crate::connect::{Held, login_as};
+use crate::end::End;
+use crate::gateway::Gateway;
+use crate::kill;
+use crate::options::{ServerId, ServiceId};
+use crate::running::Running;
+use crate::service::AccountLookup;
+use crate::worker::Worker;
+
+/// A statement may take as long as its server lets it: a year is no limit.
+const STATEMENT_TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A primary that sends a binary log tells in this time that it is alive (MariaDB's
+/// `slave_net_timeout`, whose default is a minute, doubled).
+const STREAM_PATIENCE: Duration = Duration::from_secs(120);
+
+/// See the module's head.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) service: ServiceId,
+    pub(crate) client: Client,
+    pub(crate) handle: Arc<SessionHandle>,
+    /// The server connection that is used, for KILL.
+    pub(crate) running: Arc<Running>,
+    /// What the client is told if a server that it cannot do without is lost.
+    pub(crate) lost: Option<ClientError>,
+}
+
+/// A command that a server is to answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Request<'a> {
+    /// The one that the client was peeked at for.
+    Peeked,
+    /// A command byte and a body; the client's command was taken.
+    Taken(u8, &'a [u8]),
+}
+
+/// A command was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// How the reply has ended.
+    pub(crate) ending: Ending,
+    /// What it has told beside that.
+    pub(crate) exchange: Exchange,
+}
+
+/// A command was not answered, or not to its end.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// The session is over.
+    Session(End),
+    /// The client is to be told this; nothing was sent.
+    Refused(ClientError),
+    /// The server is lost; whether the command may be sent again is what its error says.
+    Server(Retry),
+}
+
+impl Guest {
+    pub(crate) fn gateway(&self) -> &Arc<Gateway> {
+        &self.worker.gateway
+    }
+
+    /// Waits for a command. Returns its first byte.
+    pub(crate) async fn peek_command(&mut self, status: StatusFlags) -> Result<u8, End> {
+        let class = match status.contains(StatusFlags::IN_TRANSACTION) {
+            true => TaskClass::InTransaction,
+            false => TaskClass::OutsideTransaction,
+        };
+        let gateway = Arc::clone(&self.worker.gateway);
+        let peeked = {
+            let wait_timeout = gateway.limits.wait_timeout;
+            let peek = pin!(self.client.peek_command(wait_timeout, class));
+            let dismissed = pin!(gateway.clients().registry().dismissed(&self.handle));
+            first_of(peek, dismissed).await
+        };
+        match peeked {
+            _ if self.is_dismissed() => Err(self.dismissal()),
+            Either::Left(Ok(byte)) => Ok(byte),
+            Either::Left(Err(Disconnect::Idle)) => Err(End::Idle),
+            Either::Left(Err(_)) => Err(End::Client),
+            Either::Right(()) => Err(self.dismissal()),
+        }
+    }
+
+    fn is_dismissed(&self) -> bool {
+        let is_killed = self.handle.order() == KillOrder::Connection;
+        is_killed || self.gateway().clients().registry().is_ending()
+    }
+
+    fn dismissal(&self) -> End {
+        match self.handle.order() {
+            KillOrder::Connection => End::Killed,
+            KillOrder::None | KillOrder::Query => End::Shutdown,
+        }
+    }
+
+    /// Passes a command on, and the reply back.
+    pub(crate) async fn pass(
+        &mut self,
+        held: &mut Held,
+        request: Request<'_>,
+        statement_id: Option<u32>,
+    ) -> Result<Answer, Failed> {
+        self.handle.clear_query_order();
+        let server_id = held.place.id();
+        let mut begun = None;
+        let passed = {
+            let agreed = held.agreed;
+            let given_up = given_up(&self.worker, &self.handle, server_id);
+            let (client, server) = (self.client.link(), held.server.link());
+            let passing = pin!(async {
+                let exchange = match request {
+                    Request::Peeked => Exchange::command(client, server, agreed).await?,
+                    Request::Taken(byte, body) => {
+                        post(server, byte, body).await?;
+                        Exchange::of_sent(byte, client, server, agreed)?
+                    }
+                };
+                let exchange = begun.insert(exchange);
+                if let Some(id) = statement_id {
+                    exchange.number_statement(id);
+                }
+                if exchange.is_over() {
+                    return Ok(Turn::Over(Ending::Silent));
+                }
+                if exchange.is_stream() {
+                    return exchange.stream(client, server, STREAM_PATIENCE).await;
+                }
+                loop {
+                    let limit = Limit::after(STATEMENT_TIME_MAX);
+                    match exchange.reply(client, server, limit).await? {
+                        Turn::File => exchange.file(client, server).await?,
+                        Turn::Authentication => exchange.authentication(client, server).await?,
+                        over @ Turn::Over(_) => return Ok(over),
+                    }
+                }
+            });
+            first_of(passing, pin!(given_up)).await
+        };
+        match (passed, begun) {
+            (Either::Left(Ok(Turn::Over(ending))), Some(exchange)) => {
+                if let Ending::Status(status) = ending {
+                    held.server.set_status(status);
+                }
+                Ok(Answer { ending, exchange })
+            }
+            (Either::Left(Ok(_)), _) => unreachable!("a reply ends when it is over"),
+            (Either::Left(Err(error)), _) => Err(self.lost(held, &error)),
+            (Either::Right(GivenUp::Killed), _) => Err(Failed::Session(End::Killed)),
+            (Either::Right(GivenUp::ServerDown), begun) => {
+                if let Some(exchange) = begun {
+                    exchange.give_up(self.client.link());
+                }
+                Err(Failed::Server(Retry::IfRead))
+            }
+        }
+    }
+
+    /// What follows from an exchange that failed.
+    fn lost(&self, held: &Held, error: &ForwardError) -> Failed {
+        let id = self.handle.id();
+        match error.origin() {
+            Origin::Client => {
+                tracing::debug!(connection_id = id, %error, "a client is gone");
+                Failed::Session(End::Client)
+            }
+            Origin::Server | Origin::Ourselves => {
+                let server = &*held.place.server().options.name;
+                tracing::warn!(connection_id = id, server, %error, "a server was lost");
+                self.worker.report_failure(held.place.id());
+                Failed::Server(error.retry())
+            }
+        }
+    }
+
+    /// Takes the command that was peeked at.
+    pub(crate) async fn take_command(&mut self) -> Result<link::PacketBytes, End> {
+        let wait_timeout = self.gateway().limits.wait_timeout;
+        let class = TaskClass::OutsideTransaction;
+        let read = self.client.read_command(wait_timeout, class).await;
+        read.map_err(|_| End::Client)
+    }
+
+    /// Answers a command that was taken with an error.
+    pub(crate) fn write_error(&mut self, error: &ClientError) {
+        ErrorPacket::encode(self.client.out(), error);
+        self.client.end_reply();
+    }
+
+    /// Answers a command that was taken with an OK.
+    pub(crate) fn write_ok(&mut self, status: StatusFlags) {
+        let ok = OkPacket {
+            status,
+            ..OkPacket::default()
+        };
+        let capabilities = self.client.capabilities();
+        ok.encode(self.client.out(), capabilities, OkKind::Ok);
+        self.client.end_reply();
+    }
+
+    /// Whether the command that was peeked at is a KILL with a number that a client was told.
+    pub(crate) fn is_kill(&mut self, command_byte: u8) -> bool {
+        match command_byte {
+            CommandByte::QUERY => {
+                let (text, is_whole) = self.client.link().peeked_body();
+                is_whole && kill::of_client(text).is_some()
+            }
+            CommandByte::PROCESS_KILL => {
+                let (body, _) = self.client.link().peeked_body();
+                let number = body.first_chunk().map(|number| u32::from_le_bytes(*number));
+                number.is_some_and(|number| ClientNumbers::High.includes(number.into()))
+            }
+            _ => false,
+        }
+    }
+
+    /// Carries out a KILL.
+    pub(crate) async fn kill(&mut self, status: StatusFlags) -> Result<(), End> {
+        let bytes = self.take_command().await?;
+        let text = match Command::decode(&bytes, self.client.capabilities()) {
+            Ok(Command::Query(text)) => text.to_vec(),
+            Ok(Command::ProcessKill { connection_id }) => {
+                format!("KILL {connection_id}").into_bytes()
+            }
+            _ => unreachable!("it was peeked at"),
+        };
+        let statement = kill::of_client(&text).expect("it was peeked at");
+        let login = login_as(self.client.info());
+        match kill::carry_out(&self.worker, login, statement, &text).await {
+            Ok(()) => self.write_ok(status),
+            Err(error) => self.write_error(&error),
+        }
+        Ok(())
+    }
+
+    /// Lets the client log in anew, as COM_CHANGE_USER asks; servers are the caller's. The client
+    /// has no answer yet, unless it was refused.
+    pub(crate) async fn change_user(&mut self) -> Result<(), End> {
+        let bytes = self.take_command().await?;
+        let Ok(Command::ChangeUser(change)) = Command::decode(&bytes, self.client.capabilities())
+        else {
+            let error = ClientError::new(ER_MALFORMED_PACKET, &[]);
+            ErrorPacket::encode(self.client.out(), &error);
+            return Err(End::Client);
+        };
+        let gateway = Arc::clone(self.gateway());
+        let service = gateway.service(self.service);
+        let known = service.known().expect("a client has logged in by it");
+        let accounts = AccountLookup::new(service, known);
+        if let Err(failure) = self.client.change_user(&change, &accounts).await {
+            let peer = self.client.info().peer;
+            let clients = gateway.clients();
+            clients.log_failed_login(self.handle.id(), peer, &failure);
+            service.wants_accounts.notify();
+            return Err(End::Refused);
+        }
+        let user = self.client.info().user.clone();
+        self.handle.update(|line| line.user = user);
+        Ok(())
+    }
+
+    /// Tells the client why its session ends, as far as it is told, and closes its connection.
+    pub(crate) async fn leave(mut self, end: End) {
+        let reason = match end {
+            End::Server => self.lost.take(),
+            End::Shutdown => Some(ClientError::new(ER_SERVER_SHUTDOWN, &[])),
+            // Who is killed while idle gets no packet that it has not asked for.
+            End::Quit | End::Client | End::Idle | End::NoServer | End::Refused | End::Killed => {
+                None
+            }
+        };
+        if !self.client.link().is_usable() {
+            // In the middle of a reply, nothing else can be said.
+            self.client.cut_off();
+            return;
+        }
+        if let Some(error) = reason {
+            if end == End::Shutdown {
+                self.client.begin_unasked();
+            }
+            ErrorPacket::encode(self.client.out(), &error);
+        }
+        self.client.close().await;
+    }
+
+    /// Ends a statement that is left running on a server.
+    pub(crate) fn end_statement(&self, held: &mut Held) {
+        if held.server.link().is_usable() {
+            return;
+        }
+        let Ok(login) = login_as(self.client.info()) else {
+            return;
+        };
+        let target = held.place.server().options.target.clone();
+        let connection_id = held.server.info().connection_id;
+        kill::end_later(&self.worker, target, login, connection_id);
+    }
+}
+
+/// Sends a command whose reply is passed on.
+async fn post(server: &mut link::Link, byte: u8, body: &[u8]) -> Result<(), ForwardError> {
+    if server.has_begun_packet() {
+        return Err(ForwardError::Unasked);
+    }
+    let begun = server.begin_command();
+    begun.map_err(|error| ForwardError::Server(error.into()))?;
+    Command::encode(server.out(), byte, body);
+    server.follow_sequence();
+    server.flush().await.map_err(ForwardError::Unanswered)
+}
+
+/// Why a reply is not waited for any longer.
+enum GivenUp {
+    Killed,
+    ServerDown,
+}
+
+/// Ready once the reply of a server must not be waited for any longer: by KILL, or because the
+/// server counts as down.
+async fn given_up(worker: &Worker, handle: &SessionHandle, server: ServerId) -> GivenUp {
+    let mut killed = pin!(handle.ordered(KillOrder::Connection));
+    // Who loses a server wakes all sessions, by their handles ([`crate::watch`]).
+    poll_fn(|context| {
+        if killed.as_mut().poll(context).is_ready() {
+            return Poll::Ready(GivenUp::Killed);
+        }
+        match worker.with_state(server, ServerState::is_reachable) {
+            true => Poll::Pending,
+            false => Poll::Ready(GivenUp::ServerDown),
+        }
+    })
+    .await
+}

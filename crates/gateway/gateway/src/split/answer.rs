@@ -1,0 +1,326 @@
+//! Finds a server for a command, and has it answer.
+
+use errcode::{ClientError, Retry, WORDS_SERVER_LOST};
+use monitor::{Published, ServerId as Place, ServerState};
+use router::{Goal, Loss, Plan, Written};
+use wire::CommandByte;
+
+use crate::connect::{NoConnection, connect_to, login_as, no_server};
+use crate::end::End;
+use crate::guest::{Answer, Failed, Request};
+use crate::options::{ServiceId, SplitOptions};
+use crate::worker::Worker;
+
+use super::lane::{Lane, NotReady};
+use super::prepared::Kind;
+use super::{STALE_AFTER, Split};
+
+/// What a command is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Job {
+    /// Nothing that the gateway has numbers for.
+    Plain,
+    /// COM_STMT_PREPARE of the statement that gets this number.
+    Prepare(u32),
+    /// COM_STMT_EXECUTE of the statement of this number.
+    Execute(u32),
+    /// Another command for it.
+    Statement(u32),
+    /// COM_STMT_SEND_LONG_DATA for it, which has no answer.
+    Data(u32),
+}
+
+/// Why a server does not answer.
+enum Unready {
+    /// The session is over.
+    Session(End),
+    /// The client is to be told this.
+    Refused(ClientError),
+    /// Another server may do.
+    Failed,
+}
+
+/// Most servers that a command is sent to.
+const TRIES_MAX: u32 = 2;
+
+/// What a choice among the servers of a service goes by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chooser<'a> {
+    pub(super) worker: &'a Worker,
+    pub(super) service: ServiceId,
+    pub(super) options: &'a SplitOptions,
+    /// What reads have to see.
+    pub(super) written: &'a Written,
+    /// A server that has just failed.
+    pub(super) failed: Option<Place>,
+}
+
+impl Chooser<'_> {
+    /// The server for a goal, out of this map.
+    pub(super) fn choose(&self, published: &Published, goal: Goal) -> Option<Place> {
+        let map = &published.map;
+        let load = |place| self.worker.load_of(self.service, place);
+        // A Galera member waits for what others have written (`lane.rs`).
+        let is_galera = map.primary().is_some_and(|it| it.galera.is_some());
+        let written = match is_galera {
+            true => &Written::Nothing,
+            false => self.written,
+        };
+        let lag_max = self.options.lag_max;
+        router::choose(goal, map, written, lag_max, self.failed, load)
+    }
+}
+
+impl Split {
+    /// Has a server answer a command. Returns `None` if none did: the client has been told why.
+    /// `repeat` is the body of the command, to be sent again if a read fails.
+    pub(super) async fn answer(
+        &mut self,
+        plan: &Plan,
+        job: Job,
+        request: Request<'_>,
+        repeat: Option<(u8, &[u8])>,
+    ) -> Result<Option<(Place, Answer)>, End> {
+        let mut request = request;
+        let mut failed = None;
+        let mut tries = 0;
+        loop {
+            let place = match self.find(plan.goal, failed).await {
+                Ok(place) => place,
+                Err(error) => return self.refuse(job, request, &error).await,
+            };
+            match self.make_ready(place).await {
+                Ok(()) => {}
+                Err(Unready::Failed) if failed.is_none() => {
+                    failed = Some(place);
+                    continue;
+                }
+                Err(Unready::Session(end)) => return Err(end),
+                Err(Unready::Refused(error)) => return self.refuse(job, request, &error).await,
+                Err(Unready::Failed) => {
+                    let error = self.lost_error(place);
+                    return self.refuse(job, request, &error).await;
+                }
+            }
+            tries += 1;
+            let retry = match self.attempt(place, job, request).await {
+                Ok(answer) => {
+                    self.note(plan, place, &answer);
+                    return Ok(Some((place, answer)));
+                }
+                Err(Failed::Session(end)) => return Err(end),
+                Err(Failed::Refused(error)) => return self.refuse(job, request, &error).await,
+                Err(Failed::Server(retry)) => retry,
+            };
+            let error = self.lost_error(place);
+            if self.lose(place) != Loss::Nothing {
+                self.guest.lost = Some(error);
+                return Err(End::Server);
+            }
+            if !self.guest.client.link().is_usable() {
+                return Err(End::Server);
+            }
+            match (retry, repeat) {
+                (Retry::Now, _) if tries < TRIES_MAX => {}
+                (Retry::IfRead, Some((byte, body))) if plan.may_repeat && tries < TRIES_MAX => {
+                    request = Request::Taken(byte, body);
+                    failed = Some(place);
+                }
+                (Retry::Now, _) => return self.refuse(job, request, &error).await,
+                _ => {
+                    let taken = Request::Taken(0, &[]);
+                    return self.refuse(job, taken, &error).await;
+                }
+            }
+        }
+    }
+
+    /// Answers with an error, if the command has an answer.
+    pub(super) async fn refuse(
+        &mut self,
+        job: Job,
+        request: Request<'_>,
+        error: &ClientError,
+    ) -> Result<Option<(Place, Answer)>, End> {
+        if let Request::Peeked = request {
+            self.guest.take_command().await?;
+        }
+        match job {
+            Job::Data(number) => self.statements.lose_data(number),
+            Job::Plain | Job::Prepare(_) | Job::Execute(_) | Job::Statement(_) => {
+                self.guest.write_error(error);
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn lost_error(&self, place: Place) -> ClientError {
+        let id = self.guest.gateway().server_at(self.guest.service, place);
+        let name = &self.guest.gateway().server(id).options.name;
+        ClientError::worded(WORDS_SERVER_LOST, &[name])
+    }
+
+    /// Gives the connection to a server up.
+    fn lose(&mut self, place: Place) -> Loss {
+        let loss = self.session.loss(place);
+        let slot = self.lanes.get_mut(usize::from(place.0));
+        if let Some(mut lane) = slot.and_then(Option::take) {
+            self.guest.end_statement(&mut lane.held);
+        }
+        self.statements.lose(place);
+        self.session.forget(place);
+        loss
+    }
+
+    /// The server for a goal. Waits for one, for as long as the service lets it.
+    async fn find(&mut self, goal: Goal, failed: Option<Place>) -> Result<Place, ClientError> {
+        let mut failed = failed;
+        let mut until = None;
+        loop {
+            let (worker, service) = (&self.guest.worker, self.guest.service);
+            let chooser = Chooser {
+                worker,
+                service,
+                options: &self.options,
+                written: self.session.written(),
+                failed,
+            };
+            let (chosen, version) =
+                worker.with_map(service, |it| (chooser.choose(it, goal), it.version));
+            if let Some(place) = chosen {
+                return Ok(place);
+            }
+            if let Goal::Held(place) = goal {
+                return Err(self.lost_error(place));
+            }
+            let until = *until.get_or_insert_with(|| runtime::now() + self.options.wait);
+            let left = until - runtime::now();
+            let changed = worker.monitor(service).changed(version);
+            if left.is_zero() || runtime::timeout(left, changed).await.is_err() {
+                return Err(no_server(worker, service, "there is no primary"));
+            }
+            failed = None;
+        }
+    }
+
+    /// Makes the lane to a server usable.
+    async fn make_ready(&mut self, place: Place) -> Result<(), Unready> {
+        let now = runtime::now();
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let id = worker.gateway.server_at(service, place);
+        let epoch = worker.with_state(id, |it| it.epoch);
+        let slot = self.lanes.get_mut(usize::from(place.0));
+        if let Some(lane) = slot.and_then(Option::as_deref_mut) {
+            let is_idle = STALE_AFTER <= now.since(lane.used_at);
+            let is_right = lane.is_right(&self.history);
+            let is_old = is_right && lane.epoch != epoch;
+            if !(is_old || is_idle && lane.is_stale()) {
+                return match is_right {
+                    true => Ok(()),
+                    false => Box::pin(self.put_right(place)).await,
+                };
+            }
+            let error = self.lost_error(place);
+            if self.lose(place) != Loss::Nothing {
+                self.guest.lost = Some(error);
+                return Err(Unready::Session(End::Server));
+            }
+        }
+        Box::pin(self.open_lane(place)).await
+    }
+
+    async fn open_lane(&mut self, place: Place) -> Result<(), Unready> {
+        let guest = &self.guest;
+        let info = guest.client.info();
+        let login = login_as(info).map_err(Unready::Refused)?;
+        let id = guest.gateway().server_at(guest.service, place);
+        match connect_to(&guest.worker, id, &login, info).await {
+            Ok(held) => self.put_lane(place, Lane::new(held)),
+            Err(NoConnection::Refused(error)) => return Err(Unready::Refused(error)),
+            Err(NoConnection::Failed(_)) => return Err(Unready::Failed),
+        }
+        self.put_right(place).await
+    }
+
+    async fn put_right(&mut self, place: Place) -> Result<(), Unready> {
+        let worker = &self.guest.worker;
+        let id = worker.gateway.server_at(self.guest.service, place);
+        let state = worker.with_state(id, ServerState::clone);
+        let slot = self.lanes.get_mut(usize::from(place.0));
+        let lane = slot.and_then(Option::as_deref_mut);
+        let lane = lane.expect("it was opened");
+        let error = match lane.put_right(&state, &self.history).await {
+            Ok(()) => return Ok(()),
+            Err(NotReady::Lost(text)) => text,
+            Err(NotReady::Refused(error)) => error.to_string(),
+        };
+        let server = &*state.entry.name;
+        tracing::warn!(server, %error, "a connection cannot be given the state of its session");
+        let lost = self.lost_error(place);
+        if self.lose(place) != Loss::Nothing {
+            self.guest.lost = Some(lost);
+            return Err(Unready::Session(End::Server));
+        }
+        Err(Unready::Failed)
+    }
+
+    /// Sends a command to a server whose lane is ready, and passes its reply on.
+    async fn attempt(
+        &mut self,
+        place: Place,
+        job: Job,
+        request: Request<'_>,
+    ) -> Result<Answer, Failed> {
+        let slot = self.lanes.get_mut(usize::from(place.0));
+        let lane = slot.and_then(Option::as_deref_mut).expect("it is ready");
+        let held_id = lane.held.place.id();
+        let connection_id = lane.held.server.info().connection_id;
+        self.guest.running.set(held_id, connection_id);
+        let told = match job {
+            Job::Prepare(number) => Some(number),
+            Job::Plain | Job::Execute(_) | Job::Statement(_) | Job::Data(_) => None,
+        };
+        let body;
+        let request = match addressed(job) {
+            None => request,
+            Some((number, kind)) => {
+                let sent = match request {
+                    Request::Peeked => self.guest.client.link().peeked_body().0,
+                    Request::Taken(_, sent) => sent,
+                };
+                let address = self.statements.address(number, lane, kind, sent).await?;
+                match request {
+                    Request::Peeked if address.only_renumbers() => {
+                        let link = self.guest.client.link();
+                        link.overwrite_peeked(0, &address.number());
+                        request
+                    }
+                    Request::Peeked => {
+                        let taken = self.guest.take_command().await;
+                        let packet = taken.map_err(Failed::Session)?;
+                        body = address.body(packet.get(1..).unwrap_or_default());
+                        Request::Taken(CommandByte::STMT_EXECUTE, &body)
+                    }
+                    Request::Taken(byte, sent) => {
+                        body = address.body(sent);
+                        Request::Taken(byte, &body)
+                    }
+                }
+            }
+        };
+        self.guest.worker.begin_operation(held_id);
+        let passed = self.guest.pass(&mut lane.held, request, told).await;
+        self.guest.worker.end_operation(held_id);
+        lane.used_at = runtime::now();
+        passed
+    }
+}
+
+/// The statement that a command has to be addressed to.
+fn addressed(job: Job) -> Option<(u32, Kind)> {
+    match job {
+        Job::Plain | Job::Prepare(_) => None,
+        Job::Execute(number) => Some((number, Kind::Execute)),
+        Job::Statement(number) | Job::Data(number) => Some((number, Kind::Other)),
+    }
+}

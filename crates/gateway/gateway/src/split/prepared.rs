@@ -1,0 +1,413 @@
+//! Statements that the client has prepared, on whichever server they run.
+//!
+//! A client's number of a statement is the gateway's. A server that has not prepared it does so
+//! when it is needed there. A client tells the types of parameters once; a server that was not told
+//! gets them with the values.
+
+use std::collections::BTreeMap;
+
+use errcode::{
+    ClientError, ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER, Retry, WORDS_SERVER_LOST,
+};
+use link::Ending;
+use monitor::ServerId as Place;
+use router::{Goal, Judged};
+use syntax::SqlMode;
+use wire::{CommandByte, StatusFlags};
+
+use crate::end::End;
+use crate::guest::{Failed, Request};
+
+use super::Split;
+use super::answer::Job;
+use super::lane::{Lane, NotReady};
+
+/// MariaDB: stands for the statement that was prepared last.
+const LAST_PREPARED: u32 = u32::MAX;
+
+/// Bytes of COM_STMT_EXECUTE before the NULL bits: number, cursor, iterations.
+const EXECUTE_HEAD_BYTES: usize = 9;
+
+/// Statements of a session.
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    by_number: BTreeMap<u32, Statement>,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Statement {
+    text: Box<[u8]>,
+    judged: Judged,
+    parameter_count: usize,
+    /// Two bytes for each parameter, as the client has told last.
+    types: Box<[u8]>,
+    /// Where long data was sent to that the next execution needs.
+    data_at: Option<Place>,
+    /// Long data was lost.
+    has_lost_data: bool,
+    /// Where its open cursor is.
+    cursor_at: Option<Place>,
+}
+
+/// A command for a statement cannot be made for a server.
+pub(super) enum Unaddressed {
+    Refused(ClientError),
+    Lost,
+}
+
+impl From<Unaddressed> for Failed {
+    fn from(error: Unaddressed) -> Failed {
+        match error {
+            Unaddressed::Refused(error) => Failed::Refused(error),
+            // The command itself was not sent.
+            Unaddressed::Lost => Failed::Server(Retry::Now),
+        }
+    }
+}
+
+impl Statements {
+    /// The statement's number, of the one that the client has sent.
+    fn resolve(&self, number: u32) -> u32 {
+        match number {
+            LAST_PREPARED => self.last,
+            number => number,
+        }
+    }
+
+    fn add(&mut self, text: Box<[u8]>, judged: Judged) -> u32 {
+        self.last = match self.last + 1 {
+            LAST_PREPARED => 1,
+            next => next,
+        };
+        let statement = Statement {
+            text,
+            judged,
+            parameter_count: 0,
+            types: Box::default(),
+            data_at: None,
+            has_lost_data: false,
+            cursor_at: None,
+        };
+        self.by_number.insert(self.last, statement);
+        self.last
+    }
+
+    /// The connection to a server is gone.
+    pub(super) fn lose(&mut self, place: Place) {
+        for statement in self.by_number.values_mut() {
+            if statement.data_at == Some(place) {
+                statement.data_at = None;
+                statement.has_lost_data = true;
+            }
+            if statement.cursor_at == Some(place) {
+                statement.cursor_at = None;
+            }
+        }
+    }
+
+    /// Long data of a statement could not be sent.
+    pub(super) fn lose_data(&mut self, number: u32) {
+        if let Some(statement) = self.by_number.get_mut(&number) {
+            statement.has_lost_data = true;
+        }
+    }
+
+    /// Has a server prepare a statement, unless it has, and returns what a command for it needs
+    /// there. `sent` is the body of the command.
+    pub(super) async fn address(
+        &mut self,
+        number: u32,
+        lane: &mut Lane,
+        kind: Kind,
+        sent: &[u8],
+    ) -> Result<Address, Unaddressed> {
+        let Some(statement) = self.by_number.get_mut(&number) else {
+            return Err(Unaddressed::Refused(unknown(number)));
+        };
+        let told = match kind {
+            Kind::Execute => statement.note_types(sent),
+            Kind::Other => Types::None,
+        };
+        if !lane.prepared.contains_key(&number) {
+            let prepared = lane.prepare(number, &statement.text).await;
+            prepared.map_err(|error| match error {
+                NotReady::Refused(error) => Unaddressed::Refused(error),
+                NotReady::Lost(_) => Unaddressed::Lost,
+            })?;
+        }
+        let here = lane.prepared.get_mut(&number).expect("it is prepared");
+        let types = match told {
+            Types::Told => None,
+            Types::Untold(at) if !here.has_types && !statement.types.is_empty() => {
+                Some((at, statement.types.clone()))
+            }
+            Types::Untold(_) | Types::None => None,
+        };
+        here.has_types |= types.is_some() || matches!(told, Types::Told);
+        Ok(Address { id: here.id, types })
+    }
+}
+
+/// What a command for a statement needs on a server.
+pub(super) struct Address {
+    /// The server's number of the statement.
+    id: u32,
+    /// The types that the server was not told, and where they belong in the body.
+    types: Option<(usize, Box<[u8]>)>,
+}
+
+impl Address {
+    /// Whether the body is as the client has sent it, but for the number.
+    pub(super) fn only_renumbers(&self) -> bool {
+        self.types.is_none()
+    }
+
+    /// The number, as it begins the body.
+    pub(super) fn number(&self) -> [u8; 4] {
+        self.id.to_le_bytes()
+    }
+
+    /// The body for the server.
+    pub(super) fn body(&self, sent: &[u8]) -> Vec<u8> {
+        let mut body = sent.to_vec();
+        let number = self.number();
+        if let Some(start) = body.get_mut(..number.len()) {
+            start.copy_from_slice(&number);
+        }
+        if let Some((at, types)) = &self.types {
+            let added = [&[1], &**types].concat();
+            body.splice(*at..=*at, added);
+        }
+        body
+    }
+}
+
+/// What a command does with a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// COM_STMT_EXECUTE.
+    Execute,
+    /// Anything else; it has no types.
+    Other,
+}
+
+/// What an execution says of the types of its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Types {
+    /// It has them.
+    Told,
+    /// They are those of the execution before; the byte that says so is here.
+    Untold(usize),
+    /// There are no parameters, or the body is too short to have any.
+    None,
+}
+
+impl Statement {
+    /// Keeps the types that an execution tells.
+    fn note_types(&mut self, body: &[u8]) -> Types {
+        let count = self.parameter_count;
+        if count == 0 {
+            return Types::None;
+        }
+        let at = EXECUTE_HEAD_BYTES + count.div_ceil(8);
+        match body.get(at) {
+            Some(1) => {
+                let types = body.get(at + 1..at + 1 + 2 * count);
+                if let Some(types) = types
+                    && *self.types != *types
+                {
+                    self.types = types.into();
+                }
+                Types::Told
+            }
+            Some(_) => Types::Untold(at),
+            None => Types::None,
+        }
+    }
+}
+
+fn unknown(number: u32) -> ClientError {
+    ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&number, &"EXECUTE"])
+}
+
+/// The number at the beginning of a body.
+fn number_of(body: &[u8]) -> Option<u32> {
+    body.first_chunk().map(|number| u32::from_le_bytes(*number))
+}
+
+impl Split {
+    /// COM_STMT_PREPARE.
+    pub(super) async fn prepare(&mut self) -> Result<(), End> {
+        let mode = self.mode();
+        let packet = self.guest.take_command().await?;
+        let text = packet.get(1..).unwrap_or_default();
+        let judged = self.guest.worker.judge(text, mode);
+        let goal = self.session.plan(text, mode, &judged).goal;
+        let mut plan = self.session.plan_command(goal);
+        plan.may_repeat = true;
+        let number = self.statements.add(text.into(), judged);
+        let byte = CommandByte::STMT_PREPARE;
+        let request = Request::Taken(byte, text);
+        let repeat = Some((byte, text));
+        let answered = self
+            .answer(&plan, Job::Prepare(number), request, repeat)
+            .await?;
+        let told = answered.and_then(|(place, it)| Some((place, it.exchange.prepared()?)));
+        let Some((place, prepared)) = told else {
+            self.statements.by_number.remove(&number);
+            return Ok(());
+        };
+        if let Some(statement) = self.statements.by_number.get_mut(&number) {
+            statement.parameter_count = usize::from(prepared.parameter_count);
+        }
+        if let Some(lane) = self.lane(place) {
+            lane.note_prepared(number, prepared.statement_id);
+        }
+        Ok(())
+    }
+
+    /// COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE.
+    pub(super) async fn execute(&mut self, byte: u8) -> Result<(), End> {
+        let (body, is_whole) = self.guest.client.link().peeked_body();
+        if !is_whole || byte != CommandByte::STMT_EXECUTE {
+            let packet = self.guest.take_command().await?;
+            let body = packet.get(1..).unwrap_or_default();
+            return self.execute_body(Request::Taken(byte, body), body).await;
+        }
+        let mut spare = std::mem::take(&mut self.spare);
+        spare.extend_from_slice(body);
+        let executed = self.execute_body(Request::Peeked, &spare).await;
+        spare.clear();
+        spare.shrink_to(super::SPARE_BYTES_MAX);
+        self.spare = spare;
+        executed
+    }
+
+    async fn execute_body(&mut self, request: Request<'_>, body: &[u8]) -> Result<(), End> {
+        let Some(number) = number_of(body) else {
+            return self.malformed(request).await;
+        };
+        let number = self.statements.resolve(number);
+        let Some(statement) = self.statements.by_number.get_mut(&number) else {
+            let job = Job::Statement(number);
+            self.refuse(job, request, &unknown(number)).await?;
+            return Ok(());
+        };
+        let mode = SqlMode::default();
+        let mut plan = self
+            .session
+            .plan_execution(&statement.text, mode, &statement.judged);
+        let data_at = statement.data_at.take();
+        let is_misplaced = match (data_at, plan.goal) {
+            (Some(data), Goal::Held(place)) => data != place,
+            _ => false,
+        };
+        if std::mem::take(&mut statement.has_lost_data) || is_misplaced {
+            let error = ClientError::worded(WORDS_SERVER_LOST, &[&"of the long data"]);
+            self.refuse(Job::Statement(number), request, &error).await?;
+            return Ok(());
+        }
+        if let Some(place) = data_at {
+            plan.goal = Goal::Held(place);
+            plan.may_repeat = false;
+        }
+        let (byte, job) = match request {
+            Request::Taken(byte, _) if byte != CommandByte::STMT_EXECUTE => {
+                (byte, Job::Statement(number))
+            }
+            _ => (CommandByte::STMT_EXECUTE, Job::Execute(number)),
+        };
+        let answered = self.answer(&plan, job, request, Some((byte, body))).await?;
+        if let Some((place, answer)) = answered
+            && let Ending::Status(status) = answer.ending
+            && let Some(statement) = self.statements.by_number.get_mut(&number)
+        {
+            let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
+            statement.cursor_at = has_cursor.then_some(place);
+        }
+        Ok(())
+    }
+
+    /// COM_STMT_SEND_LONG_DATA, which has no answer.
+    pub(super) async fn send_long_data(&mut self) -> Result<(), End> {
+        let packet = self.guest.take_command().await?;
+        let body = packet.get(1..).unwrap_or_default();
+        let found = number_of(body).map(|number| self.statements.resolve(number));
+        let Some((number, statement)) = found.and_then(|number| {
+            let statement = self.statements.by_number.get_mut(&number)?;
+            Some((number, statement))
+        }) else {
+            return Ok(());
+        };
+        let mode = SqlMode::default();
+        let goal = match statement.data_at {
+            Some(place) => Goal::Held(place),
+            None => {
+                self.session
+                    .plan(&statement.text, mode, &statement.judged)
+                    .goal
+            }
+        };
+        let plan = self.session.plan_command(goal);
+        let request = Request::Taken(CommandByte::STMT_SEND_LONG_DATA, body);
+        let answered = self.answer(&plan, Job::Data(number), request, None).await?;
+        if let Some(statement) = self.statements.by_number.get_mut(&number) {
+            statement.data_at = answered.map(|(place, _)| place);
+        }
+        Ok(())
+    }
+
+    /// COM_STMT_FETCH, COM_STMT_RESET.
+    pub(super) async fn continue_statement(&mut self, byte: u8) -> Result<(), End> {
+        let packet = self.guest.take_command().await?;
+        let body = packet.get(1..).unwrap_or_default();
+        let request = Request::Taken(byte, body);
+        let Some(number) = number_of(body).map(|number| self.statements.resolve(number)) else {
+            return self.malformed(request).await;
+        };
+        let job = Job::Statement(number);
+        let Some(statement) = self.statements.by_number.get_mut(&number) else {
+            self.refuse(job, request, &unknown(number)).await?;
+            return Ok(());
+        };
+        let place = match byte {
+            CommandByte::STMT_RESET => {
+                statement.has_lost_data = false;
+                let place = statement.cursor_at.take().or(statement.data_at);
+                statement.data_at = None;
+                place
+            }
+            _ => statement.cursor_at,
+        };
+        match place {
+            Some(place) => {
+                let plan = self.session.plan_command(Goal::Held(place));
+                self.answer(&plan, job, request, None).await?;
+            }
+            None if byte == CommandByte::STMT_RESET => self.guest.write_ok(self.status),
+            None => {
+                let error = ClientError::new(ER_STMT_HAS_NO_OPEN_CURSOR, &[&number]);
+                self.refuse(job, request, &error).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// COM_STMT_CLOSE, which has no answer.
+    pub(super) async fn close_statement(&mut self) -> Result<(), End> {
+        let packet = self.guest.take_command().await?;
+        let Some(number) = number_of(packet.get(1..).unwrap_or_default()) else {
+            return Ok(());
+        };
+        let number = self.statements.resolve(number);
+        self.statements.by_number.remove(&number);
+        for lane in self.lanes.iter_mut().flatten() {
+            lane.close_statement(number).await;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! `read-write-split`: where statements go, and that no client can tell.
+
+use testkit::topology::Replicated;
+
+use super::roles::replicated;
+use super::*;
+
+fn split_over(topology: &Replicated) -> Gateway {
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let watch = "interval = 0.1\ntimeout = 0.5\n";
+    let service = "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\nwait = 5\n";
+    Gateway::start(&(sections(&servers) + watch + service), "auto")
+}
+
+/// The server that answers a read now: its place in the topology.
+fn reader(client: &mut Client) -> usize {
+    // No read of system variables, which are the primary's.
+    let place = client.value("SELECT place FROM shop.here").expect("a read");
+    place.expect("a value").parse().expect("a number")
+}
+
+/// Gives each server a row that tells which one it is.
+fn mark(topology: &Replicated) {
+    let mut primary = topology.connect(0).expect("root gets in");
+    for statement in [
+        "CREATE TABLE shop.here (place INT)",
+        "INSERT INTO shop.here VALUES (0)",
+    ] {
+        primary.run(statement).expect(statement);
+    }
+    for replica in 1..topology.servers.len() {
+        topology.wait_for_replica(replica, 0).expect("it follows");
+        let mut client = topology.connect(replica).expect("root gets in");
+        client
+            .run("SET SESSION sql_log_bin = 0")
+            .and_then(|_| client.run(&format!("UPDATE shop.here SET place = {replica}")))
+            .expect("it is marked");
+    }
+}
+
+#[test]
+fn reads_go_to_replicas_and_writes_to_the_primary() {
+    let topology = replicated();
+    mark(&topology);
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    let mut readers: Vec<_> = (0..8).map(|_| reader(&mut client)).collect();
+    readers.sort_unstable();
+    assert_eq!(readers, [1, 1, 1, 1, 2, 2, 2, 2]);
+    client
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY, v INT)")
+        .unwrap();
+    client.run("INSERT INTO shop.t VALUES (1, 10)").unwrap();
+    client.run("BEGIN").unwrap();
+    assert_eq!(reader(&mut client), 0);
+    client.run("UPDATE shop.t SET v = v + 1").unwrap();
+    client.run("COMMIT").unwrap();
+    client.run("START TRANSACTION READ ONLY").unwrap();
+    let place = reader(&mut client);
+    assert_eq!(reader(&mut client), place);
+    assert_eq!(client.error_number("DELETE FROM shop.t").unwrap(), 1792);
+    client.run("COMMIT").unwrap();
+    client.run("SET autocommit = 0").unwrap();
+    assert_eq!(reader(&mut client), 0);
+    client.run("SET autocommit = 1").unwrap();
+    client
+        .run("CREATE TEMPORARY TABLE shop.own (id INT)")
+        .unwrap();
+    assert_eq!(reader(&mut client), 0);
+}
+
+#[test]
+fn a_session_reads_what_it_wrote() {
+    let topology = replicated();
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    client
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
+        .unwrap();
+    for id in 0..200 {
+        client
+            .run(&format!("INSERT INTO shop.t VALUES ({id})"))
+            .unwrap();
+        let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+        assert_eq!(count, Some((id + 1).to_string()));
+    }
+    // Once the monitor has seen that the replicas have it all, they are read from again.
+    let mut root: Vec<_> = (1..=2).map(|it| topology.connect(it).unwrap()).collect();
+    let mut reads = |root: &mut Client| {
+        let text = "SHOW GLOBAL STATUS LIKE 'Com_select'";
+        let rows = root.rows(text).unwrap();
+        let count = rows[0][1].clone().unwrap();
+        String::from_utf8(count).unwrap().parse::<u64>().unwrap()
+    };
+    let before: u64 = root.iter_mut().map(&mut reads).sum();
+    wait_until("replicas are read from", || {
+        client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+        before + 20 < root.iter_mut().map(&mut reads).sum()
+    });
+}
+
+#[test]
+fn the_session_is_the_same_on_each_server() {
+    let topology = replicated();
+    mark(&topology);
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    client.run("USE shop").unwrap();
+    client.run("SET @a = 7, @b = 'x'").unwrap();
+    client.run("SET NAMES latin1").unwrap();
+    client.run("SET sql_mode = 'PIPES_AS_CONCAT'").unwrap();
+    for _ in 0..4 {
+        let row = client.rows("SELECT @a, @b || 'y', CHARSET('a'), DATABASE(), place FROM here");
+        let row = row.unwrap().remove(0);
+        let texts: Vec<_> = row
+            .into_iter()
+            .map(|value| String::from_utf8(value.unwrap()).unwrap())
+            .collect();
+        assert_eq!(texts[..4], ["7", "xy", "latin1", "shop"]);
+        assert_ne!(texts[4], "0");
+    }
+    assert_eq!(client.error_number("SET nonsense = 1").unwrap(), 1193);
+    assert_ne!(reader(&mut client), 0);
+    client
+        .run("SET @c = (SELECT MAX(place) FROM here)")
+        .unwrap();
+    assert_eq!(client.value("SELECT @c").unwrap().as_deref(), Some("0"));
+    client.send_command(RESET_CONNECTION, b"").unwrap();
+    assert_eq!(client.next_packet().unwrap()[0], 0);
+    assert_ne!(reader(&mut client), 0);
+    assert_eq!(client.value("SELECT @a").unwrap(), None);
+}
+
+/// A statement of the binary protocol.
+struct Prepared {
+    id: [u8; 4],
+    has_parameter: bool,
+}
+
+const RESET_CONNECTION: u8 = 31;
+const STMT_PREPARE: u8 = 22;
+const STMT_EXECUTE: u8 = 23;
+const STMT_CLOSE: u8 = 25;
+
+fn prepare(client: &mut Client, text: &str) -> Prepared {
+    client
+        .send_command(STMT_PREPARE, text.as_bytes())
+        .expect("sent");
+    let ok = client.next_packet().expect("an answer");
+    assert_eq!(ok[0], 0, "{text}: {:?}", String::from_utf8_lossy(&ok));
+    let id = *ok[1..].first_chunk().expect("an id");
+    let (columns, parameters) = (ok[5], ok[7]);
+    for count in [parameters, columns] {
+        // Definitions have an EOF packet behind them.
+        for _ in 0..if count == 0 { 0 } else { count + 1 } {
+            client.next_packet().expect("a definition");
+        }
+    }
+    let has_parameter = parameters == 1;
+    Prepared { id, has_parameter }
+}
+
+/// Executes with an INT parameter, whose type is told if `types` says so. Returns the first packet
+/// of each row, or what came in its place.
+fn execute(client: &mut Client, prepared: &Prepared, value: i32, types: Types) -> Vec<Vec<u8>> {
+    let mut body = [&prepared.id[..], &[0, 1, 0, 0, 0]].concat();
+    if prepared.has_parameter {
+        body.push(0);
+        match types {
+            Types::Told => body.extend([1, 3, 0]),
+            Types::Untold => body.push(0),
+        }
+        body.extend(value.to_le_bytes());
+    }
+    client.send_command(STMT_EXECUTE, &body).expect("sent");
+    let first = client.next_packet().expect("an answer");
+    if first[0] == 0 || first[0] == 0xff {
+        return vec![first];
+    }
+    for _ in 0..=first[0] {
+        client.next_packet().expect("a definition");
+    }
+    let mut rows = Vec::new();
+    loop {
+        let row = client.next_packet().expect("a row");
+        if row[0] == 0xfe {
+            return rows;
+        }
+        rows.push(row);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Types {
+    Told,
+    Untold,
+}
+
+#[test]
+fn prepared_statements_run_on_each_server() {
+    let topology = replicated();
+    mark(&topology);
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    client
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
+        .unwrap();
+    let read = prepare(&mut client, "SELECT place FROM shop.here WHERE place >= ?");
+    let write = prepare(&mut client, "INSERT INTO shop.t VALUES (?)");
+    assert_ne!(read.id, write.id);
+    let mut places = Vec::new();
+    for id in 0..6 {
+        let types = if id == 0 { Types::Told } else { Types::Untold };
+        let done = execute(&mut client, &write, id, types);
+        assert_eq!(done[0][0], 0, "{done:?}");
+        // A statement that was not told types elsewhere gets them there.
+        let rows = execute(&mut client, &read, 0, types);
+        places.push(*rows[0].last_chunk::<4>().expect("an INT"));
+    }
+    assert_eq!(places[0], [0; 4], "the table was just written to");
+    wait_until("a replica is read from", || {
+        let rows = execute(&mut client, &read, 0, Types::Untold);
+        rows[0].last_chunk::<4>() != Some(&[0; 4])
+    });
+    client.run("BEGIN").unwrap();
+    let rows = execute(&mut client, &read, 0, Types::Untold);
+    assert_eq!(rows[0].last_chunk::<4>(), Some(&[0; 4]));
+    client.run("COMMIT").unwrap();
+    client.send_command(STMT_CLOSE, &read.id).unwrap();
+    let gone = execute(&mut client, &read, 0, Types::Told);
+    assert_eq!(gone[0][..3], [0xff, 0xdb, 0x04], "error 1243");
+    let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+    assert_eq!(count.as_deref(), Some("6"));
+}
