@@ -293,6 +293,13 @@ pub const SECTIONS: &[Section] = &[
                 "Seconds that a replica may be behind to which `read-write-split` sends reads.",
             ),
             defaulted(
+                "causal_reads",
+                Kind::Choice(&["off", "session", "service"]),
+                "session",
+                "Which writes a read on a replica is sure to see: none, those of its session, or \
+                 those of all sessions of the service.",
+            ),
+            defaulted(
                 "wait",
                 Kind::Seconds {
                     max: WAIT_SECONDS_MAX,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use clients::{Clients, SessionHandle};
+use clients::{ClientNumbers, Clients, SessionHandle};
 use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
 
@@ -114,10 +114,16 @@ impl Gateway {
         self.victims.lock().remove(&number);
     }
 
-    /// Whom KILL with this number ends.
-    pub(crate) fn victim(&self, number: u64) -> Option<Victim> {
+    /// Whom KILL with this number ends: the client that was told it, or whose CONNECTION_ID() it is
+    /// on `server`.
+    pub(crate) fn victim(&self, number: u64, server: ServerId) -> Option<Victim> {
         let number = u32::try_from(number).ok()?;
-        self.victims.lock().get(&number).cloned()
+        let victims = self.victims.lock();
+        if ClientNumbers::High.includes(number.into()) {
+            return victims.get(&number).cloned();
+        }
+        let mut all = victims.values();
+        all.find(|it| it.running.is_named(server, number)).cloned()
     }
 
     /// All clients: for the shutdown.

@@ -219,18 +219,25 @@ impl Guest {
 
     /// Whether the command that was peeked at is a KILL with a number that a client was told.
     pub(crate) fn is_kill(&mut self, command_byte: u8) -> bool {
-        match command_byte {
+        let number = match command_byte {
             CommandByte::QUERY => {
                 let (text, is_whole) = self.client.link().peeked_body();
-                is_whole && kill::of_client(text).is_some()
+                kill::find(text).filter(|_| is_whole).map(|it| it.number)
             }
             CommandByte::PROCESS_KILL => {
                 let (body, _) = self.client.link().peeked_body();
                 let number = body.first_chunk().map(|number| u32::from_le_bytes(*number));
-                number.is_some_and(|number| ClientNumbers::High.includes(number.into()))
+                number.map(u64::from)
             }
-            _ => false,
-        }
+            _ => None,
+        };
+        number.is_some_and(|number| {
+            ClientNumbers::High.includes(number)
+                || self
+                    .gateway()
+                    .victim(number, self.running.get().0)
+                    .is_some()
+        })
     }
 
     /// Carries out a KILL.
@@ -243,9 +250,11 @@ impl Guest {
             }
             _ => unreachable!("it was peeked at"),
         };
-        let statement = kill::of_client(&text).expect("it was peeked at");
+        let statement = kill::find(&text).expect("it was peeked at");
         let login = login_as(self.client.info());
-        match kill::carry_out(&self.worker, login, statement, &text).await {
+        let server = self.running.get().0;
+        let victim = self.gateway().victim(statement.number, server);
+        match kill::carry_out(&self.worker, login, (statement, victim), &text).await {
             Ok(()) => self.write_ok(status),
             Err(error) => self.write_error(&error),
         }

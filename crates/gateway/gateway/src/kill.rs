@@ -11,11 +11,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use backend::{Login, Outcome, QueryLimits, Target};
-use clients::{ClientNumbers, KillOrder};
+use clients::KillOrder;
 use errcode::{ClientError, ER_NO_SUCH_THREAD, WORDS_SERVER_LOST};
 use link::Limit;
 use syntax::{KillStatement, KillTarget, SqlMode};
 
+use crate::gateway::Victim;
 use crate::worker::Worker;
 
 /// Longer than a server takes to end a statement; one that is too busy for that is not waited for.
@@ -58,15 +59,14 @@ async fn run(
     Ok(outcomes)
 }
 
-/// The KILL that a text is, if it has a number that a client was told.
-pub(crate) fn of_client(text: &[u8]) -> Option<KillStatement> {
+/// The KILL that a text is.
+pub(crate) fn find(text: &[u8]) -> Option<KillStatement> {
     // Most texts are told by their first byte; a comment may stand before the word.
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if !matches!(first, b'k' | b'K' | b'/' | b'-' | b'#') {
         return None;
     }
-    let found = KillStatement::find(text, SqlMode::default())?;
-    ClientNumbers::High.includes(found.number).then_some(found)
+    KillStatement::find(text, SqlMode::default())
 }
 
 /// Carries it out as the client with this login.
@@ -77,11 +77,10 @@ pub(crate) fn of_client(text: &[u8]) -> Option<KillStatement> {
 pub(crate) async fn carry_out(
     worker: &Worker,
     login: Result<Login, ClientError>,
-    kill: KillStatement,
+    (kill, victim): (KillStatement, Option<Victim>),
     text: &[u8],
 ) -> Result<(), ClientError> {
     let gateway = &worker.gateway;
-    let victim = gateway.victim(kill.number);
     let victim = victim.ok_or_else(|| ClientError::new(ER_NO_SUCH_THREAD, &[&kill.number]))?;
     let (server, connection_id) = victim.running.get();
     let server = &gateway.server(server).options;
@@ -111,18 +110,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_numbers_of_clients_are_translated() {
-        let number = |text: &str| of_client(text.as_bytes()).map(|it| it.number);
+    fn a_kill_is_found_with_its_number() {
+        let number = |text: &str| find(text.as_bytes()).map(|it| it.number);
         assert_eq!(number(" kill 1073741831"), Some(1_073_741_831));
         assert_eq!(number("/* a */ KILL QUERY 1073741831"), Some(1_073_741_831));
-        for text in [
-            "KILL 7",
-            "KILL 2147483648",
-            "SELECT 1073741831",
-            "",
-            " ",
-            "KILL USER a",
-        ] {
+        assert_eq!(number("KILL 7"), Some(7));
+        for text in ["SELECT 1073741831", "", " ", "KILL USER a", "-- KILL 7"] {
             assert_eq!(number(text), None, "{text}");
         }
     }

@@ -38,8 +38,8 @@ pub use account_task::keep_accounts;
 pub use end::End;
 pub use gateway::Gateway;
 pub use options::{
-    MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions, ServiceId,
-    ServiceOptions, SplitOptions,
+    CausalReads, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
+    ServiceId, ServiceOptions, SplitOptions,
 };
 pub use session::serve;
 pub use watch::watch_servers;

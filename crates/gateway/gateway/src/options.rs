@@ -104,6 +104,19 @@ pub struct SplitOptions {
     pub lag_max: Option<Duration>,
     /// How long a statement waits for a server that may take it: for a new primary.
     pub wait: Duration,
+    /// Which writes a read on a replica is sure to see.
+    pub causal_reads: CausalReads,
+}
+
+/// Which writes a read on a replica is sure to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CausalReads {
+    /// None.
+    Off,
+    /// Those of its session.
+    Session,
+    /// Those of all sessions of the service.
+    Service,
 }
 
 /// Which servers of a service clients are connected to.

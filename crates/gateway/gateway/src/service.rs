@@ -10,6 +10,9 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use errcode::{ClientError, WORDS_FOREIGN_PLUGIN};
 use front::{Account, AccountSource, Credential, Greeting, Peer};
+use monitor::gtid::GtidPosition;
+use router::Written;
+use sync::atomic::{AtomicU64, Ordering};
 use sync::{Mutex, Notify};
 
 use crate::account_list::AccountList;
@@ -26,6 +29,46 @@ pub(crate) struct Service {
     pub(crate) wants_accounts: Notify,
     /// Logins that wait for newer accounts.
     waiting: Mutex<Waiting>,
+    /// What its sessions have written, if all of them are to see it.
+    pub(crate) written: SharedWritten,
+}
+
+/// What the sessions of a service have written together. Who reads looks whether there is anything
+/// new, which is a load.
+#[derive(Debug, Default)]
+pub(crate) struct SharedWritten {
+    /// Rises with each change. Release and Acquire: a write that was answered is seen by each read
+    /// that begins later. The value itself is behind the lock.
+    version: AtomicU64,
+    value: Mutex<Written>,
+}
+
+impl SharedWritten {
+    /// A session has written.
+    pub(crate) fn advance(&self, written: &Written) {
+        let mut value = self.value.lock();
+        value.merge(written);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// The primary has told its position after what was read as version `seen`.
+    pub(crate) fn locate(&self, seen: u64, position: &GtidPosition) {
+        let mut value = self.value.lock();
+        if self.version.load(Ordering::Acquire) == seen && *value == Written::Somewhere {
+            *value = Written::UpTo(position.clone());
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Adds to a session what is newer than the version that it has seen.
+    pub(crate) fn show(&self, seen: &mut u64, session: &mut router::Session) {
+        if self.version.load(Ordering::Acquire) == *seen {
+            return;
+        }
+        let value = self.value.lock();
+        session.see(&value);
+        *seen = self.version.load(Ordering::Acquire);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +98,7 @@ impl Service {
             known: ArcSwapOption::empty(),
             wants_accounts: Notify::default(),
             waiting: Mutex::default(),
+            written: SharedWritten::default(),
         }
     }
 

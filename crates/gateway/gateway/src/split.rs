@@ -23,7 +23,7 @@ use wire::{CommandByte, OkPacket, StatusFlags};
 use crate::connect::{Held, NoConnection, connect_to, login_as, no_server};
 use crate::end::End;
 use crate::guest::{Answer, Guest, Request};
-use crate::options::{ServiceId, SplitOptions};
+use crate::options::{CausalReads, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
 mod answer;
@@ -48,6 +48,8 @@ pub(crate) struct Split {
     status: StatusFlags,
     /// Room for a command that may have to be sent again.
     spare: Vec<u8>,
+    /// The version of the service's writes that it has seen.
+    seen: u64,
 }
 
 /// More of the room for a command is given back.
@@ -113,6 +115,7 @@ impl Split {
             statements: Statements::default(),
             status,
             spare: Vec::new(),
+            seen: 0,
         };
         split.put_lane(place, Lane::new(first));
         split
@@ -213,20 +216,43 @@ impl Split {
             self.spare = spare;
             return answered.map(|_| ());
         }
+        if plan.changes_session && lane::is_about_tracking(text) {
+            return Box::pin(self.tracking_query(plan)).await;
+        }
         let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
         answered.map(|_| ())
     }
 
+    /// A text that changes what the server tells of the session, and is kept for no other one.
+    async fn tracking_query(&mut self, plan: Plan) -> Result<(), End> {
+        let answered = self
+            .answer(&plan, Job::Plain, Request::Peeked, None)
+            .await?;
+        let lane = answered.and_then(|(place, _)| self.lane(place));
+        lane.into_iter().for_each(Lane::tells_otherwise);
+        Ok(())
+    }
+
     /// A text that the session's other connections need, too.
     async fn kept_query(&mut self, plan: Plan, mode: SqlMode) -> Result<(), End> {
-        let text = self.guest.client.link().peeked_body().0.into();
+        let text: Box<[u8]> = self.guest.client.link().peeked_body().0.into();
         let answered = self
             .answer(&plan, Job::Plain, Request::Peeked, None)
             .await?;
         if let Some((place, answer)) = answered {
+            self.note_tracking(place, &text);
             self.keep(Command::Query(text), place, &answer, mode);
         }
         Ok(())
+    }
+
+    /// The gateway has to see what it needs, whatever the client has chosen to see.
+    fn note_tracking(&mut self, place: Place, text: &[u8]) {
+        if lane::is_about_tracking(text)
+            && let Some(lane) = self.lane(place)
+        {
+            lane.tells_otherwise();
+        }
     }
 
     /// A text that has not come as a whole. What is known to be a write is passed on as it comes.
@@ -248,9 +274,12 @@ impl Split {
             self.answer(&plan, Job::Plain, request, repeat).await?
         };
         if let Some((place, answer)) = answered
-            && plan.is_kept
+            && plan.changes_session
         {
-            self.keep(Command::Query(text.into()), place, &answer, mode);
+            self.note_tracking(place, text);
+            if plan.is_kept {
+                self.keep(Command::Query(text.into()), place, &answer, mode);
+            }
         }
         Ok(())
     }
@@ -382,13 +411,19 @@ impl Split {
             Ending::Silent => return,
         };
         self.status = status.unwrap_or(self.status);
-        let tells_writes = self.lane(place).is_some_and(|lane| lane.tells_writes);
+        // MariaDB names no transaction in the reply to a bulk.
+        let is_bulk = answer.exchange.command_byte() == CommandByte::STMT_BULK_EXECUTE;
+        let tells_writes = !is_bulk && self.lane(place).is_some_and(|lane| lane.tells_writes);
         let report = Report {
             status,
             changes: answer.exchange.session_changes(),
             tells_writes,
         };
-        self.session.answered(plan, place, report);
+        let has_written = self.session.answered(plan, place, report);
+        if has_written && self.options.causal_reads == CausalReads::Service {
+            let service = self.guest.gateway().service(self.guest.service);
+            service.written.advance(self.session.written());
+        }
     }
 
     /// A packet that says nothing that can be understood.

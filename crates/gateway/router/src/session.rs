@@ -1,6 +1,7 @@
 //! [`Session`]: what is known of one client's session, and where its next statement may go.
 
 use monitor::ServerId;
+use monitor::gtid::GtidPosition;
 use settings::SqlMode;
 use syntax::class::{Access, Effect, Flags, Guess, State};
 use wire::{SessionChange, SessionChanges, StatusFlags};
@@ -137,8 +138,18 @@ impl Session {
         self.transaction = State::new().observe(flags(status));
     }
 
-    /// A statement has been answered by `at`.
-    pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) {
+    /// Reads have to see this, too.
+    pub fn see(&mut self, others: &Written) {
+        self.written.merge(others);
+    }
+
+    /// The primary has told up to where it has written, after all that the session has.
+    pub fn locate(&mut self, position: GtidPosition) {
+        self.written = Written::UpTo(position);
+    }
+
+    /// A statement has been answered by `at`. Returns whether it changes what reads have to see.
+    pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) -> bool {
         self.last = Some(at);
         let Some(status) = report.status else {
             // An error tells no flags. The transaction may be gone; the next reply tells.
@@ -147,10 +158,11 @@ impl Session {
                 // Those before the one that failed have been carried out.
                 self.pin(Pin::SeveralStatements, at);
             }
-            if plan.may_write && plan.is_several {
+            let has_written = plan.may_write && plan.is_several;
+            if has_written {
                 self.written.advance(None);
             }
-            return;
+            return has_written;
         };
         let guess = self.transaction.done(plan.effect);
         if !guess.allows(flags(status)) {
@@ -161,7 +173,7 @@ impl Session {
         let before = self.open_at;
         self.open_at = is_open.then_some(at);
         self.note_pins(plan, at, report.changes);
-        self.note_write(plan, before, report);
+        self.note_write(plan, before, report)
     }
 
     fn note_pins(&mut self, plan: &Plan, at: ServerId, changes: Option<&[u8]>) {
@@ -180,13 +192,15 @@ impl Session {
         self.pinned_at = (!self.pins.is_empty()).then_some(self.pinned_at.unwrap_or(at));
     }
 
-    fn note_write(&mut self, plan: &Plan, before: Option<ServerId>, report: Report<'_>) {
+    fn note_write(&mut self, plan: &Plan, before: Option<ServerId>, report: Report<'_>) -> bool {
         let told = report.changes.and_then(written::last_gtid);
         let is_silent = report.tells_writes && report.changes.is_some();
         let may_have = self.open_at.is_none() && (plan.may_write || before.is_some());
-        if told.is_some() || may_have && !is_silent {
+        let has_written = told.is_some() || may_have && !is_silent;
+        if has_written {
             self.written.advance(told);
         }
+        has_written
     }
 
     /// Pins the session to a server.

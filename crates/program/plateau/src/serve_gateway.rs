@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::gateway::{
-    Counters, Gateway, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
-    ServiceId, ServiceOptions, SplitOptions, Worker,
+    CausalReads, Counters, Gateway, MonitorId, MonitorOptions, Options, Role, Router, ServerId,
+    ServerOptions, ServiceId, ServiceOptions, SplitOptions, Worker,
 };
 use anyhow::{Context, Result, bail, ensure};
 use backend::{ClientSecret, Target, TlsClient, TlsMode};
@@ -205,6 +205,11 @@ fn router(entry: &Entry) -> Router {
         return Router::ReadWriteSplit(SplitOptions {
             lag_max: seconds(entry, "lag_max"),
             wait: seconds(entry, "wait").unwrap_or_default(),
+            causal_reads: match entry.text("causal_reads") {
+                Some("off") => CausalReads::Off,
+                Some("service") => CausalReads::Service,
+                _ => CausalReads::Session,
+            },
         });
     }
     Router::ReadConnection(match entry.text("role") {

@@ -97,7 +97,7 @@ impl Abilities {
 /// Runs all suites; fails if a check of one failed.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let running = arguments.target.start()?;
-    let abilities = prepare(&mut running.connect()?)?;
+    let abilities = prepare(&mut running.connect()?, &arguments.target)?;
     if arguments.target.is_plateau() {
         abilities.must_be_all()?;
     }
@@ -153,13 +153,17 @@ fn account_statement(method: &str, user: &str) -> Option<String> {
 }
 
 /// Creates the database and the accounts of the suites.
-fn prepare(client: &mut Client) -> Result<Abilities> {
+fn prepare(client: &mut Client, target: &Target) -> Result<Abilities> {
     client.run("CREATE DATABASE IF NOT EXISTS smoke CHARACTER SET utf8mb4")?;
     client.run("SET GLOBAL max_allowed_packet = 67108864")?;
     // In MariaDB the method is a plugin that must be loaded; Plateau has it built in.
     drop(client.query("INSTALL SONAME 'auth_ed25519'")?);
     let mut methods = Vec::new();
     for method in METHODS {
+        if target.is_gateway() && method == "ed25519" {
+            // Its proof says nothing by which the gateway could log in at a server.
+            continue;
+        }
         let statement = account_statement(method, method).context("a known method")?;
         match client.query(&statement)? {
             Outcome::Error(error) => println!("no accounts of method {method}: {error}"),

@@ -1,9 +1,13 @@
 //! The server that a suite runs against.
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use testkit::{Client, Launch, Login, Server, ServerKind};
+use testkit::folder::Folder;
+use testkit::server::plateau_program;
+use testkit::topology::{Galera, Replicated};
+use testkit::{Client, Launch, Login, Server, ServerKind, wait_for};
 
 /// The server under test, as command-line arguments.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,6 +21,30 @@ pub struct Target {
     /// Settings for Plateau as `name=value`, or arguments for MariaDB without the dashes.
     #[arg(long = "set")]
     settings: Vec<String>,
+    /// Tests Plateau as a gateway with this router.
+    #[arg(long, value_enum)]
+    gateway: Option<Router>,
+    /// The servers behind the gateway.
+    #[arg(long, value_enum, default_value = "one", requires = "gateway")]
+    behind: Topology,
+}
+
+/// A router of the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Router {
+    ReadConnection,
+    ReadWriteSplit,
+}
+
+/// What stands behind a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Topology {
+    /// A MariaDB.
+    One,
+    /// A primary and two replicas.
+    Replicas,
+    /// A Galera cluster of three.
+    Galera,
 }
 
 /// A program that a suite can start.
@@ -32,15 +60,76 @@ pub(crate) struct Running {
     port: u16,
     /// Ended with the suite.
     server: Option<Server>,
+    _gateway: Option<Gateway>,
+}
+
+/// A gateway that was started by the suite, and its servers. It is dropped before them.
+#[derive(Debug)]
+struct Gateway {
+    _gateway: Server,
+    _settings: Folder,
+    _servers: Vec<Server>,
 }
 
 impl Target {
     /// Starts the server under test, unless it is already running.
     pub(crate) fn start(&self) -> Result<Running> {
         if let Some(port) = self.port {
-            return Ok(Running { port, server: None });
+            return Ok(Running {
+                port,
+                server: None,
+                _gateway: None,
+            });
+        }
+        if let Some(router) = self.gateway {
+            return self.start_gateway(router);
         }
         Ok(Running::of(self.launch().start()?))
+    }
+
+    /// Starts the servers and a gateway to them.
+    fn start_gateway(&self, router: Router) -> Result<Running> {
+        let servers = match self.behind {
+            Topology::One => vec![with_names(reference()).start()?],
+            Topology::Replicas => Replicated::start_with(2, with_names)?.servers,
+            Topology::Galera => Galera::start_with(3, with_names)?.servers,
+        };
+        let router = match (router, self.behind) {
+            (Router::ReadConnection, Topology::One) => "read-connection",
+            // A suite that writes needs the primary.
+            (Router::ReadConnection, _) => "read-connection\"\nrole = \"primary",
+            // Some suites write on one connection and read on another.
+            (Router::ReadWriteSplit, _) => "read-write-split\"\ncausal_reads = \"service",
+        };
+        let mut text = format!("[[service]]\nname = \"suite\"\nrouter = \"{router}\"\n");
+        for (index, server) in servers.iter().enumerate() {
+            let port = server.port();
+            text += &format!("[[server]]\nname = \"db{index}\"\naddress = \"127.0.0.1:{port}\"\n");
+        }
+        text += "[[monitor]]\nuser = \"root\"\ninterval = 0.2\n";
+        let settings = Folder::new("gateway")?;
+        let file = settings.path().join("plateau.toml");
+        fs::write(&file, text)?;
+        let gateway = Launch::plateau(plateau_program()?)
+            .with("--config")
+            .with(file.display().to_string())
+            .with_settings(&self.settings)
+            .with_settings(["log=info", "max_connections=1000"])
+            .start()?;
+        wait_for(
+            "the gateway is ready",
+            || gateway.log().contains("a service is ready"),
+            |is_ready| *is_ready,
+        );
+        Ok(Running {
+            port: gateway.port(),
+            server: None,
+            _gateway: Some(Gateway {
+                _gateway: gateway,
+                _settings: settings,
+                _servers: servers,
+            }),
+        })
     }
 
     /// True if the suite starts it.
@@ -48,9 +137,14 @@ impl Target {
         self.port.is_none()
     }
 
-    /// Whether it is Plateau, of which a suite may require what MariaDB lacks.
+    /// Whether it is Plateau's database, of which a suite may require what MariaDB lacks.
     pub(crate) fn is_plateau(&self) -> bool {
-        self.server == Program::Plateau
+        self.server == Program::Plateau && !self.is_gateway()
+    }
+
+    /// Whether it is a gateway, which cannot log in for accounts of each method.
+    pub(crate) fn is_gateway(&self) -> bool {
+        self.gateway.is_some()
     }
 
     /// The launch of the server, for suites that start it repeatedly.
@@ -75,11 +169,28 @@ pub(crate) fn reference() -> Launch {
         .with("--max-connections=1040")
 }
 
+/// What suites need of each server behind a gateway.
+fn with_names(launch: Launch) -> Launch {
+    let options = [
+        "character-set-server=utf8mb4",
+        "collation-server=utf8mb4_general_ci",
+        "max-connections=1040",
+        "max-allowed-packet=64M",
+        "innodb-log-file-size=96M",
+        "local-infile=1",
+        "plugin-load-add=auth_ed25519",
+    ];
+    options
+        .iter()
+        .fold(launch, |launch, option| launch.with(format!("--{option}")))
+}
+
 impl Running {
     pub(crate) fn of(server: Server) -> Running {
         Running {
             port: server.port(),
             server: Some(server),
+            _gateway: None,
         }
     }
 

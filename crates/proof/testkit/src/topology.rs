@@ -63,6 +63,14 @@ pub struct Replicated {
 impl Replicated {
     /// Starts a primary and `replica_count` replicas, and waits until all have its accounts.
     pub fn start(replica_count: usize) -> Result<Replicated> {
+        Replicated::start_with(replica_count, |launch| launch)
+    }
+
+    /// The same, each with more options.
+    pub fn start_with(
+        replica_count: usize,
+        prepare: impl Fn(Launch) -> Launch,
+    ) -> Result<Replicated> {
         let mut servers = Vec::new();
         for number in 1..=replica_count + 1 {
             let access = if number == 1 { "OFF" } else { "ON" };
@@ -71,7 +79,7 @@ impl Replicated {
                 .with("--log-bin=binlog")
                 .with("--log-slave-updates")
                 .with(format!("--read-only={access}"));
-            servers.push(launch.start()?);
+            servers.push(prepare(launch).start()?);
         }
         let topology = Replicated { servers };
         let mut primary = topology.connect(0)?;
@@ -125,7 +133,13 @@ pub struct Galera {
 impl Galera {
     /// Starts a cluster and waits until all members are synced.
     pub fn start(count: usize) -> Result<Galera> {
-        let (first, port) = start_member(&[], |launch| launch.with("--wsrep-new-cluster"), 0)?;
+        Galera::start_with(count, |launch| launch)
+    }
+
+    /// The same, each member with more options.
+    pub fn start_with(count: usize, prepare: impl Fn(Launch) -> Launch) -> Result<Galera> {
+        let begin = |launch: Launch| prepare(launch.with("--wsrep-new-cluster"));
+        let (first, port) = start_member(&[], begin, 0)?;
         let mut servers = vec![first];
         let mut client = servers[0].connect()?;
         let state = status(&mut client, "wsrep_cluster_state_uuid")?;
@@ -137,7 +151,8 @@ impl Galera {
                 "# GALERA saved state\nversion: 2.1\nuuid:    {state}\nseqno:   {committed}\n\
                  safe_to_bootstrap: 0\n"
             );
-            let seed = |launch: Launch| launch.with_data_file("grastate.dat", saved.clone());
+            let seed =
+                |launch: Launch| prepare(launch.with_data_file("grastate.dat", saved.clone()));
             let (member, port) = start_member(&ports, seed, servers.len())?;
             ports.push(port);
             servers.push(member);

@@ -8,7 +8,7 @@ use wire::CommandByte;
 use crate::connect::{NoConnection, connect_to, login_as, no_server};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
-use crate::options::{ServiceId, SplitOptions};
+use crate::options::{CausalReads, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
 use super::lane::{Lane, NotReady};
@@ -62,9 +62,9 @@ impl Chooser<'_> {
         let load = |place| self.worker.load_of(self.service, place);
         // A Galera member waits for what others have written (`lane.rs`).
         let is_galera = map.primary().is_some_and(|it| it.galera.is_some());
-        let written = match is_galera {
-            true => &Written::Nothing,
-            false => self.written,
+        let written = match self.options.causal_reads {
+            CausalReads::Session | CausalReads::Service if !is_galera => self.written,
+            _ => &Written::Nothing,
         };
         let lag_max = self.options.lag_max;
         router::choose(goal, map, written, lag_max, self.failed, load)
@@ -84,6 +84,9 @@ impl Split {
         let mut request = request;
         let mut failed = None;
         let mut tries = 0;
+        if plan.goal == Goal::Replica {
+            self.learn_writes().await?;
+        }
         loop {
             let place = match self.find(plan.goal, failed).await {
                 Ok(place) => place,
@@ -133,6 +136,61 @@ impl Split {
                 }
             }
         }
+    }
+
+    /// Learns what a read has to see.
+    async fn learn_writes(&mut self) -> Result<(), End> {
+        match self.options.causal_reads {
+            CausalReads::Off | CausalReads::Session => {}
+            CausalReads::Service => {
+                let service = self.guest.gateway().service(self.guest.service);
+                service.written.show(&mut self.seen, &mut self.session);
+            }
+        }
+        if *self.session.written() == Written::Somewhere {
+            return Box::pin(self.locate_writes()).await;
+        }
+        Ok(())
+    }
+
+    /// Asks the primary up to where it has written, if that is all that is missing for a read on a
+    /// replica.
+    async fn locate_writes(&mut self) -> Result<(), End> {
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let primary = worker.with_map(service, |it| {
+            let primary = it.map.primary()?;
+            let keeps_position = primary.position.as_ref().is_some_and(|it| !it.is_empty());
+            let has_replicas = it.map.replicas(None).next().is_some();
+            let can_be_told = keeps_position && has_replicas && primary.galera.is_none();
+            can_be_told.then_some(primary.id)
+        });
+        let Some(place) = primary else {
+            return Ok(());
+        };
+        match self.make_ready(place).await {
+            Ok(()) => {}
+            Err(Unready::Session(end)) => return Err(end),
+            // The read finds out whether any server takes it.
+            Err(Unready::Refused(_) | Unready::Failed) => return Ok(()),
+        }
+        let slot = self.lanes.get_mut(usize::from(place.0));
+        let lane = slot.and_then(Option::as_deref_mut).expect("it is ready");
+        match lane.position().await {
+            Ok(Some(position)) => {
+                let service = self.guest.gateway().service(self.guest.service);
+                service.written.locate(self.seen, &position);
+                self.session.locate(position);
+            }
+            Ok(None) | Err(NotReady::Refused(_)) => {}
+            Err(NotReady::Lost(_)) => {
+                let error = self.lost_error(place);
+                if self.lose(place) != Loss::Nothing {
+                    self.guest.lost = Some(error);
+                    return Err(End::Server);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Answers with an error, if the command has an answer.
@@ -235,7 +293,12 @@ impl Split {
         let login = login_as(info).map_err(Unready::Refused)?;
         let id = guest.gateway().server_at(guest.service, place);
         match connect_to(&guest.worker, id, &login, info).await {
-            Ok(held) => self.put_lane(place, Lane::new(held)),
+            Ok(held) => {
+                if guest.worker.with_state(id, ServerState::serves_writes) {
+                    guest.running.name(id, held.server.info().connection_id);
+                }
+                self.put_lane(place, Lane::new(held));
+            }
             Err(NoConnection::Refused(error)) => return Err(Unready::Refused(error)),
             Err(NoConnection::Failed(_)) => return Err(Unready::Failed),
         }

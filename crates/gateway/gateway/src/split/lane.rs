@@ -7,6 +7,9 @@ use backend::{Message, Outcome, Product, QueryLimits, Server};
 use env::Instant;
 use errcode::ClientError;
 use link::Limit;
+use monitor::gtid::GtidPosition;
+use monitor::gtid::mariadb::MariaDbPosition;
+use monitor::gtid::mysql::MySqlSet;
 use monitor::{Epoch, ServerState};
 use router::{Command, History};
 use wire::CommandByte;
@@ -96,16 +99,26 @@ impl Lane {
         state: &ServerState,
         history: &History,
     ) -> Result<(), NotReady> {
+        while let Some((number, command)) = history.after(self.applied) {
+            self.run(command).await?;
+            self.applied = number;
+            if let Command::Query(text) = command
+                && is_about_tracking(text)
+            {
+                self.is_set_up = false;
+            }
+        }
         if !self.is_set_up {
             self.epoch = state.epoch;
             self.set_up(state).await?;
             self.is_set_up = true;
         }
-        while let Some((number, command)) = history.after(self.applied) {
-            self.run(command).await?;
-            self.applied = number;
-        }
         Ok(())
+    }
+
+    /// The client has changed what the server tells of the session.
+    pub(super) fn tells_otherwise(&mut self) {
+        self.is_set_up = false;
     }
 
     /// Has the server tell changes of the session, and a Galera member read what others wrote.
@@ -160,6 +173,27 @@ impl Lane {
         })
     }
 
+    /// Up to where the server has written. `None` if it keeps no such position.
+    pub(super) async fn position(&mut self) -> Result<Option<GtidPosition>, NotReady> {
+        let product = self.held.server.info().version.product;
+        let text: &[u8] = match product {
+            Product::MariaDb => b"SELECT @@gtid_binlog_pos",
+            Product::MySql => b"SELECT @@global.gtid_executed",
+        };
+        let outcomes = self.held.server.query(text, LIMITS()).await;
+        let value = match outcomes.map_err(lost)?.into_iter().next() {
+            Some(Outcome::Rows(rows)) => rows.rows.into_iter().flatten().flatten().next(),
+            Some(Outcome::Failed(error)) => return Err(NotReady::Refused(error)),
+            Some(Outcome::Done { .. }) | None => None,
+        };
+        let text = value.and_then(|it| String::from_utf8(it).ok());
+        let position = text.and_then(|text| match product {
+            Product::MariaDb => Some(GtidPosition::MariaDb(MariaDbPosition::parse(&text).ok()?)),
+            Product::MySql => Some(GtidPosition::MySql(MySqlSet::parse(&text).ok()?)),
+        });
+        Ok(position.filter(|it| !it.is_empty()))
+    }
+
     /// A statement was prepared here that the client has asked for.
     pub(super) fn note_prepared(&mut self, number: u32, id: u32) {
         let has_types = false;
@@ -182,6 +216,13 @@ impl Lane {
         self.prepared.insert(number, Prepared { id, has_types });
         Ok(())
     }
+}
+
+/// Whether a text may change what the server tells of the session. Connector/J of MariaDB does.
+pub(super) fn is_about_tracking(text: &[u8]) -> bool {
+    let name = b"session_track";
+    let mut places = text.windows(name.len());
+    places.any(|place| place.eq_ignore_ascii_case(name))
 }
 
 /// Prepares a statement, and returns the server's number of it.

@@ -75,6 +75,16 @@ impl Statements {
         }
     }
 
+    /// Whether the beginning of an execution has all but the values.
+    fn shows_head(&self, body: &[u8]) -> bool {
+        let number = number_of(body).map(|number| self.resolve(number));
+        let statement = number.and_then(|number| self.by_number.get(&number));
+        statement.is_some_and(|it| {
+            let count = it.parameter_count;
+            EXECUTE_HEAD_BYTES + count.div_ceil(8) + 1 + 2 * count <= body.len()
+        })
+    }
+
     fn add(&mut self, text: Box<[u8]>, judged: Judged) -> u32 {
         self.last = match self.last + 1 {
             LAST_PREPARED => 1,
@@ -270,21 +280,32 @@ impl Split {
     /// COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE.
     pub(super) async fn execute(&mut self, byte: u8) -> Result<(), End> {
         let (body, is_whole) = self.guest.client.link().peeked_body();
-        if !is_whole || byte != CommandByte::STMT_EXECUTE {
+        let is_plain = byte == CommandByte::STMT_EXECUTE;
+        if !is_plain || !is_whole && !self.statements.shows_head(body) {
             let packet = self.guest.take_command().await?;
             let body = packet.get(1..).unwrap_or_default();
-            return self.execute_body(Request::Taken(byte, body), body).await;
+            let command = (byte, body);
+            return self
+                .execute_body(Request::Taken(byte, body), body, Some(command))
+                .await;
         }
         let mut spare = std::mem::take(&mut self.spare);
         spare.extend_from_slice(body);
-        let executed = self.execute_body(Request::Peeked, &spare).await;
+        let repeat = is_whole.then_some((byte, &*spare));
+        let executed = self.execute_body(Request::Peeked, &spare, repeat).await;
         spare.clear();
         spare.shrink_to(super::SPARE_BYTES_MAX);
         self.spare = spare;
         executed
     }
 
-    async fn execute_body(&mut self, request: Request<'_>, body: &[u8]) -> Result<(), End> {
+    /// `body` is the command's, or its beginning; `repeat` the whole, to be sent again.
+    async fn execute_body(
+        &mut self,
+        request: Request<'_>,
+        body: &[u8],
+        repeat: Option<(u8, &[u8])>,
+    ) -> Result<(), End> {
         let Some(number) = number_of(body) else {
             return self.malformed(request).await;
         };
@@ -312,13 +333,11 @@ impl Split {
             plan.goal = Goal::Held(place);
             plan.may_repeat = false;
         }
-        let (byte, job) = match request {
-            Request::Taken(byte, _) if byte != CommandByte::STMT_EXECUTE => {
-                (byte, Job::Statement(number))
-            }
-            _ => (CommandByte::STMT_EXECUTE, Job::Execute(number)),
+        let job = match request {
+            Request::Taken(byte, _) if byte != CommandByte::STMT_EXECUTE => Job::Statement(number),
+            _ => Job::Execute(number),
         };
-        let answered = self.answer(&plan, job, request, Some((byte, body))).await?;
+        let answered = self.answer(&plan, job, request, repeat).await?;
         if let Some((place, answer)) = answered
             && let Ending::Status(status) = answer.ending
             && let Some(statement) = self.statements.by_number.get_mut(&number)

@@ -232,3 +232,54 @@ fn prepared_statements_run_on_each_server() {
     let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
     assert_eq!(count.as_deref(), Some("6"));
 }
+
+#[test]
+fn a_client_may_choose_what_it_is_told_of_its_session() {
+    let topology = replicated();
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    client
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
+        .unwrap();
+    // As Connector/J of MariaDB does at its login.
+    client
+        .run("SET session_track_system_variables = 'autocommit', session_track_state_change = 0")
+        .unwrap();
+    for id in 0..100 {
+        client
+            .run(&format!("INSERT INTO shop.t VALUES ({id})"))
+            .unwrap();
+        let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+        assert_eq!(count, Some((id + 1).to_string()));
+    }
+}
+
+#[test]
+fn a_service_may_read_what_any_session_wrote() {
+    let topology = replicated();
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let service = "interval = 0.1\n[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\n\
+                   causal_reads = \"service\"\n";
+    let gateway = Gateway::start(&(sections(&servers) + service), "auto");
+    let (mut writer, mut reader) = (gateway.connect(), gateway.connect());
+    writer
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
+        .unwrap();
+    for id in 0..100 {
+        writer
+            .run(&format!("INSERT INTO shop.t VALUES ({id})"))
+            .unwrap();
+        let count = reader.value("SELECT COUNT(*) FROM shop.t").unwrap();
+        assert_eq!(count, Some((id + 1).to_string()));
+    }
+}
+
+#[test]
+fn kill_with_the_number_that_the_primary_tells_ends_the_session() {
+    let topology = replicated();
+    let gateway = split_over(&topology);
+    let (mut killer, mut victim) = (gateway.connect(), gateway.connect());
+    let number = victim.value("SELECT CONNECTION_ID()").unwrap().unwrap();
+    killer.run(&format!("KILL {number}")).unwrap();
+    assert!(victim.query("SELECT 1").is_err());
+}
