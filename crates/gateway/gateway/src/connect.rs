@@ -22,9 +22,10 @@ pub(crate) struct Held {
     pub(crate) place: ServerPlace,
 }
 
-/// Beyond what a client can do, the gateway wants to see how replies end, and what they change.
-const OWN: Capabilities =
-    Capabilities(Capabilities::DEPRECATE_EOF.0 | Capabilities::SESSION_TRACK.0);
+/// Beyond what a client can do, the gateway wants to see what replies change. It does not ask for
+/// OK packets in place of EOF packets: the one behind columns has flags that a client of procedures
+/// needs, and that no other packet has in time.
+const OWN: Capabilities = Capabilities::SESSION_TRACK;
 
 /// What is between a client and the gateway alone.
 const OF_THE_CONNECTION: Capabilities =

@@ -6,7 +6,7 @@ use wire::{CommandByte, ErrorPacket, OkPacket};
 
 use crate::connect::{Held, login_as};
 use crate::end::End;
-use crate::guest::{Failed, Guest, Request};
+use crate::guest::{ChangedUser, Failed, Guest, Request};
 
 /// See the module's head.
 #[derive(Debug)]
@@ -30,7 +30,8 @@ impl Direct {
         }
         loop {
             let status = self.held.server.status();
-            let went = match self.guest.peek_command(status).await {
+            let server = self.held.server.link();
+            let went = match self.guest.peek_beside(status, server).await {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(CommandByte::CHANGE_USER) => Box::pin(self.change_user()).await,
                 Ok(byte) if self.guest.is_kill(byte) => Box::pin(self.guest.kill(status)).await,
@@ -47,13 +48,19 @@ impl Direct {
         let passed = self.guest.pass(&mut self.held, Request::Peeked, None).await;
         passed.map(|_| ()).map_err(|failed| match failed {
             Failed::Session(end) => end,
-            Failed::Server(_) | Failed::Refused(_) => End::Server,
+            Failed::Server(_) | Failed::Refused(_) => {
+                let name = &self.held.place.server().options.name;
+                self.guest.lost = Some(ClientError::worded(WORDS_SERVER_LOST, &[name]));
+                End::Server
+            }
         })
     }
 
     /// Lets the client log in anew, here and at its server.
     async fn change_user(&mut self) -> Result<(), End> {
-        self.guest.change_user().await?;
+        if self.guest.change_user().await? == ChangedUser::No {
+            return Ok(());
+        }
         if let Err(error) = self.change_server_user().await {
             ErrorPacket::encode(self.guest.client.out(), &error);
             return Err(End::Refused);
@@ -67,6 +74,9 @@ impl Direct {
         let place = &self.held.place.server().options;
         let limit = Limit::after(place.target.connect_timeout);
         let server = &mut self.held.server;
+        // A command without an answer may still wait to be sent.
+        let posted = server.link().post().await;
+        posted.map_err(|_| ClientError::worded(WORDS_SERVER_LOST, &[&place.name]))?;
         let changed = self.guest.worker.change_user(server, &login, limit).await;
         changed.map_err(|error| match error {
             backend::ConnectError::Refused(error) => error,
@@ -77,8 +87,6 @@ impl Direct {
     /// Ends both connections.
     pub(crate) async fn leave(mut self, end: End) {
         self.guest.end_statement(&mut self.held);
-        let name = &self.held.place.server().options.name;
-        self.guest.lost = Some(ClientError::worded(WORDS_SERVER_LOST, &[name]));
         self.guest.leave(end).await;
         if self.held.server.link().is_usable() {
             self.held.server.close().await;

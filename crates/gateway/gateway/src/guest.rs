@@ -9,11 +9,15 @@ use std::time::Duration;
 
 use clients::wait::{Either, first_of};
 use clients::{ClientNumbers, KillOrder, SessionHandle};
-use errcode::{ClientError, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN, Origin, Retry};
-use front::{Client, Disconnect};
+use errcode::{
+    ClientError, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_QUERY_INTERRUPTED,
+    ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR, Origin, Retry,
+};
+use front::{Client, Disconnect, LoginFailure};
 use link::{Ending, Exchange, ForwardError, Limit, Turn};
 use monitor::ServerState;
 use runtime::TaskClass;
+use syntax::KillTarget;
 use wire::{Command, CommandByte, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
 use crate::connect::{Held, login_as};
@@ -27,6 +31,10 @@ use crate::worker::Worker;
 
 /// A statement may take as long as its server lets it: a year is no limit.
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A client that is silent for so long has its server's connection watched. Most are not, and cost
+/// no look.
+const SERVER_WATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// A primary that sends a binary log tells in this time that it is alive (MariaDB's
 /// `slave_net_timeout`, whose default is a minute, doubled).
@@ -43,6 +51,20 @@ pub(crate) struct Guest {
     pub(crate) running: Arc<Running>,
     /// What the client is told if a server that it cannot do without is lost.
     pub(crate) lost: Option<ClientError>,
+    /// How often COM_CHANGE_USER was refused.
+    pub(crate) failed_changes: u32,
+}
+
+/// Most times that a session may be refused another user: MariaDB's limit against guessing.
+const CHANGE_USER_FAILURES_MAX: u32 = 3;
+
+/// What became of a COM_CHANGE_USER.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangedUser {
+    /// The client is another user.
+    Yes,
+    /// It was refused, and has been told.
+    No,
 }
 
 /// A command that a server is to answer.
@@ -81,14 +103,38 @@ impl Guest {
 
     /// Waits for a command. Returns its first byte.
     pub(crate) async fn peek_command(&mut self, status: StatusFlags) -> Result<u8, End> {
+        self.peek_for(status, self.gateway().limits.wait_timeout)
+            .await
+    }
+
+    /// The same, of a client whose session ends with its server's connection. A server that closes
+    /// it while the client is silent is noticed, since a client looks for that before it sends.
+    pub(crate) async fn peek_beside(
+        &mut self,
+        status: StatusFlags,
+        server: &link::Link,
+    ) -> Result<u8, End> {
+        let wait_timeout = self.gateway().limits.wait_timeout;
+        let soon = SERVER_WATCH_DELAY.min(wait_timeout);
+        match self.peek_for(status, soon).await {
+            Err(End::Idle) if soon < wait_timeout => {}
+            peeked => return peeked,
+        }
+        let peek = pin!(self.peek_for(status, wait_timeout - soon));
+        match first_of(peek, pin!(server.stream().hung_up())).await {
+            Either::Left(peeked) => peeked,
+            Either::Right(()) => Err(End::Server),
+        }
+    }
+
+    async fn peek_for(&mut self, status: StatusFlags, limit: Duration) -> Result<u8, End> {
         let class = match status.contains(StatusFlags::IN_TRANSACTION) {
             true => TaskClass::InTransaction,
             false => TaskClass::OutsideTransaction,
         };
         let gateway = Arc::clone(&self.worker.gateway);
         let peeked = {
-            let wait_timeout = gateway.limits.wait_timeout;
-            let peek = pin!(self.client.peek_command(wait_timeout, class));
+            let peek = pin!(self.client.peek_command(limit, class));
             let dismissed = pin!(gateway.clients().registry().dismissed(&self.handle));
             first_of(peek, dismissed).await
         };
@@ -254,16 +300,32 @@ impl Guest {
         let login = login_as(self.client.info());
         let server = self.running.get().0;
         let victim = self.gateway().victim(statement.number, server);
+        let target = statement.target;
+        let is_own = victim
+            .as_ref()
+            .is_some_and(|victim| Arc::ptr_eq(&victim.handle, &self.handle));
         match kill::carry_out(&self.worker, login, (statement, victim), &text).await {
+            Ok(()) if is_own => {
+                let number = match target {
+                    KillTarget::Connection => ER_CONNECTION_KILLED,
+                    KillTarget::Query => ER_QUERY_INTERRUPTED,
+                };
+                self.write_error(&ClientError::new(number, &[]));
+            }
             Ok(()) => self.write_ok(status),
             Err(error) => self.write_error(&error),
         }
         Ok(())
     }
 
-    /// Lets the client log in anew, as COM_CHANGE_USER asks; servers are the caller's. The client
-    /// has no answer yet, unless it was refused.
-    pub(crate) async fn change_user(&mut self) -> Result<(), End> {
+    /// Lets the client log in anew, as COM_CHANGE_USER asks; servers are the caller's. A client
+    /// that was refused goes on as who it was, as on MariaDB; another has no answer yet.
+    pub(crate) async fn change_user(&mut self) -> Result<ChangedUser, End> {
+        if CHANGE_USER_FAILURES_MAX <= self.failed_changes {
+            self.take_command().await?;
+            self.write_error(&ClientError::new(ER_UNKNOWN_COM_ERROR, &[]));
+            return Err(End::Refused);
+        }
         let bytes = self.take_command().await?;
         let Ok(Command::ChangeUser(change)) = Command::decode(&bytes, self.client.capabilities())
         else {
@@ -280,11 +342,17 @@ impl Guest {
             let clients = gateway.clients();
             clients.log_failed_login(self.handle.id(), peer, &failure);
             service.wants_accounts.notify();
-            return Err(End::Refused);
+            self.failed_changes += 1;
+            return match failure {
+                LoginFailure::Refused(_) => Ok(ChangedUser::No),
+                LoginFailure::Disconnected(_)
+                | LoginFailure::Timeout
+                | LoginFailure::Malformed(_) => Err(End::Client),
+            };
         }
         let user = self.client.info().user.clone();
         self.handle.update(|line| line.user = user);
-        Ok(())
+        Ok(ChangedUser::Yes)
     }
 
     /// Tells the client why its session ends, as far as it is told, and closes its connection.

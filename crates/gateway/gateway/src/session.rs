@@ -161,6 +161,7 @@ async fn open(
         handle: Arc::clone(handle),
         running: Arc::clone(&running),
         lost: None,
+        failed_changes: 0,
     };
     let session = match router {
         Router::ReadConnection(_) => Session::Direct(Direct::new(guest, held)),

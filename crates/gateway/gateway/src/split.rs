@@ -22,7 +22,7 @@ use wire::{CommandByte, OkPacket, StatusFlags};
 
 use crate::connect::{Held, NoConnection, connect_to, login_as, no_server};
 use crate::end::End;
-use crate::guest::{Answer, Guest, Request};
+use crate::guest::{Answer, ChangedUser, Guest, Request};
 use crate::options::{CausalReads, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
@@ -51,6 +51,9 @@ pub(crate) struct Split {
     /// The version of the service's writes that it has seen.
     seen: u64,
 }
+
+/// Longer texts are not read, and count as writes.
+const READ_BYTES_MAX: usize = 1 << 20;
 
 /// More of the room for a command is given back.
 const SPARE_BYTES_MAX: usize = 4 << 10;
@@ -255,11 +258,13 @@ impl Split {
         }
     }
 
-    /// A text that has not come as a whole. What is known to be a write is passed on as it comes.
+    /// A text that has not come as a whole. One that is known to be a write, or very long, is
+    /// passed on as it comes.
     async fn long_query(&mut self, mode: SqlMode) -> Result<(), End> {
+        let is_very_long = READ_BYTES_MAX < self.guest.client.link().peeked_bytes();
         let (text, _) = self.guest.client.link().peeked_body();
         let judged = Judged::unread(text, mode);
-        if judged.class == syntax::class::Class::Write {
+        if is_very_long || judged.class == syntax::class::Class::Write {
             let plan = self.session.plan(b"", mode, &judged);
             let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
             return answered.map(|_| ());
@@ -354,7 +359,9 @@ impl Split {
 
     /// COM_CHANGE_USER: the client logs in anew, and so does its connection to the primary.
     async fn change_user(&mut self) -> Result<(), End> {
-        self.guest.change_user().await?;
+        if self.guest.change_user().await? == ChangedUser::No {
+            return Ok(());
+        }
         let (worker, service) = (&self.guest.worker, self.guest.service);
         let info = self.guest.client.info();
         let connected = connect_first(worker, service, self.options, info).await;
@@ -412,11 +419,13 @@ impl Split {
         };
         self.status = status.unwrap_or(self.status);
         // MariaDB names no transaction in the reply to a bulk.
-        let is_bulk = answer.exchange.command_byte() == CommandByte::STMT_BULK_EXECUTE;
-        let tells_writes = !is_bulk && self.lane(place).is_some_and(|lane| lane.tells_writes);
+        let exchange = &answer.exchange;
+        let is_bulk = exchange.command_byte() == CommandByte::STMT_BULK_EXECUTE;
+        let is_told = exchange.reports_changes() && !is_bulk;
+        let tells_writes = is_told && self.lane(place).is_some_and(|lane| lane.tells_writes);
         let report = Report {
             status,
-            changes: answer.exchange.session_changes(),
+            changes: exchange.session_changes(),
             tells_writes,
         };
         let has_written = self.session.answered(plan, place, report);

@@ -5,7 +5,8 @@
 //! A failing test that is not listed is an error; a listed one that passes is reported, so that the
 //! list shrinks. Tests whose reason begins with `MariaDB` fail there too. Tests that a suite skips
 //! by itself are shown with the reason and not counted; `--server mariadb` shows what it skips
-//! there.
+//! there. With `--gateway` each suite runs through the gateway and directly, and the two are
+//! compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,6 +76,9 @@ const TABLE_COUNT: usize = 150;
 /// Runs the suites; fails if an unlisted test fails, or too few pass.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let running = arguments.target.start()?;
+    if let Some(direct) = running.behind() {
+        return beside_direct(arguments, &running, &direct);
+    }
     let mut unlisted = Vec::new();
     let mut too_few = Vec::new();
     for Suite { name, run, wanted } in SUITES {
@@ -115,6 +119,64 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     ensure!(too_few.is_empty(), "too few pass: {}", too_few.join(", "));
+    ensure!(
+        unlisted.is_empty(),
+        "failed and not listed: {}",
+        unlisted.join(", ")
+    );
+    Ok(())
+}
+
+/// Most tests of a hundred that may do otherwise through a gateway than directly.
+const OTHERWISE_PERCENT_MAX: usize = 3;
+
+/// Runs the suites through a gateway and then directly. A test that passes directly passes through
+/// the gateway, or is listed in `data/suites/gateway/NAME.txt`.
+fn beside_direct(arguments: &Arguments, gateway: &Running, direct: &Running) -> Result<()> {
+    let mut unlisted = Vec::new();
+    for Suite { name, run, .. } in SUITES {
+        if !arguments.only.is_empty() && !arguments.only.iter().any(|it| it == name) {
+            continue;
+        }
+        let listed = listed_failures(&format!("gateway/{name}"))?;
+        let through = run(gateway).with_context(|| format!("{name} through the gateway"))?;
+        let results = run(direct).with_context(|| format!("{name} directly"))?;
+        let passes: Vec<_> = results
+            .iter()
+            .filter(|(_, fate)| **fate == Fate::Passed)
+            .map(|(test, _)| test)
+            .collect();
+        ensure!(!passes.is_empty(), "{name}: no test passes directly");
+        let mut otherwise = 0;
+        for test in &passes {
+            let is_listed = listed.contains_key(*test);
+            let output = match through.get(*test) {
+                Some(Fate::Passed) if is_listed => {
+                    println!("{name} {test} is listed and passes");
+                    continue;
+                }
+                Some(Fate::Passed) => continue,
+                Some(Fate::Failed(output) | Fate::Skipped(output)) => output,
+                None => "it was not run",
+            };
+            otherwise += 1;
+            if !is_listed || arguments.verbose {
+                println!("FAIL {name} {test}\n{output}");
+            }
+            if !is_listed {
+                unlisted.push(format!("{name} {test}"));
+            }
+        }
+        let all = passes.len();
+        println!(
+            "== {name}: {all} pass directly, {} through the gateway",
+            all - otherwise
+        );
+        ensure!(
+            otherwise * 100 <= all * OTHERWISE_PERCENT_MAX,
+            "{name}: {otherwise} of {all} tests do otherwise"
+        );
+    }
     ensure!(
         unlisted.is_empty(),
         "failed and not listed: {}",

@@ -60,7 +60,7 @@ pub(crate) struct Running {
     port: u16,
     /// Ended with the suite.
     server: Option<Server>,
-    _gateway: Option<Gateway>,
+    gateway: Option<Gateway>,
 }
 
 /// A gateway that was started by the suite, and its servers. It is dropped before them.
@@ -68,7 +68,7 @@ pub(crate) struct Running {
 struct Gateway {
     _gateway: Server,
     _settings: Folder,
-    _servers: Vec<Server>,
+    servers: Vec<Server>,
 }
 
 impl Target {
@@ -78,7 +78,7 @@ impl Target {
             return Ok(Running {
                 port,
                 server: None,
-                _gateway: None,
+                gateway: None,
             });
         }
         if let Some(router) = self.gateway {
@@ -106,7 +106,7 @@ impl Target {
             let port = server.port();
             text += &format!("[[server]]\nname = \"db{index}\"\naddress = \"127.0.0.1:{port}\"\n");
         }
-        text += "[[monitor]]\nuser = \"root\"\ninterval = 0.2\n";
+        text += "[[monitor]]\nuser = \"root\"\ninterval = 0.2\ntimeout = 10\n";
         let settings = Folder::new("gateway")?;
         let file = settings.path().join("plateau.toml");
         fs::write(&file, text)?;
@@ -124,10 +124,10 @@ impl Target {
         Ok(Running {
             port: gateway.port(),
             server: None,
-            _gateway: Some(Gateway {
+            gateway: Some(Gateway {
                 _gateway: gateway,
                 _settings: settings,
-                _servers: servers,
+                servers,
             }),
         })
     }
@@ -190,7 +190,7 @@ impl Running {
         Running {
             port: server.port(),
             server: Some(server),
-            _gateway: None,
+            gateway: None,
         }
     }
 
@@ -201,6 +201,16 @@ impl Running {
     /// True if it was started by the suite.
     pub(crate) fn is_own(&self) -> bool {
         self.server.is_some()
+    }
+
+    /// The first server behind a gateway, without the gateway.
+    pub(crate) fn behind(&self) -> Option<Running> {
+        let server = self.gateway.as_ref()?.servers.first()?;
+        Some(Running {
+            port: server.port(),
+            server: None,
+            gateway: None,
+        })
     }
 
     /// The unix socket; unknown for a server that was already running.

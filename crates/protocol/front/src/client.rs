@@ -329,13 +329,21 @@ impl Client {
     }
 
     /// Lets the client log in anew, as COM_CHANGE_USER asks. The OK packet is left to the session;
-    /// after a failure the client has been told and has to be disconnected.
+    /// after a failure the client has been told and has to be disconnected. One that was refused
+    /// may also go on as who it was.
     pub async fn change_user(
         &mut self,
         command: &ChangeUser<'_>,
         accounts: &dyn AccountSource,
     ) -> Result<(), LoginFailure> {
         let shared = Rc::clone(&self.shared);
+        if accounts.can_renew() {
+            let collation = command.collation.unwrap_or(self.info.collation);
+            let user = accounts.name_text(collation, command.user);
+            if accounts.find(&user, self.info.peer).is_none() {
+                accounts.renew().await;
+            }
+        }
         let out = self.link.out();
         let (mut machine, step) = LoginMachine::change_user(
             Rc::clone(&shared),

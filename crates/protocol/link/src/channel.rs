@@ -17,7 +17,6 @@
 //! one receive buffer), `compressed` at most one piece and one receive buffer; nothing is received
 //! before the packets that are there have been taken.
 
-use std::ops::{Deref, Range};
 use std::rc::Rc;
 
 use runtime::WayGiven;
@@ -29,6 +28,7 @@ use wire::{
 
 use crate::frame_walk::{FrameWalk, InnerIds, Stop, Verdict};
 use crate::input::Input;
+use crate::packet_bytes::PacketBytes;
 use crate::packet_memory::{PacketShare, UNCOUNTED_BYTES};
 use crate::pieces::Pieces;
 use crate::resources::Resources;
@@ -52,36 +52,6 @@ pub enum ChannelError {
     /// The server stops while it compresses or encrypts.
     #[error("the server stops")]
     Stopping,
-}
-
-/// The payload of a received packet. Dropped, its buffer goes back to the worker's pool.
-pub struct PacketBytes {
-    resources: Rc<Resources>,
-    buffer: Vec<u8>,
-    payload: Range<usize>,
-    /// Memory that the packet holds, if it is large.
-    _share: Option<PacketShare>,
-}
-
-impl Deref for PacketBytes {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        self.buffer.get(self.payload.clone()).unwrap_or_default()
-    }
-}
-
-impl std::fmt::Debug for PacketBytes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PacketBytes")
-            .field("payload", &self.payload)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Drop for PacketBytes {
-    fn drop(&mut self) {
-        self.resources.give_buffer(std::mem::take(&mut self.buffer));
-    }
 }
 
 /// What is passed on is posted at the latest when so much of it waits to be sent.
@@ -525,6 +495,11 @@ impl Channel {
         let is_whole = length <= payload.len() && length < FRAME_BYTES_MAX;
         let payload = payload.get(..length).unwrap_or(payload);
         (payload.get(1..).unwrap_or_default(), is_whole)
+    }
+
+    /// Bytes of the command at the front, or of its first frame.
+    pub(crate) fn peeked_bytes(&self) -> usize {
+        announced_bytes(self.plain.rest())
     }
 
     /// Writes over bytes of the body that [`Channel::peeked_body`] has shown.

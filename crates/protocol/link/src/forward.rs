@@ -273,6 +273,11 @@ impl Exchange {
         self.translator.changes.as_deref()
     }
 
+    /// Whether the reply's last packet can report changes of the session: not an EOF packet.
+    pub fn reports_changes(&self) -> bool {
+        self.translator.ends_in_ok
+    }
+
     /// From now on, the client is told this id of the statement that the reply says is prepared.
     pub fn number_statement(&mut self, id: u32) {
         self.translator.statement_id = Some(id);

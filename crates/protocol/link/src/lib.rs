@@ -22,14 +22,16 @@ mod reply;
 
 mod channel;
 mod input;
+mod packet_bytes;
 mod pieces;
 mod tls;
 
-pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES, PacketBytes};
+pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES};
 pub use disconnect::Disconnect;
 pub use forward::{Agreed, Ending, Exchange, ForwardError, Passed, Turn, UnlikeCapabilities};
 pub use frame_walk::InnerIds;
 pub use link::{DetachedLink, Limit, Link, give_way};
+pub use packet_bytes::PacketBytes;
 pub use packet_memory::{PacketMemory, UNCOUNTED_BYTES};
 pub use reply::{LOGIN_PACKETS_MAX, Part, Reply};
 pub use resources::{Moved, PeerRole, Resources, Traffic, TrafficNumber};

@@ -16,9 +16,10 @@ use runtime::{Alarm, DetachedStream, PeerState, ReceivedBytes, SendMode, Stream,
 use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, LongPacket, PacketWriter};
 
 pub use crate::channel::give_way;
-use crate::channel::{Channel, ChannelError, DetachedChannel, PacketBytes};
+use crate::channel::{Channel, ChannelError, DetachedChannel};
 use crate::disconnect::Disconnect;
 use crate::frame_walk::InnerIds;
+use crate::packet_bytes::PacketBytes;
 use crate::packet_memory::UNCOUNTED_BYTES;
 use crate::resources::{Moved, PeerRole, Resources};
 use crate::tls::TlsEnd;
@@ -356,6 +357,11 @@ impl Link {
     /// its first byte, and whether that is all of it.
     pub fn peeked_body(&self) -> (&[u8], bool) {
         self.channel.peeked_body()
+    }
+
+    /// How long that command is; of one that has several frames, the first.
+    pub fn peeked_bytes(&self) -> usize {
+        self.channel.peeked_bytes()
     }
 
     /// Writes over bytes of that body, before the command is passed on.

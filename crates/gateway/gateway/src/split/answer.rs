@@ -374,6 +374,10 @@ impl Split {
         self.guest.worker.begin_operation(held_id);
         let passed = self.guest.pass(&mut lane.held, request, told).await;
         self.guest.worker.end_operation(held_id);
+        if let Job::Data(_) = job {
+            // The next command may go to another server. A failure is found then.
+            let _ = lane.held.server.link().post().await;
+        }
         lane.used_at = runtime::now();
         passed
     }

@@ -350,13 +350,14 @@ impl Split {
 
     /// COM_STMT_SEND_LONG_DATA, which has no answer.
     pub(super) async fn send_long_data(&mut self) -> Result<(), End> {
-        let packet = self.guest.take_command().await?;
-        let body = packet.get(1..).unwrap_or_default();
+        let (body, _) = self.guest.client.link().peeked_body();
         let found = number_of(body).map(|number| self.statements.resolve(number));
         let Some((number, statement)) = found.and_then(|number| {
             let statement = self.statements.by_number.get_mut(&number)?;
             Some((number, statement))
         }) else {
+            // It is none, or it comes in pieces too small to be looked at.
+            self.guest.take_command().await?;
             return Ok(());
         };
         let mode = SqlMode::default();
@@ -369,8 +370,8 @@ impl Split {
             }
         };
         let plan = self.session.plan_command(goal);
-        let request = Request::Taken(CommandByte::STMT_SEND_LONG_DATA, body);
-        let answered = self.answer(&plan, Job::Data(number), request, None).await?;
+        let job = Job::Data(number);
+        let answered = self.answer(&plan, job, Request::Peeked, None).await?;
         if let Some(statement) = self.statements.by_number.get_mut(&number) {
             statement.data_at = answered.map(|(place, _)| place);
         }

@@ -330,7 +330,7 @@ fn a_write_is_told_by_its_gtid() {
     let write = "INSERT INTO t VALUES (1)";
     let position = |text: &str| {
         let read = monitor::gtid::mariadb::MariaDbPosition::parse(text);
-        Written::UpTo(monitor::gtid::GtidPosition::MariaDb(read.unwrap()))
+        Written::UpTo(GtidPosition::MariaDb(read.unwrap()))
     };
     assert_eq!(told(write, Some("0-1-5"), true), position("0-1-5"));
     assert_eq!(told("CALL p()", Some("0-1-5"), true), position("0-1-5"));

@@ -47,6 +47,8 @@ pub(super) struct Translator {
     /// Changes of the session that the reply has reported. `None` once a packet was too long to
     /// be read, or all were more than [`CHANGES_BYTES_MAX`].
     pub(super) changes: Option<Vec<u8>>,
+    /// The last packet that ended something was an OK packet.
+    pub(super) ends_in_ok: bool,
     /// The client is told this id of a prepared statement in place of the server's.
     pub(super) statement_id: Option<u32>,
     /// What the server has told of a prepared statement.
@@ -116,6 +118,7 @@ impl Translator {
             owes_eof: false,
             is_answered: false,
             changes: Some(Vec::new()),
+            ends_in_ok: false,
             statement_id: None,
             prepared: None,
         }
@@ -180,7 +183,14 @@ impl Translator {
     fn note(&mut self, part: Part) {
         self.is_answered = true;
         match part {
-            Part::Ok(status) | Part::RowsEnd(status) => self.ending = Ending::Status(status),
+            Part::Ok(status) => {
+                self.ending = Ending::Status(status);
+                self.ends_in_ok = true;
+            }
+            Part::RowsEnd(status) => {
+                self.ending = Ending::Status(status);
+                self.ends_in_ok = self.agreed.server.contains(Capabilities::DEPRECATE_EOF);
+            }
             Part::Error(code) => self.ending = Ending::Error(code),
             Part::FileRequest => self.awaited = Some(Awaited::File),
             Part::Authentication => self.awaited = Some(Awaited::Authentication),
