@@ -43,7 +43,14 @@ const COST_MAX: f64 = 0.85;
 /// The throughput that the gateway must have, as a part of HAProxy's.
 const THROUGHPUT_MIN: f64 = 1.0;
 
-/// Where both limits hold.
+/// What a statement may cost `read-write-split`, as a part of what it costs `read-connection`.
+const SPLIT_COST_MAX: f64 = 1.15;
+
+/// The throughput that `read-write-split` must have with any number of clients, as a part of that of
+/// `read-connection`.
+const SPLIT_THROUGHPUT_MIN: f64 = 0.9;
+
+/// Where the limits of cost and that of HAProxy's throughput hold.
 const JUDGED_CLIENTS: [u32; 2] = [16, 64];
 
 /// Uncounted before each turn.
@@ -59,16 +66,20 @@ enum Kind {
     HaProxy,
     /// One worker over io_uring.
     Link,
+    /// `read-connection`.
     Uring,
     Epoll,
+    /// `read-write-split` over io_uring, before the one server.
+    Split,
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind::Direct,
     Kind::HaProxy,
     Kind::Link,
     Kind::Uring,
     Kind::Epoll,
+    Kind::Split,
 ];
 
 impl fmt::Display for Kind {
@@ -79,6 +90,7 @@ impl fmt::Display for Kind {
             Kind::Link => "link",
             Kind::Uring => "gateway uring",
             Kind::Epoll => "gateway epoll",
+            Kind::Split => "split uring",
         })
     }
 }
@@ -109,7 +121,7 @@ impl Contender {
             )
         });
         let mut process = process.transpose()?;
-        if let (Kind::Uring | Kind::Epoll, Some(process)) = (kind, &mut process) {
+        if let (Kind::Uring | Kind::Epoll | Kind::Split, Some(process)) = (kind, &mut process) {
             process.wait_ready(READY_LIMIT)?;
         }
         wait_for(
@@ -149,14 +161,19 @@ fn command(kind: Kind, folder: &Folder, port: u16, server_port: u16) -> Result<O
                 .args([port.to_string(), server_port.to_string()]);
             return Ok(Some(command));
         }
-        Kind::Uring => "uring",
+        Kind::Uring | Kind::Split => "uring",
         Kind::Epoll => "epoll",
+    };
+    let router = match kind {
+        Kind::Split => "read-write-split",
+        _ => "read-connection",
     };
     let data = folder.path().join("data");
     let text = format!(
         "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nio = \"{io}\"\n\
          log = \"info\"\nmax_connections = 9000\n[[server]]\nname = \"one\"\n\
-         address = \"127.0.0.1:{server_port}\"\n[[monitor]]\nuser = \"root\"\n"
+         address = \"127.0.0.1:{server_port}\"\n[[monitor]]\nuser = \"root\"\n\
+         timeout = 10\n[[service]]\nname = \"all\"\nrouter = \"{router}\"\n"
     );
     fs::write(&file, text)?;
     let mut command = Command::new(plateau_program()?);
@@ -330,27 +347,41 @@ impl Cell {
         median(self.of(kind).iter().map(of).collect())
     }
 
-    /// The gateway's, as a part of HAProxy's in the same round.
-    fn ratio(&self, kind: Kind, of: impl Fn(&Turn) -> f64) -> f64 {
-        let pairs = self.of(kind).iter().zip(self.of(Kind::HaProxy));
+    /// One's, as a part of another's in the same round.
+    fn ratio(&self, kind: Kind, beside: Kind, of: impl Fn(&Turn) -> f64) -> f64 {
+        let pairs = self.of(kind).iter().zip(self.of(beside));
         median(pairs.map(|(own, other)| of(own) / of(other)).collect())
     }
 
     /// The limits that are missed.
     fn missed(&self) -> Vec<String> {
         let mut missed = Vec::new();
+        let (protocol, clients) = (self.protocol(), self.clients);
+        let split = self.ratio(Kind::Split, Kind::Uring, |it| it.per_second);
+        if split < SPLIT_THROUGHPUT_MIN {
+            missed.push(format!(
+                "{protocol}, {clients} clients: the split has {split:.2} of the throughput of \
+                 read-connection, at least {SPLIT_THROUGHPUT_MIN} wanted"
+            ));
+        }
         if !JUDGED_CLIENTS.contains(&self.clients) {
             return missed;
         }
-        let (protocol, clients) = (self.protocol(), self.clients);
-        let cost = self.ratio(Kind::Uring, |it| it.proxy_us);
+        let split = self.ratio(Kind::Split, Kind::Uring, |it| it.proxy_us);
+        if SPLIT_COST_MAX < split {
+            missed.push(format!(
+                "{protocol}, {clients} clients: the split has {split:.2} of the processor time of \
+                 read-connection, at most {SPLIT_COST_MAX} wanted"
+            ));
+        }
+        let cost = self.ratio(Kind::Uring, Kind::HaProxy, |it| it.proxy_us);
         if COST_MAX < cost {
             missed.push(format!(
                 "{protocol}, {clients} clients: {cost:.2} of HAProxy's processor time, \
                  at most {COST_MAX} wanted"
             ));
         }
-        let throughput = self.ratio(Kind::Uring, |it| it.per_second);
+        let throughput = self.ratio(Kind::Uring, Kind::HaProxy, |it| it.per_second);
         if throughput < THROUGHPUT_MIN {
             missed.push(format!(
                 "{protocol}, {clients} clients: {throughput:.2} of HAProxy's throughput, \
@@ -377,12 +408,17 @@ impl fmt::Display for Cell {
                 self.median(kind, |it| it.server_us),
                 self.median(kind, |it| it.load_us),
             )?;
-            if let Kind::Uring | Kind::Epoll = kind {
-                let cost = self.ratio(kind, |it| it.proxy_us);
-                let throughput = self.ratio(kind, |it| it.per_second);
+            let beside = match kind {
+                Kind::Uring | Kind::Epoll => Some(Kind::HaProxy),
+                Kind::Split => Some(Kind::Uring),
+                Kind::Direct | Kind::HaProxy | Kind::Link => None,
+            };
+            if let Some(beside) = beside {
+                let cost = self.ratio(kind, beside, |it| it.proxy_us);
+                let throughput = self.ratio(kind, beside, |it| it.per_second);
                 write!(
                     f,
-                    " {cost:.2} of HAProxy's time, {throughput:.2} of its throughput |"
+                    " {cost:.2} of the time of {beside}, {throughput:.2} of its throughput |"
                 )?;
             }
             writeln!(f)?;
@@ -401,6 +437,10 @@ mod tests {
     use super::*;
 
     fn cell(own: (f64, f64), other: (f64, f64)) -> Cell {
+        cell_of(own, own, other)
+    }
+
+    fn cell_of(own: (f64, f64), split: (f64, f64), other: (f64, f64)) -> Cell {
         let turn = |(per_second, proxy_us): (f64, f64)| Turn {
             per_second,
             proxy_us,
@@ -408,6 +448,7 @@ mod tests {
         };
         let turns = |kind: &Kind| match kind {
             Kind::Uring => vec![turn(own)],
+            Kind::Split => vec![turn(split)],
             _ => vec![turn(other)],
         };
         Cell {
@@ -423,6 +464,17 @@ mod tests {
         assert_eq!(cell((100.0, 8.6), (100.0, 10.0)).missed().len(), 1);
         assert_eq!(cell((99.0, 8.5), (100.0, 10.0)).missed().len(), 1);
         assert_eq!(cell((99.0, 9.0), (100.0, 10.0)).missed().len(), 2);
+    }
+
+    #[test]
+    fn the_split_is_judged_beside_the_other_router() {
+        let missed = |split| cell_of((100.0, 8.0), split, (100.0, 10.0)).missed().len();
+        assert_eq!(missed((90.0, 9.2)), 0);
+        assert_eq!(missed((89.0, 9.2)), 1);
+        assert_eq!(missed((89.0, 9.3)), 2);
+        let mut unjudged = cell_of((100.0, 8.0), (89.0, 99.0), (100.0, 10.0));
+        unjudged.clients = 8;
+        assert_eq!(unjudged.missed().len(), 1);
     }
 
     #[test]
