@@ -46,8 +46,8 @@ const THROUGHPUT_MIN: f64 = 1.0;
 /// What a statement may cost `read-write-split`, as a part of what it costs `read-connection`.
 const SPLIT_COST_MAX: f64 = 1.15;
 
-/// The throughput that `read-write-split` must have with any number of clients, as a part of that of
-/// `read-connection`.
+/// The throughput that `read-write-split` must have with any number of clients, as a part of
+/// that of `read-connection`.
 const SPLIT_THROUGHPUT_MIN: f64 = 0.9;
 
 /// Where the limits of cost and that of HAProxy's throughput hold.

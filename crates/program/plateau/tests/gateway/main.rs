@@ -10,6 +10,7 @@ use testkit::{
 };
 
 mod ends;
+mod failures;
 mod kill;
 mod logins;
 mod roles;
