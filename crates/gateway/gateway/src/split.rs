@@ -18,6 +18,7 @@ use link::Ending;
 use monitor::ServerId as Place;
 use router::{Command, Goal, History, Judged, Pin, Plan, Report, Written};
 use syntax::SqlMode;
+use syntax::class::find_hint;
 use wire::{CommandByte, OkPacket, StatusFlags};
 
 use crate::connect::{Held, NoConnection, connect_to, login_as, no_server};
@@ -203,7 +204,13 @@ impl Split {
             return Box::pin(self.long_query(mode)).await;
         }
         let judged = self.guest.worker.judge(text, mode);
-        let plan = self.session.plan(text, mode, &judged);
+        let mut plan = self.session.plan(text, mode, &judged);
+        guide(
+            &mut plan,
+            text,
+            &judged,
+            (&self.guest.worker, self.guest.service),
+        );
         if plan.is_kept {
             return Box::pin(self.kept_query(plan, mode)).await;
         }
@@ -272,7 +279,13 @@ impl Split {
         let packet = self.guest.take_command().await?;
         let text = packet.get(1..).unwrap_or_default();
         let judged = self.guest.worker.judge(text, mode);
-        let plan = self.session.plan(text, mode, &judged);
+        let mut plan = self.session.plan(text, mode, &judged);
+        guide(
+            &mut plan,
+            text,
+            &judged,
+            (&self.guest.worker, self.guest.service),
+        );
         let request = Request::Taken(CommandByte::QUERY, text);
         let answered = {
             let repeat = Some((CommandByte::QUERY, text));
@@ -457,6 +470,33 @@ impl Split {
             lane.held.server.close().await;
         }
     }
+}
+
+/// Does as a comment of the text asks.
+fn guide(plan: &mut Plan, text: &[u8], judged: &Judged, (worker, service): (&Worker, ServiceId)) {
+    let hint = match find_hint(text) {
+        None => return,
+        Some(Ok(hint)) => hint,
+        Some(Err(error)) => {
+            tracing::debug!(%error, "a hint cannot be understood");
+            return;
+        }
+    };
+    let named = |name: &str| {
+        worker.with_map(service, |it| {
+            let mut servers = it.map.servers();
+            let found = servers.find(|it| it.entry.name.eq_ignore_ascii_case(name));
+            found.map(|it| it.id)
+        })
+    };
+    let server = hint.server.and_then(named);
+    let is_ours = |place: &Place| worker.load_of(service, *place).is_some();
+    if hint.server.is_some() && server.is_none_or(|place| !is_ours(&place)) {
+        let server = hint.server;
+        tracing::debug!(server, "a hint names no server of the service");
+        return;
+    }
+    plan.guide(&hint, server, judged);
 }
 
 /// A connection that was not used for so long is looked at before it is used: its server may have

@@ -23,6 +23,8 @@ pub enum Pin {
     SeveralStatements,
     /// The session has given more commands than are kept for other connections.
     LongHistory,
+    /// A hint has asked for it.
+    Hint,
     /// A command that is not known here.
     Command,
     /// The server says that the session has changed, and the text does not show how.
@@ -31,7 +33,7 @@ pub enum Pin {
 
 impl Pin {
     /// Each of them.
-    pub const ALL: [Pin; 11] = [
+    pub const ALL: [Pin; 12] = [
         Pin::NextTransaction,
         Pin::TemporaryTable,
         Pin::UserLock,
@@ -41,6 +43,7 @@ impl Pin {
         Pin::SystemVariable,
         Pin::SeveralStatements,
         Pin::LongHistory,
+        Pin::Hint,
         Pin::Command,
         Pin::Unknown,
     ];
@@ -62,6 +65,7 @@ impl Pin {
             Pin::SystemVariable => "system variable",
             Pin::SeveralStatements => "several statements",
             Pin::LongHistory => "long history",
+            Pin::Hint => "hint",
             Pin::Command => "unknown command",
             Pin::Unknown => "unknown state",
         }

@@ -1,7 +1,9 @@
 //! [`Plan`]: where a statement may go, and what its success leaves. Pure.
 
+use std::time::Duration;
+
 use syntax::class::set::{Target, assignments};
-use syntax::class::{Access, Class, Effect, Facts, Kind};
+use syntax::class::{Access, Class, Effect, Facts, Hint, HintRoute, Kind};
 
 use monitor::ServerId;
 use settings::SqlMode;
@@ -42,6 +44,8 @@ pub struct Plan {
     pub changes_session: bool,
     /// What it does to the transaction.
     pub effect: Effect,
+    /// How far a replica may be behind that answers it, if that is not the service's.
+    pub lag_max: Option<Duration>,
 }
 
 /// What reads of the statement before it.
@@ -112,6 +116,7 @@ impl Plan {
             lifts: lifts(facts),
             changes_session: facts.has_any(CHANGES),
             effect: judged.effect,
+            lag_max: None,
         };
         if verdict.is_several {
             plan.may_write = verdict.kind != Kind::Read;
@@ -132,6 +137,26 @@ impl Plan {
             plan.pin_values(facts);
         }
         plan
+    }
+
+    /// Does as a hint asks. `server` is the place of the server that it names. What has to go to
+    /// one server still does, and only what is known to be a read goes to a replica.
+    pub fn guide(&mut self, hint: &Hint<'_>, server: Option<ServerId>, judged: &Judged) {
+        if hint.pins {
+            self.pins.add(Pin::Hint);
+        }
+        self.lag_max = hint.max_lag_ms.map(Duration::from_millis);
+        if let Goal::Held(_) = self.goal {
+            return;
+        }
+        let is_read = judged.verdict.kind == Kind::Read && !judged.verdict.is_several;
+        self.goal = match (server, hint.route) {
+            (Some(server), _) => Goal::Held(server),
+            (None, Some(HintRoute::Primary)) => Goal::Primary,
+            (None, Some(HintRoute::Replica)) if is_read => Goal::Replica,
+            (None, _) => self.goal,
+        };
+        self.may_repeat &= self.goal == Goal::Replica;
     }
 
     /// What is set and not kept is on one connection alone.

@@ -77,6 +77,7 @@ impl Session {
             lifts: Pins::default(),
             changes_session: false,
             effect: Effect::None,
+            lag_max: None,
         };
         self.keep_in_place(&mut plan);
         plan

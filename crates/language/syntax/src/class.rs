@@ -6,7 +6,8 @@
 //!   allocates nothing. Most statements cost one token and one search for a `;`. [`State`] says
 //!   what the effects lead to;
 //! * [`verdict()`]: what a statement reads and changes, from all its tokens. It is made for a cache
-//!   whose key is the canonical text ([`crate::canonical`]), since literals hardly matter to it.
+//!   whose key is the canonical text ([`crate::canonical`]), since literals hardly matter to it;
+//! * [`find_hint`]: what a comment asks of the gateway.
 //!
 //! Tables and columns are left to a later stage.
 //!
@@ -19,7 +20,7 @@
 //! ([`Facts::DEPENDS_ON_VERSION`]); the first stage reads it as MariaDB 10.11 does.
 //!
 //! The modules, from the bottom up: `effect` (the words of the first stage), `words` (a cursor),
-//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`.
+//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`.
 
 mod effect;
 mod words;
@@ -32,6 +33,8 @@ mod state;
 mod facts;
 mod verdict;
 
+mod hint;
+
 pub use effect::{
     Access, Class, Completion, Effect, Guess, SetCompletion, SetEffect, Switch, Tail,
 };
@@ -40,5 +43,6 @@ pub use first::{
     Detail, Kill, KillTarget, Source, Statement, Statements, Xa, classify, is_several,
 };
 
+pub use hint::{COMMENT_BYTES_MAX, Hint, HintError, HintRoute, PLACE_MAX, find_hint};
 pub use state::{Flags, State};
 pub use verdict::{Kind, Verdict, verdict};

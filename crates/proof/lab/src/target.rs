@@ -69,6 +69,7 @@ struct Gateway {
     _gateway: Server,
     _settings: Folder,
     servers: Vec<Server>,
+    behind: Topology,
 }
 
 impl Target {
@@ -128,6 +129,7 @@ impl Target {
                 _gateway: gateway,
                 _settings: settings,
                 servers,
+                behind: self.behind,
             }),
         })
     }
@@ -211,6 +213,12 @@ impl Running {
             server: None,
             gateway: None,
         })
+    }
+
+    /// Whether it is a gateway to a Galera cluster.
+    pub(crate) fn is_before_galera(&self) -> bool {
+        let gateway = self.gateway.as_ref();
+        gateway.is_some_and(|it| it.behind == Topology::Galera)
     }
 
     /// The unix socket; unknown for a server that was already running.

@@ -86,6 +86,7 @@ const STEPS: &[Step] = &[
         cargo(shell, &["build", "--package", "plateau"])
     }),
     Step::new("smoke", Part::Full, |shell| on_both(shell, &["smoke"])),
+    Step::new("gateway", Part::Full, gateway),
     Step::new("pages", Part::Full, |shell| xtask(shell, &["pages"])),
     Step::new("differential", Part::Full, |shell| {
         xtask(shell, &["differential"])
@@ -120,6 +121,19 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     report.finish()
+}
+
+/// All connectors through the gateway, before the servers that each router is for.
+fn gateway(shell: &Shell) -> Result<()> {
+    for (router, behind) in [
+        ("read-connection", "one"),
+        ("read-write-split", "replicas"),
+        ("read-write-split", "galera"),
+    ] {
+        let through = ["--gateway", router, "--behind", behind];
+        xtask(shell, &[&["smoke"], &through[..]].concat())?;
+    }
+    Ok(())
 }
 
 /// Both lock files match the manifests. That of the fuzz targets, which need another compiler and

@@ -88,7 +88,7 @@ impl Split {
             self.learn_writes().await?;
         }
         loop {
-            let place = match self.find(plan.goal, failed).await {
+            let place = match self.find(plan, failed).await {
                 Ok(place) => place,
                 Err(error) => return self.refuse(job, request, &error).await,
             };
@@ -231,7 +231,12 @@ impl Split {
     }
 
     /// The server for a goal. Waits for one, for as long as the service lets it.
-    async fn find(&mut self, goal: Goal, failed: Option<Place>) -> Result<Place, ClientError> {
+    async fn find(&mut self, plan: &Plan, failed: Option<Place>) -> Result<Place, ClientError> {
+        let goal = plan.goal;
+        let options = SplitOptions {
+            lag_max: plan.lag_max.or(self.options.lag_max),
+            ..self.options
+        };
         let mut failed = failed;
         let mut until = None;
         loop {
@@ -239,7 +244,7 @@ impl Split {
             let chooser = Chooser {
                 worker,
                 service,
-                options: &self.options,
+                options: &options,
                 written: self.session.written(),
                 failed,
             };

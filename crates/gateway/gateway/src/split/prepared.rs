@@ -18,9 +18,9 @@ use wire::{CommandByte, StatusFlags};
 use crate::end::End;
 use crate::guest::{Failed, Request};
 
-use super::Split;
 use super::answer::Job;
 use super::lane::{Lane, NotReady};
+use super::{Split, guide};
 
 /// MariaDB: stands for the statement that was prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
@@ -253,8 +253,14 @@ impl Split {
         let packet = self.guest.take_command().await?;
         let text = packet.get(1..).unwrap_or_default();
         let judged = self.guest.worker.judge(text, mode);
-        let goal = self.session.plan(text, mode, &judged).goal;
-        let mut plan = self.session.plan_command(goal);
+        let mut hinted = self.session.plan(text, mode, &judged);
+        guide(
+            &mut hinted,
+            text,
+            &judged,
+            (&self.guest.worker, self.guest.service),
+        );
+        let mut plan = self.session.plan_command(hinted.goal);
         plan.may_repeat = true;
         let number = self.statements.add(text.into(), judged);
         let byte = CommandByte::STMT_PREPARE;
@@ -364,9 +370,15 @@ impl Split {
         let goal = match statement.data_at {
             Some(place) => Goal::Held(place),
             None => {
-                self.session
-                    .plan(&statement.text, mode, &statement.judged)
-                    .goal
+                let judged = &statement.judged;
+                let mut plan = self.session.plan(&statement.text, mode, judged);
+                guide(
+                    &mut plan,
+                    &statement.text,
+                    judged,
+                    (&self.guest.worker, self.guest.service),
+                );
+                plan.goal
             }
         };
         let plan = self.session.plan_command(goal);

@@ -358,3 +358,35 @@ fn flags_that_do_not_fit_are_counted() {
     let judged = Judged::unread(b"SELECT 1", SqlMode::default());
     assert!(judged.verdict.facts.has(Facts::NOT_UNDERSTOOD));
 }
+
+#[test]
+fn hints_guide_what_is_free_to_go() {
+    let hinted = |scene: &mut Scene, text: &str, server: Option<ServerId>| {
+        let mode = SqlMode::default();
+        let judged = scene.judge.judge(text.as_bytes(), mode);
+        let mut plan = scene.session.plan(text.as_bytes(), mode, &judged);
+        let hint = syntax::class::find_hint(text.as_bytes()).unwrap().unwrap();
+        plan.guide(&hint, server, &judged);
+        plan
+    };
+    let mut scene = Scene::new();
+    let mut goal = |text: &str, server| hinted(&mut scene, text, server).goal;
+    let other = ServerId(2);
+    assert_eq!(goal("/* plateau: route=primary */ SELECT 1", None), Primary);
+    assert_eq!(
+        goal("/* plateau: route=replica */ SELECT @@port", None),
+        Replica
+    );
+    assert_eq!(
+        goal("/* plateau: route=replica */ DELETE FROM t", None),
+        Primary
+    );
+    let named = "/* plateau: server=c */ DELETE FROM t";
+    assert_eq!(goal(named, Some(other)), Held(other));
+    let plan = hinted(&mut scene, "/* plateau: max_lag=20, pin */ SELECT 1", None);
+    assert_eq!(plan.lag_max, Some(std::time::Duration::from_millis(20)));
+    assert!(plan.pins.has(Pin::Hint) && plan.may_repeat);
+    scene.step("BEGIN", Primary, Open);
+    let plan = hinted(&mut scene, named, Some(other));
+    assert_eq!(plan.goal, Held(PRIMARY));
+}

@@ -283,3 +283,32 @@ fn kill_with_the_number_that_the_primary_tells_ends_the_session() {
     killer.run(&format!("KILL {number}")).unwrap();
     assert!(victim.query("SELECT 1").is_err());
 }
+
+#[test]
+fn hints_send_statements_to_servers() {
+    let topology = replicated();
+    mark(&topology);
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    let mut place = |text: &str| client.value(text).unwrap().unwrap();
+    for server in 0..3 {
+        let text = format!("SELECT /* plateau: server=db{server} */ place FROM shop.here");
+        assert_eq!(place(&text), server.to_string());
+    }
+    assert_eq!(
+        place("/* plateau: route=primary */ SELECT place FROM shop.here"),
+        "0"
+    );
+    // What cannot be understood changes nothing.
+    assert_ne!(
+        place("/* plateau: server=nowhere */ SELECT place FROM shop.here"),
+        "0"
+    );
+    assert_ne!(
+        place("/* plateau: left */ SELECT place FROM shop.here"),
+        "0"
+    );
+    let pinned = place("/* plateau: pin, server=db2 */ SELECT place FROM shop.here");
+    assert_eq!(pinned, "2");
+    assert_eq!(reader(&mut client), 2);
+}
