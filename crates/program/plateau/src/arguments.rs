@@ -59,6 +59,30 @@ pub(crate) enum Command {
             value_parser = clap::value_parser!(u8))]
         workers: u8,
     },
+    /// Writes a settings file to begin with.
+    Init {
+        #[command(subcommand)]
+        what: Init,
+    },
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Init {
+    /// Of a gateway in front of MariaDB, MySQL or Galera servers, with a comment for each setting.
+    Gateway {
+        /// Address of a server. May be repeated; without any, two examples are written.
+        #[arg(long = "server", value_name = "HOST:PORT")]
+        servers: Vec<String>,
+        /// Account that watches the servers.
+        #[arg(long, default_value = "plateau")]
+        user: String,
+        /// Its password.
+        #[arg(long, default_value = "change-me")]
+        password: String,
+        /// The file to write. It must not exist.
+        #[arg(long, value_name = "FILE", default_value = "plateau.toml")]
+        file: PathBuf,
+    },
 }
 
 fn settings_help() -> String {

@@ -13,6 +13,7 @@ mod configuration;
 mod database;
 mod ending;
 mod heap;
+mod init;
 mod keys;
 mod listen;
 mod serve;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Init};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         None if arguments.check_config => start::check(&arguments),
         None => start::run(&arguments),
         Some(Command::Check { directory, workers }) => check::run(directory, usize::from(*workers)),
+        Some(Command::Init { what }) => init_file(what),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -43,4 +45,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn init_file(what: &Init) -> anyhow::Result<()> {
+    let Init::Gateway {
+        servers,
+        user,
+        password,
+        file,
+    } = what;
+    let gateway = init::Gateway {
+        servers,
+        user,
+        password,
+    };
+    init::run(&gateway, file)
 }
