@@ -11,6 +11,7 @@ use testkit::{
 
 mod ends;
 mod failures;
+mod hostile;
 mod kill;
 mod logins;
 mod roles;
