@@ -18,7 +18,7 @@ use crate::corpus::{Statement, expand};
 use crate::data_files::{read, read_list};
 use crate::random_queries;
 use crate::schedules;
-use crate::target::{Target, reference};
+use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -92,7 +92,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return schedules::run(&arguments.schedules(name));
     }
     run_corpus(arguments)?;
-    if arguments.group.is_empty() && !arguments.types && arguments.target.is_own() {
+    let is_gateway = arguments.target.is_gateway();
+    if arguments.group.is_empty() && !arguments.types && arguments.target.is_own() && !is_gateway {
         schedules::run(&arguments.schedules(""))?;
     }
     Ok(())
@@ -105,9 +106,13 @@ fn run_corpus(arguments: &Arguments) -> Result<()> {
         "the corpus has {} statements",
         statements.len()
     );
-    let listed = listed_differences()?;
+    // Through a gateway nothing may differ.
+    let listed = match arguments.target.is_gateway() {
+        true => BTreeSet::new(),
+        false => listed_differences()?,
+    };
     let candidate = arguments.target.start()?;
-    let reference = reference().start()?;
+    let reference = arguments.target.reference().start()?;
     let mut left = prepare(reference.connect()?).context("preparing the reference")?;
     let mut right = prepare(candidate.connect()?).context("preparing the server under test")?;
 

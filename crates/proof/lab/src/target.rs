@@ -144,6 +144,14 @@ impl Target {
         self.server == Program::Plateau && !self.is_gateway()
     }
 
+    /// The MariaDB that answers as the target should.
+    pub(crate) fn reference(&self) -> Launch {
+        match self.is_gateway() {
+            true => with_names(reference()),
+            false => reference(),
+        }
+    }
+
     /// Whether it is a gateway, which cannot log in for accounts of each method.
     pub(crate) fn is_gateway(&self) -> bool {
         self.gateway.is_some()
@@ -181,6 +189,8 @@ fn with_names(launch: Launch) -> Launch {
         "innodb-log-file-size=96M",
         "local-infile=1",
         "plugin-load-add=auth_ed25519",
+        // One member takes all writes, and is to count as a server alone does.
+        "loose-wsrep-auto-increment-control=OFF",
     ];
     options
         .iter()

@@ -123,7 +123,8 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
     report.finish()
 }
 
-/// All connectors through the gateway, before the servers that each router is for.
+/// All connectors and the corpus of statements through the gateway, before the servers that each
+/// router is for.
 fn gateway(shell: &Shell) -> Result<()> {
     for (router, behind) in [
         ("read-connection", "one"),
@@ -132,6 +133,7 @@ fn gateway(shell: &Shell) -> Result<()> {
     ] {
         let through = ["--gateway", router, "--behind", behind];
         xtask(shell, &[&["smoke"], &through[..]].concat())?;
+        xtask(shell, &[&["differential"], &through[..]].concat())?;
     }
     Ok(())
 }
