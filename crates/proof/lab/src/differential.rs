@@ -92,8 +92,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return schedules::run(&arguments.schedules(name));
     }
     run_corpus(arguments)?;
-    let is_gateway = arguments.target.is_gateway();
-    if arguments.group.is_empty() && !arguments.types && arguments.target.is_own() && !is_gateway {
+    // A statement that is killed while it waits gets another error (1213) from a Galera member.
+    let has_schedules = arguments.target.is_own() && !arguments.target.is_before_galera();
+    if arguments.group.is_empty() && !arguments.types && has_schedules {
         schedules::run(&arguments.schedules(""))?;
     }
     Ok(())

@@ -144,6 +144,11 @@ impl Target {
         self.server == Program::Plateau && !self.is_gateway()
     }
 
+    /// Whether it is a gateway to a Galera cluster.
+    pub(crate) fn is_before_galera(&self) -> bool {
+        self.is_gateway() && self.behind == Topology::Galera
+    }
+
     /// The MariaDB that answers as the target should.
     pub(crate) fn reference(&self) -> Launch {
         match self.is_gateway() {

@@ -61,6 +61,11 @@ impl Player {
         })
     }
 
+    /// Whether the server is MariaDB.
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.is_mariadb
+    }
+
     /// Runs a schedule. Returns the record, a line for each step and reply.
     pub(crate) fn play(&mut self, script: &Script) -> Result<String> {
         self.prepare(script)?;
@@ -93,6 +98,11 @@ impl Player {
             let client = &mut session.client;
             client.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"))?;
             client.run("SET autocommit = 1, innodb_lock_wait_timeout = 50")?;
+            if self.is_mariadb {
+                // By which InnoDB names it. Through a gateway the greeting has another number.
+                let number = client.value("SELECT CONNECTION_ID()")?;
+                client.connection_id = number.context("it has a number")?.parse()?;
+            }
         }
         Ok(())
     }
