@@ -280,6 +280,11 @@ impl Channel {
         self.deframer.set_sequence(0);
     }
 
+    /// The next packet has this sequence id.
+    pub fn expect_sequence(&mut self, id: u8) {
+        self.deframer.set_sequence(id);
+    }
+
     /// The client's next packet goes on with the ids of what was written.
     pub fn follow_sequence(&mut self) {
         self.deframer.set_sequence(self.out.sequence());

@@ -39,6 +39,8 @@ use crate::reply;
 
 mod translate;
 
+pub use self::translate::Tally;
+
 /// A reply that is not there after this time is awaited with an eye on the client. Most are there
 /// sooner, and cost no look. Each busy client has one wake-up in this time, since its timer is not
 /// set again for each statement: with 10,000 of them that is a hundredth of a core.
@@ -286,6 +288,11 @@ impl Exchange {
     /// What the server has told of a statement that it prepared.
     pub fn prepared(&self) -> Option<PrepareOk> {
         self.translator.prepared
+    }
+
+    /// What the reply has told of its last result so far.
+    pub fn tally(&self) -> Tally {
+        self.translator.tally
     }
 
     /// Whether no packet of the reply is to come.

@@ -272,6 +272,11 @@ impl Link {
         self.channel.expect_command();
     }
 
+    /// The next received packet answers a command whose frames end before this id.
+    pub fn expect_sequence(&mut self, id: u8) {
+        self.channel.expect_sequence(id);
+    }
+
     /// The next received packet goes on with the sequence ids of what was written.
     pub fn follow_sequence(&mut self) {
         self.channel.follow_sequence();

@@ -91,8 +91,9 @@ enum Expected {
 /// Most packets of a login, with its end; no exchange needs as many.
 pub const LOGIN_PACKETS_MAX: u32 = 16;
 
-/// Bytes of a packet in which an OK packet has its status: one, two numbers of up to nine, two.
-const HEAD_BYTES: usize = 21;
+/// Bytes of a packet in which an OK packet has its status and its warnings: one, two numbers of up
+/// to nine, two, two.
+const HEAD_BYTES: usize = 23;
 
 const OK_HEADER: u8 = 0x00;
 

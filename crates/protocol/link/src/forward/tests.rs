@@ -387,3 +387,45 @@ fn how_a_reply_ended_is_told() {
         assert_eq!(exchange.turn(), Some(Turn::Over(ending)));
     }
 }
+
+#[test]
+fn the_last_result_is_told() {
+    let tally_of = |capabilities: Capabilities, stream: &[u8]| {
+        let agreed = Agreed::new(capabilities, capabilities).unwrap();
+        let (mut from, mut to) = (channel(), channel());
+        let mut exchange = Exchange::new(CommandByte::QUERY, agreed, 1);
+        for piece in stream.chunks(7) {
+            from.receive(piece).unwrap();
+            while exchange.pass(&mut from, &mut to).unwrap() == Passed::Full {}
+        }
+        exchange.tally()
+    };
+    for capabilities in [OLD, NEW, TRACKING] {
+        let mut out = reply();
+        result_set(&mut out, capabilities, StatusFlags::AUTOCOMMIT);
+        let of_rows = Tally {
+            has_rows: true,
+            row_count: 3,
+            warnings: 3,
+            ..Tally::default()
+        };
+        assert_eq!(tally_of(capabilities, out.as_bytes()), of_rows);
+        let mut out = reply();
+        let changed = OkPacket {
+            affected_rows: 70_000,
+            last_insert_id: u64::MAX,
+            warnings: 2,
+            ..ok(StatusFlags::AUTOCOMMIT)
+        };
+        changed.encode(&mut out, capabilities, OkKind::Ok);
+        let of_change = Tally {
+            affected_rows: 70_000,
+            last_insert_id: u64::MAX,
+            warnings: 2,
+            ..Tally::default()
+        };
+        assert_eq!(tally_of(capabilities, out.as_bytes()), of_change);
+        let last = tally_of(capabilities, &many_results(capabilities));
+        assert!(!last.has_rows, "it ends with an OK");
+    }
+}

@@ -5,7 +5,8 @@
 //! In all else that changes packets they agree ([`Agreed::LAYOUT`]).
 
 use wire::{
-    Capabilities, EofPacket, FrameError, Malformed, OkKind, OkPacket, PrepareOk, StatusFlags,
+    Capabilities, Cursor, EofPacket, FrameError, Malformed, OkKind, OkPacket, PrepareOk,
+    StatusFlags,
 };
 
 use super::{Agreed, Ending, ForwardError};
@@ -53,7 +54,69 @@ pub(super) struct Translator {
     pub(super) statement_id: Option<u32>,
     /// What the server has told of a prepared statement.
     pub(super) prepared: Option<PrepareOk>,
+    /// What it has told of the last result.
+    pub(super) tally: Tally,
 }
+
+/// What a reply tells of its last result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// It has rows, or would have had some.
+    pub has_rows: bool,
+    /// How many were sent.
+    pub row_count: u64,
+    /// Rows that were changed.
+    pub affected_rows: u64,
+    /// The first automatic value that was generated, or what was put in its place; or 0.
+    pub last_insert_id: u64,
+    /// Warnings that the server keeps of it.
+    pub warnings: u16,
+}
+
+impl Tally {
+    /// Notes a packet, of which the beginning is there.
+    #[inline]
+    fn note(&mut self, part: Part, payload: &[u8]) -> Result<(), Malformed> {
+        match part {
+            Part::Row => self.row_count += 1,
+            Part::Head => {
+                *self = Tally {
+                    has_rows: true,
+                    ..Tally::default()
+                }
+            }
+            Part::Ok(_) => {
+                let mut cursor = Cursor::new(payload);
+                cursor.u8("OK header")?;
+                *self = Tally {
+                    affected_rows: cursor.lenenc("affected rows")?,
+                    last_insert_id: cursor.lenenc("last insert id")?,
+                    warnings: cursor.u16("status").and_then(|_| cursor.u16("warnings"))?,
+                    ..Tally::default()
+                };
+            }
+            Part::RowsEnd(_) => self.warnings = end_warnings(payload)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The warnings in the packet that ends rows, an EOF packet or an OK packet in its place.
+fn end_warnings(payload: &[u8]) -> Result<u16, Malformed> {
+    if payload.len() == EOF_BYTES {
+        return EofPacket::decode(payload).map(|packet| packet.warnings);
+    }
+    let mut cursor = Cursor::new(payload);
+    cursor.u8("header of the end")?;
+    cursor.lenenc("affected rows")?;
+    cursor.lenenc("last insert id")?;
+    cursor.u16("status")?;
+    cursor.u16("warnings")
+}
+
+/// Bytes of an EOF packet. An OK packet that ends rows has at least two more.
+const EOF_BYTES: usize = 5;
 
 /// How a packet that the client does not understand becomes one that it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +184,7 @@ impl Translator {
             ends_in_ok: false,
             statement_id: None,
             prepared: None,
+            tally: Tally::default(),
         }
     }
 
@@ -141,6 +205,7 @@ impl Translator {
         if matches!(step.part, Part::Head | Part::Row) && !self.owes_eof {
             // Most packets are rows, which are the same on both sides.
             self.is_answered = true;
+            self.tally.note(step.part, payload)?;
             self.reply.go(step);
             return Ok(Verdict::Pass);
         }
@@ -177,6 +242,8 @@ impl Translator {
         }
         self.reply.go(step);
         self.note(step.part);
+        self.tally
+            .note(step.part, payload.get(..length).unwrap_or(payload))?;
         Ok(treatment.map_or(Verdict::Pass, |_| Verdict::Stop))
     }
 
