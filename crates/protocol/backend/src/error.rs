@@ -1,5 +1,6 @@
 //! Why there is no connection to a server, and why a request failed.
 
+use std::error::Error as _;
 use std::io;
 
 use auth::ClientAuthError;
@@ -58,6 +59,17 @@ impl ConnectError {
                 Origin::Ourselves
             }
         }
+    }
+
+    /// What it is and what has caused it, in one line.
+    pub fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
     }
 
     /// Whether another attempt may end otherwise. No statement has been sent yet.

@@ -219,6 +219,49 @@ impl Server {
         verdict
     }
 
+    /// Sends commands at once and reads their replies, of which each says only whether the command
+    /// went well. All of them are carried out, whatever becomes of the ones before.
+    ///
+    /// # Errors
+    ///
+    /// The first refusal, if the connection is sound.
+    pub async fn send_all(
+        &mut self,
+        commands: &[(u8, &[u8])],
+        limit: Limit,
+    ) -> Result<(), RequestError> {
+        if !self.reply.is_over() || !self.link.is_usable() {
+            return Err(RequestError::Engaged);
+        }
+        if self.link.has_begun_packet() {
+            return Err(RequestError::Unasked);
+        }
+        for (byte, body) in commands {
+            self.link.begin_command().map_err(link::Disconnect::from)?;
+            Command::encode(self.link.out(), *byte, body);
+        }
+        let sent = self.link.flush().await;
+        sent.map_err(|error| RequestError::before_reply(error, &self.link))?;
+        let mut verdict = Ok(());
+        for (byte, body) in commands {
+            // The ids of a reply go on from those of its own command.
+            let frame_count = 1 + (1 + body.len()) / FRAME_BYTES_MAX;
+            let last = u8::try_from(frame_count % 256).expect("a remainder");
+            self.link.expect_sequence(last);
+            self.reply = Reply::new(*byte, self.info.capabilities);
+            self.row_form = RowForm::of_command(*byte);
+            self.is_answered = false;
+            match self.receive_verdict(limit).await {
+                Err(RequestError::Refused(error)) if verdict.is_ok() => {
+                    verdict = Err(RequestError::Refused(error));
+                }
+                Ok(()) | Err(RequestError::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        verdict
+    }
+
     /// Makes the session as new, without a login.
     pub async fn reset(&mut self, limit: Limit) -> Result<(), RequestError> {
         self.send(CommandByte::RESET_CONNECTION, b"").await?;

@@ -290,3 +290,33 @@ fn a_reply_given_up_leaves_the_server_unusable() {
         assert_reads(&mut server, "moved").await;
     });
 }
+
+#[test]
+fn commands_that_are_sent_at_once_are_all_carried_out() {
+    let server = start(&[]);
+    let port = server.port();
+    on_worker(move || async move {
+        let mut server = connect(&tcp(port), TlsMode::Off, &login("native"))
+            .await
+            .unwrap();
+        let query = |text: &'static str| (CommandByte::QUERY, text.as_bytes());
+        let commands = [
+            query("set @a = 1"),
+            (CommandByte::RESET_CONNECTION, b""),
+            query("set @b = 2"),
+            query("select 1 union select 2"),
+        ];
+        server.send_all(&commands, limit()).await.unwrap();
+        server.send_all(&[], limit()).await.unwrap();
+        let refused = [query("set @c = 3"), query("nonsense"), query("set @d = 4")];
+        let error = server.send_all(&refused, limit()).await.unwrap_err();
+        assert!(matches!(error, RequestError::Refused(_)), "{error}");
+        let outcomes = server.query(b"select @a, @b, @c, @d", limits()).await;
+        let outcomes = outcomes.unwrap();
+        let Outcome::Rows(rows) = &outcomes[0] else {
+            panic!("{outcomes:?}")
+        };
+        let expected = texts(&[&[None, Some("2"), Some("3"), Some("4")]]);
+        assert_eq!(rows.rows, expected);
+    });
+}
