@@ -7,7 +7,8 @@
 //!   what the effects lead to;
 //! * [`verdict()`]: what a statement reads and changes, from all its tokens. It is made for a cache
 //!   whose key is the canonical text ([`crate::canonical`]), since literals hardly matter to it;
-//! * [`find_hint`]: what a comment asks of the gateway.
+//! * [`find_hint`]: what a comment asks of the gateway;
+//! * [`replace_calls`]: a text with the answers that its calls ask for.
 //!
 //! Tables and columns are left to a later stage.
 //!
@@ -20,7 +21,7 @@
 //! ([`Facts::DEPENDS_ON_VERSION`]); the first stage reads it as MariaDB 10.11 does.
 //!
 //! The modules, from the bottom up: `effect` (the words of the first stage), `words` (a cursor),
-//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`.
+//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`.
 
 mod effect;
 mod words;
@@ -33,8 +34,10 @@ mod state;
 mod facts;
 mod verdict;
 
+mod calls;
 mod hint;
 
+pub use calls::replace_calls;
 pub use effect::{
     Access, Class, Completion, Effect, Guess, SetCompletion, SetEffect, Switch, Tail,
 };
