@@ -68,6 +68,9 @@ pub enum Presence {
 /// Most values in one field: more than any list that a person writes, few enough to be fast.
 pub(crate) const VALUE_COUNT_MAX: usize = 1024;
 
+/// Most connections to a server.
+const CONNECTIONS_MAX: u64 = 100_000;
+
 /// Bytes of a section's name: as many as MySQL's identifiers have.
 pub(crate) const NAME_BYTES_MAX: usize = 64;
 
@@ -196,6 +199,16 @@ pub const SECTIONS: &[Section] = &[
                 "0",
                 "Servers of a higher rank are used if none of a lower one can be.",
             ),
+            defaulted(
+                "max_connections",
+                Kind::Unsigned {
+                    min: 1,
+                    max: CONNECTIONS_MAX,
+                },
+                "100",
+                "Most connections that sessions of `read-write-split` have to it, all services and \
+                 workers together. It has to be less than the server's own limit.",
+            ),
         ],
         one_of: &["address", "socket"],
         text: "A MariaDB or MySQL server behind the gateway. With at least one, `listen` and \
@@ -306,7 +319,14 @@ pub const SECTIONS: &[Section] = &[
                 },
                 "10",
                 "Seconds that a statement of `read-write-split` waits for a server that may take \
-                 it: for a new primary.",
+                 it, as for a new primary, and for a connection to it.",
+            ),
+            defaulted(
+                "multiplex",
+                Kind::Bool,
+                "ON",
+                "Whether sessions of `read-write-split` give their connections back between \
+                 transactions, for other sessions to use.",
             ),
         ],
         one_of: &[],

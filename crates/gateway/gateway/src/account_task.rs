@@ -12,7 +12,6 @@ use link::Limit;
 use wire::Capabilities;
 
 use crate::account_list::{AccountList, AccountTable};
-use crate::connect::with_causes;
 use crate::options::{ServerId, ServiceId};
 use crate::service::Known;
 use crate::worker::Worker;
@@ -54,10 +53,11 @@ async fn refresh(worker: &Worker, id: ServiceId) -> bool {
     for server in &service.options.servers {
         match read(worker, id, *server).await {
             Ok(known) => {
-                if service.known().is_none() {
+                let was_ready = service.known().is_some();
+                service.publish(known);
+                if !was_ready && let Some(known) = service.known() {
                     tell_first(&service.options.name, &known);
                 }
-                service.publish(known);
                 return true;
             }
             Err(reason) => {
@@ -86,7 +86,7 @@ async fn read(worker: &Worker, service: ServiceId, server: ServerId) -> Result<K
     let login = Login::new(options.user.clone(), options.secret.clone());
     let target = &worker.gateway.server(server).options.target;
     let connected = worker.connect(target, &login).await;
-    let mut server = connected.map_err(|error| with_causes(&error))?;
+    let mut server = connected.map_err(|error| error.with_causes())?;
     let table = match server.info().version.product {
         Product::MariaDb => AccountTable::GlobalPriv,
         Product::MySql => AccountTable::User,

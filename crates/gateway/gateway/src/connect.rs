@@ -1,6 +1,5 @@
 //! Connects a session to a server of its service.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use backend::{ConnectError, Login, Server};
@@ -14,7 +13,7 @@ use crate::gateway::ServerPlace;
 use crate::options::{Role, ServerId, ServiceId};
 use crate::worker::Worker;
 
-/// A session's connection to a server.
+/// A connection to a server that one session has for itself.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) server: Server,
@@ -86,35 +85,41 @@ pub(crate) enum NoConnection {
     Failed(String),
 }
 
-/// Connects to a server as a client.
-pub(crate) async fn connect_to(
+/// Connects to a server with this login.
+pub(crate) async fn connect_server(
+    worker: &Worker,
+    id: ServerId,
+    login: &Login,
+) -> Result<Server, NoConnection> {
+    let options = &worker.gateway.server(id).options;
+    let error = match worker.connect(&options.target, login).await {
+        Ok(server) => return Ok(server),
+        Err(ConnectError::Refused(error)) if error.retry == Retry::Never => {
+            return Err(NoConnection::Refused(error));
+        }
+        Err(error) => error.with_causes(),
+    };
+    let server = &*options.name;
+    tracing::warn!(server, %error, "a client could not be connected to a server");
+    worker.report_failure(id);
+    Err(NoConnection::Failed(format!("{server}: {error}")))
+}
+
+/// Connects to a server as a client, for it alone.
+async fn connect_to(
     worker: &Worker,
     id: ServerId,
     login: &Login,
     info: &ClientInfo,
 ) -> Result<Held, NoConnection> {
     let place = worker.gateway.take_place(id);
-    let options = &place.server().options;
-    let error = match worker.connect(&options.target, login).await {
-        Ok(server) => match server.agreed_with(info.capabilities) {
-            Ok(agreed) => {
-                return Ok(Held {
-                    server,
-                    agreed,
-                    place,
-                });
-            }
-            Err(unlike) => unlike.to_string(),
-        },
-        Err(ConnectError::Refused(error)) if error.retry == Retry::Never => {
-            return Err(NoConnection::Refused(error));
-        }
-        Err(error) => with_causes(&error),
-    };
-    let server = &*options.name;
-    tracing::warn!(server, %error, "a client could not be connected to a server");
-    worker.report_failure(id);
-    Err(NoConnection::Failed(format!("{server}: {error}")))
+    let server = connect_server(worker, id, login).await?;
+    let agreed = server.agreed_with(info.capabilities);
+    Ok(Held {
+        agreed: agreed.map_err(|unlike| NoConnection::Failed(unlike.to_string()))?,
+        server,
+        place,
+    })
 }
 
 /// Connects to the first server of a service and a role that can be reached. An error is what its
@@ -150,17 +155,6 @@ pub(crate) fn without(role: Role) -> &'static str {
         Role::Primary => "there is no primary",
         Role::Replica => "none serves reads",
     }
-}
-
-/// An error with what has caused it, in one line.
-pub(crate) fn with_causes(error: &ConnectError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// What logs in to servers as a client.

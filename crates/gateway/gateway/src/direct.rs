@@ -45,7 +45,13 @@ impl Direct {
     }
 
     async fn forward(&mut self) -> Result<(), End> {
-        let passed = self.guest.pass(&mut self.held, Request::Peeked, None).await;
+        let Held {
+            server,
+            agreed,
+            place,
+        } = &mut self.held;
+        let via = (place.id(), *agreed);
+        let passed = self.guest.pass(server, via, Request::Peeked, None).await;
         passed.map(|_| ()).map_err(|failed| match failed {
             Failed::Session(end) => end,
             Failed::Server(_) | Failed::Refused(_) => {
@@ -86,7 +92,8 @@ impl Direct {
 
     /// Ends both connections.
     pub(crate) async fn leave(mut self, end: End) {
-        self.guest.end_statement(&mut self.held);
+        let id = self.held.place.id();
+        self.guest.end_statement(id, &mut self.held.server);
         self.guest.leave(end).await;
         if self.held.server.link().is_usable() {
             self.held.server.close().await;

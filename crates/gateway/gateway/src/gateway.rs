@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use backend::Login;
 use clients::{ClientNumbers, Clients, SessionHandle};
+use pool::{AccountId, ClassId, Interner, Limits, Pool, Recycling};
 use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
 
+use crate::connection::Resting;
 use crate::options::{MonitorId, MonitorOptions, Options, ServerId, ServerOptions, ServiceId};
 use crate::running::Running;
 use crate::service::Service;
@@ -29,7 +32,19 @@ pub struct Gateway {
     /// Where each session's connection to a server is, by the number that its client was told.
     /// Touched as sessions begin and end, and by KILL.
     victims: Mutex<BTreeMap<u32, Victim>>,
+    /// Connections to the servers that sessions share.
+    pub(crate) pool: Arc<Pool<Resting>>,
+    /// Users, by their names.
+    accounts: Interner<String>,
+    /// What clients can do, as far as it cannot change after the login.
+    classes: Interner<u64>,
 }
+
+/// More users than servers have.
+const ACCOUNTS_MAX: u32 = 1 << 20;
+
+/// More kinds of clients than there are.
+const CLASSES_MAX: u32 = 1 << 12;
 
 /// A connection to a server, for KILL.
 #[derive(Debug, Clone)]
@@ -55,6 +70,8 @@ pub(crate) struct ServerShare {
     pub(crate) options: ServerOptions,
     /// Who watches it, and its place in that monitor's map. Constant.
     pub(crate) watch: Option<(MonitorId, monitor::ServerId)>,
+    /// Its name in the pool. Constant.
+    pub(crate) pool_id: pool::ServerId,
     /// Sessions that have a connection to it. Relaxed: it only decides who gets the next client,
     /// and each session adds and takes away its own one.
     session_count: AtomicUsize,
@@ -68,11 +85,12 @@ pub(crate) struct ServerPlace {
 }
 
 impl Gateway {
-    /// A gateway that nobody has connected to.
+    /// A gateway that nobody has connected to, of so many workers.
     ///
     /// # Panics
     /// If the monitor of a service does not watch one of its servers: a bug of the caller.
-    pub fn new(options: Options) -> Arc<Gateway> {
+    pub fn new(options: Options, worker_count: usize) -> Arc<Gateway> {
+        let pool = Pool::new(worker_count);
         let monitors = options.monitors;
         let watch_of = |id| {
             let mut places = (0..).map(MonitorId).zip(&monitors);
@@ -81,7 +99,7 @@ impl Gateway {
         let servers: Vec<_> = (0..)
             .map(ServerId)
             .zip(options.servers)
-            .map(|(id, options)| ServerShare::new(options, watch_of(id)))
+            .map(|(id, options)| ServerShare::new(options, watch_of(id), &pool))
             .collect();
         let services: Vec<_> = options.services.into_iter().map(Service::new).collect();
         for service in &services {
@@ -101,6 +119,18 @@ impl Gateway {
                 read_timeout: options.read_timeout,
             },
             victims: Mutex::default(),
+            pool,
+            accounts: Interner::new(ACCOUNTS_MAX),
+            classes: Interner::new(CLASSES_MAX),
+        })
+    }
+
+    /// What connections have in common that are logged in as this. `None` if too many kinds of them
+    /// are known.
+    pub(crate) fn pool_login(&self, login: &Login) -> Option<pool::Login> {
+        Some(pool::Login {
+            account: AccountId(self.accounts.intern(login.user.clone())?),
+            class: ClassId(self.classes.intern(login.capabilities.0)?),
         })
     }
 
@@ -116,12 +146,13 @@ impl Gateway {
 
     /// Whom KILL with this number ends: the client that was told it, or whose CONNECTION_ID() it is
     /// on `server`.
-    pub(crate) fn victim(&self, number: u64, server: ServerId) -> Option<Victim> {
+    pub(crate) fn victim(&self, number: u64, server: Option<ServerId>) -> Option<Victim> {
         let number = u32::try_from(number).ok()?;
         let victims = self.victims.lock();
         if ClientNumbers::High.includes(number.into()) {
             return victims.get(&number).cloned();
         }
+        let server = server?;
         let mut all = victims.values();
         all.find(|it| it.running.is_named(server, number)).cloned()
     }
@@ -179,10 +210,17 @@ impl Gateway {
 }
 
 impl ServerShare {
-    fn new(options: ServerOptions, watch: Option<(MonitorId, monitor::ServerId)>) -> ServerShare {
+    fn new(
+        options: ServerOptions,
+        watch: Option<(MonitorId, monitor::ServerId)>,
+        pool: &Pool<Resting>,
+    ) -> ServerShare {
+        let limits = Limits::new(options.connections_max);
+        let pool_id = pool.add_server(Arc::clone(&options.name), limits, Recycling::default());
         ServerShare {
             options,
             watch,
+            pool_id,
             session_count: AtomicUsize::new(0),
         }
     }
@@ -194,12 +232,6 @@ impl ServerShare {
 }
 
 impl ServerPlace {
-    /// The server's place in its monitor's map.
-    pub(crate) fn watched_at(&self) -> monitor::ServerId {
-        let watch = self.server().watch;
-        watch.expect("each server of a service is watched").1
-    }
-
     /// The server's id.
     pub(crate) fn id(&self) -> ServerId {
         self.id

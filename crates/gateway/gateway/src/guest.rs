@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use backend::Server;
 use clients::wait::{Either, first_of};
 use clients::{ClientNumbers, KillOrder, SessionHandle};
 use errcode::{
@@ -14,13 +15,13 @@ use errcode::{
     ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR, Origin, Retry,
 };
 use front::{Client, Disconnect, LoginFailure};
-use link::{Ending, Exchange, ForwardError, Limit, Turn};
+use link::{Agreed, Ending, Exchange, ForwardError, Limit, Turn};
 use monitor::ServerState;
 use runtime::TaskClass;
-use syntax::KillTarget;
+use syntax::{KillStatement, KillTarget};
 use wire::{Command, CommandByte, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
-use crate::connect::{Held, login_as};
+use crate::connect::login_as;
 use crate::end::End;
 use crate::gateway::Gateway;
 use crate::kill;
@@ -127,7 +128,12 @@ impl Guest {
         }
     }
 
-    async fn peek_for(&mut self, status: StatusFlags, limit: Duration) -> Result<u8, End> {
+    /// The same, for so long.
+    pub(crate) async fn peek_for(
+        &mut self,
+        status: StatusFlags,
+        limit: Duration,
+    ) -> Result<u8, End> {
         let class = match status.contains(StatusFlags::IN_TRANSACTION) {
             true => TaskClass::InTransaction,
             false => TaskClass::OutsideTransaction,
@@ -162,17 +168,16 @@ impl Guest {
     /// Passes a command on, and the reply back.
     pub(crate) async fn pass(
         &mut self,
-        held: &mut Held,
+        server: &mut Server,
+        (id, agreed): (ServerId, Agreed),
         request: Request<'_>,
         statement_id: Option<u32>,
     ) -> Result<Answer, Failed> {
         self.handle.clear_query_order();
-        let server_id = held.place.id();
         let mut begun = None;
         let passed = {
-            let agreed = held.agreed;
-            let given_up = given_up(&self.worker, &self.handle, server_id);
-            let (client, server) = (self.client.link(), held.server.link());
+            let given_up = given_up(&self.worker, &self.handle, id);
+            let (client, server) = (self.client.link(), server.link());
             let passing = pin!(async {
                 let exchange = match request {
                     Request::Peeked => Exchange::command(client, server, agreed).await?,
@@ -205,12 +210,12 @@ impl Guest {
         match (passed, begun) {
             (Either::Left(Ok(Turn::Over(ending))), Some(exchange)) => {
                 if let Ending::Status(status) = ending {
-                    held.server.set_status(status);
+                    server.set_status(status);
                 }
                 Ok(Answer { ending, exchange })
             }
             (Either::Left(Ok(_)), _) => unreachable!("a reply ends when it is over"),
-            (Either::Left(Err(error)), _) => Err(self.lost(held, &error)),
+            (Either::Left(Err(error)), _) => Err(self.lost(id, &error)),
             (Either::Right(GivenUp::Killed), _) => Err(Failed::Session(End::Killed)),
             (Either::Right(GivenUp::ServerDown), begun) => {
                 if let Some(exchange) = begun {
@@ -222,7 +227,7 @@ impl Guest {
     }
 
     /// What follows from an exchange that failed.
-    fn lost(&self, held: &Held, error: &ForwardError) -> Failed {
+    fn lost(&self, server: ServerId, error: &ForwardError) -> Failed {
         let id = self.handle.id();
         match error.origin() {
             Origin::Client => {
@@ -230,9 +235,9 @@ impl Guest {
                 Failed::Session(End::Client)
             }
             Origin::Server | Origin::Ourselves => {
-                let server = &*held.place.server().options.name;
-                tracing::warn!(connection_id = id, server, %error, "a server was lost");
-                self.worker.report_failure(held.place.id());
+                let name = &*self.gateway().server(server).options.name;
+                tracing::warn!(connection_id = id, server = name, %error, "a server was lost");
+                self.worker.report_failure(server);
                 Failed::Server(error.retry())
             }
         }
@@ -281,7 +286,7 @@ impl Guest {
             ClientNumbers::High.includes(number)
                 || self
                     .gateway()
-                    .victim(number, self.running.get().0)
+                    .victim(number, self.running.server())
                     .is_some()
         })
     }
@@ -297,14 +302,27 @@ impl Guest {
             _ => unreachable!("it was peeked at"),
         };
         let statement = kill::find(&text).expect("it was peeked at");
+        self.kill_by(statement, &text, status).await;
+        Ok(())
+    }
+
+    /// Carries out a KILL that was taken.
+    pub(crate) async fn kill_by(
+        &mut self,
+        statement: KillStatement,
+        text: &[u8],
+        status: StatusFlags,
+    ) {
         let login = login_as(self.client.info());
-        let server = self.running.get().0;
-        let victim = self.gateway().victim(statement.number, server);
+        let victim = self
+            .gateway()
+            .victim(statement.number, self.running.server());
         let target = statement.target;
         let is_own = victim
             .as_ref()
             .is_some_and(|victim| Arc::ptr_eq(&victim.handle, &self.handle));
-        match kill::carry_out(&self.worker, login, (statement, victim), &text).await {
+        let kill = (statement, victim);
+        match kill::carry_out(&self.worker, self.service, login, kill, text).await {
             Ok(()) if is_own => {
                 let number = match target {
                     KillTarget::Connection => ER_CONNECTION_KILLED,
@@ -315,7 +333,6 @@ impl Guest {
             Ok(()) => self.write_ok(status),
             Err(error) => self.write_error(&error),
         }
-        Ok(())
     }
 
     /// Lets the client log in anew, as COM_CHANGE_USER asks; servers are the caller's. A client
@@ -380,15 +397,15 @@ impl Guest {
     }
 
     /// Ends a statement that is left running on a server.
-    pub(crate) fn end_statement(&self, held: &mut Held) {
-        if held.server.link().is_usable() {
+    pub(crate) fn end_statement(&self, id: ServerId, server: &mut Server) {
+        if server.link().is_usable() {
             return;
         }
         let Ok(login) = login_as(self.client.info()) else {
             return;
         };
-        let target = held.place.server().options.target.clone();
-        let connection_id = held.server.info().connection_id;
+        let target = self.gateway().server(id).options.target.clone();
+        let connection_id = server.info().connection_id;
         kill::end_later(&self.worker, target, login, connection_id);
     }
 }
@@ -405,15 +422,14 @@ async fn post(server: &mut link::Link, byte: u8, body: &[u8]) -> Result<(), Forw
     server.flush().await.map_err(ForwardError::Unanswered)
 }
 
-/// Why a reply is not waited for any longer.
-enum GivenUp {
+/// Why a server is not waited for any longer.
+pub(crate) enum GivenUp {
     Killed,
     ServerDown,
 }
 
-/// Ready once the reply of a server must not be waited for any longer: by KILL, or because the
-/// server counts as down.
-async fn given_up(worker: &Worker, handle: &SessionHandle, server: ServerId) -> GivenUp {
+/// Ready once a server must not be waited for any longer: by KILL, or because it counts as down.
+pub(crate) async fn given_up(worker: &Worker, handle: &SessionHandle, server: ServerId) -> GivenUp {
     let mut killed = pin!(handle.ordered(KillOrder::Connection));
     // Who loses a server wakes all sessions, by their handles ([`crate::watch`]).
     poll_fn(|context| {

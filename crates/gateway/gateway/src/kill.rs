@@ -12,11 +12,12 @@ use std::time::Duration;
 
 use backend::{Login, Outcome, QueryLimits, Target};
 use clients::KillOrder;
-use errcode::{ClientError, ER_NO_SUCH_THREAD, WORDS_SERVER_LOST};
+use errcode::{ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, WORDS_SERVER_LOST};
 use link::Limit;
 use syntax::{KillStatement, KillTarget, SqlMode};
 
 use crate::gateway::Victim;
+use crate::options::{ServerId, ServiceId};
 use crate::worker::Worker;
 
 /// Longer than a server takes to end a statement; one that is too busy for that is not waited for.
@@ -69,40 +70,73 @@ pub(crate) fn find(text: &[u8]) -> Option<KillStatement> {
     KillStatement::find(text, SqlMode::default())
 }
 
-/// Carries it out as the client with this login.
+/// Carries it out as the client with this login. A session that uses no connection has no statement
+/// to be ended.
 ///
 /// # Errors
 ///
 /// What the client is told.
 pub(crate) async fn carry_out(
     worker: &Worker,
+    service: ServiceId,
     login: Result<Login, ClientError>,
     (kill, victim): (KillStatement, Option<Victim>),
     text: &[u8],
 ) -> Result<(), ClientError> {
-    let gateway = &worker.gateway;
     let victim = victim.ok_or_else(|| ClientError::new(ER_NO_SUCH_THREAD, &[&kill.number]))?;
-    let (server, connection_id) = victim.running.get();
-    let server = &gateway.server(server).options;
-    let text = kill.with_number(text, connection_id.into());
+    let login = login?;
     worker.counters.kills.increment();
-    let lost = |error: String| {
-        let server = &*server.name;
-        tracing::warn!(server, %error, "a KILL could not be passed on");
-        ClientError::worded(WORDS_SERVER_LOST, &[&server])
-    };
-    let outcomes = run(worker, &server.target, &login?, &text)
-        .await
-        .map_err(lost)?;
-    for outcome in outcomes {
-        if let Outcome::Failed(error) = outcome {
-            return Err(error);
+    let aim = victim.running.aim();
+    match aim.at {
+        Some((server, connection_id)) => {
+            let text = kill.with_number(text, connection_id.into());
+            ask(worker, server, &login, &text).await?;
+        }
+        None if victim.handle.line().user == login.user => {}
+        None => {
+            let any = worker.gateway.service(service).options.servers.first();
+            let any = any.expect("a service has a server");
+            let outcomes = ask(worker, *any, &login, MAY_KILL).await?;
+            if !outcomes.iter().any(has_rows) {
+                return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&kill.number]));
+            }
         }
     }
     if kill.target == KillTarget::Connection {
         victim.handle.give_order(KillOrder::Connection);
     }
     Ok(())
+}
+
+/// Has rows if the account may end the connections of others.
+const MAY_KILL: &[u8] = b"SELECT 1 FROM information_schema.user_privileges \
+    WHERE privilege_type IN ('SUPER', 'CONNECTION ADMIN', 'CONNECTION_ADMIN') \
+    AND grantee = CONCAT(\"'\", REPLACE(CURRENT_USER(), '@', \"'@'\"), \"'\")";
+
+fn has_rows(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Rows(rows) if !rows.rows.is_empty())
+}
+
+/// Runs a statement on a server. Its error is the client's.
+async fn ask(
+    worker: &Worker,
+    server: ServerId,
+    login: &Login,
+    text: &[u8],
+) -> Result<Vec<Outcome>, ClientError> {
+    let server = &worker.gateway.server(server).options;
+    let outcomes = run(worker, &server.target, login, text).await;
+    let outcomes = outcomes.map_err(|error| {
+        let server = &*server.name;
+        tracing::warn!(server, %error, "a KILL could not be passed on");
+        ClientError::worded(WORDS_SERVER_LOST, &[&server])
+    })?;
+    for outcome in &outcomes {
+        if let Outcome::Failed(error) = outcome {
+            return Err(error.clone());
+        }
+    }
+    Ok(outcomes)
 }
 
 #[cfg(test)]

@@ -25,8 +25,10 @@ mod worker;
 
 mod account_task;
 mod connect;
+mod connection;
 mod guest;
 mod kill;
+mod lend;
 mod running;
 
 mod direct;
@@ -37,6 +39,7 @@ mod session;
 pub use account_task::keep_accounts;
 pub use end::End;
 pub use gateway::Gateway;
+pub use lend::keep_pool;
 pub use options::{
     CausalReads, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
     ServiceId, ServiceOptions, SplitOptions,

@@ -48,6 +48,8 @@ pub struct ServerOptions {
     pub target: Target,
     /// How much it is preferred.
     pub rank: Rank,
+    /// Most connections that sessions share. Those of `read-connection` are not counted.
+    pub connections_max: u32,
 }
 
 /// A watch over servers.
@@ -102,10 +104,12 @@ pub enum Router {
 pub struct SplitOptions {
     /// How far a replica may be behind that is read from.
     pub lag_max: Option<Duration>,
-    /// How long a statement waits for a server that may take it: for a new primary.
+    /// How long a statement waits for a server that may take it, and for a connection to it.
     pub wait: Duration,
     /// Which writes a read on a replica is sure to see.
     pub causal_reads: CausalReads,
+    /// A session gives its connections back between transactions, for others to use.
+    pub multiplexes: bool,
 }
 
 /// Which writes a read on a replica is sure to see.

@@ -1,25 +1,52 @@
 //! [`Running`]: where a session's statement runs, and the connection whose number its client was
 //! told, for KILL.
+//!
+//! A connection that a KILL aims at must not go to another session before the KILL is over. Who
+//! kills counts itself first and then reads where to; a session that gives its connection away
+//! takes its place away first and then reads the count ([`Running::leave`]). So one of both sees
+//! the other: either the KILL finds nothing, or the connection is closed.
 
-use sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::options::ServerId;
 
 /// Connections of a session to servers. Its session writes, those who kill read.
 #[derive(Debug)]
 pub(crate) struct Running {
-    /// What it used last.
+    /// What it used last; [`NOWHERE`] once it has given that away.
     last: AtomicU64,
-    /// What CONNECTION_ID() names.
+    /// What CONNECTION_ID() names; [`NOWHERE`] if that is the number that the gateway has told.
     named: AtomicU64,
+    /// KILLs that aim at `last`.
+    kills: AtomicU32,
+}
+
+/// No connection.
+const NOWHERE: u64 = u64::MAX;
+
+/// A KILL that is under way.
+#[derive(Debug)]
+pub(crate) struct Aim {
+    running: Arc<Running>,
+    /// The server, and its number of the connection; `None` if the session uses none.
+    pub(crate) at: Option<(ServerId, u32)>,
+}
+
+impl Drop for Aim {
+    fn drop(&mut self) {
+        self.running.kills.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Running {
-    pub(crate) fn on(server: ServerId, connection_id: u32) -> Running {
-        let packed = packed(server, connection_id);
+    /// Of a session that uses no connection.
+    pub(crate) fn nowhere() -> Running {
         Running {
-            last: AtomicU64::new(packed),
-            named: AtomicU64::new(packed),
+            last: AtomicU64::new(NOWHERE),
+            named: AtomicU64::new(NOWHERE),
+            kills: AtomicU32::new(0),
         }
     }
 
@@ -36,17 +63,29 @@ impl Running {
 
     /// The session uses this connection from now on.
     pub(crate) fn set(&self, server: ServerId, connection_id: u32) {
-        // Relaxed: a KILL that comes with a change may meet either connection.
+        // Release: who reads it may wait for a KILL, but reads nothing else of the session.
         self.last
-            .store(packed(server, connection_id), Ordering::Relaxed);
+            .store(packed(server, connection_id), Ordering::Release);
     }
 
-    /// The server, and its number of the connection.
-    pub(crate) fn get(&self) -> (ServerId, u32) {
-        let packed = self.last.load(Ordering::Relaxed);
-        let server = usize::try_from(packed >> 32).expect("it was one");
-        let connection_id = u32::try_from(packed & u64::from(u32::MAX)).expect("masked");
-        (ServerId(server), connection_id)
+    /// The session gives its connection away. Returns whether nobody aims at it.
+    pub(crate) fn leave(&self) -> bool {
+        self.last.store(NOWHERE, Ordering::SeqCst);
+        self.kills.load(Ordering::SeqCst) == 0
+    }
+
+    /// Begins a KILL of what the session uses.
+    pub(crate) fn aim(self: &Arc<Running>) -> Aim {
+        self.kills.fetch_add(1, Ordering::SeqCst);
+        Aim {
+            at: unpacked(self.last.load(Ordering::SeqCst)),
+            running: Arc::clone(self),
+        }
+    }
+
+    /// The server of the connection that it used last.
+    pub(crate) fn server(&self) -> Option<ServerId> {
+        unpacked(self.last.load(Ordering::Relaxed)).map(|(server, _)| server)
     }
 }
 
@@ -55,18 +94,43 @@ fn packed(server: ServerId, connection_id: u32) -> u64 {
     u64::from(server) << 32 | u64::from(connection_id)
 }
 
+fn unpacked(packed: u64) -> Option<(ServerId, u32)> {
+    if packed == NOWHERE {
+        return None;
+    }
+    let server = usize::try_from(packed >> 32).expect("it was one");
+    let connection_id = u32::try_from(packed & u64::from(u32::MAX)).expect("masked");
+    Some((ServerId(server), connection_id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn both_numbers_come_back() {
-        let running = Running::on(ServerId(0), 7);
-        assert_eq!(running.get(), (ServerId(0), 7));
+        let running = Arc::new(Running::nowhere());
+        assert_eq!(running.aim().at, None);
+        running.set(ServerId(0), 7);
+        assert_eq!(running.aim().at, Some((ServerId(0), 7)));
         running.set(ServerId(255), u32::MAX);
-        assert_eq!(running.get(), (ServerId(255), u32::MAX));
-        assert!(running.is_named(ServerId(0), 7));
+        assert_eq!(running.aim().at, Some((ServerId(255), u32::MAX)));
+        assert_eq!(running.server(), Some(ServerId(255)));
+        assert!(!running.is_named(ServerId(1), 8));
         running.name(ServerId(1), 8);
         assert!(running.is_named(ServerId(1), 8) && !running.is_named(ServerId(0), 7));
+    }
+
+    #[test]
+    fn a_connection_that_a_kill_aims_at_is_not_given_away() {
+        let running = Arc::new(Running::nowhere());
+        running.set(ServerId(0), 7);
+        assert!(running.leave());
+        running.set(ServerId(0), 8);
+        let aim = running.aim();
+        assert!(!running.leave());
+        assert_eq!(running.aim().at, None);
+        drop(aim);
+        assert!(running.leave());
     }
 }

@@ -26,7 +26,7 @@ use crate::guest::Guest;
 use crate::options::{Router, ServiceId};
 use crate::running::Running;
 use crate::service::AccountLookup;
-use crate::split::{self, Split};
+use crate::split::Split;
 use crate::worker::Worker;
 
 /// A client that is logged in, with its servers.
@@ -141,31 +141,30 @@ async fn open(
     client: Client,
     handle: &Arc<SessionHandle>,
 ) -> Result<(Session, Arc<Running>), Box<(Client, ClientError)>> {
-    let router = worker.gateway.service(service).options.router;
-    let opened = match router {
-        Router::ReadConnection(role) => connect(worker, service, role, client.info()).await,
-        Router::ReadWriteSplit(options) => {
-            split::connect_first(worker, service, options, client.info()).await
-        }
-    };
-    let held = match opened {
-        Ok(held) => held,
-        Err(error) => return Err(Box::new((client, error))),
-    };
-    let connection_id = held.server.info().connection_id;
-    let running = Arc::new(Running::on(held.place.id(), connection_id));
     let guest = Guest {
         worker: Rc::clone(worker),
         service,
         client,
         handle: Arc::clone(handle),
-        running: Arc::clone(&running),
+        running: Arc::new(Running::nowhere()),
         lost: None,
         failed_changes: 0,
     };
-    let session = match router {
-        Router::ReadConnection(_) => Session::Direct(Direct::new(guest, held)),
-        Router::ReadWriteSplit(options) => Session::Split(Split::new(guest, options, held)),
-    };
-    Ok((session, running))
+    let running = Arc::clone(&guest.running);
+    match worker.gateway.service(service).options.router {
+        Router::ReadConnection(role) => {
+            let held = match connect(worker, service, role, guest.client.info()).await {
+                Ok(held) => held,
+                Err(error) => return Err(Box::new((guest.client, error))),
+            };
+            let connection_id = held.server.info().connection_id;
+            running.set(held.place.id(), connection_id);
+            running.name(held.place.id(), connection_id);
+            Ok((Session::Direct(Direct::new(guest, held)), running))
+        }
+        Router::ReadWriteSplit(options) => {
+            let split = Split::enter(guest, options).await?;
+            Ok((Session::Split(split), running))
+        }
+    }
 }

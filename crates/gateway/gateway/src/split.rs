@@ -6,22 +6,27 @@
 //!            the reply tells
 //! ```
 //!
-//! A [`Lane`] is opened when it is needed first. Before each use it runs the commands of the
-//! session that it has not run ([`router::History`]). Statements that clients prepare have numbers
-//! of the gateway's own, and are prepared on each server that executes them (`prepared.rs`).
+//! A [`Lane`] is a connection of the pool. Before each use it is given the state of the session
+//! (`connection.rs`), and between transactions it is given back, if the service multiplexes
+//! (`sharing.rs`). What a statement reads of the one before comes from the session then
+//! (`recall.rs`). Statements that clients prepare have numbers of the gateway's own, and are
+//! prepared on each connection that executes them (`prepared.rs`).
 
-use std::time::Duration;
+use std::sync::Arc;
 
-use errcode::{ClientError, ER_MALFORMED_PACKET};
-use front::ClientInfo;
+use backend::Login;
+use errcode::{ClientError, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN};
+use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
-use router::{Command, Goal, History, Judged, Pin, Plan, Report, Written};
+use pool::Age;
+use router::{Command, Goal, History, Judged, Pin, Plan, Report, Told, Written};
 use syntax::SqlMode;
-use syntax::class::find_hint;
+use syntax::class::{Facts, find_hint};
 use wire::{CommandByte, OkPacket, StatusFlags};
 
-use crate::connect::{Held, NoConnection, connect_to, login_as, no_server};
+use crate::connect::{login_as, no_server};
+use crate::connection::{Origin, Reads, is_about_tracking};
 use crate::end::End;
 use crate::guest::{Answer, ChangedUser, Guest, Request};
 use crate::options::{CausalReads, ServiceId, SplitOptions};
@@ -30,8 +35,10 @@ use crate::worker::Worker;
 mod answer;
 mod lane;
 mod prepared;
+mod recall;
+mod sharing;
 
-use answer::{Chooser, Job};
+use answer::{Chooser, Job, Unready};
 use lane::Lane;
 use prepared::Statements;
 
@@ -42,8 +49,19 @@ pub(crate) struct Split {
     options: SplitOptions,
     session: router::Session,
     history: History,
+    /// As which it logs in to servers.
+    login: Login,
+    pool_login: pool::Login,
+    /// What its login decides of its state.
+    origin: Arc<Origin>,
+    /// Decides between sessions that wait for each other's connections.
+    age: Age,
     /// By the servers' places in the map.
-    lanes: Vec<Option<Box<Lane>>>,
+    lanes: Vec<Option<Lane>>,
+    /// The connection that it keeps for what only that knows ([`router::Residue`]).
+    lingers_at: Option<Place>,
+    /// Warnings of its last statement, whose connection is given away.
+    warnings: Option<Box<backend::Rows>>,
     statements: Statements,
     /// The status that the client was told last.
     status: StatusFlags,
@@ -59,70 +77,102 @@ const READ_BYTES_MAX: usize = 1 << 20;
 /// More of the room for a command is given back.
 const SPARE_BYTES_MAX: usize = 4 << 10;
 
-/// Connects a client to its first server: to the primary, or to a replica if there is none.
-pub(crate) async fn connect_first(
-    worker: &Worker,
-    service: ServiceId,
-    options: SplitOptions,
-    info: &ClientInfo,
-) -> Result<Held, ClientError> {
-    let login = login_as(info)?;
-    let until = runtime::now() + options.wait;
-    let mut failed = None;
-    let mut reason = "no server is up".to_owned();
-    loop {
-        let chooser = Chooser {
-            worker,
-            service,
-            options: &options,
-            written: &Written::Nothing,
-            failed,
-        };
-        let (chosen, version) = worker.with_map(service, |it| {
-            let primary = chooser.choose(it, Goal::Primary);
-            let chosen = primary.or_else(|| chooser.choose(it, Goal::Replica));
-            (chosen, it.version)
-        });
-        if let Some(place) = chosen {
-            let id = worker.gateway.server_at(service, place);
-            match connect_to(worker, id, &login, info).await {
-                Ok(held) => return Ok(held),
-                Err(NoConnection::Refused(error)) => return Err(error),
-                Err(NoConnection::Failed(text)) => reason = text,
-            }
-            // Each server is tried once before the map changes.
-            if failed.replace(place).is_none() {
-                continue;
-            }
-        }
-        let left = until - runtime::now();
-        let changed = worker.monitor(service).changed(version);
-        if left.is_zero() || runtime::timeout(left, changed).await.is_err() {
-            return Err(no_server(worker, service, &reason));
-        }
-        failed = None;
-    }
-}
+/// What a status tells of a session, and not of one reply.
+const OF_SESSION: StatusFlags = StatusFlags(
+    StatusFlags::AUTOCOMMIT.0 | StatusFlags::NO_BACKSLASH_ESCAPES.0 | StatusFlags::ANSI_QUOTES.0,
+);
 
 impl Split {
-    pub(crate) fn new(guest: Guest, options: SplitOptions, first: Held) -> Split {
-        let place = first.place.watched_at();
-        let mut session = router::Session::default();
-        let status = first.server.status();
-        session.observe_login(status);
+    /// Connects a client to its first server. An error is what the client is to be told.
+    pub(crate) async fn enter(
+        guest: Guest,
+        options: SplitOptions,
+    ) -> Result<Split, Box<(Client, ClientError)>> {
+        let identified = identify(&guest);
+        let (login, pool_login) = match identified {
+            Ok(identified) => identified,
+            Err(error) => return Err(Box::new((guest.client, error))),
+        };
+        let age = Age {
+            began_at: runtime::now(),
+            session: guest.handle.id(),
+        };
         let mut split = Split {
             guest,
             options,
-            session,
+            session: router::Session::default(),
             history: History::default(),
+            origin: Arc::new(origin_of(&login)),
+            login,
+            pool_login,
+            age,
             lanes: Vec::new(),
+            lingers_at: None,
+            warnings: None,
             statements: Statements::default(),
-            status,
+            status: StatusFlags::AUTOCOMMIT,
             spare: Vec::new(),
             seen: 0,
         };
-        split.put_lane(place, Lane::new(first));
-        split
+        match split.begin().await {
+            Ok(()) => Ok(split),
+            Err(error) => Err(Box::new((split.guest.client, error))),
+        }
+    }
+
+    /// Begins the session on its first server: on the primary, or on a replica if there is none.
+    async fn begin(&mut self) -> Result<(), ClientError> {
+        let until = runtime::now() + self.options.wait;
+        let mut failed = None;
+        let mut reason = "no server is up".to_owned();
+        let place = loop {
+            let (worker, service) = (&self.guest.worker, self.guest.service);
+            let chooser = Chooser {
+                worker,
+                service,
+                options: &self.options,
+                written: &Written::Nothing,
+                failed,
+            };
+            let (chosen, version) = worker.with_map(service, |it| {
+                let primary = chooser.choose(it, Goal::Primary);
+                let chosen = primary.or_else(|| chooser.choose(it, Goal::Replica));
+                (chosen, it.version)
+            });
+            if let Some(place) = chosen {
+                match self.make_ready(place, Reads::default()).await {
+                    Ok(()) => break place,
+                    Err(Unready::Refused(error)) => return Err(error),
+                    Err(Unready::Session(_)) => {
+                        return Err(ClientError::new(ER_SERVER_SHUTDOWN, &[]));
+                    }
+                    Err(Unready::Failed(text)) => reason = text,
+                }
+                // Each server is tried once before the map changes.
+                if failed.replace(place).is_none() {
+                    continue;
+                }
+            }
+            let (worker, service) = (&self.guest.worker, self.guest.service);
+            let left = until - runtime::now();
+            let changed = worker.monitor(service).changed(version);
+            if left.is_zero() || runtime::timeout(left, changed).await.is_err() {
+                return Err(no_server(worker, service, &reason));
+            }
+            failed = None;
+        };
+        self.note_begin(place);
+        Ok(())
+    }
+
+    /// The session is as its connection to a server says, which is as after a login.
+    fn note_begin(&mut self, place: Place) {
+        let status = self.lane(place).map(|lane| lane.connection.server.status());
+        let of_session = status.unwrap_or(self.status).0 & OF_SESSION.0;
+        self.status = StatusFlags(of_session);
+        self.session.reset(self.status);
+        self.warnings = None;
+        self.lingers_at = None;
     }
 
     fn put_lane(&mut self, place: Place, lane: Lane) {
@@ -131,12 +181,12 @@ impl Split {
             self.lanes.resize_with(index + 1, || None);
         }
         if let Some(slot) = self.lanes.get_mut(index) {
-            *slot = Some(Box::new(lane));
+            *slot = Some(lane);
         }
     }
 
     fn lane(&mut self, place: Place) -> Option<&mut Lane> {
-        self.lanes.get_mut(usize::from(place.0))?.as_deref_mut()
+        self.lanes.get_mut(usize::from(place.0))?.as_mut()
     }
 
     /// As the session's servers read a text.
@@ -159,10 +209,17 @@ impl Split {
         if self.guest.client.welcome(&ok).await.is_err() {
             return End::Client;
         }
+        self.settle().await;
         loop {
-            let went = match self.guest.peek_command(self.status).await {
+            let went = match self.peek_command().await {
                 Ok(CommandByte::QUIT) => return End::Quit,
-                Ok(byte) => self.command(byte).await,
+                Ok(byte) => {
+                    let went = self.command(byte).await;
+                    if went.is_ok() {
+                        self.settle().await;
+                    }
+                    went
+                }
                 Err(end) => Err(end),
             };
             if let Err(end) = went {
@@ -211,6 +268,9 @@ impl Split {
             &judged,
             (&self.guest.worker, self.guest.service),
         );
+        if recall::is_needed(&self.options, &plan) {
+            return Box::pin(self.recalling_query(plan, mode)).await;
+        }
         if plan.is_kept {
             return Box::pin(self.kept_query(plan, mode)).await;
         }
@@ -226,7 +286,7 @@ impl Split {
             self.spare = spare;
             return answered.map(|_| ());
         }
-        if plan.changes_session && lane::is_about_tracking(text) {
+        if plan.changes_session && is_about_tracking(text) {
             return Box::pin(self.tracking_query(plan)).await;
         }
         let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
@@ -239,7 +299,8 @@ impl Split {
             .answer(&plan, Job::Plain, Request::Peeked, None)
             .await?;
         let lane = answered.and_then(|(place, _)| self.lane(place));
-        lane.into_iter().for_each(Lane::tells_otherwise);
+        lane.into_iter()
+            .for_each(|lane| lane.connection.tells_otherwise());
         Ok(())
     }
 
@@ -251,6 +312,9 @@ impl Split {
             .await?;
         if let Some((place, answer)) = answered {
             self.note_tracking(place, &text);
+            if plan.facts.has(Facts::PREPARES) {
+                self.pin_text_reader(&text, mode, place);
+            }
             self.keep(Command::Query(text), place, &answer, mode);
         }
         Ok(())
@@ -258,10 +322,10 @@ impl Split {
 
     /// The gateway has to see what it needs, whatever the client has chosen to see.
     fn note_tracking(&mut self, place: Place, text: &[u8]) {
-        if lane::is_about_tracking(text)
+        if is_about_tracking(text)
             && let Some(lane) = self.lane(place)
         {
-            lane.tells_otherwise();
+            lane.connection.tells_otherwise();
         }
     }
 
@@ -310,9 +374,9 @@ impl Split {
         if self.history.keep(command, mode).is_err() {
             self.session.pin(Pin::LongHistory, place);
         }
-        let last = self.history.last();
+        let commands = self.history.list().clone();
         if let Some(lane) = self.lane(place) {
-            lane.applied = last;
+            lane.connection.has_run(&commands);
         }
     }
 
@@ -323,8 +387,8 @@ impl Split {
         let command = match byte {
             CommandByte::INIT_DB => Command::InitDb(body.into()),
             _ => {
-                let option = body.first_chunk().map(|it| u16::from_le_bytes(*it));
-                Command::SetOption(option.unwrap_or(u16::MAX))
+                let option = body.first_chunk().copied();
+                Command::SetOption(option.unwrap_or([u8::MAX; 2]))
             }
         };
         let plan = self.session.plan_session_command();
@@ -336,38 +400,36 @@ impl Split {
         Ok(())
     }
 
-    /// COM_RESET_CONNECTION. Other connections are opened anew when they are needed.
+    /// COM_RESET_CONNECTION: the session is as after its login, but for the database that it is in.
     async fn reset(&mut self) -> Result<(), End> {
-        let plan = self.session.plan_session_command();
-        let answered = self
-            .answer(&plan, Job::Plain, Request::Peeked, None)
-            .await?;
-        if let Some((place, answer)) = answered
-            && matches!(answer.ending, Ending::Status(_))
-        {
-            self.begin_anew(place).await;
-        }
-        Ok(())
-    }
-
-    /// The session is as after its login, with the connection to this server.
-    async fn begin_anew(&mut self, place: Place) {
-        for other in 0..self.lanes.len() {
-            if other != usize::from(place.0)
-                && let Some(lane) = self.lanes.get_mut(other).and_then(Option::take)
-            {
-                lane.held.server.close().await;
-            }
+        self.guest.take_command().await?;
+        let database = self.history.database(self.mode());
+        if let Some(name) = database {
+            self.origin = Arc::new(Origin {
+                database: Some(String::from_utf8_lossy(&name).into_owned()),
+                ..(*self.origin).clone()
+            });
+            self.login.database.clone_from(&self.origin.database);
         }
         self.history.clear();
         self.statements = Statements::default();
-        let last = self.history.last();
-        let status = self.lane(place).map(|lane| {
-            lane.begin_anew(last);
-            lane.held.server.status()
-        });
-        self.status = status.unwrap_or(self.status);
         self.session.reset(self.status);
+        // What the session holds ends at once, on each of its servers.
+        for index in 0..self.lanes.len() {
+            let lane = self.lanes.get_mut(index).and_then(Option::as_mut);
+            if let Some(lane) = lane {
+                lane.connection.forget_state();
+                let place = Place(u16::try_from(index).expect("a place of the map"));
+                if let Err(Unready::Session(end)) = self.make_ready(place, Reads::default()).await {
+                    return Err(end);
+                }
+            }
+        }
+        match self.begin().await {
+            Ok(()) => self.guest.write_ok(self.status),
+            Err(error) => self.guest.write_error(&error),
+        }
+        Ok(())
     }
 
     /// COM_CHANGE_USER: the client logs in anew, and so does its connection to the primary.
@@ -375,18 +437,19 @@ impl Split {
         if self.guest.change_user().await? == ChangedUser::No {
             return Ok(());
         }
-        let (worker, service) = (&self.guest.worker, self.guest.service);
-        let info = self.guest.client.info();
-        let connected = connect_first(worker, service, self.options, info).await;
-        match connected {
-            Ok(held) => {
-                let place = held.place.watched_at();
-                let before = std::mem::take(&mut self.lanes);
-                self.put_lane(place, Lane::new(held));
-                self.begin_anew(place).await;
-                for lane in before.into_iter().flatten() {
-                    lane.held.server.close().await;
-                }
+        self.part_with_all();
+        self.history.clear();
+        self.statements = Statements::default();
+        let begun = match identify(&self.guest) {
+            Ok((login, pool_login)) => {
+                self.origin = Arc::new(origin_of(&login));
+                (self.login, self.pool_login) = (login, pool_login);
+                self.begin().await
+            }
+            Err(error) => Err(error),
+        };
+        match begun {
+            Ok(()) => {
                 self.guest.write_ok(self.status);
                 Ok(())
             }
@@ -435,13 +498,22 @@ impl Split {
         let exchange = &answer.exchange;
         let is_bulk = exchange.command_byte() == CommandByte::STMT_BULK_EXECUTE;
         let is_told = exchange.reports_changes() && !is_bulk;
-        let tells_writes = is_told && self.lane(place).is_some_and(|lane| lane.tells_writes);
+        let lane = self.lane(place);
+        let tells_writes = is_told && lane.is_some_and(|lane| lane.connection.tells_writes());
+        let tally = exchange.tally();
         let report = Report {
             status,
             changes: exchange.session_changes(),
             tells_writes,
+            told: Told {
+                row_count: tally.has_rows.then_some(tally.row_count),
+                affected_rows: tally.affected_rows,
+                last_insert_id: tally.last_insert_id,
+                warnings: tally.warnings,
+            },
         };
         let has_written = self.session.answered(plan, place, report);
+        self.note_sharing(plan, place, answer.ending);
         if has_written && self.options.causal_reads == CausalReads::Service {
             let service = self.guest.gateway().service(self.guest.service);
             service.written.advance(self.session.written());
@@ -455,20 +527,32 @@ impl Split {
         Ok(())
     }
 
-    /// Ends all connections.
+    /// Ends the session, and what it holds.
     pub(crate) async fn leave(mut self, end: End) {
-        let mut usable = Vec::new();
-        for mut lane in std::mem::take(&mut self.lanes).into_iter().flatten() {
-            if lane.held.server.link().is_usable() {
-                usable.push(lane);
-            } else {
-                self.guest.end_statement(&mut lane.held);
-            }
-        }
+        self.part_with_all();
         self.guest.leave(end).await;
-        for lane in usable {
-            lane.held.server.close().await;
-        }
+    }
+}
+
+/// As who a client logs in to servers. Its connections may serve others later, so nothing of the
+/// client's program is told.
+fn identify(guest: &Guest) -> Result<(Login, pool::Login), ClientError> {
+    let login = Login {
+        attributes: Vec::new(),
+        ..login_as(guest.client.info())?
+    };
+    let pool_login = guest.gateway().pool_login(&login);
+    let too_many = || {
+        let reason = "too many accounts or kinds of clients are known";
+        no_server(&guest.worker, guest.service, reason)
+    };
+    Ok((login, pool_login.ok_or_else(too_many)?))
+}
+
+fn origin_of(login: &Login) -> Origin {
+    Origin {
+        database: login.database.clone(),
+        collation: login.collation,
     }
 }
 
@@ -498,7 +582,3 @@ fn guide(plan: &mut Plan, text: &[u8], judged: &Judged, (worker, service): (&Wor
     }
     plan.guide(&hint, server, judged);
 }
-
-/// A connection that was not used for so long is looked at before it is used: its server may have
-/// closed it.
-const STALE_AFTER: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use front::RandomSource;
 use link::Resources;
-use monitor::{Monitor, ServerEntry, ServerMap};
+use monitor::{Monitor, ServerEntry};
 
 use crate::gateway::Gateway;
-use crate::options::MonitorOptions;
+use crate::options::{MonitorOptions, ServerId};
 
 /// Starts all monitors, on this worker. Each runs for as long as the gateway does.
 pub fn watch_servers(
@@ -17,10 +17,11 @@ pub fn watch_servers(
     random: &RandomSource,
 ) -> Vec<Monitor> {
     let started = gateway.monitors().iter().map(|options| {
+        let servers = options.servers.clone();
         let options = options_of(gateway, options, random);
         let monitor = Monitor::start(options, Rc::clone(resources), None);
         let (gateway, watched) = (Arc::clone(gateway), monitor.clone());
-        runtime::spawn_background(wake_sessions(gateway, watched));
+        runtime::spawn_background(wake_sessions(gateway, watched, servers));
         monitor
     });
     started.collect()
@@ -53,21 +54,25 @@ fn options_of(
 }
 
 /// Wakes all sessions each time that a server is lost, so that those which wait for it give it up.
-async fn wake_sessions(gateway: Arc<Gateway>, monitor: Monitor) {
+/// Connections that were made before a server was lost or changed its role are not used again.
+async fn wake_sessions(gateway: Arc<Gateway>, monitor: Monitor, servers: Vec<ServerId>) {
     let mut before = monitor.present();
     loop {
         monitor.changed(before.version).await;
         let present = monitor.present();
-        if has_lost_one(&before.map, &present.map) {
+        let pairs = before.map.servers().zip(present.map.servers());
+        let mut is_lost = false;
+        for ((before, after), id) in pairs.zip(&servers) {
+            let is_changed = before.epoch != after.epoch;
+            is_lost |= before.is_reachable() && (!after.is_reachable() || is_changed);
+            if is_changed {
+                let pool_id = gateway.server(*id).pool_id;
+                drop(gateway.pool.raise_version(pool_id));
+            }
+        }
+        if is_lost {
             gateway.clients().registry().wake_all();
         }
         before = present;
     }
-}
-
-fn has_lost_one(before: &ServerMap, after: &ServerMap) -> bool {
-    let mut pairs = before.servers().zip(after.servers());
-    pairs.any(|(before, after)| {
-        before.is_reachable() && (!after.is_reachable() || before.epoch != after.epoch)
-    })
 }

@@ -13,6 +13,7 @@ use monitor::{MapReader, Monitor, Published, ServerState};
 use router::{Judge, Judged, Load};
 use syntax::SqlMode;
 
+use crate::connection::PoolFront;
 use crate::end::End;
 use crate::gateway::Gateway;
 use crate::options::{ServerId, ServiceId};
@@ -26,6 +27,8 @@ pub struct Worker {
     fronts: Vec<Rc<front::Shared>>,
     /// The watches over servers, by their ids.
     watches: Vec<Watch>,
+    /// Its part of the pool.
+    pub(crate) pool: PoolFront,
     /// Verdicts on texts.
     judge: RefCell<Judge>,
     /// What each server has to do for this worker, by the servers' ids.
@@ -61,8 +64,8 @@ pub struct Counters {
 }
 
 impl Worker {
-    /// A worker's part. `monitors` are those of [`crate::watch_servers`], `front` is what clients
-    /// are let in by.
+    /// The part of the worker that calls it. `monitors` are those of [`crate::watch_servers`],
+    /// `front` is what clients are let in by.
     pub fn new(
         gateway: Arc<Gateway>,
         monitors: &[Monitor],
@@ -79,11 +82,13 @@ impl Worker {
             monitor: monitor.clone(),
             reader: RefCell::new(monitor.reader()),
         });
+        let pool = PoolFront::new(Arc::clone(&gateway.pool), runtime::worker_index());
         let loads = gateway.server_ids().map(|_| Cell::default()).collect();
         Rc::new(Worker {
             gateway,
             fronts,
             watches: watches.collect(),
+            pool,
             judge: RefCell::default(),
             loads,
             resources,
@@ -200,7 +205,7 @@ impl Worker {
     }
 
     /// Random bytes for logins.
-    fn random(&self) -> &RandomSource {
+    pub(crate) fn random(&self) -> &RandomSource {
         let any = self.fronts.first().expect("a gateway has a service");
         &any.options().random
     }

@@ -159,6 +159,12 @@ impl<L, C> Front<L, C> {
         self.settle(kept.value, now, now)
     }
 
+    /// Whether a connection that is given back now would not stay here: a session waits for one of
+    /// its server, or it is void.
+    pub fn is_wanted(&self, slot: &Slot<C>) -> bool {
+        slot.server().stock.demand() != quiet(slot.version())
+    }
+
     /// Ready when other workers want connections of this one. One task of each worker waits for it
     /// in a loop, calls [`Front::answer`], and does what that says.
     pub async fn asked(&self) {

@@ -9,6 +9,10 @@ use std::collections::VecDeque;
 use settings::SqlMode;
 use syntax::class::set::{Scope, Target, assignments};
 use syntax::class::{Detail, Source, classify};
+use syntax::token::name_value;
+use wire::CommandByte;
+
+use crate::command_list::CommandList;
 
 /// Most commands that are kept. Programs set some ten variables.
 pub const HISTORY_COMMANDS_MAX: usize = 64;
@@ -24,14 +28,24 @@ pub enum Command {
     /// COM_INIT_DB with this name.
     InitDb(Box<[u8]>),
     /// COM_SET_OPTION with this option.
-    SetOption(u16),
+    SetOption([u8; 2]),
 }
 
 impl Command {
-    fn bytes(&self) -> usize {
+    /// Its first byte.
+    pub fn byte(&self) -> u8 {
         match self {
-            Command::Query(bytes) | Command::InitDb(bytes) => bytes.len(),
-            Command::SetOption(_) => size_of::<u16>(),
+            Command::Query(_) => CommandByte::QUERY,
+            Command::InitDb(_) => CommandByte::INIT_DB,
+            Command::SetOption(_) => CommandByte::SET_OPTION,
+        }
+    }
+
+    /// What follows that.
+    pub fn body(&self) -> &[u8] {
+        match self {
+            Command::Query(bytes) | Command::InitDb(bytes) => bytes,
+            Command::SetOption(option) => option,
         }
     }
 }
@@ -42,16 +56,21 @@ pub struct History {
     entries: VecDeque<Entry>,
     /// Of all commands.
     total_bytes: usize,
-    /// Number of the last command; they count from 1.
-    last: u64,
+    /// All commands.
+    list: CommandList,
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
-    number: u64,
     command: Command,
     /// The names that it sets, sorted. `None`: it may read what others set.
     names: Option<Vec<Box<[u8]>>>,
+}
+
+impl Entry {
+    fn parts(&self) -> (u8, &[u8]) {
+        (self.command.byte(), self.command.body())
+    }
 }
 
 /// A command does not fit.
@@ -59,9 +78,9 @@ struct Entry {
 pub struct Full;
 
 impl History {
-    /// Number of the last command that was kept; 0 if there is none.
-    pub fn last(&self) -> u64 {
-        self.last
+    /// All commands.
+    pub fn list(&self) -> &CommandList {
+        &self.list
     }
 
     /// Keeps a command that has succeeded.
@@ -73,37 +92,45 @@ impl History {
         if let Some(names) = &names {
             self.supersede(names);
         }
-        if let Command::Query(text) = &command
-            && matches!(classify(text, mode).detail, Detail::Deallocate(_))
-        {
+        let is_forgotten = match &command {
             // Nothing is left that another connection needs.
-            return Ok(());
+            Command::Query(text) => {
+                matches!(classify(text, mode).detail, Detail::Deallocate(_))
+            }
+            _ => false,
+        };
+        let bytes = self.total_bytes + command.body().len();
+        let has_room = self.entries.len() < HISTORY_COMMANDS_MAX && bytes <= HISTORY_BYTES_MAX;
+        if !is_forgotten && has_room {
+            self.total_bytes = bytes;
+            self.entries.push_back(Entry { command, names });
         }
-        let bytes = self.total_bytes + command.bytes();
-        if HISTORY_COMMANDS_MAX <= self.entries.len() || HISTORY_BYTES_MAX < bytes {
-            return Err(Full);
+        self.list = CommandList::of(self.entries.iter().map(Entry::parts));
+        match is_forgotten || has_room {
+            true => Ok(()),
+            false => Err(Full),
         }
-        self.total_bytes = bytes;
-        self.last += 1;
-        self.entries.push_back(Entry {
-            number: self.last,
-            command,
-            names,
-        });
-        Ok(())
-    }
-
-    /// The first command behind this number that is still needed, and its own number.
-    pub fn after(&self, number: u64) -> Option<(u64, &Command)> {
-        let place = self.entries.partition_point(|entry| entry.number <= number);
-        let entry = self.entries.get(place)?;
-        Some((entry.number, &entry.command))
     }
 
     /// Forgets all commands: the session is as after its login.
     pub fn clear(&mut self) {
-        self.entries.clear();
-        self.total_bytes = 0;
+        *self = History::default();
+    }
+
+    /// The database that the kept commands have left; `None` if none has chosen one.
+    pub fn database(&self, mode: SqlMode) -> Option<Vec<u8>> {
+        let of = |entry: &Entry| match &entry.command {
+            Command::InitDb(name) => Some(name.to_vec()),
+            Command::Query(text) => match classify(text, mode).detail {
+                Detail::Use(name) if name.starts_with(b"`") || name.starts_with(b"\"") => {
+                    Some(name_value(name).to_vec())
+                }
+                Detail::Use(name) => Some(name.to_vec()),
+                _ => None,
+            },
+            Command::SetOption(_) => None,
+        };
+        self.entries.iter().rev().find_map(of)
     }
 
     /// Forgets commands whose names are all set anew, back to the last that may read them.
@@ -119,7 +146,7 @@ impl History {
                     before.iter().all(|name| names.binary_search(name).is_ok())
                 });
             if is_set_anew {
-                *total_bytes -= entry.command.bytes();
+                *total_bytes -= entry.command.body().len();
             }
             !is_set_anew
         });
@@ -176,16 +203,11 @@ mod tests {
             let command = Command::Query(text.as_bytes().into());
             history.keep(command, SqlMode::default()).unwrap();
         }
-        let mut all = Vec::new();
-        let mut at = 0;
-        while let Some((number, command)) = history.after(at) {
-            let Command::Query(text) = command else {
-                panic!("a query");
-            };
-            all.push(String::from_utf8(text.to_vec()).unwrap());
-            at = number;
-        }
-        all
+        let text = |(byte, body): (u8, &[u8])| {
+            assert_eq!(byte, CommandByte::QUERY);
+            String::from_utf8(body.to_vec()).unwrap()
+        };
+        history.list().iter().map(text).collect()
     }
 
     #[test]
@@ -217,6 +239,22 @@ mod tests {
     }
 
     #[test]
+    fn the_database_is_the_one_that_was_chosen_last() {
+        let mode = SqlMode::default();
+        let mut history = History::default();
+        assert_eq!(history.database(mode), None);
+        for (command, name) in [
+            (Command::InitDb(b"a".as_slice().into()), "a"),
+            (Command::Query(b"USE `b`".as_slice().into()), "b"),
+            (Command::Query(b"USE shop".as_slice().into()), "shop"),
+            (Command::Query(b"SET @a = 1".as_slice().into()), "shop"),
+        ] {
+            history.keep(command, mode).unwrap();
+            assert_eq!(history.database(mode), Some(name.into()));
+        }
+    }
+
+    #[test]
     fn what_may_have_been_read_stays() {
         let all = ["SET @a = 1", "SET @b = @a", "SET @a = 2"];
         assert_eq!(kept(&all), all);
@@ -241,7 +279,7 @@ mod tests {
         assert_eq!(keep(&mut history, "SET @another = 1"), Err(Full));
         assert_eq!(keep(&mut history, "SET @a0 = 2"), Ok(()), "takes a place");
         history.clear();
-        assert_eq!(history.after(0), None);
+        assert_eq!(history.list().iter().next(), None);
 
         let frame = "SET @a = ''".len();
         let of_bytes = |bytes: usize| format!("SET @a = '{}'", "x".repeat(bytes - frame));

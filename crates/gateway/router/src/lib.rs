@@ -10,7 +10,7 @@
 //! one client: its open transaction, what pins it ([`Pin`]), what it wrote last ([`Written`]). A
 //! [`Plan`] says where a statement may go and what its success leaves. [`choose`] takes a server
 //! out of the monitor's map. [`History`] has the commands that each connection of the session
-//! needs.
+//! needs, [`Recall`] what its statements may read of earlier ones.
 //!
 //! Rules, in this order:
 //!
@@ -31,16 +31,20 @@ mod pins;
 mod judge;
 mod written;
 
+mod command_list;
 mod history;
 
 mod choice;
 mod plan;
+mod recall;
 mod session;
 
 pub use choice::{Load, choose};
+pub use command_list::CommandList;
 pub use history::{Command, HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};
 pub use pins::{Pin, Pins};
-pub use plan::{Goal, Plan};
+pub use plan::{Goal, OF_LAST_STATEMENT, Plan};
+pub use recall::{Recall, Residue, Told};
 pub use session::{Loss, Report, Session};
 pub use written::Written;

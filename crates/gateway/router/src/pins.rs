@@ -25,6 +25,10 @@ pub enum Pin {
     LongHistory,
     /// A hint has asked for it.
     Hint,
+    /// A statement that is prepared reads of the statement before it.
+    LastStatement,
+    /// A value was taken from a sequence, which LASTVAL tells on the same connection.
+    Sequence,
     /// A command that is not known here.
     Command,
     /// The server says that the session has changed, and the text does not show how.
@@ -33,7 +37,7 @@ pub enum Pin {
 
 impl Pin {
     /// Each of them.
-    pub const ALL: [Pin; 12] = [
+    pub const ALL: [Pin; 14] = [
         Pin::NextTransaction,
         Pin::TemporaryTable,
         Pin::UserLock,
@@ -44,6 +48,8 @@ impl Pin {
         Pin::SeveralStatements,
         Pin::LongHistory,
         Pin::Hint,
+        Pin::LastStatement,
+        Pin::Sequence,
         Pin::Command,
         Pin::Unknown,
     ];
@@ -66,6 +72,8 @@ impl Pin {
             Pin::SeveralStatements => "several statements",
             Pin::LongHistory => "long history",
             Pin::Hint => "hint",
+            Pin::LastStatement => "prepared reader of the last statement",
+            Pin::Sequence => "sequence",
             Pin::Command => "unknown command",
             Pin::Unknown => "unknown state",
         }

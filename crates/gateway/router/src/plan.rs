@@ -44,12 +44,18 @@ pub struct Plan {
     pub changes_session: bool,
     /// What it does to the transaction.
     pub effect: Effect,
+    /// What it reads and changes beyond that.
+    pub facts: Facts,
+    /// It calls a procedure.
+    pub is_call: bool,
+    /// The warnings of the statement before are gone once it has succeeded.
+    pub clears_warnings: bool,
     /// How far a replica may be behind that answers it, if that is not the service's.
     pub lag_max: Option<Duration>,
 }
 
 /// What reads of the statement before it.
-const OF_LAST: Facts = Facts::READS_FOUND_ROWS
+pub const OF_LAST_STATEMENT: Facts = Facts::READS_FOUND_ROWS
     .with(Facts::READS_ROW_COUNT)
     .with(Facts::READS_WARNINGS);
 
@@ -65,7 +71,7 @@ const OF_PRIMARY: Facts = Facts::READS_SYSTEM_VARIABLES
 
 /// What a SET may read whose value another connection would not compute alike.
 const UNREPEATABLE: Facts = Facts::READS_LAST_INSERT_ID
-    .with(OF_LAST)
+    .with(OF_LAST_STATEMENT)
     .with(Facts::READS_CONNECTION_ID)
     .with(Facts::READS_LAST_VALUE)
     .with(Facts::READS_SESSION_STATUS)
@@ -116,6 +122,9 @@ impl Plan {
             lifts: lifts(facts),
             changes_session: facts.has_any(CHANGES),
             effect: judged.effect,
+            facts,
+            is_call: judged.class == Class::Call,
+            clears_warnings: clears_warnings(judged),
             lag_max: None,
         };
         if verdict.is_several {
@@ -174,7 +183,7 @@ impl Plan {
 
     fn read(&mut self, judged: &Judged, last: Option<ServerId>) {
         let facts = judged.verdict.facts;
-        if facts.has_any(OF_LAST) {
+        if facts.has_any(OF_LAST_STATEMENT) {
             self.goal = last.map_or(Goal::Primary, Goal::Held);
         } else if judged.class == Class::Query && !facts.has_any(OF_PRIMARY) {
             self.goal = Goal::Replica;
@@ -211,6 +220,12 @@ impl Plan {
         }
         self.may_write = matches!(self.effect, Effect::Commit(_) | Effect::XaFinish);
     }
+}
+
+/// Statements that use no table leave the warnings of the one before.
+fn clears_warnings(judged: &Judged) -> bool {
+    let uses_tables = !matches!(judged.verdict.kind, Kind::Session | Kind::Transaction);
+    uses_tables && !judged.verdict.facts.has(Facts::READS_WARNINGS)
 }
 
 /// Whether a SET has a subquery: rows may differ where it is repeated.

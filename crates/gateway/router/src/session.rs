@@ -3,12 +3,13 @@
 use monitor::ServerId;
 use monitor::gtid::GtidPosition;
 use settings::SqlMode;
-use syntax::class::{Access, Effect, Flags, Guess, State};
+use syntax::class::{Access, Effect, Facts, Flags, Guess, State};
 use wire::{SessionChange, SessionChanges, StatusFlags};
 
 use crate::judge::Judged;
 use crate::pins::{Pin, Pins};
 use crate::plan::{Goal, Plan};
+use crate::recall::{Recall, Told};
 use crate::written::{self, Written};
 
 /// What is known of a session.
@@ -25,6 +26,8 @@ pub struct Session {
     /// The server of the last statement.
     last: Option<ServerId>,
     written: Written,
+    /// What its statements may read of earlier ones.
+    recall: Recall,
     /// Statements that did to the transaction what their text does not show.
     surprises: u64,
 }
@@ -38,6 +41,8 @@ pub struct Report<'a> {
     pub changes: Option<&'a [u8]>,
     /// The server tells each transaction that the session writes.
     pub tells_writes: bool,
+    /// What it has told of the last result.
+    pub told: Told,
 }
 
 /// What a session loses with a connection.
@@ -77,6 +82,9 @@ impl Session {
             lifts: Pins::default(),
             changes_session: false,
             effect: Effect::None,
+            facts: Facts::NONE,
+            is_call: false,
+            clears_warnings: false,
             lag_max: None,
         };
         self.keep_in_place(&mut plan);
@@ -129,6 +137,28 @@ impl Session {
         self.open_at
     }
 
+    /// Whether any connection will do for the next statement: no transaction is open, and nothing
+    /// pins the session.
+    pub fn is_at_rest(&self) -> bool {
+        let is_outside = self.transaction.in_transaction == Guess::No;
+        is_outside && self.open_at.is_none() && self.pins.is_empty()
+    }
+
+    /// The server of the last statement.
+    pub fn last(&self) -> Option<ServerId> {
+        self.last
+    }
+
+    /// What its statements may read of earlier ones.
+    pub fn recall(&self) -> &Recall {
+        &self.recall
+    }
+
+    /// The same, to note what a connection has told.
+    pub fn recall_mut(&mut self) -> &mut Recall {
+        &mut self.recall
+    }
+
     /// Replies whose flags did not fit the text.
     pub fn surprises(&self) -> u64 {
         self.surprises
@@ -153,6 +183,7 @@ impl Session {
     pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) -> bool {
         self.last = Some(at);
         let Some(status) = report.status else {
+            self.recall.failed();
             // An error tells no flags. The transaction may be gone; the next reply tells.
             self.transaction = self.transaction.failed(plan.effect);
             if plan.pins.has(Pin::SeveralStatements) {
@@ -165,6 +196,7 @@ impl Session {
             }
             return has_written;
         };
+        self.recall.answered(plan, &report.told);
         let guess = self.transaction.done(plan.effect);
         if !guess.allows(flags(status)) {
             self.surprises += 1;

@@ -161,6 +161,7 @@ fn server(
             io_timeout: seconds("net_write_timeout"),
         },
         rank: Rank(count(entry, "rank").unwrap_or_default()),
+        connections_max: count(entry, "max_connections").unwrap_or_default(),
     })
 }
 
@@ -210,6 +211,7 @@ fn router(entry: &Entry) -> Router {
                 Some("service") => CausalReads::Service,
                 _ => CausalReads::Session,
             },
+            multiplexes: entry.value("multiplex") == Some(&Value::Bool(true)),
         });
     }
     Router::ReadConnection(match entry.text("role") {
@@ -256,13 +258,13 @@ pub(crate) fn run(
         .map(|it| Arc::clone(&it.name))
         .collect();
     let servers: Vec<String> = options.servers.iter().map(shown).collect();
-    let gateway = Gateway::new(options);
     let runtime_options = runtime::Options {
         // A statement costs the gateway so little that a wake-up for each would double it.
         preemption: Preemption::WhileFewAreServed,
         ..configuration::runtime_options(settings)?
     };
     let runtime = Runtime::start(runtime_options, || {})?;
+    let gateway = Gateway::new(options, runtime.handle().worker_count());
     start_workers(&gateway, settings, keys, &runtime)?;
     runtime.handle().set_refusal(listen::refusal());
     for (listener, service) in ports.into_listeners() {
@@ -327,6 +329,7 @@ fn start_workers(
             let traffic = Arc::clone(&counters.front.traffic);
             let resources = front::Resources::new(packet_memory, traffic);
             let worker = Worker::new(gateway, &monitors, &front, resources, counters);
+            runtime::spawn_background(::gateway::keep_pool(Rc::clone(&worker)));
             runtime::set_local(worker);
         });
     }

@@ -83,13 +83,22 @@ impl Target {
             });
         }
         if let Some(router) = self.gateway {
-            return self.start_gateway(router);
+            return self.start_gateway(router, "");
         }
         Ok(Running::of(self.launch().start()?))
     }
 
-    /// Starts the servers and a gateway to them.
-    fn start_gateway(&self, router: Router) -> Result<Running> {
+    /// The same, and CONNECTION_ID() is the number by which the server knows a session: through a
+    /// gateway each has its connections for itself.
+    pub(crate) fn start_private(&self) -> Result<Running> {
+        match self.gateway.filter(|_| self.port.is_none()) {
+            Some(router) => self.start_gateway(router, "multiplex = false\n"),
+            None => self.start(),
+        }
+    }
+
+    /// Starts the servers and a gateway to them, whose service has these settings, too.
+    fn start_gateway(&self, router: Router, settings: &str) -> Result<Running> {
         let servers = match self.behind {
             Topology::One => vec![with_names(reference()).start()?],
             Topology::Replicas => Replicated::start_with(2, with_names)?.servers,
@@ -102,14 +111,14 @@ impl Target {
             // Some suites write on one connection and read on another.
             (Router::ReadWriteSplit, _) => "read-write-split\"\ncausal_reads = \"service",
         };
-        let mut text = format!("[[service]]\nname = \"suite\"\nrouter = \"{router}\"\n");
+        let mut text = format!("[[service]]\nname = \"suite\"\nrouter = \"{router}\"\n{settings}");
         for (index, server) in servers.iter().enumerate() {
             let port = server.port();
             text += &format!("[[server]]\nname = \"db{index}\"\naddress = \"127.0.0.1:{port}\"\n");
         }
         text += "[[monitor]]\nuser = \"root\"\ninterval = 0.2\ntimeout = 10\n";
-        let settings = Folder::new("gateway")?;
-        let file = settings.path().join("plateau.toml");
+        let folder = Folder::new("gateway")?;
+        let file = folder.path().join("plateau.toml");
         fs::write(&file, text)?;
         let gateway = Launch::plateau(plateau_program()?)
             .with("--config")
@@ -127,7 +136,7 @@ impl Target {
             server: None,
             gateway: Some(Gateway {
                 _gateway: gateway,
-                _settings: settings,
+                _settings: folder,
                 servers,
                 behind: self.behind,
             }),

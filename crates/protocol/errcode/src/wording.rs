@@ -55,6 +55,8 @@ macro_rules! wordings {
 wordings! {
     ER_CONNECT_TO_FOREIGN_DATA_SOURCE Server Now WORDS_NO_SERVER
         "No server of the service '%s' can be reached: %s";
+    ER_CON_COUNT_ERROR Ourselves Never WORDS_CONNECTIONS_IN_USE
+        "Too many connections: %s";
     ER_NET_READ_ERROR Server Never WORDS_SERVER_LOST
         "Lost connection to the server '%s' during the statement";
     ER_NOT_SUPPORTED_AUTH_MODE Client Never WORDS_FOREIGN_PLUGIN

@@ -1,19 +1,21 @@
 //! Finds a server for a command, and has it answer.
 
-use errcode::{ClientError, Retry, WORDS_SERVER_LOST};
+use errcode::{ClientError, ER_BAD_DB_ERROR, Retry};
 use monitor::{Published, ServerId as Place, ServerState};
+use pool::{Acquired, CloseReason, Found, Held};
 use router::{Goal, Loss, Plan, Written};
 use wire::CommandByte;
 
-use crate::connect::{NoConnection, connect_to, login_as, no_server};
+use crate::connect::no_server;
+use crate::connection::{Connection, Needs, NotReady, Reads, Resting, Role};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
-use crate::options::{CausalReads, ServiceId, SplitOptions};
+use crate::options::{CausalReads, ServerId, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
-use super::lane::{Lane, NotReady};
+use super::Split;
+use super::lane::Lane;
 use super::prepared::Kind;
-use super::{STALE_AFTER, Split};
 
 /// What a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +33,14 @@ pub(super) enum Job {
 }
 
 /// Why a server does not answer.
-enum Unready {
+#[derive(Debug)]
+pub(super) enum Unready {
     /// The session is over.
     Session(End),
     /// The client is to be told this.
     Refused(ClientError),
     /// Another server may do.
-    Failed,
+    Failed(String),
 }
 
 /// Most servers that a command is sent to.
@@ -92,15 +95,17 @@ impl Split {
                 Ok(place) => place,
                 Err(error) => return self.refuse(job, request, &error).await,
             };
-            match self.make_ready(place).await {
+            self.stay_at(place).await;
+            let reads = self.reads(plan);
+            match self.make_ready(place, reads).await {
                 Ok(()) => {}
-                Err(Unready::Failed) if failed.is_none() => {
+                Err(Unready::Failed(_)) if failed.is_none() => {
                     failed = Some(place);
                     continue;
                 }
                 Err(Unready::Session(end)) => return Err(end),
                 Err(Unready::Refused(error)) => return self.refuse(job, request, &error).await,
-                Err(Unready::Failed) => {
+                Err(Unready::Failed(_)) => {
                     let error = self.lost_error(place);
                     return self.refuse(job, request, &error).await;
                 }
@@ -167,15 +172,19 @@ impl Split {
         let Some(place) = primary else {
             return Ok(());
         };
-        match self.make_ready(place).await {
+        if let Some(kept) = self.lingers_at {
+            // The question would take the place of what it is kept for.
+            self.part_with(kept).await;
+        }
+        match self.make_ready(place, Reads::default()).await {
             Ok(()) => {}
             Err(Unready::Session(end)) => return Err(end),
             // The read finds out whether any server takes it.
-            Err(Unready::Refused(_) | Unready::Failed) => return Ok(()),
+            Err(Unready::Refused(_) | Unready::Failed(_)) => return Ok(()),
         }
-        let slot = self.lanes.get_mut(usize::from(place.0));
-        let lane = slot.and_then(Option::as_deref_mut).expect("it is ready");
-        match lane.position().await {
+        let lane = self.lane(place).expect("it is ready");
+        lane.is_own = false;
+        match lane.connection.position().await {
             Ok(Some(position)) => {
                 let service = self.guest.gateway().service(self.guest.service);
                 service.written.locate(self.seen, &position);
@@ -190,6 +199,8 @@ impl Split {
                 }
             }
         }
+        // Who waits for another connection holds none.
+        self.settle().await;
         Ok(())
     }
 
@@ -212,19 +223,14 @@ impl Split {
         Ok(None)
     }
 
-    pub(super) fn lost_error(&self, place: Place) -> ClientError {
-        let id = self.guest.gateway().server_at(self.guest.service, place);
-        let name = &self.guest.gateway().server(id).options.name;
-        ClientError::worded(WORDS_SERVER_LOST, &[name])
-    }
-
     /// Gives the connection to a server up.
     fn lose(&mut self, place: Place) -> Loss {
         let loss = self.session.loss(place);
-        let slot = self.lanes.get_mut(usize::from(place.0));
-        if let Some(mut lane) = slot.and_then(Option::take) {
-            self.guest.end_statement(&mut lane.held);
+        if self.session.last() == Some(place) {
+            self.session.recall_mut().forget();
         }
+        self.lingers_at = self.lingers_at.filter(|kept| *kept != place);
+        self.drop_lane(place, CloseReason::Failed);
         self.statements.lose(place);
         self.session.forget(place);
         loss
@@ -266,70 +272,160 @@ impl Split {
         }
     }
 
-    /// Makes the lane to a server usable.
-    async fn make_ready(&mut self, place: Place) -> Result<(), Unready> {
-        let now = runtime::now();
+    /// Makes the lane to a server usable for a statement that reads this.
+    pub(super) async fn make_ready(&mut self, place: Place, reads: Reads) -> Result<(), Unready> {
         let (worker, service) = (&self.guest.worker, self.guest.service);
         let id = worker.gateway.server_at(service, place);
-        let epoch = worker.with_state(id, |it| it.epoch);
+        let (epoch, role) = worker.with_state(id, |it| (it.epoch, Role::of(it)));
+        let needs = Needs {
+            origin: &self.origin,
+            commands: self.history.list(),
+            role,
+            reads,
+        };
         let slot = self.lanes.get_mut(usize::from(place.0));
-        if let Some(lane) = slot.and_then(Option::as_deref_mut) {
-            let is_idle = STALE_AFTER <= now.since(lane.used_at);
-            let is_right = lane.is_right(&self.history);
-            let is_old = is_right && lane.epoch != epoch;
-            if !(is_old || is_idle && lane.is_stale()) {
-                return match is_right {
-                    true => Ok(()),
-                    false => Box::pin(self.put_right(place)).await,
-                };
-            }
-            let error = self.lost_error(place);
-            if self.lose(place) != Loss::Nothing {
-                self.guest.lost = Some(error);
-                return Err(Unready::Session(End::Server));
-            }
+        let Some(lane) = slot.and_then(Option::as_mut) else {
+            return self.take_ready(place, id, reads).await;
+        };
+        let suits = lane.connection.suits(&needs);
+        let is_old = suits && lane.connection.is_older(epoch);
+        if !(is_old || lane.is_stale()) {
+            return match suits {
+                true => Ok(()),
+                false => Box::pin(self.put_right(place, reads)).await,
+            };
         }
-        Box::pin(self.open_lane(place)).await
+        let error = self.lost_error(place);
+        if self.lose(place) != Loss::Nothing {
+            self.guest.lost = Some(error);
+            return Err(Unready::Session(End::Server));
+        }
+        self.take_ready(place, id, reads).await
     }
 
-    async fn open_lane(&mut self, place: Place) -> Result<(), Unready> {
-        let guest = &self.guest;
-        let info = guest.client.info();
-        let login = login_as(info).map_err(Unready::Refused)?;
-        let id = guest.gateway().server_at(guest.service, place);
-        match connect_to(&guest.worker, id, &login, info).await {
-            Ok(held) => {
-                if guest.worker.with_state(id, ServerState::serves_writes) {
-                    guest.running.name(id, held.server.info().connection_id);
-                }
-                self.put_lane(place, Lane::new(held));
+    /// Takes a connection out of the pool and puts it right. Most need nothing.
+    async fn take_ready(
+        &mut self,
+        place: Place,
+        id: ServerId,
+        reads: Reads,
+    ) -> Result<(), Unready> {
+        let acquired = self.acquire_at_once(id)?;
+        let is_simple = acquired
+            .as_ref()
+            .is_some_and(|it| self.is_simple(it, id, reads));
+        match acquired {
+            Some(Acquired {
+                slot,
+                found: Found::Idle(Held::Own(connection)),
+            }) if is_simple => {
+                let agreed = connection
+                    .server
+                    .agreed_with(self.guest.client.info().capabilities);
+                let agreed = agreed.map_err(|unlike| Unready::Failed(unlike.to_string()))?;
+                self.put_lane(place, Lane::new(slot, connection, agreed, id));
+                Ok(())
             }
-            Err(NoConnection::Refused(error)) => return Err(Unready::Refused(error)),
-            Err(NoConnection::Failed(_)) => return Err(Unready::Failed),
+            acquired => Box::pin(self.take_other(place, acquired, reads)).await,
         }
-        self.put_right(place).await
     }
 
-    async fn put_right(&mut self, place: Place) -> Result<(), Unready> {
+    /// Whether a connection can be used as it is.
+    fn is_simple(
+        &self,
+        acquired: &Acquired<Box<Connection>, Resting>,
+        id: ServerId,
+        reads: Reads,
+    ) -> bool {
+        let Found::Idle(Held::Own(connection)) = &acquired.found else {
+            return false;
+        };
+        let worker = &self.guest.worker;
+        let (epoch, role) = worker.with_state(id, |it| (it.epoch, Role::of(it)));
+        let needs = Needs {
+            origin: &self.origin,
+            commands: self.history.list(),
+            role,
+            reads,
+        };
+        connection.suits(&needs) && !connection.is_older(epoch) && !connection.is_long_idle()
+    }
+
+    async fn take_other(
+        &mut self,
+        place: Place,
+        acquired: Option<Acquired<Box<Connection>, Resting>>,
+        reads: Reads,
+    ) -> Result<(), Unready> {
+        self.take_lane(place, acquired).await?;
+        if !self.options.multiplexes {
+            let lane = self.lane(place).expect("it was taken");
+            let (id, number) = (lane.id, lane.connection.server.info().connection_id);
+            let guest = &self.guest;
+            if guest.worker.with_state(id, ServerState::serves_writes) {
+                guest.running.name(id, number);
+            }
+        }
+        self.put_right(place, reads).await
+    }
+
+    async fn put_right(&mut self, place: Place, reads: Reads) -> Result<(), Unready> {
         let worker = &self.guest.worker;
         let id = worker.gateway.server_at(self.guest.service, place);
         let state = worker.with_state(id, ServerState::clone);
+        let needs = Needs {
+            origin: &self.origin,
+            commands: self.history.list(),
+            role: Role::of(&state),
+            reads,
+        };
         let slot = self.lanes.get_mut(usize::from(place.0));
-        let lane = slot.and_then(Option::as_deref_mut);
-        let lane = lane.expect("it was opened");
-        let error = match lane.put_right(&state, &self.history).await {
+        let lane = slot.and_then(Option::as_mut).expect("it was taken");
+        if lane.connection.suits(&needs) {
+            return Ok(());
+        }
+        lane.is_own = false;
+        // A member of a Galera cluster does not wait for others on a connection that was reset
+        // (MariaDB 10.11: `wsrep_sync_wait` has no effect after COM_RESET_CONNECTION).
+        let replaced = match state.galera.is_some() && lane.connection.must_begin_anew(&needs) {
+            true => {
+                lane.replace(worker, (&self.login, &self.origin), &state)
+                    .await
+            }
+            false => Ok(()),
+        };
+        let put = match replaced {
+            Ok(()) => {
+                let connection = &mut lane.connection;
+                let login = (&self.login, worker.random());
+                connection.put_right(login, needs, &state).await
+            }
+            Err(error) => Err(error),
+        };
+        let error = match put {
             Ok(()) => return Ok(()),
-            Err(NotReady::Lost(text)) => text,
-            Err(NotReady::Refused(error)) => error.to_string(),
+            Err(error) => error,
+        };
+        let lost = self.lost_error(place);
+        let loss = self.lose(place);
+        let text = match error {
+            NotReady::Refused(error) if error.code == ER_BAD_DB_ERROR => {
+                return Err(Unready::Refused(error));
+            }
+            NotReady::Refused(error) => error.to_string(),
+            NotReady::Lost(text) => text,
         };
         let server = &*state.entry.name;
-        tracing::warn!(server, %error, "a connection cannot be given the state of its session");
-        let lost = self.lost_error(place);
-        if self.lose(place) != Loss::Nothing {
+        tracing::warn!(
+            server,
+            error = text,
+            "a connection cannot be given the state of its session"
+        );
+        if loss != Loss::Nothing {
             self.guest.lost = Some(lost);
             return Err(Unready::Session(End::Server));
         }
-        Err(Unready::Failed)
+        Err(Unready::Failed(text))
     }
 
     /// Sends a command to a server whose lane is ready, and passes its reply on.
@@ -340,10 +436,10 @@ impl Split {
         request: Request<'_>,
     ) -> Result<Answer, Failed> {
         let slot = self.lanes.get_mut(usize::from(place.0));
-        let lane = slot.and_then(Option::as_deref_mut).expect("it is ready");
-        let held_id = lane.held.place.id();
-        let connection_id = lane.held.server.info().connection_id;
-        self.guest.running.set(held_id, connection_id);
+        let lane = slot.and_then(Option::as_mut).expect("it is ready");
+        let id = lane.id;
+        let connection_id = lane.connection.server.info().connection_id;
+        self.guest.running.set(id, connection_id);
         let told = match job {
             Job::Prepare(number) => Some(number),
             Job::Plain | Job::Execute(_) | Job::Statement(_) | Job::Data(_) => None,
@@ -376,14 +472,18 @@ impl Split {
                 }
             }
         };
-        self.guest.worker.begin_operation(held_id);
-        let passed = self.guest.pass(&mut lane.held, request, told).await;
-        self.guest.worker.end_operation(held_id);
+        self.guest.worker.begin_operation(id);
+        let server = &mut lane.connection.server;
+        let passed = self
+            .guest
+            .pass(server, (id, lane.agreed), request, told)
+            .await;
+        self.guest.worker.end_operation(id);
         if let Job::Data(_) = job {
             // The next command may go to another server. A failure is found then.
-            let _ = lane.held.server.link().post().await;
+            let _ = server.link().post().await;
         }
-        lane.used_at = runtime::now();
+        lane.connection.is_used();
         passed
     }
 }

@@ -1,252 +1,263 @@
-//! [`Lane`]: a session's connection to one server, and what it needs to be used.
+//! [`Lane`]: a session's connection to one server, for as long as it has it.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Message, Outcome, Product, QueryLimits, Server};
-use env::Instant;
-use errcode::ClientError;
-use link::Limit;
-use monitor::gtid::GtidPosition;
-use monitor::gtid::mariadb::MariaDbPosition;
-use monitor::gtid::mysql::MySqlSet;
-use monitor::{Epoch, ServerState};
-use router::{Command, History};
-use wire::CommandByte;
+use backend::Login;
+use clients::wait::{Either, first_of};
+use errcode::{ClientError, WORDS_CONNECTIONS_IN_USE};
+use link::Agreed;
+use monitor::{ServerId as Place, ServerState};
+use pool::{AcquireError, Acquired, Answer, Ask, CloseReason, Found, Holds, Slot};
+use smallvec::SmallVec;
 
-use crate::connect::Held;
+use crate::connect::{NoConnection, connect_server};
+use crate::connection::{Connection, NotReady, Origin, PoolFront, Resting};
+use crate::end::End;
+use crate::guest::{GivenUp, given_up};
+use crate::options::ServerId;
+use crate::worker::Worker;
 
-/// What the gateway asks on its own must be answered in this time.
-const OWN_TIME_MAX: Duration = Duration::from_secs(60);
-
-/// Answers to that are an OK or an error.
-const OWN_BYTES_MAX: usize = 64 << 10;
+use super::Split;
+use super::answer::Unready;
 
 /// See the module's head.
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub(super) held: Held,
-    /// The server's when the connection was made.
-    pub(super) epoch: Epoch,
-    /// Number of the last command of the session that it has run.
-    pub(super) applied: u64,
-    /// The server was asked to tell changes of the session.
-    is_set_up: bool,
-    /// It tells each transaction that the session writes.
-    pub(super) tells_writes: bool,
-    /// When it was used last.
-    pub(super) used_at: Instant,
-    /// Statements that are prepared here, by the client's numbers.
-    pub(super) prepared: BTreeMap<u32, Prepared>,
+    pub(super) slot: Slot<Resting>,
+    pub(super) connection: Box<Connection>,
+    pub(super) agreed: Agreed,
+    pub(super) id: ServerId,
+    /// What ran on it last is the session's last statement.
+    pub(super) is_own: bool,
+    /// A statement that has failed may have changed the state that it has.
+    pub(super) is_dirty: bool,
 }
 
-/// A statement on one server.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Prepared {
-    /// The server's number.
-    pub(super) id: u32,
-    /// The server has been told the types of its parameters.
-    pub(super) has_types: bool,
-}
+/// A client that waits for a connection is looked at after this time: it may have gone.
+const CLIENT_WATCH_DELAY: Duration = Duration::from_secs(1);
 
-/// Why a lane cannot be used.
-#[derive(Debug)]
-pub(super) enum NotReady {
-    /// The server is lost.
-    Lost(String),
-    /// It refuses what the session needs.
-    Refused(ClientError),
+/// Why a wait for a connection ends before it has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    InTime,
+    TimedOut,
+    Killed,
+    ServerDown,
+    ClientGone,
 }
-
-const LIMITS: fn() -> QueryLimits = || QueryLimits {
-    until: Limit::after(OWN_TIME_MAX),
-    bytes_max: OWN_BYTES_MAX,
-};
 
 impl Lane {
-    pub(super) fn new(held: Held) -> Lane {
+    pub(super) fn new(
+        slot: Slot<Resting>,
+        connection: Box<Connection>,
+        agreed: Agreed,
+        id: ServerId,
+    ) -> Lane {
         Lane {
-            held,
-            epoch: Epoch::default(),
-            applied: 0,
-            is_set_up: false,
-            tells_writes: false,
-            used_at: runtime::now(),
-            prepared: BTreeMap::new(),
+            slot,
+            connection,
+            agreed,
+            id,
+            is_own: false,
+            is_dirty: false,
         }
     }
 
-    /// The connection is as after its login; commands up to `applied` are not wanted.
-    pub(super) fn begin_anew(&mut self, applied: u64) {
-        self.applied = applied;
-        self.is_set_up = false;
-        self.prepared.clear();
-    }
-
-    /// Whether the server has closed it, or has said something unasked.
-    pub(super) fn is_stale(&mut self) -> bool {
-        self.held.server.is_stale()
-    }
-
-    /// Whether it can be used as it is.
-    pub(super) fn is_right(&self, history: &History) -> bool {
-        self.is_set_up && history.after(self.applied).is_none()
-    }
-
-    /// Puts it right: it tells changes, and has run the session's commands.
-    pub(super) async fn put_right(
+    /// Opens a new connection in the place of this one.
+    pub(super) async fn replace(
         &mut self,
+        worker: &Worker,
+        (login, origin): (&Login, &Arc<Origin>),
         state: &ServerState,
-        history: &History,
     ) -> Result<(), NotReady> {
-        while let Some((number, command)) = history.after(self.applied) {
-            self.run(command).await?;
-            self.applied = number;
-            if let Command::Query(text) = command
-                && is_about_tracking(text)
-            {
-                self.is_set_up = false;
-            }
-        }
-        if !self.is_set_up {
-            self.epoch = state.epoch;
-            self.set_up(state).await?;
-            self.is_set_up = true;
-        }
+        let opened = connect_server(worker, self.id, login).await;
+        let server = opened.map_err(|error| match error {
+            NoConnection::Refused(error) => NotReady::Refused(error),
+            NoConnection::Failed(text) => NotReady::Lost(text),
+        })?;
+        self.slot.closed(CloseReason::Replaced);
+        self.slot.opened(runtime::now());
+        let opened = Connection::new(server, origin, state.epoch);
+        worker.dismiss(std::mem::replace(&mut self.connection, opened));
         Ok(())
     }
 
-    /// The client has changed what the server tells of the session.
-    pub(super) fn tells_otherwise(&mut self) {
-        self.is_set_up = false;
+    /// Whether its server has closed the connection, or has said something unasked.
+    pub(super) fn is_stale(&mut self) -> bool {
+        self.connection.is_long_idle() && self.connection.server.is_stale()
     }
+}
 
-    /// Has the server tell changes of the session, and a Galera member read what others wrote.
-    async fn set_up(&mut self, state: &ServerState) -> Result<(), NotReady> {
-        let is_reader = state.galera.is_some() && !state.serves_writes();
-        let text: &[u8] = match self.held.server.info().version.product {
-            Product::MariaDb if is_reader => {
-                b"SET session_track_state_change = ON, wsrep_sync_wait = 1"
-            }
-            Product::MariaDb => {
-                b"SET session_track_state_change = ON, session_track_system_variables = \
-                  CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
-            }
-            Product::MySql => {
-                b"SET session_track_state_change = ON, session_track_gtids = 'OWN_GTID'"
+impl Split {
+    /// Gets a connection to a server, out of the pool or a new one. It may have the state of
+    /// another session.
+    pub(super) async fn take_lane(
+        &mut self,
+        place: Place,
+        acquired: Option<Acquired<Box<Connection>, Resting>>,
+    ) -> Result<(), Unready> {
+        let worker = Rc::clone(&self.guest.worker);
+        let id = worker.gateway.server_at(self.guest.service, place);
+        let acquired = match acquired {
+            Some(acquired) => acquired,
+            None => self.acquire(&worker, id).await?,
+        };
+        let Acquired { mut slot, found } = acquired;
+        let epoch = worker.with_state(id, |it| it.epoch);
+        let (held, is_turned) = match found {
+            Found::Idle(held) => (Some(held), false),
+            Found::Turn(held) => (Some(held), true),
+            Found::Open(displaced) => {
+                if let Some(pool::Held::Own(connection)) = displaced {
+                    worker.dismiss(connection);
+                }
+                (None, false)
             }
         };
-        self.query(text).await?;
-        // Without a binary log there is no position, and no replica either.
-        self.tells_writes = state.position.as_ref().is_some_and(|it| !it.is_empty());
-        Ok(())
-    }
-
-    async fn run(&mut self, command: &Command) -> Result<(), NotReady> {
-        match command {
-            Command::Query(text) => self.query(text).await,
-            Command::InitDb(name) => self.send(CommandByte::INIT_DB, name).await,
-            Command::SetOption(option) => {
-                self.send(CommandByte::SET_OPTION, &option.to_le_bytes())
-                    .await
+        let reused = held.and_then(|held| {
+            let attached = match held {
+                pool::Held::Own(connection) => Some(connection),
+                pool::Held::Moved(resting) => resting.attach(&worker.resources).ok(),
+            };
+            let usable = attached
+                .filter(|it| !it.is_older(epoch))
+                .and_then(|mut it| (!it.is_long_idle() || !it.server.is_stale()).then_some(it));
+            if usable.is_none() {
+                slot.closed(CloseReason::Stale);
             }
-        }
-    }
-
-    async fn query(&mut self, text: &[u8]) -> Result<(), NotReady> {
-        let outcomes = self.held.server.query(text, LIMITS()).await;
-        for outcome in outcomes.map_err(lost)? {
-            if let Outcome::Failed(error) = outcome {
-                return Err(NotReady::Refused(error));
-            }
-        }
-        Ok(())
-    }
-
-    async fn send(&mut self, byte: u8, body: &[u8]) -> Result<(), NotReady> {
-        let server = &mut self.held.server;
-        server.send(byte, body).await.map_err(lost)?;
-        let verdict = server.receive_verdict(Limit::after(OWN_TIME_MAX)).await;
-        verdict.map_err(|error| match error {
-            backend::RequestError::Refused(error) => NotReady::Refused(error),
-            error => lost(error),
-        })
-    }
-
-    /// Up to where the server has written. `None` if it keeps no such position.
-    pub(super) async fn position(&mut self) -> Result<Option<GtidPosition>, NotReady> {
-        let product = self.held.server.info().version.product;
-        let text: &[u8] = match product {
-            Product::MariaDb => b"SELECT @@gtid_binlog_pos",
-            Product::MySql => b"SELECT @@global.gtid_executed",
-        };
-        let outcomes = self.held.server.query(text, LIMITS()).await;
-        let value = match outcomes.map_err(lost)?.into_iter().next() {
-            Some(Outcome::Rows(rows)) => rows.rows.into_iter().flatten().flatten().next(),
-            Some(Outcome::Failed(error)) => return Err(NotReady::Refused(error)),
-            Some(Outcome::Done { .. }) | None => None,
-        };
-        let text = value.and_then(|it| String::from_utf8(it).ok());
-        let position = text.and_then(|text| match product {
-            Product::MariaDb => Some(GtidPosition::MariaDb(MariaDbPosition::parse(&text).ok()?)),
-            Product::MySql => Some(GtidPosition::MySql(MySqlSet::parse(&text).ok()?)),
+            usable
         });
-        Ok(position.filter(|it| !it.is_empty()))
-    }
-
-    /// A statement was prepared here that the client has asked for.
-    pub(super) fn note_prepared(&mut self, number: u32, id: u32) {
-        let has_types = false;
-        self.prepared.insert(number, Prepared { id, has_types });
-    }
-
-    /// Closes a statement, if it is prepared here.
-    pub(super) async fn close_statement(&mut self, number: u32) {
-        if let Some(prepared) = self.prepared.remove(&number) {
-            let id = prepared.id.to_le_bytes();
-            // Who is lost has closed it; the next use of the lane finds out.
-            let _ = self.held.server.send(CommandByte::STMT_CLOSE, &id).await;
-        }
-    }
-
-    /// Prepares a statement of the session here.
-    pub(super) async fn prepare(&mut self, number: u32, text: &[u8]) -> Result<(), NotReady> {
-        let id = prepare_on(&mut self.held.server, text).await?;
-        let has_types = false;
-        self.prepared.insert(number, Prepared { id, has_types });
+        let connection = match reused {
+            Some(mut connection) => {
+                if is_turned {
+                    connection.is_of_another();
+                    slot.turned();
+                }
+                connection
+            }
+            None => {
+                let opened = connect_server(&worker, id, &self.login).await;
+                let server = match opened {
+                    Ok(server) => server,
+                    Err(error) => {
+                        slot.close(CloseReason::Failed);
+                        return Err(match error {
+                            NoConnection::Refused(error) => Unready::Refused(error),
+                            NoConnection::Failed(text) => Unready::Failed(text),
+                        });
+                    }
+                };
+                slot.opened(runtime::now());
+                Connection::new(server, &self.origin, epoch)
+            }
+        };
+        let capabilities = self.guest.client.info().capabilities;
+        let agreed = match connection.server.agreed_with(capabilities) {
+            Ok(agreed) => agreed,
+            Err(unlike) => {
+                slot.close(CloseReason::Failed);
+                worker.dismiss(connection);
+                return Err(Unready::Failed(unlike.to_string()));
+            }
+        };
+        let lane = Lane::new(slot, connection, agreed, id);
+        self.put_lane(place, lane);
         Ok(())
     }
-}
 
-/// Whether a text may change what the server tells of the session. Connector/J of MariaDB does.
-pub(super) fn is_about_tracking(text: &[u8]) -> bool {
-    let name = b"session_track";
-    let mut places = text.windows(name.len());
-    places.any(|place| place.eq_ignore_ascii_case(name))
-}
-
-/// Prepares a statement, and returns the server's number of it.
-async fn prepare_on(server: &mut Server, text: &[u8]) -> Result<u32, NotReady> {
-    let sent = server.send(CommandByte::STMT_PREPARE, text).await;
-    sent.map_err(lost)?;
-    let mut outcome = Err(NotReady::Lost("it did not answer".to_owned()));
-    while let Some(received) = server
-        .receive(Limit::after(OWN_TIME_MAX))
-        .await
-        .map_err(lost)?
-    {
-        match received.message() {
-            Ok(Message::Prepared(prepared)) => outcome = Ok(prepared.statement_id),
-            Ok(Message::Error(error)) => {
-                outcome = Err(NotReady::Refused(error.to_client_error()));
-            }
-            Ok(_) => {}
-            Err(error) => return Err(NotReady::Lost(error.to_string())),
+    /// Gets a slot of the pool, if there is one.
+    pub(super) fn acquire_at_once(
+        &self,
+        id: ServerId,
+    ) -> Result<Option<Acquired<Box<Connection>, Resting>>, Unready> {
+        let held = self.held();
+        let worker = &self.guest.worker;
+        let server = worker.gateway.server(id).pool_id;
+        match worker.pool.ask(server, self.ask(&held)) {
+            Ok(Answer::Granted(acquired)) => Ok(Some(acquired)),
+            // Who asks again is still the last in line.
+            Ok(Answer::Waits(_)) => Ok(None),
+            Err(error) => Err(refused(&error)),
         }
     }
-    outcome
+
+    fn held(&self) -> SmallVec<[&Slot<Resting>; 4]> {
+        self.lanes.iter().flatten().map(|it| &it.slot).collect()
+    }
+
+    fn ask<'a>(&self, held: &'a [&'a Slot<Resting>]) -> Ask<'a, Resting> {
+        Ask {
+            login: self.pool_login,
+            holds: match held {
+                [] => Holds::Nothing,
+                slots => Holds::Slots {
+                    age: self.age,
+                    slots,
+                },
+            },
+            now: runtime::now(),
+        }
+    }
+
+    /// Gets a slot of the pool, and waits for one if there is none.
+    async fn acquire(
+        &mut self,
+        worker: &Worker,
+        id: ServerId,
+    ) -> Result<Acquired<Box<Connection>, Resting>, Unready> {
+        let held: SmallVec<[&Slot<Resting>; 4]> =
+            self.lanes.iter().flatten().map(|it| &it.slot).collect();
+        let ask = Ask {
+            login: self.pool_login,
+            holds: match held.as_slice() {
+                [] => Holds::Nothing,
+                slots => Holds::Slots {
+                    age: self.age,
+                    slots,
+                },
+            },
+            now: runtime::now(),
+        };
+        let server = worker.gateway.server(id).pool_id;
+        let ended = Cell::new(Ended::InTime);
+        let handle = &self.guest.handle;
+        let stream = self.guest.client.link().stream();
+        let limit = self.options.wait;
+        let time_out = || async {
+            let gone = async {
+                runtime::sleep(CLIENT_WATCH_DELAY).await;
+                stream.hung_up().await;
+            };
+            let given_up = given_up(worker, handle, id);
+            let ends = pin!(async {
+                match first_of(pin!(gone), pin!(given_up)).await {
+                    Either::Left(()) => Ended::ClientGone,
+                    Either::Right(GivenUp::Killed) => Ended::Killed,
+                    Either::Right(GivenUp::ServerDown) => Ended::ServerDown,
+                }
+            });
+            let late = pin!(runtime::sleep(limit));
+            ended.set(match first_of(ends, late).await {
+                Either::Left(ended) => ended,
+                Either::Right(()) => Ended::TimedOut,
+            });
+        };
+        let acquired = PoolFront::acquire(&worker.pool, server, ask, time_out).await;
+        match (ended.get(), acquired) {
+            (Ended::InTime | Ended::TimedOut | Ended::ServerDown, Ok(acquired)) => Ok(acquired),
+            (Ended::Killed, _) => Err(Unready::Session(End::Killed)),
+            (Ended::ClientGone, _) => Err(Unready::Session(End::Client)),
+            (Ended::ServerDown, Err(error)) => Err(Unready::Failed(error.to_string())),
+            (Ended::InTime | Ended::TimedOut, Err(error)) => Err(refused(&error)),
+        }
+    }
 }
 
-fn lost(error: backend::RequestError) -> NotReady {
-    NotReady::Lost(error.to_string())
+/// What a client is told that gets no connection.
+fn refused(error: &AcquireError) -> Unready {
+    Unready::Refused(ClientError::worded(WORDS_CONNECTIONS_IN_USE, &[error]))
 }

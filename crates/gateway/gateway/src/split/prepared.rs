@@ -5,6 +5,7 @@
 //! gets them with the values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use errcode::{
     ClientError, ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER, Retry, WORDS_SERVER_LOST,
@@ -13,13 +14,15 @@ use link::Ending;
 use monitor::ServerId as Place;
 use router::{Goal, Judged};
 use syntax::SqlMode;
+use syntax::class::Facts;
 use wire::{CommandByte, StatusFlags};
 
+use crate::connection::NotReady;
 use crate::end::End;
 use crate::guest::{Failed, Request};
 
 use super::answer::Job;
-use super::lane::{Lane, NotReady};
+use super::lane::Lane;
 use super::{Split, guide};
 
 /// MariaDB: stands for the statement that was prepared last.
@@ -33,11 +36,14 @@ const EXECUTE_HEAD_BYTES: usize = 9;
 pub(super) struct Statements {
     by_number: BTreeMap<u32, Statement>,
     last: u32,
+    /// One has had a cursor or long data.
+    needs_places: bool,
 }
 
 #[derive(Debug)]
 struct Statement {
-    text: Box<[u8]>,
+    /// As servers are told it.
+    text: Arc<[u8]>,
     judged: Judged,
     parameter_count: usize,
     /// Two bytes for each parameter, as the client has told last.
@@ -85,7 +91,7 @@ impl Statements {
         })
     }
 
-    fn add(&mut self, text: Box<[u8]>, judged: Judged) -> u32 {
+    fn add(&mut self, text: Arc<[u8]>, judged: Judged) -> u32 {
         self.last = match self.last + 1 {
             LAST_PREPARED => 1,
             next => next,
@@ -101,6 +107,12 @@ impl Statements {
         };
         self.by_number.insert(self.last, statement);
         self.last
+    }
+
+    /// Whether a cursor is open on the connection to a server, or long data waits there.
+    pub(super) fn need(&self, place: Place) -> bool {
+        let is_there = |it: &Statement| it.cursor_at == Some(place) || it.data_at == Some(place);
+        self.needs_places && self.by_number.values().any(is_there)
     }
 
     /// The connection to a server is gone.
@@ -139,23 +151,24 @@ impl Statements {
             Kind::Execute => statement.note_types(sent),
             Kind::Other => Types::None,
         };
-        if !lane.prepared.contains_key(&number) {
-            let prepared = lane.prepare(number, &statement.text).await;
+        if lane.connection.prepared(&statement.text).is_none() {
+            let prepared = lane.connection.prepare(&statement.text).await;
             prepared.map_err(|error| match error {
                 NotReady::Refused(error) => Unaddressed::Refused(error),
                 NotReady::Lost(_) => Unaddressed::Lost,
             })?;
+            lane.is_own = false;
         }
-        let here = lane.prepared.get_mut(&number).expect("it is prepared");
+        let prepared = lane.connection.prepared(&statement.text);
+        let (id, here) = prepared.expect("it is prepared");
         let types = match told {
-            Types::Told => None,
-            Types::Untold(at) if !here.has_types && !statement.types.is_empty() => {
-                Some((at, statement.types.clone()))
-            }
-            Types::Untold(_) | Types::None => None,
+            Types::Untold(at) if *here != statement.types => Some((at, statement.types.clone())),
+            Types::Told | Types::Untold(_) | Types::None => None,
         };
-        here.has_types |= types.is_some() || matches!(told, Types::Told);
-        Ok(Address { id: here.id, types })
+        if told != Types::None && *here != statement.types {
+            here.clone_from(&statement.types);
+        }
+        Ok(Address { id, types })
     }
 }
 
@@ -262,7 +275,17 @@ impl Split {
         );
         let mut plan = self.session.plan_command(hinted.goal);
         plan.may_repeat = true;
-        let number = self.statements.add(text.into(), judged);
+        let facts = judged.verdict.facts;
+        let words;
+        let text = match facts.has(Facts::READS_CONNECTION_ID) && self.options.multiplexes {
+            true => {
+                words = self.with_own_number(text, mode);
+                &*words
+            }
+            false => text,
+        };
+        let shared: Arc<[u8]> = text.into();
+        let number = self.statements.add(Arc::clone(&shared), judged);
         let byte = CommandByte::STMT_PREPARE;
         let request = Request::Taken(byte, text);
         let repeat = Some((byte, text));
@@ -278,8 +301,10 @@ impl Split {
             statement.parameter_count = usize::from(prepared.parameter_count);
         }
         if let Some(lane) = self.lane(place) {
-            lane.note_prepared(number, prepared.statement_id);
+            let id = prepared.statement_id;
+            lane.connection.note_prepared(&shared, id).await;
         }
+        self.pin_reader(facts, place);
         Ok(())
     }
 
@@ -350,6 +375,7 @@ impl Split {
         {
             let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
             statement.cursor_at = has_cursor.then_some(place);
+            self.statements.needs_places |= has_cursor;
         }
         Ok(())
     }
@@ -386,6 +412,7 @@ impl Split {
         let answered = self.answer(&plan, job, Request::Peeked, None).await?;
         if let Some(statement) = self.statements.by_number.get_mut(&number) {
             statement.data_at = answered.map(|(place, _)| place);
+            self.statements.needs_places = true;
         }
         Ok(())
     }
@@ -433,9 +460,19 @@ impl Split {
             return Ok(());
         };
         let number = self.statements.resolve(number);
-        self.statements.by_number.remove(&number);
-        for lane in self.lanes.iter_mut().flatten() {
-            lane.close_statement(number).await;
+        let Some(statement) = self.statements.by_number.remove(&number) else {
+            return Ok(());
+        };
+        // Where others may use it, it stays until there is no room for it.
+        let is_used = |place: usize| {
+            let at = |it: Option<Place>| it.is_some_and(|it| usize::from(it.0) == place);
+            at(statement.cursor_at) || at(statement.data_at)
+        };
+        let is_closed = !self.options.multiplexes;
+        for (place, lane) in self.lanes.iter_mut().enumerate() {
+            if let Some(lane) = lane.as_mut().filter(|_| is_closed || is_used(place)) {
+                lane.connection.close_statement(&statement.text).await;
+            }
         }
         Ok(())
     }

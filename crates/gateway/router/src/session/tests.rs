@@ -74,6 +74,7 @@ impl Scene {
             status,
             changes: Some(changes.as_bytes()),
             tells_writes: true,
+            told: Told::default(),
         };
         self.session.answered(&plan, at, report);
         self
@@ -190,6 +191,7 @@ fn without_autocommit_statements_go_to_the_primary() {
         status: Some(StatusFlags::default()),
         changes: Some(b""),
         tells_writes: true,
+        told: Told::default(),
     };
     scene.session.answered(&plan, PRIMARY, report);
     scene
@@ -274,6 +276,7 @@ fn what_the_text_does_not_show_pins() {
         status: Some(status),
         changes: None,
         tells_writes: true,
+        told: Told::default(),
     };
     scene.session.answered(&plan, PRIMARY, report);
     scene.pins(&[Pin::Unknown]);
@@ -323,6 +326,7 @@ fn a_write_is_told_by_its_gtid() {
             status: Some(StatusFlags::AUTOCOMMIT),
             changes: Some(changes.as_bytes()),
             tells_writes,
+            told: Told::default(),
         };
         scene.session.answered(&plan, PRIMARY, report);
         scene.session.written().clone()

@@ -15,6 +15,7 @@ mod hostile;
 mod kill;
 mod logins;
 mod roles;
+mod shared;
 mod split;
 mod statements;
 

@@ -1,6 +1,6 @@
 //! `read-write-split`: where statements go, and that no client can tell.
 
-use testkit::topology::Replicated;
+use testkit::topology::{Galera, Replicated};
 
 use super::roles::replicated;
 use super::*;
@@ -311,4 +311,44 @@ fn hints_send_statements_to_servers() {
     let pinned = place("/* plateau: pin, server=db2 */ SELECT place FROM shop.here");
     assert_eq!(pinned, "2");
     assert_eq!(reader(&mut client), 2);
+}
+
+#[test]
+fn members_of_a_cluster_show_what_others_wrote() {
+    let cluster = Galera::start(3).unwrap();
+    create_accounts(&mut cluster.servers[0].connect().unwrap());
+    let servers: Vec<_> = cluster.servers.iter().collect();
+    let service = "[[service]]\nname = \"clients\"\nrouter = \"read-write-split\"\n";
+    let gateway = Gateway::start(&(sections(&servers) + service), "auto");
+    let mut client = gateway.connect();
+    client
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
+        .unwrap();
+    for id in 0..100 {
+        client
+            .run(&format!("INSERT INTO shop.t VALUES ({id})"))
+            .unwrap();
+        let wait = "SELECT variable_value FROM information_schema.session_variables \
+                    WHERE variable_name = 'wsrep_sync_wait'";
+        assert_eq!(client.value(wait).unwrap().as_deref(), Some("1"));
+        let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+        assert_eq!(count, Some((id + 1).to_string()));
+    }
+    client
+        .run("CREATE TABLE shop.large (id INT PRIMARY KEY, a LONGTEXT)")
+        .unwrap();
+    // What takes a while to be applied, by sessions that find each other's connections.
+    let text = "x".repeat(4 << 20);
+    for id in 0..8 {
+        let mut client = gateway.connect();
+        client.run("USE shop").unwrap();
+        if id % 2 == 0 {
+            client.run("SET sql_mode = ''").unwrap();
+        }
+        client
+            .run(&format!("INSERT INTO large VALUES ({id}, '{text}')"))
+            .unwrap();
+        let count = format!("SELECT COUNT(*) FROM large WHERE id = {id}");
+        assert_eq!(client.value(&count).unwrap().as_deref(), Some("1"), "{id}");
+    }
 }

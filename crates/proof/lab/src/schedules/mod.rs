@@ -83,7 +83,8 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
                 .with_settings(["workers=1"])
                 .start()?,
         ),
-        false => wanted.target.start()?,
+        // Who waits for whom is told by the servers' numbers of their connections.
+        false => wanted.target.start_private()?,
     };
     let reference = reference()
         .with("--innodb-flush-log-at-trx-commit=0")

@@ -4,7 +4,7 @@ use super::*;
 
 fn statement(parameter_count: usize) -> Statement {
     Statement {
-        text: Box::default(),
+        text: Arc::default(),
         judged: Judged::unread(b"SELECT ?", SqlMode::default()),
         parameter_count,
         types: Box::default(),
@@ -67,7 +67,7 @@ fn numbers_count_up_and_pass_the_one_that_means_the_last() {
     let judged = Judged::unread(b"SELECT 1", SqlMode::default());
     let mut add = |last| {
         statements.last = last;
-        let number = statements.add(Box::default(), judged);
+        let number = statements.add(Arc::default(), judged);
         (number, statements.resolve(LAST_PREPARED))
     };
     assert_eq!(add(0), (1, 1));

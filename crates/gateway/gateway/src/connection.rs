@@ -1,0 +1,555 @@
+//! [`Connection`]: a connection to a server that sessions use in turn, and the state that it has.
+//!
+//! ```text
+//! what the session before was given  --put_right-->  what the session needs that has it now
+//!    the same                  nothing to do
+//!    the first commands of it  the rest of the commands
+//!    another, or unknown       COM_RESET_CONNECTION (or COM_CHANGE_USER), then all commands
+//! ```
+//!
+//! All that it needs is sent at once, so being put right takes one round trip.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::Random;
+use backend::{
+    DetachedServer, Login, Message, Outcome, Product, QueryLimits, RequestError, Server,
+};
+use env::Instant;
+use errcode::ClientError;
+use foldhash::fast::RandomState;
+use front::RandomSource;
+use link::{Limit, Resources};
+use monitor::gtid::GtidPosition;
+use monitor::gtid::mariadb::MariaDbPosition;
+use monitor::gtid::mysql::MySqlSet;
+use monitor::{Epoch, ServerState};
+use router::CommandList;
+use wire::CommandByte;
+
+/// What the gateway asks on its own must be answered in this time.
+const OWN_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Answers to that are an OK, an error, or a few rows.
+const OWN_BYTES_MAX: usize = 64 << 10;
+
+/// A connection that was not used for so long is looked at before it is used.
+const STALE_AFTER: Duration = Duration::from_secs(1);
+
+/// Statements that are prepared on a connection. With a limit of 100 connections they are less than
+/// `max_prepared_stmt_count` of a server, which is 16,382.
+pub(crate) const PREPARED_MAX: usize = 128;
+
+/// Uses tables, and so clears the warnings of a connection.
+const WASH: &[u8] = b"DO (SELECT 1 FROM (SELECT 1) t)";
+
+/// What a login decides of a session beside the account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The database that is in use before the session's commands.
+    pub(crate) database: Option<String>,
+    /// By which the server knows the character set.
+    pub(crate) collation: u8,
+}
+
+/// What a session needs on a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs<'a> {
+    pub(crate) origin: &'a Arc<Origin>,
+    pub(crate) commands: &'a CommandList,
+    /// The server has this role now.
+    pub(crate) role: Role,
+    /// What its next statement reads of earlier ones.
+    pub(crate) reads: Reads,
+}
+
+/// What a server is, as far as its connections are set up for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A member of a Galera cluster that is read from: it waits for what others have written.
+    GaleraReader,
+    /// Any other.
+    Other,
+}
+
+impl Role {
+    /// Of a server as its monitor sees it.
+    pub(crate) fn of(state: &ServerState) -> Role {
+        match state.galera.is_some() && !state.serves_writes() {
+            true => Role::GaleraReader,
+            false => Role::Other,
+        }
+    }
+}
+
+/// What a statement reads that a connection may have of another session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Reads {
+    /// Warnings, of which its session has none.
+    pub(crate) warnings: bool,
+    /// LAST_INSERT_ID(), which is this in its session.
+    pub(crate) insert_id: Option<u64>,
+}
+
+/// See the module's head. Of one worker.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) server: Server,
+    state: State,
+}
+
+/// A connection between two workers.
+#[derive(Debug)]
+pub(crate) struct Resting {
+    server: DetachedServer,
+    state: State,
+}
+
+/// A worker's part of the pool.
+pub(crate) type PoolFront = pool::Front<Box<Connection>, Resting>;
+
+/// What is known of a connection. It goes with it from worker to worker.
+#[derive(Debug)]
+struct State {
+    /// `None`: it has to be reset before it is used.
+    given: Option<Given>,
+    /// The collation that its login named.
+    login_collation: u8,
+    /// It is logged in as somebody else.
+    is_foreign: bool,
+    /// As what the server was asked to tell changes of the session; `None` if it was not.
+    set_up: Option<Role>,
+    /// It tells each transaction that the session writes.
+    tells_writes: bool,
+    /// The server's when the connection was set up.
+    epoch: Epoch,
+    /// When it was used last.
+    used_at: Instant,
+    /// LAST_INSERT_ID(); `None` if it is not known.
+    insert_id: Option<u64>,
+    /// Warnings may be left of any session.
+    has_warnings: bool,
+    prepared: HashMap<Arc<[u8]>, Prepared, RandomState>,
+    /// Counts uses of prepared statements.
+    uses: u64,
+}
+
+/// What a connection has run since its login or its reset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Given {
+    origin: Arc<Origin>,
+    commands: CommandList,
+}
+
+/// A statement on a connection.
+#[derive(Debug)]
+struct Prepared {
+    /// The server's number.
+    id: u32,
+    /// The types of parameters that the server was told last.
+    types: Box<[u8]>,
+    /// The state in which it was prepared.
+    given: Given,
+    /// Which use it was that used it last.
+    used: u64,
+}
+
+/// Why a connection cannot be used.
+#[derive(Debug)]
+pub(crate) enum NotReady {
+    /// The server is lost.
+    Lost(String),
+    /// It refuses what the session needs.
+    Refused(ClientError),
+}
+
+impl From<RequestError> for NotReady {
+    fn from(error: RequestError) -> NotReady {
+        match error {
+            RequestError::Refused(error) => NotReady::Refused(error),
+            error => NotReady::Lost(error.to_string()),
+        }
+    }
+}
+
+fn limits() -> QueryLimits {
+    QueryLimits {
+        until: Limit::after(OWN_TIME_MAX),
+        bytes_max: OWN_BYTES_MAX,
+    }
+}
+
+impl Resting {
+    /// Makes it a connection of this worker.
+    pub(crate) fn attach(self, resources: &Rc<Resources>) -> Result<Box<Connection>, RequestError> {
+        let server = self.server.attach(resources)?;
+        let state = self.state;
+        Ok(Box::new(Connection { server, state }))
+    }
+}
+
+impl Connection {
+    /// Of a server that has just let the session in.
+    pub(crate) fn new(server: Server, origin: &Arc<Origin>, epoch: Epoch) -> Box<Connection> {
+        let state = State {
+            given: Some(Given {
+                origin: Arc::clone(origin),
+                commands: CommandList::default(),
+            }),
+            login_collation: origin.collation,
+            is_foreign: false,
+            set_up: None,
+            tells_writes: false,
+            epoch,
+            used_at: runtime::now(),
+            insert_id: Some(0),
+            has_warnings: false,
+            prepared: HashMap::default(),
+            uses: 0,
+        };
+        Box::new(Connection { server, state })
+    }
+
+    /// Takes it off its worker.
+    pub(crate) async fn detach(self) -> Result<Resting, RequestError> {
+        let server = self.server.detach().await?;
+        let state = self.state;
+        Ok(Resting { server, state })
+    }
+
+    /// Whether it was made before the server was lost or changed its role.
+    pub(crate) fn is_older(&self, epoch: Epoch) -> bool {
+        self.state.epoch != epoch
+    }
+
+    /// Whether it was not used for so long that its server may have closed it.
+    pub(crate) fn is_long_idle(&self) -> bool {
+        STALE_AFTER <= runtime::now().since(self.state.used_at)
+    }
+
+    /// It was used just now.
+    pub(crate) fn is_used(&mut self) {
+        self.state.used_at = runtime::now();
+    }
+
+    /// Whether the server tells each transaction that the session writes.
+    pub(crate) fn tells_writes(&self) -> bool {
+        self.state.tells_writes
+    }
+
+    /// Nothing is known of its session any more.
+    pub(crate) fn forget_state(&mut self) {
+        self.state.given = None;
+    }
+
+    /// It belongs to another account than the session that has it now.
+    pub(crate) fn is_of_another(&mut self) {
+        self.state.given = None;
+        self.state.is_foreign = true;
+    }
+
+    /// The session's commands have run here as they came.
+    pub(crate) fn has_run(&mut self, commands: &CommandList) {
+        if let Some(given) = &mut self.state.given {
+            given.commands = commands.clone();
+        }
+    }
+
+    /// The client has changed what the server tells of the session.
+    pub(crate) fn tells_otherwise(&mut self) {
+        self.state.set_up = None;
+    }
+
+    /// A statement has left warnings here.
+    pub(crate) fn has_warnings(&mut self) {
+        self.state.has_warnings = true;
+    }
+
+    /// LAST_INSERT_ID() is this now; `None` if it is not known.
+    pub(crate) fn set_insert_id(&mut self, id: Option<u64>) {
+        self.state.insert_id = id;
+    }
+
+    /// Whether it can be used as it is.
+    pub(crate) fn suits(&self, needs: &Needs<'_>) -> bool {
+        let is_given =
+            self.state.given.as_ref().is_some_and(|it| {
+                it.commands == *needs.commands && is_same(&it.origin, needs.origin)
+            });
+        is_given && self.state.set_up == Some(needs.role) && !self.is_read_wrongly(needs.reads)
+    }
+
+    fn is_read_wrongly(&self, reads: Reads) -> bool {
+        let is_other = reads.insert_id.is_some() && reads.insert_id != self.state.insert_id;
+        is_other || reads.warnings && self.state.has_warnings
+    }
+
+    /// Gives it the state of a session. `login` is the session's, with random bytes for that.
+    ///
+    /// # Errors
+    ///
+    /// The connection can only be closed.
+    pub(crate) async fn put_right(
+        &mut self,
+        login: (&Login, &RandomSource),
+        needs: Needs<'_>,
+        state: &ServerState,
+    ) -> Result<(), NotReady> {
+        let set_id;
+        let mut sent: Vec<(u8, &[u8])> = Vec::new();
+        let given = self.known(&needs).cloned();
+        let known = given
+            .as_ref()
+            .and_then(|given| needs.commands.behind(&given.commands));
+        match known {
+            Some(commands) => sent.extend(commands),
+            None if self.must_log_in(needs.origin) => {
+                self.log_in_anew(login).await?;
+                sent.extend(needs.commands.iter());
+            }
+            None => {
+                sent.push((CommandByte::RESET_CONNECTION, b""));
+                if let Some(name) = &needs.origin.database {
+                    sent.push((CommandByte::INIT_DB, name.as_bytes()));
+                }
+                sent.extend(needs.commands.iter());
+                self.begin_anew();
+            }
+        }
+        if sent.iter().any(|(_, text)| is_about_tracking(text)) {
+            self.state.set_up = None;
+        }
+        if self.state.set_up.is_none() {
+            sent.push((CommandByte::QUERY, self.set_up_text(needs.role)));
+            self.state.epoch = state.epoch;
+            // Without a binary log there is no position, and no replica either.
+            self.state.tells_writes = state.position.as_ref().is_some_and(|it| !it.is_empty());
+        }
+        if let Some(id) = needs.reads.insert_id
+            && self.state.insert_id != Some(id)
+        {
+            set_id = format!("SET last_insert_id = {id}");
+            sent.push((CommandByte::QUERY, set_id.as_bytes()));
+            self.state.insert_id = Some(id);
+        }
+        if needs.reads.warnings && self.state.has_warnings {
+            sent.push((CommandByte::QUERY, WASH));
+            self.state.has_warnings = false;
+        }
+        self.server
+            .send_all(&sent, Limit::after(OWN_TIME_MAX))
+            .await?;
+        self.state.set_up = Some(needs.role);
+        self.state.given = Some(Given {
+            origin: Arc::clone(needs.origin),
+            commands: needs.commands.clone(),
+        });
+        Ok(())
+    }
+
+    /// What it has been given, if that is the beginning of what a session needs.
+    fn known(&self, needs: &Needs<'_>) -> Option<&Given> {
+        let is_of_role = self.state.set_up.is_none_or(|role| role == needs.role);
+        let begins = |given: &&Given| {
+            let commands = needs.commands.behind(&given.commands);
+            is_same(&given.origin, needs.origin) && commands.is_some()
+        };
+        self.state
+            .given
+            .as_ref()
+            .filter(|_| is_of_role)
+            .filter(begins)
+    }
+
+    /// Whether it has to be reset for a session.
+    pub(crate) fn must_begin_anew(&self, needs: &Needs<'_>) -> bool {
+        self.known(needs).is_none()
+    }
+
+    /// Whether only a login gives it this origin. COM_RESET_CONNECTION keeps the account and the
+    /// database, and brings back the character set of the login.
+    fn must_log_in(&self, origin: &Origin) -> bool {
+        self.state.is_foreign
+            || origin.database.is_none()
+            || self.state.login_collation != origin.collation
+    }
+
+    async fn log_in_anew(
+        &mut self,
+        (login, random): (&Login, &RandomSource),
+    ) -> Result<(), NotReady> {
+        let limit = Limit::after(OWN_TIME_MAX);
+        let mut fill = |bytes: &mut [u8]| random(bytes);
+        let mut random = Random(&mut fill);
+        let changed = self.server.change_user(login, limit, &mut random).await;
+        changed.map_err(|error| match error {
+            backend::ConnectError::Refused(error) => NotReady::Refused(error),
+            error => NotReady::Lost(error.with_causes()),
+        })?;
+        self.begin_anew();
+        self.state.is_foreign = false;
+        self.state.login_collation = login.collation;
+        Ok(())
+    }
+
+    /// The connection is, or will be, as after a login.
+    fn begin_anew(&mut self) {
+        self.state.given = None;
+        self.state.set_up = None;
+        self.state.insert_id = Some(0);
+        self.state.has_warnings = false;
+        self.state.prepared.clear();
+    }
+
+    /// Has the server tell changes of the session, and a Galera member read what others wrote.
+    fn set_up_text(&self, role: Role) -> &'static [u8] {
+        match self.server.info().version.product {
+            Product::MariaDb if role == Role::GaleraReader => {
+                b"SET session_track_state_change = ON, wsrep_sync_wait = 1"
+            }
+            Product::MariaDb => {
+                b"SET session_track_state_change = ON, session_track_system_variables = \
+                  CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
+            }
+            Product::MySql => {
+                b"SET session_track_state_change = ON, session_track_gtids = 'OWN_GTID'"
+            }
+        }
+    }
+
+    /// The first row of the answer to a question of the gateway.
+    async fn ask(&mut self, text: &[u8]) -> Result<Vec<Option<Vec<u8>>>, NotReady> {
+        let outcomes = self.server.query(text, limits()).await?;
+        match outcomes.into_iter().next() {
+            Some(Outcome::Rows(rows)) => Ok(rows.rows.into_iter().next().unwrap_or_default()),
+            Some(Outcome::Failed(error)) => Err(NotReady::Refused(error)),
+            Some(Outcome::Done { .. }) | None => Ok(Vec::new()),
+        }
+    }
+
+    /// Up to where the server has written. `None` if it keeps no such position.
+    pub(crate) async fn position(&mut self) -> Result<Option<GtidPosition>, NotReady> {
+        let product = self.server.info().version.product;
+        let text: &[u8] = match product {
+            Product::MariaDb => b"SELECT @@gtid_binlog_pos",
+            Product::MySql => b"SELECT @@global.gtid_executed",
+        };
+        let value = self.ask(text).await?.into_iter().flatten().next();
+        let text = value.and_then(|it| String::from_utf8(it).ok());
+        let position = text.and_then(|text| match product {
+            Product::MariaDb => Some(GtidPosition::MariaDb(MariaDbPosition::parse(&text).ok()?)),
+            Product::MySql => Some(GtidPosition::MySql(MySqlSet::parse(&text).ok()?)),
+        });
+        Ok(position.filter(|it| !it.is_empty()))
+    }
+
+    /// FOUND_ROWS() and LAST_INSERT_ID().
+    pub(crate) async fn numbers(&mut self) -> Result<(u64, u64), NotReady> {
+        let row = self.ask(b"SELECT FOUND_ROWS(), LAST_INSERT_ID()").await?;
+        let number = |value: &Option<Vec<u8>>| str::from_utf8(value.as_ref()?).ok()?.parse().ok();
+        let mut numbers = row.iter().filter_map(number);
+        let (Some(found), Some(id)) = (numbers.next(), numbers.next()) else {
+            return Err(NotReady::Lost("it does not tell two numbers".to_owned()));
+        };
+        self.state.insert_id = Some(id);
+        Ok((found, id))
+    }
+
+    /// The warnings of its last statement.
+    pub(crate) async fn warnings(&mut self) -> Result<backend::Rows, NotReady> {
+        let outcomes = self.server.query(b"SHOW WARNINGS", limits()).await?;
+        match outcomes.into_iter().next() {
+            Some(Outcome::Rows(rows)) => Ok(rows),
+            Some(Outcome::Failed(error)) => Err(NotReady::Refused(error)),
+            Some(Outcome::Done { .. }) | None => Ok(backend::Rows::default()),
+        }
+    }
+
+    /// The server's number of a statement that is prepared here for sessions as the one that has
+    /// the connection, and whether it was told these types last. The caller tells it others.
+    pub(crate) fn prepared(&mut self, text: &Arc<[u8]>) -> Option<(u32, &mut Box<[u8]>)> {
+        let State {
+            given,
+            prepared,
+            uses,
+            ..
+        } = &mut self.state;
+        let found = prepared.get_mut(text)?;
+        if Some(&found.given) != given.as_ref() {
+            return None;
+        }
+        *uses += 1;
+        found.used = *uses;
+        Some((found.id, &mut found.types))
+    }
+
+    /// Prepares a statement here.
+    pub(crate) async fn prepare(&mut self, text: &Arc<[u8]>) -> Result<(), NotReady> {
+        let id = prepare_on(&mut self.server, text).await?;
+        self.note_prepared(text, id).await;
+        Ok(())
+    }
+
+    /// The server has prepared a statement. The one that was used least recently makes room.
+    pub(crate) async fn note_prepared(&mut self, text: &Arc<[u8]>, id: u32) {
+        self.close_statement(text).await;
+        if PREPARED_MAX <= self.state.prepared.len() {
+            let all = self.state.prepared.iter();
+            let oldest = all.min_by_key(|(_, it)| it.used);
+            if let Some(text) = oldest.map(|(text, _)| Arc::clone(text)) {
+                self.close_statement(&text).await;
+            }
+        }
+        let Some(given) = self.state.given.clone() else {
+            return;
+        };
+        self.state.uses += 1;
+        let prepared = Prepared {
+            id,
+            types: Box::default(),
+            given,
+            used: self.state.uses,
+        };
+        self.state.prepared.insert(Arc::clone(text), prepared);
+    }
+
+    /// Closes a statement, if it is prepared here.
+    pub(crate) async fn close_statement(&mut self, text: &Arc<[u8]>) {
+        if let Some(prepared) = self.state.prepared.remove(text) {
+            let id = prepared.id.to_le_bytes();
+            // Who is lost has closed it; the next use of the connection finds out.
+            let _ = self.server.send(CommandByte::STMT_CLOSE, &id).await;
+        }
+    }
+}
+
+fn is_same(one: &Arc<Origin>, other: &Arc<Origin>) -> bool {
+    Arc::ptr_eq(one, other) || one == other
+}
+
+/// Whether a text may change what the server tells of the session. Connector/J of MariaDB does.
+pub(crate) fn is_about_tracking(text: &[u8]) -> bool {
+    let name = b"session_track";
+    let mut places = text.windows(name.len());
+    places.any(|place| place.eq_ignore_ascii_case(name))
+}
+
+/// Prepares a statement, and returns the server's number of it.
+async fn prepare_on(server: &mut Server, text: &[u8]) -> Result<u32, NotReady> {
+    server.send(CommandByte::STMT_PREPARE, text).await?;
+    let mut outcome = Err(NotReady::Lost("it did not answer".to_owned()));
+    while let Some(received) = server.receive(Limit::after(OWN_TIME_MAX)).await? {
+        match received.message() {
+            Ok(Message::Prepared(prepared)) => outcome = Ok(prepared.statement_id),
+            Ok(Message::Error(error)) => {
+                outcome = Err(NotReady::Refused(error.to_client_error()));
+            }
+            Ok(_) => {}
+            Err(error) => return Err(NotReady::Lost(error.to_string())),
+        }
+    }
+    outcome
+}

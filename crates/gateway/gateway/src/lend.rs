@@ -1,0 +1,68 @@
+//! Connections of the pool on their way between sessions, workers and servers.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use pool::{Closing, Order, Slot};
+
+use crate::connection::{Connection, Resting};
+use crate::worker::Worker;
+
+/// How often idle connections are looked through.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+impl Worker {
+    /// Gives a connection back that is at rest.
+    pub(crate) fn give_back(self: &Rc<Self>, slot: Slot<Resting>, connection: Box<Connection>) {
+        if let Some(order) = self.pool.release(slot, connection, runtime::now()) {
+            self.carry_out(order);
+        }
+    }
+
+    /// Ends a connection that nobody uses.
+    pub(crate) fn dismiss(&self, connection: Box<Connection>) {
+        runtime::spawn_background(async move { connection.server.close().await });
+    }
+
+    fn carry_out(self: &Rc<Self>, order: Order<Box<Connection>, Resting>) {
+        match order {
+            Order::Close(Closing { connection, .. }) => self.dismiss(connection),
+            Order::HandOver(connection, ticket) => {
+                runtime::spawn_background(async move {
+                    match connection.detach().await {
+                        // One that is returned is void, and closed as it is dropped.
+                        Ok(resting) => drop(ticket.deliver(resting, runtime::now())),
+                        Err(error) => {
+                            tracing::debug!(%error, "a connection cannot change its worker");
+                            ticket.failed();
+                        }
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Offers idle connections of a worker to other workers that want them, and closes those that are
+/// too old, for as long as the gateway runs. Each worker does it.
+pub async fn keep_pool(worker: Rc<Worker>) {
+    let sweeper = Rc::clone(&worker);
+    runtime::spawn_background(async move {
+        loop {
+            runtime::sleep(SWEEP_EVERY).await;
+            let now = runtime::now();
+            for order in sweeper.pool.sweep(now) {
+                sweeper.carry_out(order);
+            }
+            if runtime::worker_index() == 0 {
+                drop(sweeper.pool.pool().sweep(now));
+            }
+        }
+    });
+    loop {
+        worker.pool.asked().await;
+        for order in worker.pool.answer(runtime::now()) {
+            worker.carry_out(order);
+        }
+    }
+}

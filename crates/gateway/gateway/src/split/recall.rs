@@ -1,0 +1,167 @@
+//! Statements that read of the one before them, whose connection may be given away.
+
+use builtin::Reach;
+use errcode::{ClientError, ER_NOT_SUPPORTED_YET};
+use router::{Command, Plan};
+use syntax::SqlMode;
+use syntax::class::{Detail, Facts, classify, replace_calls};
+use wire::{
+    ColumnDefinition, ColumnType, CommandByte, OkPacket, ResultHead, TextRow, end_columns, end_rows,
+};
+
+use crate::connection::Reads;
+use crate::end::End;
+use crate::guest::Request;
+use crate::kill;
+use crate::options::SplitOptions;
+
+use super::Split;
+use super::answer::Job;
+
+/// What a text may ask in other words.
+const BY_WORDS: Facts = Facts::READS_ROW_COUNT
+    .with(Facts::READS_FOUND_ROWS)
+    .with(Facts::READS_CONNECTION_ID)
+    .with(Facts::READS_WARNINGS);
+
+/// What may read LAST_INSERT_ID(), shown or unseen.
+const OF_INSERT_ID: Facts = Facts::READS_LAST_INSERT_ID
+    .with(Facts::CALLS_UNKNOWN)
+    .with(Facts::EXECUTES)
+    .with(Facts::NOT_UNDERSTOOD);
+
+/// Whether a statement has to be asked in other words, or is answered here.
+pub(super) fn is_needed(options: &SplitOptions, plan: &Plan) -> bool {
+    options.multiplexes && plan.facts.has_any(BY_WORDS)
+}
+
+impl Split {
+    /// What a statement reads of earlier ones on its connection.
+    pub(super) fn reads(&self, plan: &Plan) -> Reads {
+        if !self.options.multiplexes {
+            return Reads::default();
+        }
+        let recall = self.session.recall();
+        let residue = recall.residue();
+        let reads_id = plan.is_call || plan.is_several || plan.facts.has_any(OF_INSERT_ID);
+        Reads {
+            warnings: plan.facts.has(Facts::READS_WARNINGS) && !residue.has_warnings,
+            insert_id: (reads_id && !residue.has_insert_id).then_some(recall.insert_id()),
+        }
+    }
+
+    /// A text that reads of the statement before it, or the connection's number.
+    pub(super) async fn recalling_query(&mut self, plan: Plan, mode: SqlMode) -> Result<(), End> {
+        let packet = self.guest.take_command().await?;
+        let text = packet.get(1..).unwrap_or_default();
+        if plan.facts.has(Facts::READS_WARNINGS) && self.warnings.is_some() {
+            return self.tell_warnings(text);
+        }
+        let words = self.in_other_words(text, mode);
+        if let Some(kill) = kill::find(&words) {
+            self.guest.kill_by(kill, &words, self.status).await;
+            return Ok(());
+        }
+        let request = Request::Taken(CommandByte::QUERY, &words);
+        let answered = self.answer(&plan, Job::Plain, request, None).await?;
+        if let Some((place, answer)) = answered
+            && plan.is_kept
+        {
+            self.keep(Command::Query(words.into()), place, &answer, mode);
+        }
+        Ok(())
+    }
+
+    /// A text with values in the place of what it asks of the connection.
+    fn in_other_words(&self, text: &[u8], mode: SqlMode) -> Vec<u8> {
+        if let Detail::Kill(_) = classify(text, mode).detail {
+            // KILL takes a bare number.
+            let number = self.guest.client.info().connection_id.to_string();
+            let is_number = |reach| reach == Reach::ConnectionId;
+            return replace_calls(text, mode, |reach| is_number(reach).then(|| number.clone()));
+        }
+        let recall = self.session.recall();
+        let here = self.session.last().and_then(|place| {
+            let lane = self.lanes.get(usize::from(place.0));
+            lane.and_then(Option::as_ref)
+        });
+        let is_here = here.is_some_and(|lane| lane.is_own);
+        replace_calls(text, mode, |reach| match reach {
+            Reach::ConnectionId => Some(self.own_number()),
+            _ if is_here => None,
+            _ => recall.value(reach),
+        })
+    }
+
+    /// A text with the client's number in the place of the connection's.
+    pub(super) fn with_own_number(&self, text: &[u8], mode: SqlMode) -> Vec<u8> {
+        let is_number = |reach| reach == Reach::ConnectionId;
+        replace_calls(text, mode, |reach| {
+            is_number(reach).then(|| self.own_number())
+        })
+    }
+
+    fn own_number(&self) -> String {
+        let number = self.guest.client.info().connection_id;
+        format!("CAST({number} AS UNSIGNED)")
+    }
+
+    /// Tells warnings that were asked for when their connection was given away.
+    fn tell_warnings(&mut self, text: &[u8]) -> Result<(), End> {
+        let mut words = text
+            .split(u8::is_ascii_whitespace)
+            .filter(|it| !it.is_empty());
+        let is_word = |word: Option<&[u8]>, known: &[u8]| {
+            word.is_some_and(|word| word.trim_ascii_end().eq_ignore_ascii_case(known))
+        };
+        let is_show = is_word(words.next(), b"SHOW");
+        let last = words
+            .next()
+            .map(|word| word.strip_suffix(b";").unwrap_or(word));
+        if !is_show || !is_word(last, b"WARNINGS") || words.next().is_some() {
+            let what = "reading warnings in another way than SHOW WARNINGS, long after their \
+                        statement";
+            let error = ClientError::new(ER_NOT_SUPPORTED_YET, &[&what]);
+            self.guest.write_error(&error);
+            return Ok(());
+        }
+        let Some(warnings) = &self.warnings else {
+            return Ok(());
+        };
+        let capabilities = self.guest.client.capabilities();
+        let out = self.guest.client.out();
+        ResultHead::encode(out, capabilities, WARNING_COLUMNS.len());
+        for (name, kind, display_bytes) in WARNING_COLUMNS {
+            let column = ColumnDefinition {
+                display_bytes,
+                ..ColumnDefinition::new(name.as_bytes(), kind)
+            };
+            column.encode(out, capabilities);
+        }
+        end_columns(out, capabilities, self.status, 0);
+        for row in &warnings.rows {
+            let mut writer = TextRow::begin(out);
+            for value in row {
+                match value {
+                    Some(value) => writer.bytes(value),
+                    None => writer.null(),
+                }
+            }
+            writer.finish();
+        }
+        let ok = OkPacket {
+            status: self.status,
+            ..OkPacket::default()
+        };
+        end_rows(out, capabilities, &ok);
+        self.guest.client.end_reply();
+        Ok(())
+    }
+}
+
+/// The columns of SHOW WARNINGS: name, type, length.
+const WARNING_COLUMNS: [(&str, ColumnType, u32); 3] = [
+    ("Level", ColumnType::VarString, 28),
+    ("Code", ColumnType::Long, 4),
+    ("Message", ColumnType::VarString, 2048),
+];

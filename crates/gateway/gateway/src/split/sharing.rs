@@ -1,0 +1,238 @@
+//! Gives connections back between transactions.
+//!
+//! A connection is given back once its session is at rest: no transaction is open, nothing pins the
+//! session, no cursor is open, and no long data waits. What only the connection knows of the last
+//! statement ([`router::Residue`]) is asked for before that. Or the connection is kept a moment for
+//! the next statement, since most come at once; but not while others wait for it.
+
+use std::time::Duration;
+
+use errcode::ClientError;
+use link::Ending;
+use monitor::ServerId as Place;
+use pool::CloseReason;
+use router::{Pin, Plan};
+use syntax::SqlMode;
+use syntax::class::{Detail, Facts, Source, classify};
+use syntax::token::string_value;
+
+use crate::connection::NotReady;
+use crate::end::End;
+
+use super::Split;
+use super::lane::Lane;
+
+/// A connection is kept for so long for what only that knows. Who waits for it meanwhile waits as
+/// long; the next statement of most clients comes sooner.
+const LINGER_TIME_MAX: Duration = Duration::from_millis(10);
+
+impl Split {
+    /// Waits for a command. A connection that is kept for it is given back after a while.
+    pub(super) async fn peek_command(&mut self) -> Result<u8, End> {
+        if let Some(place) = self.lingers_at {
+            match self.guest.peek_for(self.status, LINGER_TIME_MAX).await {
+                Err(End::Idle) => Box::pin(self.part_with(place)).await,
+                peeked => return peeked,
+            }
+        }
+        self.guest.peek_command(self.status).await
+    }
+
+    /// Notes what a reply has left on its connection.
+    pub(super) fn note_sharing(&mut self, plan: &Plan, place: Place, ending: Ending) {
+        if !self.options.multiplexes {
+            return;
+        }
+        let residue = self.session.recall().residue();
+        if residue.has_warnings || plan.clears_warnings {
+            self.warnings = None;
+        }
+        if plan.facts.has(Facts::ADVANCES_SEQUENCE) {
+            self.session.pin(Pin::Sequence, place);
+        }
+        let changes_session = plan.changes_session;
+        if let Some(lane) = self.lane(place) {
+            lane.is_own = true;
+            lane.is_dirty |= changes_session && matches!(ending, Ending::Error(_));
+            if residue.has_warnings {
+                lane.connection.has_warnings();
+            }
+            if residue.has_insert_id {
+                lane.connection.set_insert_id(None);
+            }
+        }
+    }
+
+    /// Gives back what the session does not need.
+    pub(super) async fn settle(&mut self) {
+        if !self.options.multiplexes || !self.session.is_at_rest() {
+            return;
+        }
+        for index in 0..self.lanes.len() {
+            let Some(Some(lane)) = self.lanes.get(index) else {
+                continue;
+            };
+            let place = Place(u16::try_from(index).expect("a place of the map"));
+            if self.statements.need(place) {
+                continue;
+            }
+            let has_residue = self.has_residue(place);
+            if has_residue && !self.guest.worker.pool.is_wanted(&lane.slot) {
+                self.lingers_at = Some(place);
+            } else if has_residue {
+                Box::pin(self.part_with(place)).await;
+            } else {
+                self.give_back(place);
+            }
+        }
+    }
+
+    /// Whether only the connection to a server knows something of the last statement.
+    fn has_residue(&self, place: Place) -> bool {
+        self.session.last() == Some(place) && !self.session.recall().residue().is_empty()
+    }
+
+    /// A connection that is kept is given back if the next statement goes elsewhere.
+    pub(super) async fn stay_at(&mut self, place: Place) {
+        if let Some(kept) = self.lingers_at.take()
+            && kept != place
+        {
+            Box::pin(self.part_with(kept)).await;
+        }
+    }
+
+    /// Gives a connection back, and asks it before for what only that knows.
+    pub(super) async fn part_with(&mut self, place: Place) {
+        self.lingers_at = None;
+        if self.has_residue(place)
+            && let Err(error) = self.collect(place).await
+        {
+            let server = &*self.server_name(place);
+            let error = match error {
+                NotReady::Lost(text) => text,
+                NotReady::Refused(error) => error.to_string(),
+            };
+            tracing::warn!(server, %error, "what a statement has left cannot be learned");
+            self.drop_lane(place, CloseReason::Failed);
+            self.session.recall_mut().forget();
+            return;
+        }
+        self.give_back(place);
+    }
+
+    async fn collect(&mut self, place: Place) -> Result<(), NotReady> {
+        let residue = self.session.recall().residue();
+        let Some(lane) = self.lanes.get_mut(usize::from(place.0)) else {
+            return Ok(());
+        };
+        let Some(lane) = lane else {
+            return Ok(());
+        };
+        lane.is_own = false;
+        let recall = self.session.recall_mut();
+        if residue.has_found_rows || residue.has_insert_id {
+            let (found, id) = lane.connection.numbers().await?;
+            recall.inserted(id);
+            if residue.has_found_rows {
+                recall.found(found);
+            }
+        }
+        if residue.has_warnings {
+            let rows = lane.connection.warnings().await?;
+            recall.drop_warnings();
+            self.warnings = (!rows.rows.is_empty()).then(|| Box::new(rows));
+        }
+        Ok(())
+    }
+
+    /// Gives a connection back as it is.
+    fn give_back(&mut self, place: Place) {
+        let slot = self.lanes.get_mut(usize::from(place.0));
+        let Some(mut lane) = slot.and_then(Option::take) else {
+            return;
+        };
+        let worker = &self.guest.worker;
+        let is_free = self.guest.running.leave() && lane.connection.server.is_at_rest();
+        if lane.is_dirty {
+            lane.connection.forget_state();
+        }
+        let Lane {
+            slot, connection, ..
+        } = lane;
+        if is_free {
+            worker.give_back(slot, connection);
+        } else {
+            slot.close(CloseReason::Dropped);
+            worker.dismiss(connection);
+        }
+    }
+
+    /// Closes a connection.
+    pub(super) fn drop_lane(&mut self, place: Place, reason: CloseReason) {
+        let slot = self.lanes.get_mut(usize::from(place.0));
+        if let Some(mut lane) = slot.and_then(Option::take) {
+            self.guest.running.leave();
+            lane.slot.close(reason);
+            if lane.connection.server.link().is_usable() {
+                self.guest.worker.dismiss(lane.connection);
+            } else {
+                self.guest
+                    .end_statement(lane.id, &mut lane.connection.server);
+            }
+        }
+    }
+
+    /// The session ends, or begins anew: what it holds ends with its connections.
+    pub(super) fn part_with_all(&mut self) {
+        self.lingers_at = None;
+        for index in 0..self.lanes.len() {
+            let place = Place(u16::try_from(index).expect("a place of the map"));
+            let is_usable = self
+                .lane(place)
+                .is_some_and(|lane| lane.connection.server.is_at_rest());
+            if is_usable && self.session.is_at_rest() && !self.statements.need(place) {
+                self.give_back(place);
+            } else {
+                self.drop_lane(place, CloseReason::Dropped);
+            }
+        }
+    }
+
+    /// A prepared statement that reads of the one before it keeps the session on its connection,
+    /// since it cannot be given other words.
+    pub(super) fn pin_reader(&mut self, facts: Facts, place: Place) {
+        if self.options.multiplexes && facts.has_any(router::OF_LAST_STATEMENT) {
+            self.session.pin(Pin::LastStatement, place);
+        }
+    }
+
+    /// The same of PREPARE in a text.
+    pub(super) fn pin_text_reader(&mut self, text: &[u8], mode: SqlMode, place: Place) {
+        let facts = match classify(text, mode).detail {
+            Detail::Prepare(_, Source::Literal(quoted)) => {
+                let text = string_value(quoted, mode);
+                self.guest.worker.judge(&text, mode).verdict.facts
+            }
+            Detail::Prepare(_, Source::Expression) => Facts::READS_WARNINGS,
+            _ => return,
+        };
+        let asks_number = facts.has(Facts::READS_CONNECTION_ID);
+        if self.options.multiplexes && asks_number {
+            self.session.pin(Pin::LastStatement, place);
+        }
+        self.pin_reader(facts, place);
+    }
+
+    /// What messages call a server.
+    pub(super) fn server_name(&self, place: Place) -> std::sync::Arc<str> {
+        let gateway = self.guest.gateway();
+        let id = gateway.server_at(self.guest.service, place);
+        std::sync::Arc::clone(&gateway.server(id).options.name)
+    }
+
+    /// What a client is told whose connection to a server was lost.
+    pub(super) fn lost_error(&self, place: Place) -> ClientError {
+        let name = self.server_name(place);
+        ClientError::worded(errcode::WORDS_SERVER_LOST, &[&name])
+    }
+}

@@ -1,0 +1,237 @@
+//! [`Recall`]: what later statements of a session may read of earlier ones.
+//!
+//! A connection remembers what its last statement did. When it goes to another session, that is
+//! lost to its own one, and must not be seen by the other. Most of it the reply has told, and the
+//! session keeps the numbers. What only the connection knows is [`Residue`]: it is asked for before
+//! the connection is given away.
+
+use builtin::Reach;
+use syntax::class::Facts;
+
+use crate::plan::Plan;
+
+/// What a reply has told of its last result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Told {
+    /// How many rows it had; `None` if it is no result set.
+    pub row_count: Option<u64>,
+    /// Rows that were changed.
+    pub affected_rows: u64,
+    /// The first automatic value that was generated, or what was put in its place; or 0.
+    pub last_insert_id: u64,
+    /// Warnings that the server keeps of it.
+    pub warnings: u16,
+}
+
+/// See the module's head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recall {
+    /// ROW_COUNT().
+    row_count: i64,
+    /// FOUND_ROWS().
+    found_rows: u64,
+    /// LAST_INSERT_ID().
+    insert_id: u64,
+    residue: Residue,
+}
+
+/// What only the connection of the last statement knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Residue {
+    /// Warnings, or an error.
+    pub has_warnings: bool,
+    /// FOUND_ROWS(), which is not the number of the rows that were sent.
+    pub has_found_rows: bool,
+    /// LAST_INSERT_ID(), which may have changed.
+    pub has_insert_id: bool,
+}
+
+impl Residue {
+    /// Whether there is nothing.
+    pub fn is_empty(self) -> bool {
+        self == Residue::default()
+    }
+}
+
+/// What may generate a value unseen.
+const UNSEEN: Facts = Facts::SETS_LAST_INSERT_ID
+    .with(Facts::EXECUTES)
+    .with(Facts::NOT_UNDERSTOOD);
+
+impl Recall {
+    /// What only the connection of the last statement knows.
+    pub fn residue(&self) -> Residue {
+        self.residue
+    }
+
+    /// LAST_INSERT_ID().
+    pub fn insert_id(&self) -> u64 {
+        self.insert_id
+    }
+
+    /// What a call tells, as it is written in a text.
+    pub fn value(&self, reach: Reach) -> Option<String> {
+        match reach {
+            Reach::RowCount => Some(format!("CAST({} AS SIGNED)", self.row_count)),
+            Reach::FoundRows => Some(format!("CAST({} AS SIGNED)", self.found_rows)),
+            _ => None,
+        }
+    }
+
+    /// The connection has told FOUND_ROWS().
+    pub fn found(&mut self, rows: u64) {
+        self.found_rows = rows;
+        self.residue.has_found_rows = false;
+    }
+
+    /// The connection has told LAST_INSERT_ID().
+    pub fn inserted(&mut self, id: u64) {
+        self.insert_id = id;
+        self.residue.has_insert_id = false;
+    }
+
+    /// The warnings were read, or nobody can read them any more.
+    pub fn drop_warnings(&mut self) {
+        self.residue.has_warnings = false;
+    }
+
+    /// The connection is lost, and with it what only that knew.
+    pub fn forget(&mut self) {
+        self.residue = Residue::default();
+    }
+
+    /// A statement has failed.
+    pub(crate) fn failed(&mut self) {
+        self.row_count = -1;
+        self.residue.has_warnings = true;
+    }
+
+    /// A statement has succeeded.
+    pub(crate) fn answered(&mut self, plan: &Plan, told: &Told) {
+        match told.row_count {
+            Some(count) => {
+                self.row_count = -1;
+                self.found_rows = count;
+                let is_other = plan.is_several || plan.facts.has(Facts::CALCULATES_FOUND_ROWS);
+                self.residue.has_found_rows = is_other;
+            }
+            None => self.row_count = i64::try_from(told.affected_rows).unwrap_or(i64::MAX),
+        }
+        let is_new = told.last_insert_id != 0 && told.last_insert_id != self.insert_id;
+        if is_new || plan.is_several || plan.is_call || plan.facts.has_any(UNSEEN) {
+            self.residue.has_insert_id = true;
+        }
+        if told.warnings != 0 {
+            self.residue.has_warnings = true;
+        } else if plan.clears_warnings {
+            self.residue.has_warnings = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use settings::SqlMode;
+
+    use super::*;
+    use crate::judge::Judge;
+    use crate::session::Session;
+
+    const NOTHING: Residue = Residue {
+        has_warnings: false,
+        has_found_rows: false,
+        has_insert_id: false,
+    };
+
+    #[derive(Default)]
+    struct Scene {
+        recall: Recall,
+        judge: Judge,
+    }
+
+    impl Scene {
+        fn step(&mut self, text: &str, told: Told) -> Recall {
+            let mode = SqlMode::default();
+            let judged = self.judge.judge(text.as_bytes(), mode);
+            let plan = Session::default().plan(text.as_bytes(), mode, &judged);
+            self.recall.answered(&plan, &told);
+            self.recall
+        }
+    }
+
+    fn rows(count: u64) -> Told {
+        Told {
+            row_count: Some(count),
+            ..Told::default()
+        }
+    }
+
+    fn changed(affected_rows: u64, last_insert_id: u64) -> Told {
+        Told {
+            affected_rows,
+            last_insert_id,
+            ..Told::default()
+        }
+    }
+
+    #[test]
+    fn replies_tell_numbers() {
+        let mut scene = Scene::default();
+        let after = scene.step("SELECT a FROM t", rows(3));
+        assert_eq!((after.row_count, after.found_rows), (-1, 3));
+        let after = scene.step("UPDATE t SET a = 1", changed(2, 0));
+        assert_eq!((after.row_count, after.found_rows), (2, 3));
+        assert_eq!(after.residue(), NOTHING);
+        let value = |reach| after.value(reach).unwrap();
+        assert_eq!(value(Reach::RowCount), "CAST(2 AS SIGNED)");
+        assert_eq!(value(Reach::FoundRows), "CAST(3 AS SIGNED)");
+        assert_eq!(after.value(Reach::ConnectionId), None);
+    }
+
+    #[test]
+    fn what_the_reply_does_not_tell_is_left_on_the_connection() {
+        let mut scene = Scene::default();
+        let text = "SELECT SQL_CALC_FOUND_ROWS a FROM t LIMIT 1";
+        let after = scene.step(text, rows(1));
+        assert!(after.residue().has_found_rows);
+        scene.recall.found(50);
+        assert_eq!(scene.recall.residue(), NOTHING);
+
+        let insert = "INSERT INTO t VALUES (1)";
+        assert!(scene.step(insert, changed(1, 7)).residue().has_insert_id);
+        scene.recall.inserted(7);
+        let same = scene.step(insert, changed(1, 7));
+        assert!(!same.residue().has_insert_id, "known already");
+        for unseen in [
+            "CALL p()",
+            "EXECUTE s",
+            "SELECT LAST_INSERT_ID(5)",
+            "DO 1; DO 2",
+        ] {
+            let mut scene = Scene::default();
+            let after = scene.step(unseen, changed(0, 0));
+            assert!(after.residue().has_insert_id, "{unseen}");
+        }
+    }
+
+    #[test]
+    fn warnings_stay_until_a_statement_uses_tables() {
+        let warned = Told {
+            warnings: 1,
+            ..Told::default()
+        };
+        let mut scene = Scene::default();
+        assert!(scene.step("DO 1/0", warned).residue().has_warnings);
+        for text in ["SET @a = 1", "BEGIN", "SHOW WARNINGS", "USE a"] {
+            let after = scene.step(text, Told::default());
+            assert!(after.residue().has_warnings, "{text}");
+        }
+        let after = scene.step("SELECT a FROM t", rows(0));
+        assert!(!after.residue().has_warnings);
+        scene.recall.failed();
+        assert!(scene.recall.residue().has_warnings);
+        assert_eq!(scene.recall.row_count, -1);
+        scene.recall.drop_warnings();
+        assert_eq!(scene.recall.residue(), NOTHING);
+    }
+}

@@ -1,0 +1,175 @@
+//! Sessions that share connections: each gets what a connection of its own would give it.
+
+use super::*;
+
+/// A gateway whose sessions share this many connections to one server.
+fn sharing(backend: &Server, count: usize) -> Gateway {
+    let server = sections(&[backend]).replacen(
+        "[[monitor]]",
+        &format!("max_connections = {count}\n[[monitor]]"),
+        1,
+    );
+    let service = "[[service]]\nname = \"shared\"\nrouter = \"read-write-split\"\nwait = 2\n";
+    Gateway::start(&(server + service), "auto")
+}
+
+fn value(client: &mut Client, text: &str) -> String {
+    let value = client.value(text).expect(text);
+    value.unwrap_or_else(|| "NULL".to_owned())
+}
+
+/// Connections of the clients' account.
+fn open_count(root: &mut Client) -> usize {
+    let text = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'";
+    value(root, text).parse().expect("a number")
+}
+
+#[test]
+fn many_clients_use_few_connections() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    let gateway = sharing(&backend, 2);
+    let mut clients: Vec<_> = (0..20).map(|_| gateway.connect()).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.run(&format!("SET @number = {number}")).unwrap();
+    }
+    for _ in 0..3 {
+        for (number, client) in clients.iter_mut().enumerate() {
+            assert_eq!(value(client, "SELECT @number"), number.to_string());
+        }
+    }
+    assert!(open_count(&mut root) <= 2);
+}
+
+#[test]
+fn who_waits_too_long_is_told_the_limit() {
+    let backend = backend();
+    for count in [1, 2] {
+        let gateway = sharing(&backend, count);
+        let mut holders: Vec<_> = (0..count).map(|_| gateway.connect()).collect();
+        let mut late = gateway.connect();
+        for holder in &mut holders {
+            holder.run("BEGIN").unwrap();
+        }
+        let error = error_of(late.query("SELECT 1").unwrap());
+        assert_eq!((error.number, error.state.as_str()), (1040, "08004"));
+        let told = format!("its limit is {count}");
+        assert!(error.message.contains(&told), "{}", error.message);
+        holders[0].run("COMMIT").unwrap();
+        assert_eq!(value(&mut late, "SELECT 1"), "1");
+    }
+}
+
+#[test]
+fn a_session_reads_of_its_own_statements_alone() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, a INT)")
+        .unwrap();
+    one.run("INSERT INTO shop.t (a) VALUES (1), (2), (3)")
+        .unwrap();
+    other.run("UPDATE shop.t SET a = 5 WHERE id < 3").unwrap();
+    assert_eq!(value(&mut one, "SELECT ROW_COUNT()"), "3");
+    assert_eq!(value(&mut other, "SELECT ROW_COUNT() + 10"), "12");
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "1");
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "0");
+
+    other.run("INSERT INTO shop.t (a) VALUES (4)").unwrap();
+    assert_eq!(value(&mut one, "SELECT @@last_insert_id"), "1");
+    assert_eq!(value(&mut other, "SELECT @@identity"), "4");
+
+    one.rows("SELECT SQL_CALC_FOUND_ROWS id FROM shop.t LIMIT 1")
+        .unwrap();
+    other.rows("SELECT id FROM shop.t WHERE id < 3").unwrap();
+    assert_eq!(value(&mut one, "SELECT FOUND_ROWS()"), "4");
+    assert_eq!(value(&mut other, "SELECT FOUND_ROWS()"), "2");
+
+    let own = one.connection_id.to_string();
+    assert_eq!(value(&mut one, "SELECT CONNECTION_ID()"), own);
+    assert_ne!(value(&mut other, "SELECT CONNECTION_ID()"), own);
+}
+
+#[test]
+fn warnings_are_their_sessions() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    let first_word = |rows: Vec<Vec<Option<Vec<u8>>>>| {
+        let text = rows.first().and_then(|row| row.get(2)).cloned().flatten();
+        String::from_utf8(text.unwrap_or_default()).unwrap()
+    };
+    one.run("SELECT CAST('secret' AS INT)").unwrap();
+    other.run("SET @a = 1").unwrap();
+    assert_eq!(first_word(other.rows("SHOW WARNINGS").unwrap()), "");
+    assert_eq!(value(&mut other, "SELECT @@warning_count"), "0");
+    let told = first_word(one.rows("SHOW WARNINGS").unwrap());
+    assert!(told.contains("'secret'"), "{told}");
+
+    assert_eq!(one.error_number("SELECT nothing").unwrap(), 1054);
+    assert_eq!(value(&mut other, "SELECT 7"), "7");
+    let told = first_word(one.rows("SHOW WARNINGS").unwrap());
+    assert!(told.contains("'nothing'"), "{told}");
+    assert_eq!(
+        one.error_number("GET DIAGNOSTICS @n = NUMBER").unwrap(),
+        1235
+    );
+}
+
+#[test]
+fn what_holds_a_connection_is_nobody_elses() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    let gateway = sharing(&backend, 3);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("CREATE TEMPORARY TABLE shop.mine (id INT)")
+        .unwrap();
+    assert_eq!(other.error_number("SELECT * FROM shop.mine").unwrap(), 1146);
+    assert_eq!(value(&mut one, "SELECT COUNT(*) FROM shop.mine"), "0");
+    assert_eq!(value(&mut other, "SELECT GET_LOCK('a', 0)"), "1");
+    assert_eq!(value(&mut one, "SELECT GET_LOCK('a', 0)"), "0");
+
+    // What a session holds ends with it.
+    drop((one, other));
+    wait_until("the lock is free", || {
+        value(&mut root, "SELECT IS_FREE_LOCK('a')") == "1"
+    });
+    let mut third = gateway.connect();
+    assert_eq!(third.error_number("SELECT * FROM shop.mine").unwrap(), 1146);
+}
+
+#[test]
+fn a_reset_session_is_as_after_its_login() {
+    const RESET_CONNECTION: u8 = 31;
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let mut client = gateway.connect();
+    client.run("USE shop").unwrap();
+    client.run("SET @a = 1, autocommit = 0").unwrap();
+    client.run("CREATE TEMPORARY TABLE mine (id INT)").unwrap();
+    client.send_command(RESET_CONNECTION, b"").unwrap();
+    assert_eq!(client.next_packet().unwrap()[0], 0);
+    let row = "SELECT CONCAT(@a IS NULL, @@autocommit, DATABASE())";
+    assert_eq!(value(&mut client, row), "1ONshop");
+    assert_eq!(client.error_number("SELECT * FROM mine").unwrap(), 1146);
+    let mut other = gateway.connect();
+    assert_eq!(value(&mut other, "SELECT DATABASE()"), "NULL");
+}
+
+#[test]
+fn accounts_take_turns_on_a_connection() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE USER weak@'%' IDENTIFIED BY 'w'").unwrap();
+    let gateway = sharing(&backend, 1);
+    let mut strong = gateway.connect();
+    let mut weak = Client::connect(&gateway.login("weak", "w")).unwrap();
+    for _ in 0..3 {
+        assert_eq!(value(&mut strong, "SELECT CURRENT_USER()"), "app@%");
+        assert_eq!(value(&mut weak, "SELECT CURRENT_USER()"), "weak@%");
+        assert_eq!(
+            weak.error_number("CREATE TABLE shop.no (id INT)").unwrap(),
+            1142
+        );
+    }
+}
