@@ -17,6 +17,7 @@ pub mod differential;
 pub mod drive;
 pub mod forward;
 pub mod gateway_cost;
+pub mod gateway_sharing;
 mod generator;
 pub mod hostile;
 mod load;

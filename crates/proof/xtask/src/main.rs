@@ -55,6 +55,8 @@ enum Command {
     Forward(lab::forward::Arguments),
     /// Compares processor time and throughput of the gateway with HAProxy's.
     GatewayCost(lab::gateway_cost::Arguments),
+    /// Measures what clients get whose sessions share few connections of the gateway.
+    GatewaySharing(lab::gateway_sharing::Arguments),
     /// Runs one of the proxies that `forward` compares.
     #[command(hide = true)]
     Proxy(lab::forward::proxy::Arguments),
@@ -106,6 +108,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
         Command::GatewayCost(arguments) => optimized(|| lab::gateway_cost::run(&arguments)),
+        Command::GatewaySharing(arguments) => optimized(|| lab::gateway_sharing::run(&arguments)),
         Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Pages(arguments) => lab::pages::run(&arguments),

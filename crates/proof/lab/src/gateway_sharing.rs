@@ -1,0 +1,239 @@
+//! What clients get whose sessions share connections, beside clients with connections of their own.
+//!
+//! The server is a MariaDB with a thread for each connection. Before it stands a gateway with
+//! `read-write-split` and few connections. Turns of all numbers of clients alternate with those of
+//! clients that are connected directly, so what drifts falls on all. Each has the median of its
+//! turns.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use testkit::process::{Process, ThreadTimes};
+use testkit::server::plateau_program;
+use testkit::{Client, Folder, Launch, Login, ServerKind, free_port};
+
+use crate::generator::{Address, Distribution, Generator};
+use crate::load::Load;
+use crate::sample::{Count, LoadArguments, Sample};
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// What clients do: point_select, read_write, ..
+    #[arg(long, default_value = "point_select")]
+    workload: String,
+    /// Numbers of clients of the gateway. The first is what the others are compared with.
+    #[arg(long, value_delimiter = ',', default_values_t = [32, 2048])]
+    clients: Vec<u32>,
+    /// Numbers of clients that are connected directly.
+    #[arg(long, value_delimiter = ',')]
+    direct: Vec<u32>,
+    /// Connections that the clients of the gateway share.
+    #[arg(long, default_value_t = 32)]
+    connections: u32,
+    /// Turns of each.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Length of a turn, in seconds.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    #[command(flatten)]
+    load: LoadArguments,
+}
+
+/// The throughput of many clients, as a part of that of the first number of them.
+const THROUGHPUT_MIN: f64 = 0.9;
+
+/// The 95th percentile, as a part of the clients by the throughput, which is the mean.
+const P95_MAX: f64 = 2.0;
+
+/// A gateway that is not ready by then will not be.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+
+/// Clients of one kind, and what was measured of them.
+struct Row {
+    name: &'static str,
+    clients: u32,
+    port: u16,
+    /// Statements of a transaction.
+    steps: f64,
+    samples: Vec<Taken>,
+}
+
+/// What was measured in a turn: processor times in microseconds a statement.
+struct Taken {
+    sample: Sample,
+    gateway_us: f64,
+    server_us: f64,
+}
+
+/// Measures all numbers of clients and prints them; an error if a limit is missed.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let mut server = Launch::new(ServerKind::MariaDb)
+        .with("--max-connections=20000")
+        .with("--max-prepared-stmt-count=1000000")
+        .with("--innodb-flush-log-at-trx-commit=2")
+        .start()?;
+    fill(server.port(), &arguments.load)?;
+    let folder = Folder::new("gateway")?;
+    let gateway_port = free_port()?;
+    let mut gateway = start(
+        &folder,
+        (gateway_port, server.port()),
+        arguments.connections,
+    )?;
+    gateway.wait_ready(READY_LIMIT)?;
+    let row = |name, port| {
+        move |clients: &u32| Row {
+            name,
+            clients: *clients,
+            port,
+            steps: 1.0,
+            samples: Vec::new(),
+        }
+    };
+    let shared = arguments.clients.iter().map(row("gateway", gateway_port));
+    let direct = arguments.direct.iter().map(row("direct", server.port()));
+    let mut rows: Vec<Row> = shared.chain(direct).collect();
+    for _ in 0..arguments.rounds {
+        for row in &mut rows {
+            let taken = row.turn(arguments, (gateway.id(), server.process().id()));
+            let told = || format!("{} with {} clients", row.name, row.clients);
+            let taken = taken.with_context(told)?;
+            row.samples.push(taken);
+        }
+    }
+    print(arguments, &rows);
+    let missed = missed(arguments.clients.len(), &rows);
+    ensure!(
+        missed.is_empty(),
+        "limits are missed:\n{}",
+        missed.join("\n")
+    );
+    Ok(())
+}
+
+fn fill(port: u16, load: &LoadArguments) -> Result<()> {
+    let mut client = Client::connect(&Login::root(port))?;
+    client.run("create database if not exists sbtest")?;
+    let load = Load {
+        script: "oltp_read_write".to_owned(),
+        port,
+        tables: load.tables,
+        rows: load.rows,
+        clients: 1,
+        seconds: 1,
+        is_prepared: false,
+    };
+    load.prepare()
+}
+
+fn start(folder: &Folder, (port, server): (u16, u16), connections: u32) -> Result<Process> {
+    let file = folder.path().join("settings");
+    let data = folder.path().join("data");
+    let text = format!(
+        "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nlog = \"info\"\n\
+         max_connections = 19000\n[[server]]\nname = \"one\"\n\
+         address = \"127.0.0.1:{server}\"\nmax_connections = {connections}\n\
+         [[monitor]]\nuser = \"root\"\ntimeout = 30\n\
+         [[service]]\nname = \"all\"\nrouter = \"read-write-split\"\nwait = 60\n"
+    );
+    fs::write(&file, text)?;
+    let mut command = Command::new(plateau_program()?);
+    command.arg("--config").arg(&file);
+    Process::start(
+        &mut command,
+        &folder.path().join("log"),
+        "a service is ready",
+    )
+}
+
+impl Row {
+    /// Connects the clients, lets them work, and ends them: others must not be in the way.
+    fn turn(&mut self, arguments: &Arguments, (gateway, server): (u32, u32)) -> Result<Taken> {
+        let load = LoadArguments {
+            rand: Distribution::Uniform,
+            ..arguments.load.clone()
+        };
+        let shape = load.shape(Address::Tcp(self.port), &arguments.workload, self.clients);
+        let mut generator = Generator::connect(&shape)?;
+        self.steps = stdx::u64_to_f64(stdx::to_u64(generator.step_count()));
+        generator.warm(Duration::from_millis(500))?;
+        let before = (ThreadTimes::of(gateway)?, ThreadTimes::of(server)?);
+        let mut count = Count::default();
+        count.run(&mut generator, Duration::from_secs(arguments.seconds))?;
+        let after = (ThreadTimes::of(gateway)?, ThreadTimes::of(server)?);
+        let sample = count.sample(0.0);
+        let statements = sample.per_second * stdx::u64_to_f64(arguments.seconds);
+        let each = |ns: u64| stdx::u64_to_f64(ns) / 1e3 / statements.max(1.0);
+        Ok(Taken {
+            sample,
+            gateway_us: each(after.0.since_ns(&before.0)),
+            server_us: each(after.1.since_ns(&before.1)),
+        })
+    }
+
+    fn median(&self, of: impl Fn(&Taken) -> f64) -> f64 {
+        let mut values: Vec<f64> = self.samples.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    }
+
+    fn per_second(&self) -> f64 {
+        self.median(|it| it.sample.per_second)
+    }
+
+    /// The 95th percentile of transactions, as a part of their mean, by the throughput.
+    fn p95_share(&self) -> f64 {
+        let per_second = self.per_second().max(1.0) / self.steps;
+        self.median(|it| it.sample.p95_ms) * per_second / (f64::from(self.clients) * 1e3)
+    }
+}
+
+fn print(arguments: &Arguments, rows: &[Row]) {
+    println!(
+        "| {} | clients | statements/s | p95 ms | p99 ms | p95 N/X | gateway us | server us | \
+         load us |",
+        arguments.workload
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    for row in rows {
+        println!(
+            "| {} | {} | {:.0} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} |",
+            row.name,
+            row.clients,
+            row.per_second(),
+            row.median(|it| it.sample.p95_ms),
+            row.median(|it| it.sample.p99_ms),
+            row.p95_share(),
+            row.median(|it| it.gateway_us),
+            row.median(|it| it.server_us),
+            row.median(|it| it.sample.load_cpu_us),
+        );
+    }
+}
+
+/// The limits that the clients of the gateway miss, which are the first rows.
+fn missed(shared_count: usize, rows: &[Row]) -> Vec<String> {
+    let mut missed = Vec::new();
+    let shared = rows.get(..shared_count).unwrap_or_default();
+    let best = shared.first().map_or(0.0, Row::per_second);
+    for row in shared.iter().skip(1) {
+        let share = row.per_second() / best;
+        let clients = row.clients;
+        if share < THROUGHPUT_MIN {
+            missed.push(format!(
+                "{clients} clients have {share:.2} of the throughput, at least {THROUGHPUT_MIN} \
+                 wanted"
+            ));
+        }
+        let p95 = row.p95_share();
+        if P95_MAX < p95 {
+            missed.push(format!(
+                "{clients} clients have a 95th percentile of {p95:.2} N/X, at most {P95_MAX} wanted"
+            ));
+        }
+    }
+    missed
+}
