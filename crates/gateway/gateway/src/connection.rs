@@ -230,6 +230,12 @@ impl Connection {
         STALE_AFTER <= runtime::now().since(self.state.used_at)
     }
 
+    /// Whether its server has closed it, or has said something unasked. One that was used a moment
+    /// ago is not looked at.
+    pub(crate) fn is_stale(&mut self) -> bool {
+        self.is_long_idle() && self.server.is_stale()
+    }
+
     /// It was used just now.
     pub(crate) fn is_used(&mut self) {
         self.state.used_at = runtime::now();

@@ -85,7 +85,7 @@ pub(crate) struct ServerPlace {
 }
 
 impl Gateway {
-    /// A gateway that nobody has connected to, of so many workers.
+    /// A gateway with `worker_count` workers and no clients.
     ///
     /// # Panics
     /// If the monitor of a service does not watch one of its servers: a bug of the caller.

@@ -19,7 +19,7 @@ impl Worker {
         }
     }
 
-    /// Ends a connection that nobody uses.
+    /// Closes a connection that is not used any longer.
     pub(crate) fn dismiss(&self, connection: Box<Connection>) {
         runtime::spawn_background(async move { connection.server.close().await });
     }

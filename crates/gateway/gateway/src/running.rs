@@ -68,7 +68,7 @@ impl Running {
             .store(packed(server, connection_id), Ordering::Release);
     }
 
-    /// The session gives its connection away. Returns whether nobody aims at it.
+    /// The session gives its connection away. Returns `true` if no KILL aims at it.
     pub(crate) fn leave(&self) -> bool {
         self.last.store(NOWHERE, Ordering::SeqCst);
         self.kills.load(Ordering::SeqCst) == 0

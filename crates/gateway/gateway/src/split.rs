@@ -185,6 +185,11 @@ impl Split {
         }
     }
 
+    /// The places of all servers that it has had a connection to.
+    fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        (0..).map(Place).take(self.lanes.len())
+    }
+
     fn lane(&mut self, place: Place) -> Option<&mut Lane> {
         self.lanes.get_mut(usize::from(place.0))?.as_mut()
     }
@@ -415,11 +420,9 @@ impl Split {
         self.statements = Statements::default();
         self.session.reset(self.status);
         // What the session holds ends at once, on each of its servers.
-        for index in 0..self.lanes.len() {
-            let lane = self.lanes.get_mut(index).and_then(Option::as_mut);
-            if let Some(lane) = lane {
+        for place in self.places() {
+            if let Some(lane) = self.lane(place) {
                 lane.connection.forget_state();
-                let place = Place(u16::try_from(index).expect("a place of the map"));
                 if let Err(Unready::Session(end)) = self.make_ready(place, Reads::default()).await {
                     return Err(end);
                 }
@@ -534,8 +537,8 @@ impl Split {
     }
 }
 
-/// As who a client logs in to servers. Its connections may serve others later, so nothing of the
-/// client's program is told.
+/// The login of a client to servers. It leaves out the client's connection attributes, because its
+/// connections may serve other clients later.
 fn identify(guest: &Guest) -> Result<(Login, pool::Login), ClientError> {
     let login = Login {
         attributes: Vec::new(),

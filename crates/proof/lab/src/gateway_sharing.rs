@@ -14,6 +14,7 @@ use testkit::process::{Process, ThreadTimes};
 use testkit::server::plateau_program;
 use testkit::{Client, Folder, Launch, Login, ServerKind, free_port};
 
+use crate::gateway_cost::median;
 use crate::generator::{Address, Distribution, Generator};
 use crate::load::Load;
 use crate::sample::{Count, LoadArguments, Sample};
@@ -175,9 +176,7 @@ impl Row {
     }
 
     fn median(&self, of: impl Fn(&Taken) -> f64) -> f64 {
-        let mut values: Vec<f64> = self.samples.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or_default()
+        median(self.samples.iter().map(of).collect())
     }
 
     fn per_second(&self) -> f64 {

@@ -63,7 +63,7 @@ impl Chooser<'_> {
     pub(super) fn choose(&self, published: &Published, goal: Goal) -> Option<Place> {
         let map = &published.map;
         let load = |place| self.worker.load_of(self.service, place);
-        // A Galera member waits for what others have written (`lane.rs`).
+        // A Galera member waits for what others have written (`connection.rs`).
         let is_galera = map.primary().is_some_and(|it| it.galera.is_some());
         let written = match self.options.causal_reads {
             CausalReads::Session | CausalReads::Service if !is_galera => self.written,
@@ -199,7 +199,7 @@ impl Split {
                 }
             }
         }
-        // Who waits for another connection holds none.
+        // A session that waits for a connection must not hold another one.
         self.settle().await;
         Ok(())
     }
@@ -289,7 +289,7 @@ impl Split {
         };
         let suits = lane.connection.suits(&needs);
         let is_old = suits && lane.connection.is_older(epoch);
-        if !(is_old || lane.is_stale()) {
+        if !(is_old || lane.connection.is_stale()) {
             return match suits {
                 true => Ok(()),
                 false => Box::pin(self.put_right(place, reads)).await,

@@ -11,7 +11,7 @@ use clients::wait::{Either, first_of};
 use errcode::{ClientError, WORDS_CONNECTIONS_IN_USE};
 use link::Agreed;
 use monitor::{ServerId as Place, ServerState};
-use pool::{AcquireError, Acquired, Answer, Ask, CloseReason, Found, Holds, Slot};
+use pool::{AcquireError, Acquired, Age, Answer, Ask, CloseReason, Found, Holds, Slot};
 use smallvec::SmallVec;
 
 use crate::connect::{NoConnection, connect_server};
@@ -85,11 +85,6 @@ impl Lane {
         worker.dismiss(std::mem::replace(&mut self.connection, opened));
         Ok(())
     }
-
-    /// Whether its server has closed the connection, or has said something unasked.
-    pub(super) fn is_stale(&mut self) -> bool {
-        self.connection.is_long_idle() && self.connection.server.is_stale()
-    }
 }
 
 impl Split {
@@ -125,7 +120,7 @@ impl Split {
             };
             let usable = attached
                 .filter(|it| !it.is_older(epoch))
-                .and_then(|mut it| (!it.is_long_idle() || !it.server.is_stale()).then_some(it));
+                .and_then(|mut it| (!it.is_stale()).then_some(it));
             if usable.is_none() {
                 slot.closed(CloseReason::Stale);
             }
@@ -174,32 +169,15 @@ impl Split {
         &self,
         id: ServerId,
     ) -> Result<Option<Acquired<Box<Connection>, Resting>>, Unready> {
-        let held = self.held();
+        let held = held(&self.lanes);
+        let ask = ask(self.pool_login, self.age, &held);
         let worker = &self.guest.worker;
         let server = worker.gateway.server(id).pool_id;
-        match worker.pool.ask(server, self.ask(&held)) {
+        match worker.pool.ask(server, ask) {
             Ok(Answer::Granted(acquired)) => Ok(Some(acquired)),
             // Who asks again is still the last in line.
             Ok(Answer::Waits(_)) => Ok(None),
             Err(error) => Err(refused(&error)),
-        }
-    }
-
-    fn held(&self) -> SmallVec<[&Slot<Resting>; 4]> {
-        self.lanes.iter().flatten().map(|it| &it.slot).collect()
-    }
-
-    fn ask<'a>(&self, held: &'a [&'a Slot<Resting>]) -> Ask<'a, Resting> {
-        Ask {
-            login: self.pool_login,
-            holds: match held {
-                [] => Holds::Nothing,
-                slots => Holds::Slots {
-                    age: self.age,
-                    slots,
-                },
-            },
-            now: runtime::now(),
         }
     }
 
@@ -209,19 +187,8 @@ impl Split {
         worker: &Worker,
         id: ServerId,
     ) -> Result<Acquired<Box<Connection>, Resting>, Unready> {
-        let held: SmallVec<[&Slot<Resting>; 4]> =
-            self.lanes.iter().flatten().map(|it| &it.slot).collect();
-        let ask = Ask {
-            login: self.pool_login,
-            holds: match held.as_slice() {
-                [] => Holds::Nothing,
-                slots => Holds::Slots {
-                    age: self.age,
-                    slots,
-                },
-            },
-            now: runtime::now(),
-        };
+        let held = held(&self.lanes);
+        let ask = ask(self.pool_login, self.age, &held);
         let server = worker.gateway.server(id).pool_id;
         let ended = Cell::new(Ended::InTime);
         let handle = &self.guest.handle;
@@ -254,6 +221,22 @@ impl Split {
             (Ended::ServerDown, Err(error)) => Err(Unready::Failed(error.to_string())),
             (Ended::InTime | Ended::TimedOut, Err(error)) => Err(refused(&error)),
         }
+    }
+}
+
+/// The slots that a session holds.
+fn held(lanes: &[Option<Lane>]) -> SmallVec<[&Slot<Resting>; 4]> {
+    lanes.iter().flatten().map(|it| &it.slot).collect()
+}
+
+fn ask<'a>(login: pool::Login, age: Age, held: &'a [&'a Slot<Resting>]) -> Ask<'a, Resting> {
+    Ask {
+        login,
+        holds: match held {
+            [] => Holds::Nothing,
+            slots => Holds::Slots { age, slots },
+        },
+        now: runtime::now(),
     }
 }
 

@@ -76,9 +76,11 @@ impl Split {
     fn in_other_words(&self, text: &[u8], mode: SqlMode) -> Vec<u8> {
         if let Detail::Kill(_) = classify(text, mode).detail {
             // KILL takes a bare number.
-            let number = self.guest.client.info().connection_id.to_string();
-            let is_number = |reach| reach == Reach::ConnectionId;
-            return replace_calls(text, mode, |reach| is_number(reach).then(|| number.clone()));
+            return with_number(
+                text,
+                mode,
+                &self.guest.client.info().connection_id.to_string(),
+            );
         }
         let recall = self.session.recall();
         let here = self.session.last().and_then(|place| {
@@ -95,10 +97,7 @@ impl Split {
 
     /// A text with the client's number in the place of the connection's.
     pub(super) fn with_own_number(&self, text: &[u8], mode: SqlMode) -> Vec<u8> {
-        let is_number = |reach| reach == Reach::ConnectionId;
-        replace_calls(text, mode, |reach| {
-            is_number(reach).then(|| self.own_number())
-        })
+        with_number(text, mode, &self.own_number())
     }
 
     fn own_number(&self) -> String {
@@ -157,6 +156,14 @@ impl Split {
         self.guest.client.end_reply();
         Ok(())
     }
+}
+
+/// A text with `number` in the place of the connection's.
+fn with_number(text: &[u8], mode: SqlMode, number: &str) -> Vec<u8> {
+    let is_asked = |reach| reach == Reach::ConnectionId;
+    replace_calls(text, mode, |reach| {
+        is_asked(reach).then(|| number.to_owned())
+    })
 }
 
 /// The columns of SHOW WARNINGS: name, type, length.

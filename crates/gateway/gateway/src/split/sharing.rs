@@ -68,11 +68,10 @@ impl Split {
         if !self.options.multiplexes || !self.session.is_at_rest() {
             return;
         }
-        for index in 0..self.lanes.len() {
-            let Some(Some(lane)) = self.lanes.get(index) else {
+        for place in self.places() {
+            let Some(Some(lane)) = self.lanes.get(usize::from(place.0)) else {
                 continue;
             };
-            let place = Place(u16::try_from(index).expect("a place of the map"));
             if self.statements.need(place) {
                 continue;
             }
@@ -122,10 +121,7 @@ impl Split {
 
     async fn collect(&mut self, place: Place) -> Result<(), NotReady> {
         let residue = self.session.recall().residue();
-        let Some(lane) = self.lanes.get_mut(usize::from(place.0)) else {
-            return Ok(());
-        };
-        let Some(lane) = lane else {
+        let Some(Some(lane)) = self.lanes.get_mut(usize::from(place.0)) else {
             return Ok(());
         };
         lane.is_own = false;
@@ -185,8 +181,7 @@ impl Split {
     /// The session ends, or begins anew: what it holds ends with its connections.
     pub(super) fn part_with_all(&mut self) {
         self.lingers_at = None;
-        for index in 0..self.lanes.len() {
-            let place = Place(u16::try_from(index).expect("a place of the map"));
+        for place in self.places() {
             let is_usable = self
                 .lane(place)
                 .is_some_and(|lane| lane.connection.server.is_at_rest());
