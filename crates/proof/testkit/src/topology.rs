@@ -4,11 +4,13 @@
 //! All are small, and each topology is started one server after the other. Each has the account
 //! [`MONITOR`], which may see replication, and [`POOR`], which has no rights.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, bail};
 
 use crate::client::Client;
+use crate::free_port;
 use crate::server::{Launch, Server, ServerKind};
-use crate::{free_port, wait_for};
 
 /// Name and password of an account that may see how replication does.
 pub const MONITOR: &str = "monitor";
@@ -21,6 +23,15 @@ const REPLICATION: &str = "repl";
 
 /// Ports are tried again when another process has taken one.
 const TRIES: u32 = 3;
+
+/// A member that is not synced by then will not be.
+const SYNC_LIMIT: Duration = Duration::from_secs(60);
+
+/// Members need their processors while they are waited for.
+const SYNC_PAUSE: Duration = Duration::from_millis(20);
+
+/// `wsrep_local_state` of a member that has the state of the cluster.
+const SYNCED: &str = "4";
 
 /// Galera's library, of Debian's package galera-4.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
@@ -138,26 +149,27 @@ impl Galera {
 
     /// The same, each member with more options.
     pub fn start_with(count: usize, prepare: impl Fn(Launch) -> Launch) -> Result<Galera> {
-        let begin = |launch: Launch| prepare(launch.with("--wsrep-new-cluster"));
+        let begin = |launch: Launch| Ok(prepare(launch.with("--wsrep-new-cluster")));
         let (first, port) = start_member(&[], begin, 0)?;
         let mut servers = vec![first];
         let mut client = servers[0].connect()?;
         let state = status(&mut client, "wsrep_cluster_state_uuid")?;
         let mut ports = vec![port];
         for _ in 1..count {
-            // So far only members have come, which changes no data.
-            let committed = status(&mut client, "wsrep_last_committed")?;
-            let saved = format!(
-                "# GALERA saved state\nversion: 2.1\nuuid:    {state}\nseqno:   {committed}\n\
-                 safe_to_bootstrap: 0\n"
-            );
-            let seed =
-                |launch: Launch| prepare(launch.with_data_file("grastate.dat", saved.clone()));
+            let seed = |launch: Launch| {
+                // So far only members have come, which changes no data.
+                let committed = status(&mut client, "wsrep_last_committed")?;
+                let saved = format!(
+                    "# GALERA saved state\nversion: 2.1\nuuid:    {state}\nseqno:   \
+                     {committed}\nsafe_to_bootstrap: 0\n"
+                );
+                Ok(prepare(launch.with_data_file("grastate.dat", saved)))
+            };
             let (member, port) = start_member(&ports, seed, servers.len())?;
             ports.push(port);
             servers.push(member);
             for server in &servers {
-                wait_until_synced(&mut server.connect()?);
+                wait_until_synced(server)?;
             }
         }
         create_accounts(&mut client)?;
@@ -165,26 +177,43 @@ impl Galera {
     }
 }
 
-fn wait_until_synced(client: &mut Client) {
-    wait_for(
-        "the member is synced",
-        || status(client, "wsrep_local_state").ok(),
-        |it| it.as_deref() == Some("4"),
-    );
+/// Waits until a member has the state of the cluster. One whose ports were taken by others never
+/// has it.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a real process is awaited, in real time"
+)]
+fn wait_until_synced(member: &Server) -> Result<()> {
+    let begun = Instant::now();
+    let mut client = member.connect()?;
+    loop {
+        let state = status(&mut client, "wsrep_local_state");
+        if state.as_deref().is_ok_and(|it| it == SYNCED) {
+            return Ok(());
+        }
+        if SYNC_LIMIT < begun.elapsed() {
+            bail!("a member is in state {state:?}:\n{}", member.log());
+        }
+        std::thread::sleep(SYNC_PAUSE);
+    }
 }
 
-/// A member, and the port by which others find it.
+/// A member that is synced, and the port by which others find it.
 fn start_member(
     others: &[u16],
-    prepare: impl Fn(Launch) -> Launch,
+    mut prepare: impl FnMut(Launch) -> Result<Launch>,
     number: usize,
 ) -> Result<(Server, u16)> {
     let mut tries = TRIES;
     loop {
         let port = free_port()?;
-        let launch = prepare(member_launch(others, port, number)?);
+        let launch = prepare(member_launch(others, port, number)?)?;
         tries -= 1;
-        match launch.start() {
+        let started = launch.start().and_then(|server| {
+            wait_until_synced(&server)?;
+            Ok(server)
+        });
+        match started {
             Ok(server) => return Ok((server, port)),
             Err(error) if tries == 0 => return Err(error),
             Err(_) => {}
