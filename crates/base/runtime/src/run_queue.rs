@@ -380,9 +380,19 @@ impl<T> RunQueue<T> {
         self.warm.len() + self.in_transaction.len() + self.outside.len()
     }
 
-    /// The task that is served after `count` others, among those with readable clients.
-    pub(crate) fn warm_at(&self, count: usize) -> Option<&T> {
-        self.warm.get(count).map(|(task, _)| task)
+    /// The task that is served after `count` others, as far as it is known: tasks that yielded, and
+    /// the rounds after this one, are left out.
+    pub(crate) fn next_at(&self, count: usize) -> Option<&T> {
+        let is_over = self.prompt_left == 0 && (self.warm_left == 0 || self.warm.is_empty());
+        let prompt_left = if is_over {
+            self.prompt.len()
+        } else {
+            self.prompt_left
+        };
+        match count.checked_sub(prompt_left) {
+            None => self.prompt.get(count),
+            Some(count) => self.warm.get(count).map(|(task, _)| task),
+        }
     }
 
     /// Whether tasks wait to be admitted: there are more clients than the caches hold.

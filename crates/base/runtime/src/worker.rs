@@ -67,6 +67,9 @@ const MEMORY_AHEAD_COUNT: usize = 1;
 
 const _: () = assert!(MEMORY_AHEAD_COUNT < HEADER_AHEAD_COUNT);
 
+/// Fewer tasks stay in the cache by themselves: a client takes some 20 KiB with its sockets.
+const TASKS_MANY: usize = 128;
+
 /// Idle coroutines that a worker keeps: the next task that computes for long finds one.
 const STRANDS_IDLE_MAX: usize = 8;
 
@@ -343,19 +346,24 @@ impl Worker {
     /// so it comes first. Few clients stay in the cache by themselves.
     fn prefetch_ahead(&self) {
         let run_queue = self.run_queue.borrow();
-        if run_queue.has_cold() {
-            prefetch_header(run_queue.warm_at(HEADER_AHEAD_COUNT));
-            self.prefetch_memory(run_queue.warm_at(MEMORY_AHEAD_COUNT));
+        if self.has_many_tasks() {
+            prefetch_header(run_queue.next_at(HEADER_AHEAD_COUNT));
+            self.prefetch_memory(run_queue.next_at(MEMORY_AHEAD_COUNT));
         }
     }
 
     /// Prefetches for the first polls of a turn, which no poll goes before.
     fn prefetch_first(&self) {
         let run_queue = self.run_queue.borrow();
-        if run_queue.has_cold() {
-            (0..=HEADER_AHEAD_COUNT).for_each(|at| prefetch_header(run_queue.warm_at(at)));
-            (0..=MEMORY_AHEAD_COUNT).for_each(|at| self.prefetch_memory(run_queue.warm_at(at)));
+        if self.has_many_tasks() {
+            (0..=HEADER_AHEAD_COUNT).for_each(|at| prefetch_header(run_queue.next_at(at)));
+            (0..=MEMORY_AHEAD_COUNT).for_each(|at| self.prefetch_memory(run_queue.next_at(at)));
         }
+    }
+
+    /// Whether tasks find their memory cold.
+    fn has_many_tasks(&self) -> bool {
+        TASKS_MANY <= self.tasks.borrow().len()
     }
 
     fn prefetch_memory(&self, header: Option<&Arc<Header>>) {

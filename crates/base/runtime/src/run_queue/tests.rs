@@ -560,3 +560,21 @@ fn a_stay_lasts_for_its_statements_or_its_time() {
         assert!(is_expected, "{poll_us} us: {statements}");
     }
 }
+
+/// The worker prefetches what this says.
+#[test]
+fn the_next_tasks_are_known() {
+    let mut queue = RunQueue::new();
+    queue.begin_turn(Instant::from_nanos(1));
+    (0..3).for_each(|task| queue.push_ready(task));
+    (3..6).for_each(|task| queue.push_readable(task, newcomer(TaskClass::OutsideTransaction)));
+    let mut served = Vec::new();
+    while !queue.is_empty() {
+        let expected: Vec<_> = (0..6).map_while(|at| queue.next_at(at).copied()).collect();
+        assert_eq!(expected.len(), 6 - served.len());
+        let (task, _) = queue.pop().unwrap();
+        assert_eq!(expected.first(), Some(&task));
+        served.push(task);
+    }
+    assert_eq!(served, [0, 1, 2, 3, 4, 5]);
+}
