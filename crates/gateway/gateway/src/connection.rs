@@ -30,6 +30,8 @@ use monitor::{Epoch, ServerState};
 use router::CommandList;
 use wire::CommandByte;
 
+use crate::common::StatementText;
+
 /// What the gateway asks on its own must be answered in this time.
 const OWN_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -47,7 +49,7 @@ pub(crate) const PREPARED_MAX: usize = 128;
 const WASH: &[u8] = b"DO (SELECT 1 FROM (SELECT 1) t)";
 
 /// What a login decides of a session beside the account.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     /// The database that is in use before the session's commands.
     pub(crate) database: Option<String>,
@@ -132,7 +134,7 @@ struct State {
     insert_id: Option<u64>,
     /// Warnings may be left of any session.
     has_warnings: bool,
-    prepared: HashMap<Arc<[u8]>, Prepared, RandomState>,
+    prepared: HashMap<Arc<StatementText>, Prepared, RandomState>,
     /// Counts uses of prepared statements.
     uses: u64,
 }
@@ -476,7 +478,7 @@ impl Connection {
 
     /// The server's number of a statement that is prepared here for sessions as the one that has
     /// the connection, and whether it was told these types last. The caller tells it others.
-    pub(crate) fn prepared(&mut self, text: &Arc<[u8]>) -> Option<(u32, &mut Box<[u8]>)> {
+    pub(crate) fn prepared(&mut self, text: &Arc<StatementText>) -> Option<(u32, &mut Box<[u8]>)> {
         let State {
             given,
             prepared,
@@ -493,14 +495,14 @@ impl Connection {
     }
 
     /// Prepares a statement here.
-    pub(crate) async fn prepare(&mut self, text: &Arc<[u8]>) -> Result<(), NotReady> {
-        let id = prepare_on(&mut self.server, text).await?;
+    pub(crate) async fn prepare(&mut self, text: &Arc<StatementText>) -> Result<(), NotReady> {
+        let id = prepare_on(&mut self.server, text.bytes()).await?;
         self.note_prepared(text, id).await;
         Ok(())
     }
 
     /// The server has prepared a statement. The one that was used least recently makes room.
-    pub(crate) async fn note_prepared(&mut self, text: &Arc<[u8]>, id: u32) {
+    pub(crate) async fn note_prepared(&mut self, text: &Arc<StatementText>, id: u32) {
         self.close_statement(text).await;
         if PREPARED_MAX <= self.state.prepared.len() {
             let all = self.state.prepared.iter();
@@ -523,7 +525,7 @@ impl Connection {
     }
 
     /// Closes a statement, if it is prepared here.
-    pub(crate) async fn close_statement(&mut self, text: &Arc<[u8]>) {
+    pub(crate) async fn close_statement(&mut self, text: &Arc<StatementText>) {
         if let Some(prepared) = self.state.prepared.remove(text) {
             let id = prepared.id.to_le_bytes();
             // Who is lost has closed it; the next use of the connection finds out.

@@ -7,6 +7,7 @@ use wire::{CommandByte, ErrorPacket, OkPacket};
 use crate::connect::{Held, login_as};
 use crate::end::End;
 use crate::guest::{ChangedUser, Failed, Guest, Request};
+use crate::hot;
 
 /// See the module's head.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ impl Direct {
         if self.guest.client.welcome(&ok).await.is_err() {
             return End::Client;
         }
+        hot::note_session(self, &self.guest);
         loop {
             let status = self.held.server.status();
             let server = self.held.server.link();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use backend::Login;
 use clients::{ClientNumbers, Clients, SessionHandle};
+use foldhash::fast::RandomState;
 use pool::{AccountId, ClassId, Interner, Limits, Pool, Recycling};
 use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
@@ -34,6 +35,8 @@ pub struct Gateway {
     victims: Mutex<BTreeMap<u32, Victim>>,
     /// Connections to the servers that sessions share.
     pub(crate) pool: Arc<Pool<Resting>>,
+    /// Hashes texts of prepared statements. Constant.
+    pub(crate) text_hasher: RandomState,
     /// Users, by their names.
     accounts: Interner<String>,
     /// What clients can do, as far as it cannot change after the login.
@@ -120,6 +123,7 @@ impl Gateway {
             },
             victims: Mutex::default(),
             pool,
+            text_hasher: RandomState::default(),
             accounts: Interner::new(ACCOUNTS_MAX),
             classes: Interner::new(CLASSES_MAX),
         })

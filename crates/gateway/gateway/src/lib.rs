@@ -24,9 +24,11 @@ mod watch;
 mod worker;
 
 mod account_task;
+mod common;
 mod connect;
 mod connection;
 mod guest;
+mod hot;
 mod kill;
 mod lend;
 mod running;

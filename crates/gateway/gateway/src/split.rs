@@ -21,6 +21,7 @@ use link::Ending;
 use monitor::ServerId as Place;
 use pool::Age;
 use router::{Command, Goal, History, Judged, Pin, Plan, Report, Told, Written};
+use runtime::Alarm;
 use syntax::SqlMode;
 use syntax::class::{Facts, find_hint};
 use wire::{CommandByte, OkPacket, StatusFlags};
@@ -29,6 +30,7 @@ use crate::connect::{login_as, no_server};
 use crate::connection::{Origin, Reads, is_about_tracking};
 use crate::end::End;
 use crate::guest::{Answer, ChangedUser, Guest, Request};
+use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
@@ -48,7 +50,8 @@ pub(crate) struct Split {
     guest: Guest,
     options: SplitOptions,
     session: router::Session,
-    history: History,
+    /// What it has set.
+    history: Arc<History>,
     /// As which it logs in to servers.
     login: Login,
     pool_login: pool::Login,
@@ -65,6 +68,8 @@ pub(crate) struct Split {
     statements: Statements,
     /// The status that the client was told last.
     status: StatusFlags,
+    /// Ends its waits for connections.
+    patience: Alarm,
     /// Room for a command that may have to be sent again.
     spare: Vec<u8>,
     /// The version of the service's writes that it has seen.
@@ -97,12 +102,13 @@ impl Split {
             began_at: runtime::now(),
             session: guest.handle.id(),
         };
+        let origin = guest.worker.share_origin(origin_of(&login));
         let mut split = Split {
             guest,
             options,
             session: router::Session::default(),
-            history: History::default(),
-            origin: Arc::new(origin_of(&login)),
+            history: Arc::default(),
+            origin,
             login,
             pool_login,
             age,
@@ -111,6 +117,7 @@ impl Split {
             warnings: None,
             statements: Statements::default(),
             status: StatusFlags::AUTOCOMMIT,
+            patience: Alarm::default(),
             spare: Vec::new(),
             seen: 0,
         };
@@ -179,6 +186,7 @@ impl Split {
         let index = usize::from(place.0);
         if self.lanes.len() <= index {
             self.lanes.resize_with(index + 1, || None);
+            HotPlace::Lanes.note(&*self.lanes);
         }
         if let Some(slot) = self.lanes.get_mut(index) {
             *slot = Some(lane);
@@ -215,6 +223,7 @@ impl Split {
             return End::Client;
         }
         self.settle().await;
+        hot::note_session(self, &self.guest);
         loop {
             let went = match self.peek_command().await {
                 Ok(CommandByte::QUIT) => return End::Quit,
@@ -376,9 +385,11 @@ impl Split {
         if !matches!(answer.ending, Ending::Status(_)) {
             return;
         }
-        if self.history.keep(command, mode).is_err() {
+        let mut history = History::clone(&self.history);
+        if history.keep(command, mode).is_err() {
             self.session.pin(Pin::LongHistory, place);
         }
+        self.history = self.guest.worker.share_history(history);
         let commands = self.history.list().clone();
         if let Some(lane) = self.lane(place) {
             lane.connection.has_run(&commands);
@@ -410,13 +421,13 @@ impl Split {
         self.guest.take_command().await?;
         let database = self.history.database(self.mode());
         if let Some(name) = database {
-            self.origin = Arc::new(Origin {
+            self.origin = self.guest.worker.share_origin(Origin {
                 database: Some(String::from_utf8_lossy(&name).into_owned()),
                 ..(*self.origin).clone()
             });
             self.login.database.clone_from(&self.origin.database);
         }
-        self.history.clear();
+        self.history = Arc::default();
         self.statements = Statements::default();
         self.session.reset(self.status);
         // What the session holds ends at once, on each of its servers.
@@ -441,11 +452,11 @@ impl Split {
             return Ok(());
         }
         self.part_with_all();
-        self.history.clear();
+        self.history = Arc::default();
         self.statements = Statements::default();
         let begun = match identify(&self.guest) {
             Ok((login, pool_login)) => {
-                self.origin = Arc::new(origin_of(&login));
+                self.origin = self.guest.worker.share_origin(origin_of(&login));
                 (self.login, self.pool_login) = (login, pool_login);
                 self.begin().await
             }

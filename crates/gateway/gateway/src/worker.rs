@@ -10,10 +10,11 @@ use front::RandomSource;
 use link::{Limit, Resources};
 use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
-use router::{Judge, Judged, Load};
+use router::{History, Judge, Judged, Load};
 use syntax::SqlMode;
 
-use crate::connection::PoolFront;
+use crate::common::{Common, StatementText};
+use crate::connection::{Origin, PoolFront};
 use crate::end::End;
 use crate::gateway::Gateway;
 use crate::options::{ServerId, ServiceId};
@@ -29,6 +30,12 @@ pub struct Worker {
     watches: Vec<Watch>,
     /// Its part of the pool.
     pub(crate) pool: PoolFront,
+    /// Where sessions begin.
+    origins: RefCell<Common<Origin>>,
+    /// What they have set.
+    histories: RefCell<Common<History>>,
+    /// What they have prepared.
+    texts: RefCell<Common<StatementText>>,
     /// Verdicts on texts.
     judge: RefCell<Judge>,
     /// What each server has to do for this worker, by the servers' ids.
@@ -89,11 +96,30 @@ impl Worker {
             fronts,
             watches: watches.collect(),
             pool,
+            origins: RefCell::default(),
+            histories: RefCell::default(),
+            texts: RefCell::default(),
             judge: RefCell::default(),
             loads,
             resources,
             counters,
         })
+    }
+
+    /// The copy of an origin that all sessions share.
+    pub(crate) fn share_origin(&self, origin: Origin) -> Arc<Origin> {
+        self.origins.borrow_mut().share(origin)
+    }
+
+    /// The copy of a history that all sessions share.
+    pub(crate) fn share_history(&self, history: History) -> Arc<History> {
+        self.histories.borrow_mut().share(history)
+    }
+
+    /// The copy of a statement's text that all sessions share.
+    pub(crate) fn share_text(&self, bytes: &[u8]) -> Arc<StatementText> {
+        let text = StatementText::new(bytes, &self.gateway.text_hasher);
+        self.texts.borrow_mut().share(text)
     }
 
     /// What the connections of a service's clients share.

@@ -145,6 +145,9 @@ impl<L, C> Front<L, C> {
             return self.settle(kept, now, now);
         }
         let expected = quiet(kept.slot.version());
+        if kept.slot.server().stock.demand() != expected {
+            return self.settle(kept, now, now);
+        }
         let mut servers = self.servers.borrow_mut();
         let own = own_stacks(&mut servers, kept.slot.server());
         let login = kept.slot.login();
@@ -152,7 +155,7 @@ impl<L, C> Front<L, C> {
         if own.publish_kept(self.worker) == expected {
             return None;
         }
-        // A session waits, or the connection is void: what was just kept is given up (P2).
+        // A session has come, or the connection is void: what was just kept is given up (P2).
         let kept = own.take_newest(login, self.worker);
         drop(servers);
         let kept = kept.expect("it was pushed just now");
@@ -225,31 +228,34 @@ impl<L, C> Front<L, C> {
         let server = Arc::clone(slot.server());
         let facts = slot.facts();
         let recycling = server.recycling();
-        server.change(|it| match it.state.returned(&facts, now, &recycling) {
-            Returned::Keep => {
-                slot.is_within_now();
-                let mut servers = self.servers.borrow_mut();
-                let own = own_stacks(&mut servers, &server);
-                own.push(since, Kept { slot, connection });
-                // Under the mutex: who waits later finds the count.
-                own.publish_kept(self.worker);
-                None
-            }
-            Returned::Serve { waiter, fit } if waiter.worker == self.worker => {
-                self.handed.borrow_mut().insert(waiter.ticket, connection);
-                it.decide(&waiter, Verdict::of_connection(&facts, fit, Place::Own));
-                slot.pass_on();
-                None
-            }
-            Returned::Serve { waiter, fit } => {
-                waiter.promise();
-                let ticket = Ticket::to_waiter(slot, since, waiter, fit);
-                Some(Order::HandOver(connection, ticket))
-            }
-            Returned::Close { reason, next } => {
-                it.pass(next);
-                slot.pass_on();
-                Some(Order::Close(Closing { connection, reason }))
+        server.change(|it| {
+            match it.state.returned(&facts, now, &recycling) {
+                Returned::Keep => {
+                    slot.is_within_now();
+                    let mut servers = self.servers.borrow_mut();
+                    let own = own_stacks(&mut servers, &server);
+                    own.push(since, Kept { slot, connection });
+                    // Under the mutex: who waits later finds the count.
+                    own.publish_kept(self.worker);
+                    None
+                }
+                Returned::Serve { waiter, fit } if waiter.worker == self.worker => {
+                    self.handed.borrow_mut().insert(waiter.ticket, connection);
+                    it.decide(&waiter, Verdict::of_connection(&facts, fit, Place::Own));
+                    slot.pass_on();
+                    None
+                }
+                Returned::Serve { waiter, fit } => {
+                    waiter.promise();
+                    it.state.departs();
+                    let ticket = Ticket::to_waiter(slot, since, waiter, fit);
+                    Some(Order::HandOver(connection, ticket))
+                }
+                Returned::Close { reason, next } => {
+                    it.pass(next);
+                    slot.pass_on();
+                    Some(Order::Close(Closing { connection, reason }))
+                }
             }
         })
     }

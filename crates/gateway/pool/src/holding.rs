@@ -26,11 +26,15 @@
 //! the server that it waits for. Y holds no connection to S (D2). No other session that holds one
 //! stays registered: it would be older than Y, as Y is the youngest, and D1 forbids that. So each
 //! connection to S comes back.
-//! A slot above the limit goes to the first session of S's queue that holds something; one within
-//! it goes to the first of all. A session ahead of Y that gets a connection leaves the queue, and
-//! by the same argument gives it back, or it is a victim. Newcomers join behind Y. The sessions
-//! ahead of Y are finitely many, so Y becomes the first and is served. This contradicts the
-//! assumption.
+//! A slot above the limit goes to the first session of S's queue that holds something. One within
+//! it goes to the first of all, but for some that go to sessions of the same worker (Q3 in
+//! `queue`). Either another slot is on its way to who was the first of all; then the queue moves
+//! on. Or they have waited nearly as long as that. The sessions of a worker are finitely many and
+//! are served in turn, so their waits have a bound, and the first of all waits little longer than
+//! that. A session ahead of Y that gets a connection leaves the queue, and by the same argument
+//! gives it back, or it is a victim.
+//! Newcomers join behind Y. The sessions ahead of Y are finitely many, so Y becomes the first and
+//! is served. This contradicts the assumption.
 //!
 //! The obvious rule, an age compared with all who hold a connection to S, would make the ages of
 //! all holders known. That costs each use of a connection a write to shared memory, and makes

@@ -68,7 +68,8 @@
 //! either answered by the same loop or posted again.
 //!
 //! (P5) Under the mutex, a connection that comes back within the limit goes to the first waiter
-//! of all. If the waiter is on another worker, the connection is promised to it: the waiter leaves
+//! of all, or to one of its worker that has waited about as long (`queue`). If the waiter is on
+//! another worker, the connection is promised to it: the waiter leaves
 //! the queue, and a [`Ticket`] carries the slot. If the waiter gives up before it arrives, the
 //! connection goes to the waiter that is first then. If the connection is lost, or the version
 //! rises before the waiter takes it, the waiter may open another one in the slot.
@@ -94,8 +95,8 @@
 //!
 //! In the common case a session takes and returns a connection by two look-ups in maps of its
 //! worker, two stores to a line of its worker, one fence, and loads of a line that changes only
-//! with the demand. While sessions wait, each connection that comes back takes the mutex once, and
-//! mostly moves to another worker: that is the price of one line for all workers.
+//! with the demand. While sessions wait, each of them and each connection that comes back take the
+//! mutex once.
 
 #![forbid(unsafe_code)]
 

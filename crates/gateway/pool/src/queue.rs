@@ -1,16 +1,49 @@
 //! The sessions that wait for a connection to one server, first come, first served.
 //!
+//! Each worker's sessions stand in a line of their own, since to change its worker costs a
+//! connection as much as several statements. A connection that comes back stays on its worker if
+//! sessions wait there, unless one of these holds:
+//!
+//! * The worker of the first of all has fewer connections than its share, by the sessions that wait
+//!   or have one; and more than its share are here.
+//! * The first of all has waited longer by [`LATE_PART`], and none has moved for that in the last
+//!   [`PAUSE_PART`] of its wait.
+//!
+//! It also stays while another one is on its way to the first of all. The order of time alone would
+//! not do: a connection that has moved is felt only after a whole wait, when the sessions that it
+//! served come again. Until then others would follow, too many, and all come back later. So lines
+//! swing, and the worker that has no connection stands still.
+//!
 //! (Q1) A waiter gets its number when it comes, and leaves by that number from any place. So one
 //! that gives up leaves no hole.
 //! (Q2) A session that holds another connection has a place among all, and one among its like.
+//! (Q3) A connection that changes its worker goes to the first of all. So the first of all is
+//! served at the latest when the pause is over.
+//! (Q4) `held` counts the connections of each worker: in use, in its own stacks, promised to one of
+//! its sessions, or on their way to the shared stacks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use env::Instant;
 
 use crate::keys::Login;
 
-/// The number of a waiter in its server's queue; it rises.
+/// The first of all is late if it has waited longer than the first of another line by this part.
+const LATE_PART: u32 = 8;
+
+/// And by this time.
+const LATE_TIME: Duration = Duration::from_millis(1);
+
+/// Connections move to late sessions once in this part of their wait.
+const PAUSE_PART: u32 = 4;
+
+/// The number of a waiter in its server's queue, which rises, and its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Sequence(u64);
+pub(crate) struct Sequence {
+    number: u64,
+    worker: usize,
+}
 
 /// Whether a session that asks holds a connection already, to any server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,18 +54,38 @@ pub(crate) enum Standing {
     HoldsOne,
 }
 
+/// A session that begins to wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Newcomer {
+    pub(crate) login: Login,
+    pub(crate) standing: Standing,
+    pub(crate) worker: usize,
+    /// When it came.
+    pub(crate) since: Instant,
+}
+
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct Queue<W> {
     next: u64,
-    waiters: BTreeMap<Sequence, Place<W>>,
+    /// By worker, in the order of their numbers.
+    lines: Vec<VecDeque<Place<W>>>,
+    len: usize,
+    /// Connections on their way to sessions of other workers, which have left the queue.
+    moving: u32,
+    /// When a connection moved to a late session last.
+    moved_late_at: Instant,
     /// Those that hold a connection.
     holding: BTreeSet<Sequence>,
+    /// Connections of this server, by worker (Q4).
+    held: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Place<W> {
+    number: u64,
     login: Login,
+    since: Instant,
     waiter: W,
 }
 
@@ -40,6 +93,7 @@ struct Place<W> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Left<W> {
     pub(crate) login: Login,
+    pub(crate) worker: usize,
     pub(crate) waiter: W,
 }
 
@@ -47,19 +101,23 @@ impl<W> Default for Queue<W> {
     fn default() -> Self {
         Self {
             next: 0,
-            waiters: BTreeMap::new(),
+            lines: Vec::new(),
+            len: 0,
+            moving: 0,
+            moved_late_at: Instant::default(),
             holding: BTreeSet::new(),
+            held: Vec::new(),
         }
     }
 }
 
 impl<W> Queue<W> {
     pub(crate) fn len(&self) -> usize {
-        self.waiters.len()
+        self.len
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.waiters.is_empty()
+        self.len == 0
     }
 
     /// Whether a session waits that holds another connection.
@@ -68,10 +126,26 @@ impl<W> Queue<W> {
     }
 
     /// Adds a waiter behind all others.
-    pub(crate) fn join(&mut self, login: Login, standing: Standing, waiter: W) -> Sequence {
-        let sequence = Sequence(self.next);
+    pub(crate) fn join(&mut self, newcomer: Newcomer, waiter: W) -> Sequence {
+        let Newcomer {
+            login,
+            standing,
+            worker,
+            since,
+        } = newcomer;
+        let number = self.next;
         self.next += 1;
-        self.waiters.insert(sequence, Place { login, waiter });
+        self.len += 1;
+        if self.lines.len() <= worker {
+            self.lines.resize_with(worker + 1, VecDeque::new);
+        }
+        self.lines[worker].push_back(Place {
+            number,
+            login,
+            since,
+            waiter,
+        });
+        let sequence = Sequence { number, worker };
         if standing == Standing::HoldsOne {
             self.holding.insert(sequence);
         }
@@ -80,13 +154,82 @@ impl<W> Queue<W> {
 
     /// What the first waiter wants.
     pub(crate) fn first_login(&self) -> Option<Login> {
-        self.waiters.first_key_value().map(|it| it.1.login)
+        self.first().map(|(_, place)| place.login)
     }
 
     /// Takes the first waiter of all.
     pub(crate) fn leave_first(&mut self) -> Option<Left<W>> {
-        let sequence = *self.waiters.first_key_value()?.0;
-        self.leave(sequence)
+        let (worker, _) = self.first()?;
+        self.leave_line(worker)
+    }
+
+    /// Takes the waiter for a connection that comes back on a worker.
+    pub(crate) fn leave_next(&mut self, worker: usize, now: Instant) -> Option<Left<W>> {
+        let (first_worker, first) = self.first()?;
+        let waited = now.since(first.since);
+        let own = self.lines.get(worker).and_then(VecDeque::front);
+        let Some(own) = own.filter(|_| worker != first_worker) else {
+            return self.leave_line(first_worker);
+        };
+        if 0 < self.moving {
+            return self.leave_line(worker);
+        }
+        let is_late = LATE_TIME.max(waited / LATE_PART) < own.since.since(first.since);
+        if is_late && waited / PAUSE_PART <= now.since(self.moved_late_at) {
+            self.moved_late_at = now;
+            return self.leave_line(first_worker);
+        }
+        let is_rich = self.has_more_than_its_share(worker, first_worker);
+        self.leave_line(if is_rich { first_worker } else { worker })
+    }
+
+    /// Whether one worker still has a larger share than another one after it has given a connection
+    /// to that.
+    fn has_more_than_its_share(&self, rich: usize, poor: usize) -> bool {
+        let (rich_held, poor_held) = (self.held(rich), self.held(poor));
+        // By the sessions that wait or have a connection.
+        let wanted = |worker, held| self.waiting_at(worker) + held;
+        let (rich_wanted, poor_wanted) = (wanted(rich, rich_held), wanted(poor, poor_held));
+        (poor_held + 1) * rich_wanted < rich_held.saturating_sub(1) * poor_wanted
+    }
+
+    fn held(&self, worker: usize) -> u64 {
+        u64::from(self.held.get(worker).copied().unwrap_or_default())
+    }
+
+    fn waiting_at(&self, worker: usize) -> u64 {
+        stdx::to_u64(self.lines.get(worker).map_or(0, VecDeque::len))
+    }
+
+    /// A worker has one more connection.
+    pub(crate) fn hold(&mut self, worker: usize) {
+        if self.held.len() <= worker {
+            self.held.resize(worker + 1, 0);
+        }
+        self.held[worker] += 1;
+    }
+
+    /// A worker has one connection less.
+    pub(crate) fn let_go(&mut self, worker: usize) {
+        let held = self.held.get_mut(worker).filter(|it| 0 < **it);
+        *held.expect("a worker gives what it has") -= 1;
+    }
+
+    /// Connections of all workers.
+    #[cfg(test)]
+    pub(crate) fn held_count(&self) -> u32 {
+        self.held.iter().sum()
+    }
+
+    /// A connection is on its way to a session of another worker.
+    pub(crate) fn departs(&mut self) {
+        self.moving += 1;
+    }
+
+    /// It has arrived, or is lost.
+    pub(crate) fn arrives(&mut self) {
+        assert!(0 < self.moving, "what arrives has departed");
+        self.moving -= 1;
     }
 
     /// Takes the first of those that hold a connection.
@@ -97,9 +240,34 @@ impl<W> Queue<W> {
 
     /// Takes out a waiter; `None` if it has left before.
     pub(crate) fn leave(&mut self, sequence: Sequence) -> Option<Left<W>> {
-        let Place { login, waiter } = self.waiters.remove(&sequence)?;
+        let line = self.lines.get_mut(sequence.worker)?;
+        let found = line.binary_search_by_key(&sequence.number, |it| it.number);
+        let place = line.remove(found.ok()?)?;
+        Some(self.left(sequence, place))
+    }
+
+    /// The first waiter of all, and its worker.
+    fn first(&self) -> Option<(usize, &Place<W>)> {
+        let firsts = self.lines.iter().enumerate();
+        let firsts = firsts.filter_map(|(worker, line)| Some((worker, line.front()?)));
+        firsts.min_by_key(|(_, place)| place.number)
+    }
+
+    fn leave_line(&mut self, worker: usize) -> Option<Left<W>> {
+        let place = self.lines.get_mut(worker)?.pop_front()?;
+        let number = place.number;
+        Some(self.left(Sequence { number, worker }, place))
+    }
+
+    fn left(&mut self, sequence: Sequence, place: Place<W>) -> Left<W> {
+        self.len -= 1;
         self.holding.remove(&sequence);
-        Some(Left { login, waiter })
+        let Place { login, waiter, .. } = place;
+        Left {
+            login,
+            worker: sequence.worker,
+            waiter,
+        }
     }
 }
 
@@ -108,12 +276,22 @@ mod tests {
     use super::*;
     use crate::keys::{AccountId, ClassId};
 
-    #[test]
-    fn who_gives_up_leaves_no_hole_in_either_line() {
+    fn newcomer(standing: Standing, worker: usize, since: Instant) -> Newcomer {
         let login = Login {
             account: AccountId(0),
             class: ClassId(0),
         };
+        Newcomer {
+            login,
+            standing,
+            worker,
+            since,
+        }
+    }
+
+    #[test]
+    fn who_gives_up_leaves_no_hole_in_either_line() {
+        let at = Instant::from_nanos(0);
         let mut queue = Queue::default();
         let standings = [
             Standing::HoldsNone,
@@ -123,7 +301,7 @@ mod tests {
         ];
         let places: Vec<_> = (0..)
             .zip(standings)
-            .map(|(name, standing)| queue.join(login, standing, name))
+            .map(|(name, standing)| queue.join(newcomer(standing, name % 2, at), name))
             .collect();
         assert_eq!(queue.leave(places[0]).map(|it| it.waiter), Some(0));
         assert_eq!(queue.leave(places[0]), None);
@@ -132,9 +310,92 @@ mod tests {
         assert_eq!(queue.leave_first_holding().map(|it| it.waiter), Some(3));
         assert!(!queue.has_holding());
         assert_eq!(queue.leave_first_holding(), None);
-        assert_eq!(queue.first_login(), Some(login));
+        assert!(queue.first_login().is_some());
         assert_eq!(queue.leave_first().map(|it| it.waiter), Some(2));
         assert_eq!(queue.leave_first(), None);
         assert_eq!((queue.len(), queue.is_empty()), (0, true));
+        assert_eq!(queue.first_login(), None);
+    }
+
+    /// Two sessions of workers 0 and 1, the second of which came so much later.
+    fn two(later: Duration) -> Queue<char> {
+        let begin = Instant::from_nanos(1_000);
+        let mut queue = Queue::default();
+        queue.join(newcomer(Standing::HoldsNone, 0, begin), 'a');
+        queue.join(newcomer(Standing::HoldsNone, 1, begin + later), 'b');
+        queue
+    }
+
+    #[test]
+    fn a_connection_moves_to_a_session_that_is_late() {
+        let step = Duration::from_nanos(1);
+        let served = |later, worker, waited| {
+            let now = Instant::from_nanos(1_000) + waited;
+            two(later).leave_next(worker, now).map(|it| it.waiter)
+        };
+        // Where the first has waited for a short time, or for a longer one.
+        for (waited, late) in [(8, 1), (80, 10)] {
+            let [waited, late] = [waited, late].map(Duration::from_millis);
+            assert_eq!(served(late - step, 1, waited), Some('b'));
+            assert_eq!(served(late, 1, waited), Some('b'));
+            assert_eq!(served(late + step, 1, waited), Some('a'));
+            // A worker without sessions that wait.
+            assert_eq!(served(Duration::ZERO, 2, waited), Some('a'));
+            assert_eq!(served(Duration::ZERO, 0, waited), Some('a'));
+        }
+    }
+
+    #[test]
+    fn connections_move_to_late_sessions_with_pauses() {
+        let begin = Instant::from_nanos(1_000);
+        let at = |millis| begin + Duration::from_millis(millis);
+        let mut queue = Queue::default();
+        for name in ['a', 'b', 'c'] {
+            queue.join(newcomer(Standing::HoldsNone, 0, at(0)), name);
+        }
+        for name in ['x', 'y', 'z'] {
+            queue.join(newcomer(Standing::HoldsNone, 1, at(60)), name);
+        }
+        let mut served = |millis| queue.leave_next(1, at(millis)).map(|it| it.waiter);
+        assert_eq!(served(90), Some('a'));
+        assert_eq!(served(91), Some('x'));
+        assert_eq!(served(119), Some('y'));
+        // A quarter of the 120 ms of the first is over.
+        assert_eq!(served(120), Some('b'));
+        assert_eq!(served(121), Some('z'));
+    }
+
+    #[test]
+    fn a_worker_with_more_than_its_share_gives_a_connection_away() {
+        let now = Instant::from_nanos(1_000);
+        let served = |held: [u32; 2]| {
+            let mut queue = two(Duration::ZERO);
+            for worker in [0, 0, 1, 1] {
+                queue.join(newcomer(Standing::HoldsNone, worker, now), 'c');
+            }
+            queue.held = held.to_vec();
+            queue.leave_next(1, now).map(|it| it.waiter)
+        };
+        assert_eq!(served([2, 2]), Some('b'));
+        // That would only turn it round.
+        assert_eq!(served([2, 3]), Some('b'));
+        assert_eq!(served([1, 3]), Some('b'));
+        assert_eq!(served([1, 6]), Some('a'));
+        assert_eq!(served([0, 4]), Some('a'));
+        assert_eq!(served([4, 1]), Some('b'));
+    }
+
+    #[test]
+    fn a_connection_stays_on_its_worker_while_another_one_is_on_its_way() {
+        let now = Instant::from_nanos(1_000);
+        let mut queue = two(Duration::from_secs(1));
+        queue.departs();
+        assert_eq!(queue.leave_next(1, now).map(|it| it.waiter), Some('b'));
+        // Nobody waits there.
+        assert_eq!(queue.leave_next(1, now).map(|it| it.waiter), Some('a'));
+        let mut queue = two(Duration::from_secs(1));
+        queue.departs();
+        queue.arrives();
+        assert_eq!(queue.leave_next(1, now).map(|it| it.waiter), Some('a'));
     }
 }

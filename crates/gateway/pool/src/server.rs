@@ -216,8 +216,8 @@ impl Aftermath {
 
 impl<C> Change<'_, C> {
     /// A slot comes back without a connection: it vanishes, or a waiter opens one.
-    pub(crate) fn free(&mut self, kind: SlotKind) {
-        let passed = self.state.freed(kind);
+    pub(crate) fn free(&mut self, kind: SlotKind, worker: usize) {
+        let passed = self.state.freed(kind, worker);
         self.pass(passed);
     }
 
@@ -240,7 +240,7 @@ impl<C> Change<'_, C> {
         };
         let has_given_up = self.try_decide(waiter, verdict).is_err();
         if is_removed || has_given_up {
-            self.free(kind);
+            self.free(kind, waiter.worker);
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Slot<C> {
     /// `None` once the slot has passed to somebody else.
     server: Option<Arc<Server<C>>>,
     kind: SlotKind,
+    /// Who has it, or has had it last.
+    worker: usize,
     login: Login,
     version: Version,
     /// When its connection was opened; `None` while there is none.
@@ -28,11 +30,17 @@ pub struct Slot<C> {
 }
 
 impl<C> Slot<C> {
-    /// The slot of a grant, for a connection that is, or will be, logged in as `login`.
-    pub(crate) fn of_grant<T>(server: &Arc<Server<C>>, login: Login, grant: &Grant<T>) -> Self {
+    /// The slot of a grant to a worker, for a connection that is, or will be, logged in as `login`.
+    pub(crate) fn of_grant<T>(
+        server: &Arc<Server<C>>,
+        worker: usize,
+        login: Login,
+        grant: &Grant<T>,
+    ) -> Self {
         Self {
             server: Some(Arc::clone(server)),
             kind: grant.kind,
+            worker,
             login,
             version: grant.version,
             opened_at: grant.past.map(|past| past.opened_at),
@@ -119,6 +127,7 @@ impl<C> Slot<C> {
     pub(crate) fn facts(&self) -> Facts {
         Facts {
             kind: self.kind,
+            worker: self.worker,
             login: self.login,
             version: self.version,
             opened_at: self.opened_at.expect("a connection comes back open"),
@@ -162,7 +171,7 @@ impl<C> Slot<C> {
             if self.opened_at.is_some() {
                 it.state.numbers.count_closed(reason);
             }
-            it.free(self.kind);
+            it.free(self.kind, self.worker);
         });
     }
 }
@@ -215,12 +224,13 @@ impl<C> Ticket<C> {
     /// one, or to the shared stacks. If it is returned, it has to be closed.
     pub fn deliver(mut self, connection: C, now: Instant) -> Option<Closing<C>> {
         let slot = self.slot.take().expect("a ticket is delivered once");
-        let facts = slot.facts();
+        let mut facts = slot.facts();
         let recycling = slot.server().recycling();
         let (since, promised) = (self.since, self.promised.take());
         let closing = slot.server().change(|it| {
             let mut connection = connection;
             if let Some((waiter, fit)) = promised {
+                it.state.arrives();
                 if let Some(reason) = it.state.spent(&facts, now, &recycling) {
                     return Some(it.close_promised(&waiter, &facts, connection, reason));
                 }
@@ -229,6 +239,7 @@ impl<C> Ticket<C> {
                     Ok(()) => return None,
                     Err(refused) => connection = moved(refused),
                 }
+                facts.worker = waiter.worker;
             }
             match it.state.returned(&facts, now, &recycling) {
                 Returned::Keep => it.state.rest(&facts, since, connection),
@@ -256,13 +267,16 @@ impl<C> Ticket<C> {
         let Some(slot) = self.slot.take() else {
             return;
         };
-        let kind = slot.kind();
+        let (kind, worker) = (slot.kind(), slot.worker);
         let promised = self.promised.take();
         slot.server().change(|it| {
             it.state.numbers.count_closed(CloseReason::Unmoved);
             match promised {
-                Some((waiter, _)) => it.open_promised(&waiter, kind),
-                None => it.free(kind),
+                Some((waiter, _)) => {
+                    it.state.arrives();
+                    it.open_promised(&waiter, kind);
+                }
+                None => it.free(kind, worker),
             }
         });
         slot.pass_on();

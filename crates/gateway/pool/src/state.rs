@@ -12,9 +12,9 @@
 //! ```
 //!
 //! Slots are *within* the limit or *above* it. A slot within the limit goes to the first of all
-//! waiters. One above it goes to the first waiter that holds another connection, or vanishes. With
-//! one count for both, a stream of sessions that hold one would keep the server above its limit,
-//! and those that hold none would never be served.
+//! waiters, or nearly the first (`queue`). One above it goes to the first waiter that holds another
+//! connection, or vanishes. With one count for both, a stream of sessions that hold one would keep
+//! the server above its limit, and those that hold none would never be served.
 //!
 //! (C1) Each idle connection has a slot within the limit.
 //! (C2) While a session waits, no connection is in the shared stacks, and there are at least as
@@ -34,7 +34,7 @@ use crate::counts::{CloseReason, Numbers};
 use crate::idle::{Idle, IdleStacks};
 use crate::keys::{Fit, Login, Version};
 use crate::options::{Limits, Recycling};
-use crate::queue::{Left, Queue, Sequence, Standing};
+use crate::queue::{Left, Newcomer, Queue, Sequence, Standing};
 
 /// See the module's head. `C` is a connection at rest, `W` a session that waits.
 #[derive(Debug)]
@@ -117,7 +117,8 @@ pub(crate) struct Past {
 pub(crate) struct Question {
     pub(crate) login: Login,
     pub(crate) standing: Standing,
-    /// The longest idle connection of the session's own worker, which has none of `login`.
+    pub(crate) worker: usize,
+    /// The longest idle connection of that worker, which has none of `login`.
     pub(crate) own_oldest: Option<Instant>,
     pub(crate) now: Instant,
     pub(crate) recycling: Recycling,
@@ -139,6 +140,8 @@ pub(crate) enum Asked<C> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) kind: SlotKind,
+    /// The worker that has it.
+    pub(crate) worker: usize,
     pub(crate) login: Login,
     pub(crate) version: Version,
     pub(crate) opened_at: Instant,
@@ -240,6 +243,14 @@ impl<C, W> State<C, W> {
 
     /// A session asks. It takes nothing within the limit while others wait.
     pub(crate) fn ask(&mut self, question: &Question) -> Asked<C> {
+        let asked = self.decide(question);
+        if let Asked::Granted(_) = asked {
+            self.queue.hold(question.worker);
+        }
+        asked
+    }
+
+    fn decide(&mut self, question: &Question) -> Asked<C> {
         if self.is_removed() {
             return Asked::Removed;
         }
@@ -271,12 +282,7 @@ impl<C, W> State<C, W> {
     }
 
     /// A session that was answered [`Asked::Full`] begins to wait.
-    pub(crate) fn wait(
-        &mut self,
-        login: Login,
-        standing: Standing,
-        waiter: W,
-    ) -> Result<Sequence, QueueFull> {
+    pub(crate) fn wait(&mut self, newcomer: Newcomer, waiter: W) -> Result<Sequence, QueueFull> {
         assert!(
             self.idle.is_empty(),
             "nobody waits beside what is idle (C2)"
@@ -284,7 +290,7 @@ impl<C, W> State<C, W> {
         let waiting_max = self.limits.waiting_max;
         if u32::try_from(self.queue.len()).is_ok_and(|waiting| waiting < waiting_max) {
             self.numbers.waited += 1;
-            return Ok(self.queue.join(login, standing, waiter));
+            return Ok(self.queue.join(newcomer, waiter));
         }
         self.numbers.refused += 1;
         Err(QueueFull)
@@ -303,24 +309,34 @@ impl<C, W> State<C, W> {
         recycling: &Recycling,
     ) -> Returned<W> {
         if let Some(reason) = self.spent(facts, now, recycling) {
-            return self.close(facts.kind, reason);
+            return self.close(facts, reason);
         }
         match facts.kind {
             SlotKind::Above if self.limits.overflow < self.above => {
-                self.close(SlotKind::Above, CloseReason::Overflow)
+                self.close(facts, CloseReason::Overflow)
             }
             SlotKind::Above => match self.queue.leave_first_holding() {
                 Some(left) => self.serve(facts, left),
-                None => self.returned_above(),
+                None => self.returned_above(facts),
             },
             SlotKind::Within if self.limits.limit < self.within => {
-                self.close(SlotKind::Within, CloseReason::Limit)
+                self.close(facts, CloseReason::Limit)
             }
-            SlotKind::Within => match self.queue.leave_first() {
+            SlotKind::Within => match self.queue.leave_next(facts.worker, now) {
                 Some(left) => self.serve(facts, left),
                 None => Returned::Keep,
             },
         }
+    }
+
+    /// A connection is on its way to a session of another worker, which was told so.
+    pub(crate) fn departs(&mut self) {
+        self.queue.departs();
+    }
+
+    /// That connection has arrived, or is lost.
+    pub(crate) fn arrives(&mut self) {
+        self.queue.arrives();
     }
 
     /// Puts a connection into the shared stacks; `returned` has said so.
@@ -330,6 +346,7 @@ impl<C, W> State<C, W> {
             self.queue.is_empty(),
             "nobody waits beside what is idle (C2)"
         );
+        self.queue.let_go(facts.worker);
         self.idle.push(Idle {
             login: facts.login,
             since,
@@ -340,8 +357,9 @@ impl<C, W> State<C, W> {
         });
     }
 
-    /// A slot comes back without a connection.
-    pub(crate) fn freed(&mut self, kind: SlotKind) -> Option<Passed<W>> {
+    /// A slot of a worker comes back without a connection.
+    pub(crate) fn freed(&mut self, kind: SlotKind, worker: usize) -> Option<Passed<W>> {
+        self.queue.let_go(worker);
         let next = match kind {
             SlotKind::Within if self.within <= self.limits.limit => self.queue.leave_first(),
             SlotKind::Above if self.above <= self.limits.overflow => {
@@ -350,7 +368,7 @@ impl<C, W> State<C, W> {
             SlotKind::Within | SlotKind::Above => None,
         };
         if let Some(left) = next {
-            let waiter = left.waiter;
+            let waiter = self.served(left);
             return Some(Passed { waiter, kind });
         }
         let count = match kind {
@@ -375,7 +393,7 @@ impl<C, W> State<C, W> {
         {
             self.within += 1;
             let kind = SlotKind::Within;
-            let waiter = left.waiter;
+            let waiter = self.served(left);
             effects.passed.push(Passed { waiter, kind });
         }
         while self.above < self.limits.overflow
@@ -384,7 +402,7 @@ impl<C, W> State<C, W> {
             self.above += 1;
             self.numbers.overflowed += 1;
             let kind = SlotKind::Above;
-            let waiter = left.waiter;
+            let waiter = self.served(left);
             effects.passed.push(Passed { waiter, kind });
         }
         while self.limits.limit < self.within
@@ -503,15 +521,22 @@ impl<C, W> State<C, W> {
         }
     }
 
-    fn close(&mut self, kind: SlotKind, reason: CloseReason) -> Returned<W> {
+    fn close(&mut self, facts: &Facts, reason: CloseReason) -> Returned<W> {
         self.numbers.count_closed(reason);
-        let next = self.freed(kind);
+        let next = self.freed(facts.kind, facts.worker);
         Returned::Close { reason, next }
+    }
+
+    /// A waiter gets a slot.
+    fn served(&mut self, left: Left<W>) -> W {
+        self.queue.hold(left.worker);
+        left.waiter
     }
 
     fn serve(&mut self, facts: &Facts, left: Left<W>) -> Returned<W> {
         let fit = facts.login.fit(left.login);
-        let waiter = left.waiter;
+        self.queue.let_go(facts.worker);
+        let waiter = self.served(left);
         if fit == Fit::Replace {
             let reason = CloseReason::Replaced;
             self.numbers.count_closed(reason);
@@ -524,7 +549,7 @@ impl<C, W> State<C, W> {
     }
 
     /// A connection above the limit, for which no session waits: there may be room within now.
-    fn returned_above(&mut self) -> Returned<W> {
+    fn returned_above(&mut self, facts: &Facts) -> Returned<W> {
         if self.within < self.limits.limit {
             // Within the limit there is room only if nobody waits (C2).
             assert!(self.queue.is_empty(), "waiters leave no room within (C2)");
@@ -532,7 +557,7 @@ impl<C, W> State<C, W> {
             self.within += 1;
             return Returned::Keep;
         }
-        self.close(SlotKind::Above, CloseReason::Overflow)
+        self.close(facts, CloseReason::Overflow)
     }
 
     fn close_all(&mut self, reason: CloseReason) -> Vec<Closing<C>> {
@@ -560,6 +585,8 @@ impl<C, W> State<C, W> {
         } = self.limits;
         let idle_count = u32::try_from(self.idle.len()).unwrap();
         assert!(idle_count <= self.within, "C1");
+        let held_count = self.within + self.above - idle_count;
+        assert_eq!(self.queue.held_count(), held_count, "Q4");
         if !self.queue.is_empty() {
             assert!(self.idle.is_empty(), "C2: idle beside waiters");
             assert!(limit <= self.within, "C2: room beside waiters");

@@ -198,6 +198,14 @@ fn ask(front: &TestedFront, server: ServerId) -> Answer<'_, Own, AtRest> {
     front.ask(server, request()).unwrap()
 }
 
+/// Who asks then came later than those who asked with [`ask`], and not by little.
+const LATE: Instant = Instant::from_nanos(2_000_000);
+
+fn ask_at(front: &TestedFront, server: ServerId, now: Instant) -> Answer<'_, Own, AtRest> {
+    let request = Ask { now, ..request() };
+    front.ask(server, request).unwrap()
+}
+
 fn request() -> Ask<'static, AtRest> {
     Ask {
         login: login(0, 0),

@@ -1,5 +1,6 @@
 //! [`CommandList`]: commands as one value that is cheap to share and to compare.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Commands in their order: those that a session needs, or those that a connection has run since
@@ -49,6 +50,12 @@ impl PartialEq for CommandList {
 }
 
 impl Eq for CommandList {}
+
+impl Hash for CommandList {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 fn commands(bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     let mut rest = bytes;

@@ -5,6 +5,7 @@
 //! a command between them may have read that value.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use settings::SqlMode;
 use syntax::class::set::{Scope, Target, assignments};
@@ -51,7 +52,7 @@ impl Command {
 }
 
 /// See the module's head.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     entries: VecDeque<Entry>,
     /// Of all commands.
@@ -60,11 +61,18 @@ pub struct History {
     list: CommandList,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     command: Command,
     /// The names that it sets, sorted. `None`: it may read what others set.
     names: Option<Vec<Box<[u8]>>>,
+}
+
+impl Hash for History {
+    /// Equal histories have equal lists.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.list.hash(state);
+    }
 }
 
 impl Entry {

@@ -1,8 +1,10 @@
 //! Finds a server for a command, and has it answer.
 
+use std::rc::Rc;
+
 use errcode::{ClientError, ER_BAD_DB_ERROR, Retry};
 use monitor::{Published, ServerId as Place, ServerState};
-use pool::{Acquired, CloseReason, Found, Held};
+use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Goal, Loss, Plan, Written};
 use wire::CommandByte;
 
@@ -310,15 +312,17 @@ impl Split {
         id: ServerId,
         reads: Reads,
     ) -> Result<(), Unready> {
-        let acquired = self.acquire_at_once(id)?;
-        let is_simple = acquired
-            .as_ref()
-            .is_some_and(|it| self.is_simple(it, id, reads));
+        let worker = Rc::clone(&self.guest.worker);
+        let acquired = match self.ask(&worker, id)? {
+            PoolAnswer::Granted(acquired) => acquired,
+            PoolAnswer::Waits(wait) => Box::pin(self.wait_turn(wait, id)).await?,
+        };
+        let is_simple = self.is_simple(&acquired, id, reads);
         match acquired {
-            Some(Acquired {
+            Acquired {
                 slot,
                 found: Found::Idle(Held::Own(connection)),
-            }) if is_simple => {
+            } if is_simple => {
                 let agreed = connection
                     .server
                     .agreed_with(self.guest.client.info().capabilities);
@@ -354,7 +358,7 @@ impl Split {
     async fn take_other(
         &mut self,
         place: Place,
-        acquired: Option<Acquired<Box<Connection>, Resting>>,
+        acquired: Acquired<Box<Connection>, Resting>,
         reads: Reads,
     ) -> Result<(), Unready> {
         self.take_lane(place, acquired).await?;

@@ -1,21 +1,22 @@
 //! [`Lane`]: a session's connection to one server, for as long as it has it.
 
 use std::cell::Cell;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use backend::Login;
-use clients::wait::{Either, first_of};
 use errcode::{ClientError, WORDS_CONNECTIONS_IN_USE};
 use link::Agreed;
 use monitor::{ServerId as Place, ServerState};
-use pool::{AcquireError, Acquired, Age, Answer, Ask, CloseReason, Found, Holds, Slot};
+use pool::{AcquireError, Acquired, Answer, Ask, CloseReason, Found, Holds, Slot, Wait};
 use smallvec::SmallVec;
 
 use crate::connect::{NoConnection, connect_server};
-use crate::connection::{Connection, NotReady, Origin, PoolFront, Resting};
+use crate::connection::{Connection, NotReady, Origin, Resting};
 use crate::end::End;
 use crate::guest::{GivenUp, given_up};
 use crate::options::ServerId;
@@ -88,19 +89,15 @@ impl Lane {
 }
 
 impl Split {
-    /// Gets a connection to a server, out of the pool or a new one. It may have the state of
+    /// Takes a connection that the pool has given, or opens one. It may have the state of
     /// another session.
     pub(super) async fn take_lane(
         &mut self,
         place: Place,
-        acquired: Option<Acquired<Box<Connection>, Resting>>,
+        acquired: Acquired<Box<Connection>, Resting>,
     ) -> Result<(), Unready> {
         let worker = Rc::clone(&self.guest.worker);
         let id = worker.gateway.server_at(self.guest.service, place);
-        let acquired = match acquired {
-            Some(acquired) => acquired,
-            None => self.acquire(&worker, id).await?,
-        };
         let Acquired { mut slot, found } = acquired;
         let epoch = worker.with_state(id, |it| it.epoch);
         let (held, is_turned) = match found {
@@ -164,56 +161,70 @@ impl Split {
         Ok(())
     }
 
-    /// Gets a slot of the pool, if there is one.
-    pub(super) fn acquire_at_once(
+    /// Asks the pool for a connection.
+    pub(super) fn ask<'w>(
         &self,
+        worker: &'w Worker,
         id: ServerId,
-    ) -> Result<Option<Acquired<Box<Connection>, Resting>>, Unready> {
-        let held = held(&self.lanes);
-        let ask = ask(self.pool_login, self.age, &held);
-        let worker = &self.guest.worker;
+    ) -> Result<Answer<'w, Box<Connection>, Resting>, Unready> {
+        let held: SmallVec<[&Slot<Resting>; 4]> =
+            self.lanes.iter().flatten().map(|it| &it.slot).collect();
+        let holds = match &*held {
+            [] => Holds::Nothing,
+            slots => Holds::Slots {
+                age: self.age,
+                slots,
+            },
+        };
+        let ask = Ask {
+            login: self.pool_login,
+            holds,
+            now: runtime::now(),
+        };
         let server = worker.gateway.server(id).pool_id;
-        match worker.pool.ask(server, ask) {
-            Ok(Answer::Granted(acquired)) => Ok(Some(acquired)),
-            // Who asks again is still the last in line.
-            Ok(Answer::Waits(_)) => Ok(None),
-            Err(error) => Err(refused(&error)),
-        }
+        worker
+            .pool
+            .ask(server, ask)
+            .map_err(|error| refused(&error))
     }
 
-    /// Gets a slot of the pool, and waits for one if there is none.
-    async fn acquire(
+    /// Waits for a connection, for as long as the service lets it.
+    pub(super) async fn wait_turn(
         &mut self,
-        worker: &Worker,
+        wait: Wait<'_, Box<Connection>, Resting>,
         id: ServerId,
     ) -> Result<Acquired<Box<Connection>, Resting>, Unready> {
-        let held = held(&self.lanes);
-        let ask = ask(self.pool_login, self.age, &held);
-        let server = worker.gateway.server(id).pool_id;
+        let worker = &self.guest.worker;
         let ended = Cell::new(Ended::InTime);
         let handle = &self.guest.handle;
         let stream = self.guest.client.link().stream();
-        let limit = self.options.wait;
-        let time_out = || async {
-            let gone = async {
-                runtime::sleep(CLIENT_WATCH_DELAY).await;
-                stream.hung_up().await;
-            };
-            let given_up = given_up(worker, handle, id);
-            let ends = pin!(async {
-                match first_of(pin!(gone), pin!(given_up)).await {
-                    Either::Left(()) => Ended::ClientGone,
-                    Either::Right(GivenUp::Killed) => Ended::Killed,
-                    Either::Right(GivenUp::ServerDown) => Ended::ServerDown,
-                }
-            });
-            let late = pin!(runtime::sleep(limit));
-            ended.set(match first_of(ends, late).await {
-                Either::Left(ended) => ended,
-                Either::Right(()) => Ended::TimedOut,
-            });
-        };
-        let acquired = PoolFront::acquire(&worker.pool, server, ask, time_out).await;
+        let now = runtime::now();
+        let (until, watched_from) = (now + self.options.wait, now + CLIENT_WATCH_DELAY);
+        let mut gone = pin!(stream.hung_up());
+        let mut given_up = pin!(given_up(worker, handle, id));
+        let alarm = &mut self.patience;
+        let time_out = poll_fn(|context| {
+            if let Poll::Ready(given_up) = given_up.as_mut().poll(context) {
+                ended.set(match given_up {
+                    GivenUp::Killed => Ended::Killed,
+                    GivenUp::ServerDown => Ended::ServerDown,
+                });
+                return Poll::Ready(());
+            }
+            if alarm
+                .poll_until(until.min(watched_from), context)
+                .is_pending()
+            {
+                return Poll::Pending;
+            }
+            if gone.as_mut().poll(context).is_ready() {
+                ended.set(Ended::ClientGone);
+                return Poll::Ready(());
+            }
+            let late = alarm.poll_until(until, context);
+            late.map(|()| ended.set(Ended::TimedOut))
+        });
+        let acquired = wait.or(time_out).await;
         match (ended.get(), acquired) {
             (Ended::InTime | Ended::TimedOut | Ended::ServerDown, Ok(acquired)) => Ok(acquired),
             (Ended::Killed, _) => Err(Unready::Session(End::Killed)),
@@ -221,22 +232,6 @@ impl Split {
             (Ended::ServerDown, Err(error)) => Err(Unready::Failed(error.to_string())),
             (Ended::InTime | Ended::TimedOut, Err(error)) => Err(refused(&error)),
         }
-    }
-}
-
-/// The slots that a session holds.
-fn held(lanes: &[Option<Lane>]) -> SmallVec<[&Slot<Resting>; 4]> {
-    lanes.iter().flatten().map(|it| &it.slot).collect()
-}
-
-fn ask<'a>(login: pool::Login, age: Age, held: &'a [&'a Slot<Resting>]) -> Ask<'a, Resting> {
-    Ask {
-        login,
-        holds: match held {
-            [] => Holds::Nothing,
-            slots => Holds::Slots { age, slots },
-        },
-        now: runtime::now(),
     }
 }
 

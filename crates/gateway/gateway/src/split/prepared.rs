@@ -13,13 +13,16 @@ use errcode::{
 use link::Ending;
 use monitor::ServerId as Place;
 use router::{Goal, Judged};
+use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::Facts;
 use wire::{CommandByte, StatusFlags};
 
+use crate::common::StatementText;
 use crate::connection::NotReady;
 use crate::end::End;
 use crate::guest::{Failed, Request};
+use crate::hot::HotPlace;
 
 use super::answer::Job;
 use super::lane::Lane;
@@ -43,11 +46,11 @@ pub(super) struct Statements {
 #[derive(Debug)]
 struct Statement {
     /// As servers are told it.
-    text: Arc<[u8]>,
+    text: Arc<StatementText>,
     judged: Judged,
     parameter_count: usize,
     /// Two bytes for each parameter, as the client has told last.
-    types: Box<[u8]>,
+    types: SmallVec<[u8; 16]>,
     /// Where long data was sent to that the next execution needs.
     data_at: Option<Place>,
     /// Long data was lost.
@@ -91,7 +94,7 @@ impl Statements {
         })
     }
 
-    fn add(&mut self, text: Arc<[u8]>, judged: Judged) -> u32 {
+    fn add(&mut self, text: Arc<StatementText>, judged: Judged) -> u32 {
         self.last = match self.last + 1 {
             LAST_PREPARED => 1,
             next => next,
@@ -100,7 +103,7 @@ impl Statements {
             text,
             judged,
             parameter_count: 0,
-            types: Box::default(),
+            types: SmallVec::new(),
             data_at: None,
             has_lost_data: false,
             cursor_at: None,
@@ -162,11 +165,11 @@ impl Statements {
         let prepared = lane.connection.prepared(&statement.text);
         let (id, here) = prepared.expect("it is prepared");
         let types = match told {
-            Types::Untold(at) if *here != statement.types => Some((at, statement.types.clone())),
+            Types::Untold(at) if **here != *statement.types => Some((at, statement.types.clone())),
             Types::Told | Types::Untold(_) | Types::None => None,
         };
-        if told != Types::None && *here != statement.types {
-            here.clone_from(&statement.types);
+        if told != Types::None && **here != *statement.types {
+            *here = (&*statement.types).into();
         }
         Ok(Address { id, types })
     }
@@ -177,7 +180,7 @@ pub(super) struct Address {
     /// The server's number of the statement.
     id: u32,
     /// The types that the server was not told, and where they belong in the body.
-    types: Option<(usize, Box<[u8]>)>,
+    types: Option<(usize, SmallVec<[u8; 16]>)>,
 }
 
 impl Address {
@@ -240,7 +243,7 @@ impl Statement {
                 if let Some(types) = types
                     && *self.types != *types
                 {
-                    self.types = types.into();
+                    self.types = SmallVec::from_slice(types);
                 }
                 Types::Told
             }
@@ -284,7 +287,7 @@ impl Split {
             }
             false => text,
         };
-        let shared: Arc<[u8]> = text.into();
+        let shared = self.guest.worker.share_text(text);
         let number = self.statements.add(Arc::clone(&shared), judged);
         let byte = CommandByte::STMT_PREPARE;
         let request = Request::Taken(byte, text);
@@ -346,10 +349,11 @@ impl Split {
             self.refuse(job, request, &unknown(number)).await?;
             return Ok(());
         };
+        HotPlace::Statement.note(statement);
         let mode = SqlMode::default();
         let mut plan = self
             .session
-            .plan_execution(&statement.text, mode, &statement.judged);
+            .plan_execution(statement.text.bytes(), mode, &statement.judged);
         let data_at = statement.data_at.take();
         let is_misplaced = match (data_at, plan.goal) {
             (Some(data), Goal::Held(place)) => data != place,
@@ -397,10 +401,10 @@ impl Split {
             Some(place) => Goal::Held(place),
             None => {
                 let judged = &statement.judged;
-                let mut plan = self.session.plan(&statement.text, mode, judged);
+                let mut plan = self.session.plan(statement.text.bytes(), mode, judged);
                 guide(
                     &mut plan,
-                    &statement.text,
+                    statement.text.bytes(),
                     judged,
                     (&self.guest.worker, self.guest.service),
                 );

@@ -17,7 +17,7 @@ use crate::idle::Idle;
 use crate::keys::{Fit, Login, ServerId};
 use crate::options::Recycling;
 use crate::pool::HoldingWait;
-use crate::queue::{Sequence, Standing};
+use crate::queue::{Newcomer, Sequence, Standing};
 use crate::server::{Change, Server, quiet};
 use crate::slot::{Slot, Ticket};
 use crate::state::{Asked, Found, Grant, Question, SlotKind};
@@ -74,18 +74,10 @@ impl<L, C> Front<L, C> {
         ask: Ask<'_, C>,
         time_out: impl FnOnce() -> T,
     ) -> Result<Acquired<L, C>, AcquireError> {
-        let mut wait = match self.ask(server, ask)? {
-            Answer::Granted(acquired) => return Ok(acquired),
-            Answer::Waits(wait) => wait,
-        };
-        let mut time_out = pin!(time_out());
-        poll_fn(|context| {
-            if let Poll::Ready(result) = Pin::new(&mut wait).poll(context) {
-                return Poll::Ready(result);
-            }
-            time_out.as_mut().poll(context).map(|()| wait.time_out())
-        })
-        .await
+        match self.ask(server, ask)? {
+            Answer::Granted(acquired) => Ok(acquired),
+            Answer::Waits(wait) => wait.or(time_out()).await,
+        }
     }
 
     /// Gets a connection if that is possible at once, and begins to wait otherwise.
@@ -166,6 +158,7 @@ impl<L, C> Front<L, C> {
         let question = Question {
             login: ask.login,
             standing: ask.holds.standing(),
+            worker: self.worker,
             own_oldest: own
                 .oldest()
                 .filter(|it| is_usable(&it.value))
@@ -175,7 +168,7 @@ impl<L, C> Front<L, C> {
         };
         match it.state.ask(&question) {
             Asked::Granted(grant) => Outcome::Granted(Acquired {
-                slot: Slot::of_grant(server, ask.login, &grant),
+                slot: Slot::of_grant(server, self.worker, ask.login, &grant),
                 found: grant.found.map(Held::Moved),
             }),
             Asked::OwnOldest => {
@@ -278,7 +271,13 @@ impl<L, C> Front<L, C> {
         self.next_ticket.set(ticket + 1);
         let waiter = Arc::new(Waiter::new(self.worker, ticket));
         let place = Arc::clone(&waiter);
-        match it.state.wait(ask.login, ask.holds.standing(), place) {
+        let newcomer = Newcomer {
+            login: ask.login,
+            standing: ask.holds.standing(),
+            worker: self.worker,
+            since: ask.now,
+        };
+        match it.state.wait(newcomer, place) {
             Ok(sequence) => Outcome::Waits(sequence, waiter),
             Err(_) => Outcome::Failed(AcquireError::QueueFull {
                 server: Arc::clone(&server.name),
@@ -323,6 +322,21 @@ fn expired<C>(
 }
 
 impl<L, C> Wait<'_, L, C> {
+    /// Waits until `time_out` is ready.
+    pub async fn or(
+        mut self,
+        time_out: impl Future<Output = ()>,
+    ) -> Result<Acquired<L, C>, AcquireError> {
+        let mut time_out = pin!(time_out);
+        poll_fn(|context| {
+            if let Poll::Ready(result) = Pin::new(&mut self).poll(context) {
+                return Poll::Ready(result);
+            }
+            time_out.as_mut().poll(context).map(|()| self.time_out())
+        })
+        .await
+    }
+
     /// The session's time is over. If it was granted a connection just now, it has that.
     pub fn time_out(&mut self) -> Result<Acquired<L, C>, AcquireError> {
         let (verdict, _waker, error) = self.server.change(|it| {
@@ -356,7 +370,7 @@ impl<L, C> Wait<'_, L, C> {
 
     /// What was granted before the version was raised is replaced: the session may read it late.
     fn take_granted(&self, grant: Grant<Place<C>>) -> Acquired<L, C> {
-        let mut slot = Slot::of_grant(&self.server, self.login, &grant);
+        let mut slot = Slot::of_grant(&self.server, self.front.worker, self.login, &grant);
         let found = grant.found.map(|place| match place {
             Place::Moved(connection) => Held::Moved(connection),
             Place::Own => {
@@ -383,7 +397,7 @@ impl<L, C> Wait<'_, L, C> {
     /// Gives back what the session was granted after it had given up.
     fn put_back(&self, grant: Grant<Place<C>>) {
         let login = grant.past.map_or(self.login, |past| past.login);
-        let slot = Slot::of_grant(&self.server, login, &grant);
+        let slot = Slot::of_grant(&self.server, self.front.worker, login, &grant);
         let place = match grant.found {
             Found::Idle(place) | Found::Turn(place) | Found::Open(Some(place)) => place,
             // A right to open: the slot is dropped, and goes to the next one.

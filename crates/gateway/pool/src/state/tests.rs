@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::keys::{AccountId, ClassId};
+use crate::queue::{Newcomer, Sequence, Standing};
 
 type Tested = State<u32, char>;
 
@@ -39,6 +40,7 @@ fn question(login: Login, standing: Standing) -> Question {
     Question {
         login,
         standing,
+        worker: 0,
         own_oldest: None,
         now: at(0),
         recycling: Recycling::default(),
@@ -58,8 +60,17 @@ fn ask_holding(state: &mut Tested) -> Asked<u32> {
     asked
 }
 
+fn newcomer(standing: Standing) -> Newcomer {
+    Newcomer {
+        login: SAME,
+        standing,
+        worker: 0,
+        since: at(0),
+    }
+}
+
 fn wait(state: &mut Tested, standing: Standing, name: char) -> Sequence {
-    let sequence = state.wait(SAME, standing, name).unwrap();
+    let sequence = state.wait(newcomer(standing), name).unwrap();
     state.check();
     sequence
 }
@@ -67,6 +78,7 @@ fn wait(state: &mut Tested, standing: Standing, name: char) -> Sequence {
 fn facts(state: &Tested, kind: SlotKind, login: Login) -> Facts {
     Facts {
         kind,
+        worker: 0,
         login,
         version: state.version(),
         opened_at: at(0),
@@ -109,7 +121,7 @@ fn connections_are_opened_up_to_the_limit() {
     assert_eq!(opened(&ask(&mut state)), SlotKind::Within);
     assert_eq!(ask(&mut state), Asked::Full);
     assert_eq!(state.numbers().open, 2);
-    assert_eq!(state.freed(SlotKind::Within), None);
+    assert_eq!(state.freed(SlotKind::Within, 0), None);
     assert_eq!(opened(&ask(&mut state)), SlotKind::Within);
 }
 
@@ -193,7 +205,7 @@ fn a_slot_without_connection_and_an_unlike_connection_let_a_waiter_open() {
         let kind = SlotKind::Within;
         Some(Passed { waiter, kind })
     };
-    assert_eq!(state.freed(SlotKind::Within), passed('a'));
+    assert_eq!(state.freed(SlotKind::Within, 0), passed('a'));
     assert_eq!(
         give(&mut state, SlotKind::Within, login(0, 9), 1),
         Returned::Close {
@@ -238,7 +250,7 @@ fn a_connection_above_the_limit_stays_if_there_is_room_within() {
     let mut state = Tested::new(limits(1, 1));
     ask(&mut state);
     ask_holding(&mut state);
-    assert_eq!(state.freed(SlotKind::Within), None);
+    assert_eq!(state.freed(SlotKind::Within, 0), None);
     assert_eq!(give(&mut state, SlotKind::Above, SAME, 1), Returned::Keep);
     let numbers = state.numbers();
     assert_eq!((numbers.open, numbers.open_above), (1, 0));
@@ -253,7 +265,7 @@ fn the_line_has_a_limit() {
             waiting_max,
         });
         wait(&mut state, Standing::HoldsNone, 'a');
-        let second = state.wait(SAME, Standing::HoldsNone, 'b');
+        let second = state.wait(newcomer(Standing::HoldsNone), 'b');
         assert_eq!(second.is_ok(), expected);
         assert_eq!(state.numbers().refused, u64::from(!expected));
     }
@@ -416,9 +428,9 @@ fn a_removed_server_takes_and_gives_nothing() {
 }
 
 #[test]
-#[should_panic(expected = "a slot comes back once")]
+#[should_panic(expected = "a worker gives what it has")]
 fn a_slot_that_comes_back_twice_is_a_bug() {
-    Tested::new(limits(1, 0)).freed(SlotKind::Within);
+    Tested::new(limits(1, 0)).freed(SlotKind::Within, 0);
 }
 
 /// The naive twin: a queue with a limit. All connections are alike, and nobody holds two.

@@ -70,16 +70,54 @@ fn a_connection_goes_to_the_first_waiter_on_whichever_worker() {
     let (fronts, server) = pool_of(2, limits(1, 0));
     let first = in_use(&mut world, &fronts, 0, server);
     let mut other = waits(ask(&fronts[1], server));
-    let mut own = waits(ask(&fronts[0], server));
-    let order = fronts[0].release(first.slot, first.own, at(0));
-    carry_out(order.expect("it has to be moved"), at(0));
+    let mut own = waits(ask_at(&fronts[0], server, LATE));
+    let order = fronts[0].release(first.slot, first.own, LATE);
+    carry_out(order.expect("it has to be moved"), LATE);
     assert!(poll(&mut own).is_pending());
     let acquired = served(&mut other);
     assert!(matches!(acquired.found, Found::Idle(Held::Moved(_))));
-    let second = world.prepare(1, acquired, at(0));
-    let order = fronts[1].release(second.slot, second.own, at(0));
-    carry_out(order.expect("it has to be moved"), at(0));
+    let second = world.prepare(1, acquired, LATE);
+    let order = fronts[1].release(second.slot, second.own, LATE);
+    carry_out(order.expect("it has to be moved"), LATE);
     served(&mut own);
+}
+
+#[test]
+fn a_connection_stays_on_its_worker_if_a_session_there_has_waited_about_as_long() {
+    let mut world = World::default();
+    let (fronts, server) = pool_of(2, limits(1, 0));
+    let first = in_use(&mut world, &fronts, 0, server);
+    let mut other = waits(ask(&fronts[1], server));
+    let mut own = waits(ask(&fronts[0], server));
+    assert!(fronts[0].release(first.slot, first.own, at(0)).is_none());
+    assert!(poll(&mut other).is_pending());
+    let acquired = served(&mut own);
+    assert!(matches!(acquired.found, Found::Idle(Held::Own(_))));
+    let second = world.prepare(0, acquired, at(0));
+    let order = fronts[0].release(second.slot, second.own, at(0));
+    carry_out(order.expect("it has to be moved"), at(0));
+    served(&mut other);
+}
+
+#[test]
+fn connections_move_one_by_one() {
+    let mut world = World::default();
+    let (fronts, server) = pool_of(2, limits(3, 0));
+    let in_use = [0; 3].map(|worker| in_use(&mut world, &fronts, worker, server));
+    let mut others = [0; 2].map(|_| waits(ask(&fronts[1], server)));
+    let mut own = waits(ask_at(&fronts[0], server, LATE));
+    let [first, second, third] = in_use.map(|it| fronts[0].release(it.slot, it.own, LATE));
+    assert!(
+        second.is_none(),
+        "it stays while the first one is on its way"
+    );
+    served(&mut own);
+    for order in [first, third] {
+        carry_out(order.expect("nobody waits here"), LATE);
+    }
+    for other in &mut others {
+        served(other);
+    }
 }
 
 #[test]
@@ -91,9 +129,9 @@ fn what_idles_on_another_worker_is_asked_for() {
     let mut wait = waits(ask(&fronts[1], server));
     assert!(is_asked(&fronts[0]) && !is_asked(&fronts[1]));
     // A session of the worker that has it does not overtake.
-    let mut late = waits(ask(&fronts[0], server));
-    for order in fronts[0].answer(at(0)) {
-        carry_out(order, at(0));
+    let mut late = waits(ask_at(&fronts[0], server, LATE));
+    for order in fronts[0].answer(LATE) {
+        carry_out(order, LATE);
     }
     served(&mut wait);
     served(&mut late);

@@ -2,9 +2,9 @@
 //! and changes of limits and versions.
 //!
 //! After each step: the limits hold, each connection that was opened and not counted as closed is
-//! open, and waiters were served first come, first served. Whenever all that is under way has
-//! arrived: no session waits beside an idle connection or a free place. At the end all sessions
-//! were served, and nothing is left.
+//! open, and the waiters of a worker were served first come, first served. Whenever all that is
+//! under way has arrived: no session waits beside an idle connection or a free place. At the end
+//! all sessions were served, and nothing is left.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,6 +17,10 @@ use crate::{AcquireError, Age, CloseReason, Wait};
 const SESSION_COUNT: usize = 12;
 const STEP_COUNT: usize = 600;
 const SEED_COUNT: u64 = 40;
+
+/// The unit of the simulated clock. A step takes a few of them, so that some sessions are late, and
+/// some are not.
+const TICK: Duration = Duration::from_micros(100);
 
 /// What differs between the simulations.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +41,7 @@ struct Session<'f> {
 struct Waiting<'f> {
     wait: Wait<'f, Own, AtRest>,
     server: ServerId,
+    worker: usize,
     /// Whether it held a connection when it began to wait.
     holds: bool,
     /// Another one was first in line when this one left it.
@@ -55,7 +60,7 @@ struct Line {
 struct Simulation<'f> {
     setup: Setup,
     random: Random,
-    now: u64,
+    now: Instant,
     fronts: &'f [TestedFront],
     servers: Vec<ServerId>,
     world: World,
@@ -116,9 +121,9 @@ fn simulate(setup: Setup) -> crate::Numbers {
     let (fronts, first) = pool_of(setup.worker_count, setup.limits);
     let pool = Arc::clone(fronts[0].pool());
     let recycling = Recycling {
-        age_max: Duration::from_nanos(3_000),
-        idle_max: Duration::from_nanos(300),
-        own_idle_max: Duration::from_nanos(30),
+        age_max: 3_000 * TICK,
+        idle_max: 300 * TICK,
+        own_idle_max: 30 * TICK,
     };
     pool.set_recycling(first, recycling).unwrap();
     // Three, so that more than two sessions can close a cycle.
@@ -169,7 +174,7 @@ impl<'f> Simulation<'f> {
         Self {
             setup,
             random: Random(setup.seed),
-            now: 0,
+            now: at(0),
             fronts,
             lines: servers.iter().map(|it| (*it, line())).collect(),
             servers,
@@ -181,7 +186,7 @@ impl<'f> Simulation<'f> {
     }
 
     fn step(&mut self) {
-        self.now += self.random.next() % 8;
+        self.now = self.now + TICK * u32::try_from(self.random.next() % 8).unwrap();
         let number = self.random.below(SESSION_COUNT);
         match self.random.below(40) {
             0..16 => self.go_on(number),
@@ -224,7 +229,7 @@ impl<'f> Simulation<'f> {
         let request = Ask {
             login: login(account, class),
             holds,
-            now: at(self.now),
+            now: self.now,
         };
         match self.fronts[session.worker].ask(server, request) {
             Ok(Answer::Granted(acquired)) => {
@@ -239,6 +244,7 @@ impl<'f> Simulation<'f> {
                 self.sessions[number].wait = Some(Waiting {
                     wait,
                     server,
+                    worker: self.sessions[number].worker,
                     holds: !self.sessions[number].held.is_empty(),
                     must_be_victim: false,
                 });
@@ -261,7 +267,7 @@ impl<'f> Simulation<'f> {
             // The session ends before it has used what it got.
             return;
         }
-        let in_use = self.world.prepare(worker, acquired, at(self.now));
+        let in_use = self.world.prepare(worker, acquired, self.now);
         self.sessions[number].held.push(in_use);
     }
 
@@ -270,7 +276,7 @@ impl<'f> Simulation<'f> {
         if session.wait.is_none()
             && let Some(InUse { slot, own }) = session.held.pop()
         {
-            let order = self.fronts[session.worker].release(slot, own, at(self.now));
+            let order = self.fronts[session.worker].release(slot, own, self.now);
             self.note(order);
         }
     }
@@ -353,7 +359,7 @@ impl<'f> Simulation<'f> {
             0 => {
                 slot.closed(CloseReason::Stale);
                 // The new one is of the slot's version, which may be void by now.
-                let own = self.world.open(session.worker, &mut slot, at(self.now));
+                let own = self.world.open(session.worker, &mut slot, self.now);
                 session.held.push(InUse { slot, own });
             }
             1 => slot.close(CloseReason::Failed),
@@ -374,22 +380,22 @@ impl<'f> Simulation<'f> {
                     ticket.failed();
                 }
                 1 => drop((own, ticket)),
-                _ => drop(ticket.deliver(AtRest(own.connection), at(self.now))),
+                _ => drop(ticket.deliver(AtRest(own.connection), self.now)),
             }
         }
     }
 
     fn answer(&mut self, worker: usize) {
         if is_asked(&self.fronts[worker]) {
-            let orders = self.fronts[worker].answer(at(self.now));
+            let orders = self.fronts[worker].answer(self.now);
             self.note(orders);
         }
     }
 
     fn sweep(&mut self, number: usize) {
         let worker = number % self.setup.worker_count;
-        self.note(self.fronts[worker].sweep(at(self.now)));
-        drop(self.fronts[worker].pool().sweep(at(self.now)));
+        self.note(self.fronts[worker].sweep(self.now));
+        drop(self.fronts[worker].pool().sweep(self.now));
     }
 
     fn set_limits(&mut self) {
@@ -439,15 +445,14 @@ impl<'f> Simulation<'f> {
     /// All that is under way arrives; then nobody waits for what is there.
     fn arrive(&mut self) {
         loop {
-            let orders: Vec<_> = self.orders.drain(..).collect();
-            let mut is_done = orders.is_empty();
-            for order in orders {
-                carry_out(order, at(self.now));
+            let mut is_done = self.orders.is_empty();
+            while !self.orders.is_empty() {
+                carry_out(self.orders.remove(0), self.now);
                 self.observe();
             }
             for worker in 0..self.setup.worker_count {
                 is_done &= !is_asked(&self.fronts[worker]);
-                self.note(self.fronts[worker].answer(at(self.now)));
+                self.note(self.fronts[worker].answer(self.now));
                 self.observe();
             }
             for number in 0..SESSION_COUNT {
@@ -507,20 +512,20 @@ impl<'f> Simulation<'f> {
     }
 }
 
-/// Who has left the line was the first, or the first of those that hold a connection.
+/// Who has left the line was the first of its worker, or the first of those that hold a connection.
 fn observe_line(line: &mut Line, sessions: &mut [Session<'_>]) {
-    let mut ahead_count = 0;
     let mut ahead_holding = false;
+    let mut ahead = Vec::new();
     let mut remaining = Vec::new();
     for number in std::mem::take(&mut line.waiting) {
         let waiting = sessions[number].wait.as_mut();
         // A verdict is seen here before the session is polled.
         let waiting = waiting.expect("who has left the line has a verdict");
         if waiting.wait.is_waiting() {
-            ahead_count += 1;
+            ahead.push(waiting.worker);
             ahead_holding |= waiting.holds;
             remaining.push(number);
-        } else if 0 < ahead_count {
+        } else if ahead.contains(&waiting.worker) {
             assert!(waiting.holds, "a waiter overtook");
             waiting.must_be_victim |= ahead_holding;
         }

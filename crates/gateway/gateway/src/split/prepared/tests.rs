@@ -1,13 +1,19 @@
 //! Bodies of executions for servers that know more or less of a statement.
 
+use foldhash::fast::RandomState;
+
 use super::*;
+
+fn text() -> Arc<StatementText> {
+    Arc::new(StatementText::new(b"", &RandomState::default()))
+}
 
 fn statement(parameter_count: usize) -> Statement {
     Statement {
-        text: Arc::default(),
+        text: text(),
         judged: Judged::unread(b"SELECT ?", SqlMode::default()),
         parameter_count,
-        types: Box::default(),
+        types: SmallVec::new(),
         data_at: None,
         has_lost_data: false,
         cursor_at: None,
@@ -67,7 +73,7 @@ fn numbers_count_up_and_pass_the_one_that_means_the_last() {
     let judged = Judged::unread(b"SELECT 1", SqlMode::default());
     let mut add = |last| {
         statements.last = last;
-        let number = statements.add(Arc::default(), judged);
+        let number = statements.add(text(), judged);
         (number, statements.resolve(LAST_PREPARED))
     };
     assert_eq!(add(0), (1, 1));
