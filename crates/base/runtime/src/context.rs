@@ -4,8 +4,9 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
+use std::ptr::NonNull;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use env::{Disk, Instant};
@@ -229,10 +230,31 @@ impl fmt::Debug for Sleep {
 /// It wakes the task that polled it last, so it may go from one task to another of its worker.
 #[derive(Default)]
 pub struct Alarm {
-    /// The timer that was set last, and its deadline. It has not fired before that deadline.
-    set: Option<(TimerKey, Instant)>,
+    /// The timer that was set last. It has not fired before its deadline.
+    set: Option<SetTimer>,
     /// The timer is one of this worker's: `!Send`.
     stays: PhantomData<*const ()>,
+}
+
+/// A timer of an [`Alarm`].
+#[derive(Debug, Clone, Copy)]
+struct SetTimer {
+    key: TimerKey,
+    due: Instant,
+    /// Whom it wakes. It keeps that task's memory, so no other task has the address.
+    woken: WakerAddress,
+}
+
+/// By which a waker is known without reading the timer, whose memory is cold: all wakers with the
+/// same data wake the same task. Not null, so that an unset timer needs no room of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WakerAddress(NonNull<()>);
+
+impl WakerAddress {
+    fn of(waker: &Waker) -> WakerAddress {
+        let data = NonNull::new(waker.data().cast_mut());
+        WakerAddress(data.unwrap_or(NonNull::dangling()))
+    }
 }
 
 impl Alarm {
@@ -244,15 +266,22 @@ impl Alarm {
         if deadline <= now {
             return Poll::Ready(());
         }
+        let waker = context.waker();
+        let woken = WakerAddress::of(waker);
         let mut timers = worker.timers.borrow_mut();
-        if let Some((key, due)) = self.set {
-            let is_early_enough = now < due && due <= deadline;
-            if is_early_enough && timers.replace_waker(key, context.waker()) {
+        if let Some(set) = &mut self.set {
+            let is_early_enough = now < set.due && set.due <= deadline;
+            if is_early_enough && (set.woken == woken || timers.replace_waker(set.key, waker)) {
+                set.woken = woken;
                 return Poll::Pending;
             }
-            timers.cancel(key);
+            timers.cancel(set.key);
         }
-        self.set = Some((timers.set(deadline, context.waker().clone()), deadline));
+        self.set = Some(SetTimer {
+            key: timers.set(deadline, waker.clone()),
+            due: deadline,
+            woken,
+        });
         Poll::Pending
     }
 }
@@ -260,15 +289,15 @@ impl Alarm {
 impl Drop for Alarm {
     fn drop(&mut self) {
         // A worker that ends by a panic has nothing left to cancel.
-        if let (Some((key, _)), Some(worker)) = (self.set, try_current()) {
-            worker.timers.borrow_mut().cancel(key);
+        if let (Some(set), Some(worker)) = (self.set, try_current()) {
+            worker.timers.borrow_mut().cancel(set.key);
         }
     }
 }
 
 impl fmt::Debug for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let due = self.set.map(|(_, due)| due);
+        let due = self.set.map(|set| set.due);
         f.debug_struct("Alarm").field("due", &due).finish()
     }
 }

@@ -103,12 +103,9 @@ pub(crate) struct Connection {
     state: State,
 }
 
-/// A connection between two workers.
+/// A connection between two workers. Few are, so what a session is granted has no room for it.
 #[derive(Debug)]
-pub(crate) struct Resting {
-    server: DetachedServer,
-    state: State,
-}
+pub(crate) struct Resting(Box<(DetachedServer, State)>);
 
 /// A worker's part of the pool.
 pub(crate) type PoolFront = pool::Front<Box<Connection>, Resting>;
@@ -187,8 +184,8 @@ fn limits() -> QueryLimits {
 impl Resting {
     /// Makes it a connection of this worker.
     pub(crate) fn attach(self, resources: &Rc<Resources>) -> Result<Box<Connection>, RequestError> {
-        let server = self.server.attach(resources)?;
-        let state = self.state;
+        let (server, state) = *self.0;
+        let server = server.attach(resources)?;
         Ok(Box::new(Connection { server, state }))
     }
 }
@@ -218,8 +215,7 @@ impl Connection {
     /// Takes it off its worker.
     pub(crate) async fn detach(self) -> Result<Resting, RequestError> {
         let server = self.server.detach().await?;
-        let state = self.state;
-        Ok(Resting { server, state })
+        Ok(Resting(Box::new((server, self.state))))
     }
 
     /// Whether it was made before the server was lost or changed its role.
