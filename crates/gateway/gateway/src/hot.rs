@@ -12,6 +12,7 @@ pub(crate) enum HotPlace {
     Running,
     Lanes,
     Statement,
+    Run,
 }
 
 impl HotPlace {

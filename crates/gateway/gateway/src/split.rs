@@ -52,8 +52,7 @@ pub(crate) struct Split {
     session: router::Session,
     /// What it has set.
     history: Arc<History>,
-    /// As which it logs in to servers.
-    login: Login,
+    /// As which it logs in to servers, by the pool's names.
     pool_login: pool::Login,
     /// What its login decides of its state.
     origin: Arc<Origin>,
@@ -94,7 +93,7 @@ impl Split {
         options: SplitOptions,
     ) -> Result<Split, Box<(Client, ClientError)>> {
         let identified = identify(&guest);
-        let (login, pool_login) = match identified {
+        let (origin, pool_login) = match identified {
             Ok(identified) => identified,
             Err(error) => return Err(Box::new((guest.client, error))),
         };
@@ -102,14 +101,12 @@ impl Split {
             began_at: runtime::now(),
             session: guest.handle.id(),
         };
-        let origin = guest.worker.share_origin(origin_of(&login));
         let mut split = Split {
             guest,
             options,
             session: router::Session::default(),
             history: Arc::default(),
             origin,
-            login,
             pool_login,
             age,
             lanes: Vec::new(),
@@ -180,6 +177,16 @@ impl Split {
         self.session.reset(self.status);
         self.warnings = None;
         self.lingers_at = None;
+    }
+
+    /// The client's login to servers. It leaves out the client's connection attributes, because its
+    /// connections may serve other clients later.
+    fn login(&self) -> Result<Login, ClientError> {
+        Ok(Login {
+            database: self.origin.database.clone(),
+            attributes: Vec::new(),
+            ..login_as(self.guest.client.info())?
+        })
     }
 
     fn put_lane(&mut self, place: Place, lane: Lane) {
@@ -425,7 +432,6 @@ impl Split {
                 database: Some(String::from_utf8_lossy(&name).into_owned()),
                 ..(*self.origin).clone()
             });
-            self.login.database.clone_from(&self.origin.database);
         }
         self.history = Arc::default();
         self.statements = Statements::default();
@@ -455,9 +461,8 @@ impl Split {
         self.history = Arc::default();
         self.statements = Statements::default();
         let begun = match identify(&self.guest) {
-            Ok((login, pool_login)) => {
-                self.origin = self.guest.worker.share_origin(origin_of(&login));
-                (self.login, self.pool_login) = (login, pool_login);
+            Ok((origin, pool_login)) => {
+                (self.origin, self.pool_login) = (origin, pool_login);
                 self.begin().await
             }
             Err(error) => Err(error),
@@ -548,26 +553,19 @@ impl Split {
     }
 }
 
-/// The login of a client to servers. It leaves out the client's connection attributes, because its
-/// connections may serve other clients later.
-fn identify(guest: &Guest) -> Result<(Login, pool::Login), ClientError> {
-    let login = Login {
-        attributes: Vec::new(),
-        ..login_as(guest.client.info())?
-    };
+/// Where the session of a client begins, and as whom it logs in to servers.
+fn identify(guest: &Guest) -> Result<(Arc<Origin>, pool::Login), ClientError> {
+    let login = login_as(guest.client.info())?;
     let pool_login = guest.gateway().pool_login(&login);
     let too_many = || {
         let reason = "too many accounts or kinds of clients are known";
         no_server(&guest.worker, guest.service, reason)
     };
-    Ok((login, pool_login.ok_or_else(too_many)?))
-}
-
-fn origin_of(login: &Login) -> Origin {
-    Origin {
-        database: login.database.clone(),
+    let origin = guest.worker.share_origin(Origin {
+        database: login.database,
         collation: login.collation,
-    }
+    });
+    Ok((origin, pool_login.ok_or_else(too_many)?))
 }
 
 /// Does as a comment of the text asks.

@@ -43,6 +43,7 @@ impl LoadArguments {
             } else {
                 Protocol::Prepared
             },
+            settings: &[],
             thread_count: self.threads,
             seed: u64::from(client_count),
         }

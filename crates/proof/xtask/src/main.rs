@@ -54,9 +54,11 @@ enum Command {
     /// Compares the processor time of forwarding packets with that of copying bytes.
     Forward(lab::forward::Arguments),
     /// Compares processor time and throughput of the gateway with HAProxy's.
-    GatewayCost(lab::gateway_cost::Arguments),
+    GatewayCost(lab::gateway::cost::Arguments),
     /// Measures what clients get whose sessions share few connections of the gateway.
-    GatewaySharing(lab::gateway_sharing::Arguments),
+    GatewaySharing(lab::gateway::sharing::Arguments),
+    /// Measures what thousands of idle clients of the gateway cost.
+    GatewayIdle(lab::gateway::idle::Arguments),
     /// Runs one of the proxies that `forward` compares.
     #[command(hide = true)]
     Proxy(lab::forward::proxy::Arguments),
@@ -107,8 +109,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Draw(arguments) => lab::bench::picture::run(&arguments),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
-        Command::GatewayCost(arguments) => optimized(|| lab::gateway_cost::run(&arguments)),
-        Command::GatewaySharing(arguments) => optimized(|| lab::gateway_sharing::run(&arguments)),
+        Command::GatewayCost(arguments) => optimized(|| lab::gateway::cost::run(&arguments)),
+        Command::GatewaySharing(arguments) => optimized(|| lab::gateway::sharing::run(&arguments)),
+        Command::GatewayIdle(arguments) => optimized(|| lab::gateway::idle::run(&arguments)),
         Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Pages(arguments) => lab::pages::run(&arguments),

@@ -374,6 +374,7 @@ impl Split {
     }
 
     async fn put_right(&mut self, place: Place, reads: Reads) -> Result<(), Unready> {
+        let login = self.login().map_err(Unready::Refused)?;
         let worker = &self.guest.worker;
         let id = worker.gateway.server_at(self.guest.service, place);
         let state = worker.with_state(id, ServerState::clone);
@@ -392,16 +393,13 @@ impl Split {
         // A member of a Galera cluster does not wait for others on a connection that was reset
         // (MariaDB 10.11: `wsrep_sync_wait` has no effect after COM_RESET_CONNECTION).
         let replaced = match state.galera.is_some() && lane.connection.must_begin_anew(&needs) {
-            true => {
-                lane.replace(worker, (&self.login, &self.origin), &state)
-                    .await
-            }
+            true => lane.replace(worker, (&login, &self.origin), &state).await,
             false => Ok(()),
         };
         let put = match replaced {
             Ok(()) => {
                 let connection = &mut lane.connection;
-                let login = (&self.login, worker.random());
+                let login = (&login, worker.random());
                 connection.put_right(login, needs, &state).await
             }
             Err(error) => Err(error),

@@ -132,7 +132,8 @@ impl Split {
                 connection
             }
             None => {
-                let opened = connect_server(&worker, id, &self.login).await;
+                let login = self.login().map_err(Unready::Refused)?;
+                let opened = connect_server(&worker, id, &login).await;
                 let server = match opened {
                     Ok(server) => server,
                     Err(error) => {

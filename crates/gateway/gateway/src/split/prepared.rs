@@ -4,12 +4,13 @@
 //! when it is needed there. A client tells the types of parameters once; a server that was not told
 //! gets them with the values.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use errcode::{
     ClientError, ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER, Retry, WORDS_SERVER_LOST,
 };
+use foldhash::fast::RandomState;
 use link::Ending;
 use monitor::ServerId as Place;
 use router::{Goal, Judged};
@@ -37,7 +38,7 @@ const EXECUTE_HEAD_BYTES: usize = 9;
 /// Statements of a session.
 #[derive(Debug, Default)]
 pub(super) struct Statements {
-    by_number: BTreeMap<u32, Statement>,
+    by_number: HashMap<u32, Statement, RandomState>,
     last: u32,
     /// One has had a cursor or long data.
     needs_places: bool,

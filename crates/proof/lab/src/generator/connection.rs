@@ -92,6 +92,22 @@ impl Connection {
         reader.finish(capabilities)
     }
 
+    /// Runs commands that set something.
+    pub(super) fn set(&mut self, commands: &[&str]) -> Result<()> {
+        let mut reader = Reader::new(self.socket.try_clone()?);
+        for command in commands {
+            let mut out = PacketWriter::new();
+            Command::encode(&mut out, CommandByte::QUERY, command.as_bytes());
+            reader.send(out.as_bytes())?;
+            reader.deframer.set_sequence(1);
+            let reply = reader.packet()?;
+            if reply.first() == Some(&ErrorPacket::HEADER) {
+                bail!("{command}: {:?}", ErrorPacket::decode(&reply)?);
+            }
+        }
+        Ok(())
+    }
+
     /// Prepares what `steps` need, on `table_count` tables, and leaves the socket non-blocking.
     pub(super) fn prepare(
         &mut self,

@@ -49,6 +49,8 @@ pub(crate) struct Shape {
     pub(crate) row_count: u32,
     pub(crate) distribution: Distribution,
     pub(crate) protocol: Protocol,
+    /// What each client sets after its login.
+    pub(crate) settings: &'static [&'static str],
     /// Threads that share the clients.
     pub(crate) thread_count: u32,
     /// Determines rows and texts, and arrivals.
@@ -115,6 +117,7 @@ impl Generator {
         }
         let of_thread = |thread: usize, mut connections: Vec<Connection>| {
             for connection in &mut connections {
+                connection.set(shape.settings)?;
                 connection.prepare(&steps, shape.table_count, shape.protocol)?;
             }
             let seed = shape.seed + stdx::to_u64(thread);
@@ -218,6 +221,23 @@ pub(crate) struct IdleClients {
 }
 
 impl IdleClients {
+    /// Clients as those of a load, which have set and prepared the same.
+    pub(crate) fn of(shape: &Shape) -> Result<IdleClients> {
+        let steps = mix::transaction(&shape.workload)
+            .with_context(|| format!("no load called {}", shape.workload))?;
+        ensure_fit(shape.client_count)?;
+        let connections = (0..shape.client_count).map(|index| {
+            let opened = Connection::open(&shape.address, Some("sbtest"));
+            let mut connection = opened.with_context(|| format!("connection {index}"))?;
+            connection.set(shape.settings)?;
+            connection.prepare(&steps, shape.table_count, shape.protocol)?;
+            Ok(connection)
+        });
+        Ok(IdleClients {
+            _connections: connections.collect::<Result<_>>()?,
+        })
+    }
+
     pub(crate) fn connect(address: &Address, count: u32) -> Result<IdleClients> {
         ensure_fit(count)?;
         let connections = (0..count).map(|index| {

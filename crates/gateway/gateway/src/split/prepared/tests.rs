@@ -1,7 +1,5 @@
 //! Bodies of executions for servers that know more or less of a statement.
 
-use foldhash::fast::RandomState;
-
 use super::*;
 
 fn text() -> Arc<StatementText> {

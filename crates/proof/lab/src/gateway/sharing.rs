@@ -10,14 +10,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use testkit::process::{Process, ThreadTimes};
 use testkit::server::plateau_program;
 use testkit::{Client, Folder, Launch, Login, ServerKind, free_port};
 
-use crate::gateway_cost::median;
 use crate::generator::{Address, Distribution, Generator};
 use crate::load::Load;
 use crate::sample::{Count, LoadArguments, Sample};
+
+use super::cost::median;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -39,6 +41,10 @@ pub struct Arguments {
     /// Length of a turn, in seconds.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
+    /// The server has the first processor for itself, gateway and load have the others: as where
+    /// each has its own machine.
+    #[arg(long)]
+    apart: bool,
     #[command(flatten)]
     load: LoadArguments,
 }
@@ -71,11 +77,18 @@ struct Taken {
 
 /// Measures all numbers of clients and prints them; an error if a limit is missed.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    let processors = sched_getaffinity(None)?;
+    if arguments.apart {
+        run_on(&processors, |place| place == 0)?;
+    }
     let mut server = Launch::new(ServerKind::MariaDb)
         .with("--max-connections=20000")
         .with("--max-prepared-stmt-count=1000000")
         .with("--innodb-flush-log-at-trx-commit=2")
         .start()?;
+    if arguments.apart {
+        run_on(&processors, |place| 0 < place)?;
+    }
     fill(server.port(), &arguments.load)?;
     let folder = Folder::new("gateway")?;
     let gateway_port = free_port()?;
@@ -115,7 +128,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn fill(port: u16, load: &LoadArguments) -> Result<()> {
+/// What this thread starts from now on runs on those of the processors whose places are wanted.
+fn run_on(processors: &CpuSet, is_wanted: impl Fn(usize) -> bool) -> Result<()> {
+    let all = (0..CpuSet::MAX_CPU).filter(|it| processors.is_set(*it));
+    let mut wanted = CpuSet::new();
+    for (place, processor) in all.enumerate() {
+        if is_wanted(place) {
+            wanted.set(processor);
+        }
+    }
+    ensure!(wanted.count() != 0, "there is one processor only");
+    sched_setaffinity(None, &wanted)?;
+    Ok(())
+}
+
+pub(super) fn fill(port: u16, load: &LoadArguments) -> Result<()> {
     let mut client = Client::connect(&Login::root(port))?;
     client.run("create database if not exists sbtest")?;
     let load = Load {
@@ -130,7 +157,11 @@ fn fill(port: u16, load: &LoadArguments) -> Result<()> {
     load.prepare()
 }
 
-fn start(folder: &Folder, (port, server): (u16, u16), connections: u32) -> Result<Process> {
+pub(super) fn start(
+    folder: &Folder,
+    (port, server): (u16, u16),
+    connections: u32,
+) -> Result<Process> {
     let file = folder.path().join("settings");
     let data = folder.path().join("data");
     let text = format!(

@@ -427,7 +427,7 @@ impl fmt::Display for Cell {
     }
 }
 
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
