@@ -36,7 +36,7 @@ const LATE_PART: u32 = 8;
 const LATE_TIME: Duration = Duration::from_millis(1);
 
 /// Connections move to late sessions once in this part of their wait.
-const PAUSE_PART: u32 = 4;
+const PAUSE_PART: u32 = 8;
 
 /// The number of a waiter in its server's queue, which rises, and its worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -359,10 +359,10 @@ mod tests {
         let mut served = |millis| queue.leave_next(1, at(millis)).map(|it| it.waiter);
         assert_eq!(served(90), Some('a'));
         assert_eq!(served(91), Some('x'));
-        assert_eq!(served(119), Some('y'));
-        // A quarter of the 120 ms of the first is over.
-        assert_eq!(served(120), Some('b'));
-        assert_eq!(served(121), Some('z'));
+        assert_eq!(served(102), Some('y'));
+        // An eighth of the 103 ms of the first is over.
+        assert_eq!(served(103), Some('b'));
+        assert_eq!(served(104), Some('z'));
     }
 
     #[test]

@@ -165,6 +165,7 @@ impl Side {
             row_count: case.rows,
             distribution: Distribution::Uniform,
             protocol: Protocol::Text,
+            account_count: 0,
             settings: &[],
             thread_count: THREADS,
             seed: u64::from(case.clients),

@@ -2,4 +2,5 @@
 
 pub mod cost;
 pub mod idle;
+pub mod servers;
 pub mod sharing;

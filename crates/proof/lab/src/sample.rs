@@ -43,6 +43,7 @@ impl LoadArguments {
             } else {
                 Protocol::Prepared
             },
+            account_count: 0,
             settings: &[],
             thread_count: self.threads,
             seed: u64::from(client_count),

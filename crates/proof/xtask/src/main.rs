@@ -57,6 +57,8 @@ enum Command {
     GatewayCost(lab::gateway::cost::Arguments),
     /// Measures what clients get whose sessions share few connections of the gateway.
     GatewaySharing(lab::gateway::sharing::Arguments),
+    /// Measures what limits of connections cost where statements name one of many servers.
+    GatewayServers(lab::gateway::servers::Arguments),
     /// Measures what thousands of idle clients of the gateway cost.
     GatewayIdle(lab::gateway::idle::Arguments),
     /// Runs one of the proxies that `forward` compares.
@@ -111,6 +113,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
         Command::GatewayCost(arguments) => optimized(|| lab::gateway::cost::run(&arguments)),
         Command::GatewaySharing(arguments) => optimized(|| lab::gateway::sharing::run(&arguments)),
+        Command::GatewayServers(arguments) => optimized(|| lab::gateway::servers::run(&arguments)),
         Command::GatewayIdle(arguments) => optimized(|| lab::gateway::idle::run(&arguments)),
         Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),

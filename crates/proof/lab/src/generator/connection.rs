@@ -77,8 +77,12 @@ struct Reader {
 }
 
 impl Connection {
-    /// Connects and logs in as root without password.
-    pub(super) fn open(address: &Address, database: Option<&str>) -> Result<Connection> {
+    /// Connects and logs in without password.
+    pub(super) fn open(
+        address: &Address,
+        user: &str,
+        database: Option<&str>,
+    ) -> Result<Connection> {
         let socket: OwnedFd = match address {
             Address::Tcp(port) => {
                 let stream = TcpStream::connect(("127.0.0.1", *port))?;
@@ -88,7 +92,7 @@ impl Connection {
             Address::Unix(path) => UnixStream::connect(path)?.into(),
         };
         let mut reader = Reader::new(socket);
-        let capabilities = reader.log_in(database.map(str::as_bytes))?;
+        let capabilities = reader.log_in(user.as_bytes(), database.map(str::as_bytes))?;
         reader.finish(capabilities)
     }
 
@@ -219,7 +223,7 @@ impl Reader {
         }
     }
 
-    fn log_in(&mut self, database: Option<&[u8]>) -> Result<Capabilities> {
+    fn log_in(&mut self, user: &[u8], database: Option<&[u8]>) -> Result<Capabilities> {
         let greeting = self.packet()?;
         if greeting.first() == Some(&ErrorPacket::HEADER) {
             bail!("refused: {:?}", ErrorPacket::decode(&greeting)?);
@@ -230,7 +234,7 @@ impl Reader {
         }
         let capabilities = wanted & Handshake::decode(&greeting)?.capabilities;
         let login = Login {
-            user: b"root",
+            user,
             database,
             auth_plugin: NATIVE,
             ..Login::with(capabilities)

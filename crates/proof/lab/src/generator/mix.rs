@@ -12,6 +12,9 @@ use super::draw::Draw;
 /// The rows of a range.
 const RANGE_ROWS: u64 = 100;
 
+/// How long a server sleeps, in seconds.
+const SLEEP_SECONDS: f64 = 0.02;
+
 /// Groups of eleven digits, separated by dashes.
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
@@ -32,6 +35,10 @@ pub(super) enum Statement {
     Delete,
     Insert,
     SharedRead,
+    /// On the server that is named like the table.
+    NamedSleep,
+    /// On the server that is named like the table.
+    NamedConstant,
 }
 
 /// One step of a transaction.
@@ -62,7 +69,7 @@ impl Step {
 
 impl Statement {
     /// The number of statements.
-    pub(super) const COUNT: usize = 12;
+    pub(super) const COUNT: usize = 14;
 
     pub(super) fn index(self) -> usize {
         self as usize
@@ -100,6 +107,10 @@ impl Statement {
             Statement::SharedRead => {
                 format!("SELECT c FROM sbtest{table} WHERE id=? LOCK IN SHARE MODE")
             }
+            Statement::NamedSleep => {
+                format!("SELECT /* plateau: server=db{table} */ SLEEP({SLEEP_SECONDS})")
+            }
+            Statement::NamedConstant => format!("SELECT /* plateau: server=db{table} */ 1"),
         }
     }
 
@@ -107,7 +118,10 @@ impl Statement {
     pub(super) fn parameters(self, row: u64, draw: &mut Draw, values: &mut Vec<Value>) {
         values.clear();
         match self {
-            Statement::Begin | Statement::Commit => {}
+            Statement::Begin
+            | Statement::Commit
+            | Statement::NamedSleep
+            | Statement::NamedConstant => {}
             Statement::PointSelect
             | Statement::IndexUpdate
             | Statement::Delete
@@ -175,6 +189,8 @@ pub(super) fn transaction(workload: &str) -> Option<Vec<Step>> {
         "lock_exclusive" => return Some(lock_steps([S::IndexUpdate; 2], None, true)),
         "lock_upgrade" => return Some(lock_steps([S::SharedRead, S::IndexUpdate], None, false)),
         "point_select" => return Some(steps([(S::PointSelect, 1)])),
+        "named_sleep" => return Some(steps([(S::NamedSleep, 1)])),
+        "named_constant" => return Some(steps([(S::NamedConstant, 1)])),
         "update_index" => return Some(steps([(S::IndexUpdate, 1)])),
         "update_non_index" => return Some(steps([(S::NonIndexUpdate, 1)])),
         "read_only" => reads.into(),

@@ -49,12 +49,26 @@ pub(crate) struct Shape {
     pub(crate) row_count: u32,
     pub(crate) distribution: Distribution,
     pub(crate) protocol: Protocol,
+    /// Users `user0`, .. that clients log in as in turn; with none they are root.
+    pub(crate) account_count: u32,
     /// What each client sets after its login.
     pub(crate) settings: &'static [&'static str],
     /// Threads that share the clients.
     pub(crate) thread_count: u32,
     /// Determines rows and texts, and arrivals.
     pub(crate) seed: u64,
+}
+
+/// Who may do all.
+const ROOT: &str = "root";
+
+impl Shape {
+    fn user(&self, client: u32) -> String {
+        match self.account_count {
+            0 => ROOT.to_owned(),
+            count => format!("user{}", client % count),
+        }
+    }
 }
 
 /// Logged-in clients, ready to run.
@@ -110,7 +124,7 @@ impl Generator {
         let mut hands: Vec<Vec<Connection>> = Vec::new();
         hands.resize_with(stdx::to_usize(u64::from(thread_count)), Vec::new);
         for client in 0..shape.client_count {
-            let connection = Connection::open(&shape.address, Some("sbtest"))
+            let connection = Connection::open(&shape.address, &shape.user(client), Some("sbtest"))
                 .with_context(|| format!("connection {} of {}", client + 1, shape.client_count))?;
             let hand = hands.get_mut(dealt_to(client, thread_count));
             hand.context("a thread of the load")?.push(connection);
@@ -227,7 +241,7 @@ impl IdleClients {
             .with_context(|| format!("no load called {}", shape.workload))?;
         ensure_fit(shape.client_count)?;
         let connections = (0..shape.client_count).map(|index| {
-            let opened = Connection::open(&shape.address, Some("sbtest"));
+            let opened = Connection::open(&shape.address, &shape.user(index), Some("sbtest"));
             let mut connection = opened.with_context(|| format!("connection {index}"))?;
             connection.set(shape.settings)?;
             connection.prepare(&steps, shape.table_count, shape.protocol)?;
@@ -241,7 +255,7 @@ impl IdleClients {
     pub(crate) fn connect(address: &Address, count: u32) -> Result<IdleClients> {
         ensure_fit(count)?;
         let connections = (0..count).map(|index| {
-            Connection::open(address, None).with_context(|| format!("connection {index}"))
+            Connection::open(address, ROOT, None).with_context(|| format!("connection {index}"))
         });
         Ok(IdleClients {
             _connections: connections.collect::<Result<_>>()?,
