@@ -70,8 +70,8 @@ pub(crate) fn find(text: &[u8]) -> Option<KillStatement> {
     KillStatement::find(text, SqlMode::default())
 }
 
-/// Carries it out as the client with this login. A session that uses no connection has no statement
-/// to be ended.
+/// Carries it out as the client with this login. A session that uses no connection may wait for
+/// one; its statement ends then.
 ///
 /// # Errors
 ///
@@ -102,8 +102,10 @@ pub(crate) async fn carry_out(
             }
         }
     }
-    if kill.target == KillTarget::Connection {
-        victim.handle.give_order(KillOrder::Connection);
+    match kill.target {
+        KillTarget::Connection => victim.handle.give_order(KillOrder::Connection),
+        KillTarget::Query if aim.at.is_none() => victim.handle.give_order(KillOrder::Query),
+        KillTarget::Query => {}
     }
     Ok(())
 }

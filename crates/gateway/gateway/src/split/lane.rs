@@ -9,7 +9,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use backend::Login;
-use errcode::{ClientError, WORDS_CONNECTIONS_IN_USE};
+use clients::KillOrder;
+use errcode::{ClientError, ER_QUERY_INTERRUPTED, WORDS_CONNECTIONS_IN_USE};
 use link::Agreed;
 use monitor::{ServerId as Place, ServerState};
 use pool::{AcquireError, Acquired, Answer, Ask, CloseReason, Found, Holds, Slot, Wait};
@@ -47,6 +48,7 @@ enum Ended {
     InTime,
     TimedOut,
     Killed,
+    QueryKilled,
     ServerDown,
     ClientGone,
 }
@@ -199,6 +201,8 @@ impl Split {
         let ended = Cell::new(Ended::InTime);
         let handle = &self.guest.handle;
         let stream = self.guest.client.link().stream();
+        // An order against the statement before.
+        handle.clear_query_order();
         let now = runtime::now();
         let (until, watched_from) = (now + self.options.wait, now + CLIENT_WATCH_DELAY);
         let mut gone = pin!(stream.hung_up());
@@ -210,6 +214,10 @@ impl Split {
                     GivenUp::Killed => Ended::Killed,
                     GivenUp::ServerDown => Ended::ServerDown,
                 });
+                return Poll::Ready(());
+            }
+            if handle.order() == KillOrder::Query {
+                ended.set(Ended::QueryKilled);
                 return Poll::Ready(());
             }
             if alarm
@@ -229,6 +237,10 @@ impl Split {
         match (ended.get(), acquired) {
             (Ended::InTime | Ended::TimedOut | Ended::ServerDown, Ok(acquired)) => Ok(acquired),
             (Ended::Killed, _) => Err(Unready::Session(End::Killed)),
+            (Ended::QueryKilled, _) => Err(Unready::Refused(ClientError::new(
+                ER_QUERY_INTERRUPTED,
+                &[],
+            ))),
             (Ended::ClientGone, _) => Err(Unready::Session(End::Client)),
             (Ended::ServerDown, Err(error)) => Err(Unready::Failed(error.to_string())),
             (Ended::InTime | Ended::TimedOut, Err(error)) => Err(refused(&error)),

@@ -61,6 +61,29 @@ fn who_waits_too_long_is_told_the_limit() {
 }
 
 #[test]
+fn kill_ends_the_statement_that_waits_for_a_connection() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut holder, mut waiter, mut killer] = [0; 3].map(|_| gateway.connect());
+    let number = waiter.connection_id;
+    // An order against no statement is none against the next.
+    killer.run(&format!("KILL QUERY {number}")).unwrap();
+    assert_eq!(value(&mut waiter, "SELECT 1"), "1");
+    holder.run("BEGIN").unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| error_of(waiter.query("SELECT 1").unwrap()));
+        // It may not have begun to wait the first time.
+        while !waits.is_finished() {
+            killer.run(&format!("KILL QUERY {number}")).unwrap();
+        }
+        // Without the KILL it is told after two seconds that all connections are in use.
+        assert_eq!(waits.join().unwrap().number, 1317);
+    });
+    holder.run("COMMIT").unwrap();
+    assert_eq!(value(&mut waiter, "SELECT 1"), "1");
+}
+
+#[test]
 fn a_session_reads_of_its_own_statements_alone() {
     let backend = backend();
     let gateway = sharing(&backend, 1);
