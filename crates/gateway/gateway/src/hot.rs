@@ -13,6 +13,7 @@ pub(crate) enum HotPlace {
     Lanes,
     Statement,
     Run,
+    Wait,
 }
 
 impl HotPlace {

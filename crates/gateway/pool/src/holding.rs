@@ -27,11 +27,11 @@
 //! stays registered: it would be older than Y, as Y is the youngest, and D1 forbids that. So each
 //! connection to S comes back.
 //! A slot above the limit goes to the first session of S's queue that holds something. One within
-//! it goes to the first of all, but for some that go to sessions of the same worker (Q3 in
-//! `queue`). Either another slot is on its way to who was the first of all; then the queue moves
-//! on. Or they have waited nearly as long as that. The sessions of a worker are finitely many and
-//! are served in turn, so their waits have a bound, and the first of all waits little longer than
-//! that. A session ahead of Y that gets a connection leaves the queue, and by the same argument
+//! it goes to the first of all, but for some that go to other lines (Q3 in `queue`), because
+//! their first sessions have waited nearly as long, or the line of the first of all got one a
+//! moment ago. The sessions of a worker are finitely many and are served in turn. So in the lines
+//! that get connections waits have a bound, and the first of all is late soon after that and
+//! served. A session ahead of Y that gets a connection leaves the queue, and by the same argument
 //! gives it back, or it is a victim.
 //! Newcomers join behind Y. The sessions ahead of Y are finitely many, so Y becomes the first and
 //! is served. This contradicts the assumption.

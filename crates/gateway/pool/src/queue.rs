@@ -4,23 +4,24 @@
 //! connection as much as several statements. A connection that comes back stays on its worker if
 //! sessions wait there, unless one of these holds:
 //!
+//! * A line is *late*: its first session has waited longer than the first one here by
+//!   [`LATE_PART`], and its line has got none for that in the last [`PAUSE_PART`] of its wait. The
+//!   connection goes to the one of such lines whose first session came first.
 //! * The worker of the first of all has fewer connections than its share, by the sessions that wait
 //!   or have one; and more than its share are here.
-//! * The first of all has waited longer by [`LATE_PART`], and none has moved for that in the last
-//!   [`PAUSE_PART`] of its wait.
 //!
-//! It also stays while another one is on its way to the first of all. The order of time alone would
-//! not do: a connection that has moved is felt only after a whole wait, when the sessions that it
-//! served come again. Until then others would follow, too many, and all come back later. So lines
-//! swing, and the worker that has no connection stands still.
+//! It also stays while another one is on its way. The order of time alone would not do: a
+//! connection that has moved is felt only after a whole wait, when the sessions that it served come
+//! again. Until then others would follow, too many, and all come back later. So lines swing, and
+//! the worker that has no connection stands still.
 //!
 //! (Q1) A waiter gets its number when it comes, and leaves by that number from any place. So one
 //! that gives up leaves no hole.
 //! (Q2) A session that holds another connection has a place among all, and one among its like.
-//! (Q3) A connection that changes its worker goes to the first of all. So the first of all is
-//! served at the latest when the pause is over.
-//! (Q4) `held` counts the connections of each worker: in use, in its own stacks, promised to one of
-//! its sessions, or on their way to the shared stacks.
+//! (Q3) The sessions of a worker are served in their order. The first of all is served at the
+//! latest when its line is late; then it is the first of the late ones.
+//! (Q4) The connections of a worker are those in use, in its own stacks, promised to one of its
+//! sessions, or on their way to the shared stacks.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -29,13 +30,14 @@ use env::Instant;
 
 use crate::keys::Login;
 
-/// The first of all is late if it has waited longer than the first of another line by this part.
+/// The part of its first session's wait by which that is longer than another one's, in a line that
+/// is late.
 const LATE_PART: u32 = 8;
 
-/// And by this time.
+/// The same as a time, if the part is shorter.
 const LATE_TIME: Duration = Duration::from_millis(1);
 
-/// Connections move to late sessions once in this part of their wait.
+/// A line gets connections because it is late once in this part of its first session's wait.
 const PAUSE_PART: u32 = 8;
 
 /// The number of a waiter in its server's queue, which rises, and its worker.
@@ -68,17 +70,25 @@ pub(crate) struct Newcomer {
 #[derive(Debug)]
 pub(crate) struct Queue<W> {
     next: u64,
-    /// By worker, in the order of their numbers.
-    lines: Vec<VecDeque<Place<W>>>,
+    /// By worker.
+    lines: Vec<Line<W>>,
+    /// Sessions of all lines.
     len: usize,
     /// Connections on their way to sessions of other workers, which have left the queue.
     moving: u32,
-    /// When a connection moved to a late session last.
-    moved_late_at: Instant,
     /// Those that hold a connection.
     holding: BTreeSet<Sequence>,
-    /// Connections of this server, by worker (Q4).
-    held: Vec<u32>,
+}
+
+/// The sessions of a worker that wait.
+#[derive(Debug)]
+struct Line<W> {
+    /// In the order of their numbers.
+    places: VecDeque<Place<W>>,
+    /// Connections of the worker (Q4).
+    held: u32,
+    /// When it got a connection because it was late.
+    moved_at: Instant,
 }
 
 #[derive(Debug)]
@@ -104,10 +114,45 @@ impl<W> Default for Queue<W> {
             lines: Vec::new(),
             len: 0,
             moving: 0,
-            moved_late_at: Instant::default(),
             holding: BTreeSet::new(),
-            held: Vec::new(),
         }
+    }
+}
+
+impl<W> Default for Line<W> {
+    fn default() -> Self {
+        Self {
+            places: VecDeque::new(),
+            held: 0,
+            moved_at: Instant::default(),
+        }
+    }
+}
+
+impl<W> Line<W> {
+    /// Since when its first session waits; `None` if no session does.
+    fn since(&self) -> Option<Instant> {
+        self.places.front().map(|it| it.since)
+    }
+
+    /// Sessions of the worker that wait or have a connection.
+    fn wanted(&self) -> u64 {
+        stdx::to_u64(self.places.len()) + u64::from(self.held)
+    }
+
+    /// Whether it still has a larger share than another one after it has given that a connection.
+    fn is_rich_beside(&self, other: &Self) -> bool {
+        let (own, others) = (u64::from(self.held), u64::from(other.held));
+        (others + 1) * self.wanted() < own.saturating_sub(1) * other.wanted()
+    }
+
+    /// Whether it is late beside a line whose first session waits since then.
+    fn is_late(&self, beside: Instant, now: Instant) -> bool {
+        self.since().is_some_and(|since| {
+            let waited = now.since(since);
+            LATE_TIME.max(waited / LATE_PART) < beside.since(since)
+                && waited / PAUSE_PART <= now.since(self.moved_at)
+        })
     }
 }
 
@@ -136,10 +181,7 @@ impl<W> Queue<W> {
         let number = self.next;
         self.next += 1;
         self.len += 1;
-        if self.lines.len() <= worker {
-            self.lines.resize_with(worker + 1, VecDeque::new);
-        }
-        self.lines[worker].push_back(Place {
+        self.line(worker).places.push_back(Place {
             number,
             login,
             since,
@@ -165,60 +207,46 @@ impl<W> Queue<W> {
 
     /// Takes the waiter for a connection that comes back on a worker.
     pub(crate) fn leave_next(&mut self, worker: usize, now: Instant) -> Option<Left<W>> {
-        let (first_worker, first) = self.first()?;
-        let waited = now.since(first.since);
-        let own = self.lines.get(worker).and_then(VecDeque::front);
-        let Some(own) = own.filter(|_| worker != first_worker) else {
+        let (first_worker, _) = self.first()?;
+        let Some(own) = self.line(worker).since() else {
             return self.leave_line(first_worker);
         };
         if 0 < self.moving {
             return self.leave_line(worker);
         }
-        let is_late = LATE_TIME.max(waited / LATE_PART) < own.since.since(first.since);
-        if is_late && waited / PAUSE_PART <= now.since(self.moved_late_at) {
-            self.moved_late_at = now;
-            return self.leave_line(first_worker);
+        let lines = self.lines.iter_mut().enumerate();
+        let late = lines.filter(|(_, line)| line.is_late(own, now));
+        if let Some((late_worker, late)) = late.min_by_key(|(_, line)| line.since()) {
+            late.moved_at = now;
+            return self.leave_line(late_worker);
         }
-        let is_rich = self.has_more_than_its_share(worker, first_worker);
+        let is_rich = self.lines[worker].is_rich_beside(&self.lines[first_worker]);
         self.leave_line(if is_rich { first_worker } else { worker })
-    }
-
-    /// Whether one worker still has a larger share than another one after it has given a connection
-    /// to that.
-    fn has_more_than_its_share(&self, rich: usize, poor: usize) -> bool {
-        let (rich_held, poor_held) = (self.held(rich), self.held(poor));
-        // By the sessions that wait or have a connection.
-        let wanted = |worker, held| self.waiting_at(worker) + held;
-        let (rich_wanted, poor_wanted) = (wanted(rich, rich_held), wanted(poor, poor_held));
-        (poor_held + 1) * rich_wanted < rich_held.saturating_sub(1) * poor_wanted
-    }
-
-    fn held(&self, worker: usize) -> u64 {
-        u64::from(self.held.get(worker).copied().unwrap_or_default())
-    }
-
-    fn waiting_at(&self, worker: usize) -> u64 {
-        stdx::to_u64(self.lines.get(worker).map_or(0, VecDeque::len))
     }
 
     /// A worker has one more connection.
     pub(crate) fn hold(&mut self, worker: usize) {
-        if self.held.len() <= worker {
-            self.held.resize(worker + 1, 0);
-        }
-        self.held[worker] += 1;
+        self.line(worker).held += 1;
     }
 
     /// A worker has one connection less.
     pub(crate) fn let_go(&mut self, worker: usize) {
-        let held = self.held.get_mut(worker).filter(|it| 0 < **it);
-        *held.expect("a worker gives what it has") -= 1;
+        let held = &mut self.line(worker).held;
+        assert!(0 < *held, "a worker gives what it has");
+        *held -= 1;
+    }
+
+    fn line(&mut self, worker: usize) -> &mut Line<W> {
+        if self.lines.len() <= worker {
+            self.lines.resize_with(worker + 1, Line::default);
+        }
+        &mut self.lines[worker]
     }
 
     /// Connections of all workers.
     #[cfg(test)]
     pub(crate) fn held_count(&self) -> u32 {
-        self.held.iter().sum()
+        self.lines.iter().map(|it| it.held).sum()
     }
 
     /// A connection is on its way to a session of another worker.
@@ -240,21 +268,21 @@ impl<W> Queue<W> {
 
     /// Takes out a waiter; `None` if it has left before.
     pub(crate) fn leave(&mut self, sequence: Sequence) -> Option<Left<W>> {
-        let line = self.lines.get_mut(sequence.worker)?;
-        let found = line.binary_search_by_key(&sequence.number, |it| it.number);
-        let place = line.remove(found.ok()?)?;
+        let places = &mut self.lines.get_mut(sequence.worker)?.places;
+        let found = places.binary_search_by_key(&sequence.number, |it| it.number);
+        let place = places.remove(found.ok()?)?;
         Some(self.left(sequence, place))
     }
 
     /// The first waiter of all, and its worker.
     fn first(&self) -> Option<(usize, &Place<W>)> {
         let firsts = self.lines.iter().enumerate();
-        let firsts = firsts.filter_map(|(worker, line)| Some((worker, line.front()?)));
+        let firsts = firsts.filter_map(|(worker, line)| Some((worker, line.places.front()?)));
         firsts.min_by_key(|(_, place)| place.number)
     }
 
     fn leave_line(&mut self, worker: usize) -> Option<Left<W>> {
-        let place = self.lines.get_mut(worker)?.pop_front()?;
+        let place = self.lines.get_mut(worker)?.places.pop_front()?;
         let number = place.number;
         Some(self.left(Sequence { number, worker }, place))
     }
@@ -373,7 +401,9 @@ mod tests {
             for worker in [0, 0, 1, 1] {
                 queue.join(newcomer(Standing::HoldsNone, worker, now), 'c');
             }
-            queue.held = held.to_vec();
+            for (line, held) in queue.lines.iter_mut().zip(held) {
+                line.held = held;
+            }
             queue.leave_next(1, now).map(|it| it.waiter)
         };
         assert_eq!(served([2, 2]), Some('b'));

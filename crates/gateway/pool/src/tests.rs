@@ -3,6 +3,7 @@
 
 mod cases;
 mod deadlock;
+mod lines;
 mod simulation;
 mod threads;
 

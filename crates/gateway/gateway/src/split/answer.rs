@@ -12,6 +12,7 @@ use crate::connect::no_server;
 use crate::connection::{Connection, Needs, NotReady, Reads, Resting, Role};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
+use crate::hot::HotPlace;
 use crate::options::{CausalReads, ServerId, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
@@ -315,7 +316,11 @@ impl Split {
         let worker = Rc::clone(&self.guest.worker);
         let acquired = match self.ask(&worker, id)? {
             PoolAnswer::Granted(acquired) => acquired,
-            PoolAnswer::Waits(wait) => Box::pin(self.wait_turn(wait, id)).await?,
+            PoolAnswer::Waits(wait) => {
+                let turn = Box::pin(self.wait_turn(wait, id));
+                HotPlace::Wait.note(&*turn);
+                turn.await?
+            }
         };
         let is_simple = self.is_simple(&acquired, id, reads);
         match acquired {
