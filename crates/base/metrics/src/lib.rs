@@ -8,9 +8,11 @@
 #![forbid(unsafe_code)]
 
 mod counter;
+mod exposition;
 mod histogram;
 mod registry;
 
 pub use counter::Counter;
+pub use exposition::CONTENT_TYPE;
 pub use histogram::{Histogram, HistogramSnapshot};
-pub use registry::{Metric, MetricKind, Number, Reading, Registry, Unit};
+pub use registry::{Label, Metric, MetricKind, Number, Reading, Registry, Unit};

@@ -80,16 +80,35 @@ pub enum Reading {
     Histogram(HistogramSnapshot),
 }
 
+/// Which of several things of a kind a number belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Label {
+    pub(crate) name: &'static str,
+    pub(crate) value: Box<str>,
+}
+
+impl Label {
+    /// Of the kind `name`, the thing that is called `value`.
+    pub fn new(name: &'static str, value: &str) -> Label {
+        Label {
+            name,
+            value: value.into(),
+        }
+    }
+}
+
 /// All numbers of a program.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// By name.
+    /// By name, and then by label.
     entries: Vec<Entry>,
 }
 
 struct Entry {
     /// Constant.
     metric: Metric,
+    /// Constant.
+    label: Option<Label>,
     read: Box<dyn Fn() -> Reading + Send + Sync>,
 }
 
@@ -116,7 +135,22 @@ impl Registry {
     /// If there is a number of this name, or the metric is a histogram.
     pub fn add(&mut self, metric: Metric, read: impl Fn() -> u64 + Send + Sync + 'static) {
         assert_ne!(metric.kind, MetricKind::Histogram, "{}", metric.name);
-        self.insert(metric, Box::new(move || Reading::Number(read())));
+        self.insert(metric, None, Box::new(move || Reading::Number(read())));
+    }
+
+    /// Adds a counter or a gauge of one of several things, and how it is read.
+    ///
+    /// # Panics
+    /// As [`Registry::add`], of the name with this label.
+    pub fn add_labelled(
+        &mut self,
+        metric: Metric,
+        label: Label,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) {
+        assert_ne!(metric.kind, MetricKind::Histogram, "{}", metric.name);
+        let read = Box::new(move || Reading::Number(read()));
+        self.insert(metric, Some(label), read);
     }
 
     /// Adds counters and gauges that one thing has.
@@ -140,23 +174,29 @@ impl Registry {
         read: impl Fn() -> HistogramSnapshot + Send + Sync + 'static,
     ) {
         assert_eq!(metric.kind, MetricKind::Histogram, "{}", metric.name);
-        self.insert(metric, Box::new(move || Reading::Histogram(read())));
+        self.insert(metric, None, Box::new(move || Reading::Histogram(read())));
     }
 
-    /// All numbers, by name.
-    pub fn read(&self) -> impl Iterator<Item = (&Metric, Reading)> {
+    /// All numbers, by name and label.
+    pub fn read(&self) -> impl Iterator<Item = (&Metric, Option<&Label>, Reading)> {
         self.entries
             .iter()
-            .map(|entry| (&entry.metric, (entry.read)()))
+            .map(|entry| (&entry.metric, entry.label.as_ref(), (entry.read)()))
     }
 
     /// All as plain numbers, for `SHOW STATUS`. A histogram is five: its name with `_count`,
-    /// `_sum`, `_p50`, `_p99` and `_max`.
+    /// `_sum`, `_p50`, `_p99` and `_max`. One of several things has its label's value behind.
     pub fn numbers(&self) -> Vec<(Cow<'static, str>, u64)> {
         let mut numbers = Vec::with_capacity(self.entries.len());
-        for (metric, reading) in self.read() {
+        for (metric, label, reading) in self.read() {
             match reading {
-                Reading::Number(number) => numbers.push((metric.name.into(), number)),
+                Reading::Number(number) => {
+                    let name = match label {
+                        None => metric.name.into(),
+                        Some(label) => format!("{}_{}", metric.name, label.value).into(),
+                    };
+                    numbers.push((name, number));
+                }
                 Reading::Histogram(values) => {
                     for (suffix, part) in HISTOGRAM_PARTS {
                         let name = format!("{}{suffix}", metric.name);
@@ -168,13 +208,24 @@ impl Registry {
         numbers
     }
 
-    fn insert(&mut self, metric: Metric, read: Box<dyn Fn() -> Reading + Send + Sync>) {
+    fn insert(
+        &mut self,
+        metric: Metric,
+        label: Option<Label>,
+        read: Box<dyn Fn() -> Reading + Send + Sync>,
+    ) {
         assert!(metric.help.ends_with('.'), "{} has a sentence", metric.name);
+        let wanted = (metric.name, label.as_ref());
         let place = self
             .entries
-            .binary_search_by_key(&metric.name, |entry| entry.metric.name);
+            .binary_search_by(|it| (it.metric.name, it.label.as_ref()).cmp(&wanted));
         let place = place.expect_err("each number is declared once");
-        self.entries.insert(place, Entry { metric, read });
+        let entry = Entry {
+            metric,
+            label,
+            read,
+        };
+        self.entries.insert(place, entry);
     }
 }
 
@@ -219,7 +270,7 @@ mod tests {
             registry.numbers(),
             expected.map(|(name, number)| (Cow::from(name), number))
         );
-        let metrics: Vec<_> = registry.read().map(|(metric, _)| *metric).collect();
+        let metrics: Vec<_> = registry.read().map(|(metric, _, _)| *metric).collect();
         assert_eq!(metrics, [FIRST, SECOND, TIMES]);
     }
 

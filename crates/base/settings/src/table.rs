@@ -170,6 +170,12 @@ pub const TABLE: &[Setting] = &[
         "Path of the unix socket, relative to the data directory; empty: no socket.",
     ),
     start(
+        "metrics_listen",
+        Kind::AddressOrNone,
+        "",
+        "Address and port of /metrics and /health over HTTP; empty: none.",
+    ),
+    start(
         "data",
         Kind::Text,
         "./plateau-data",

@@ -30,7 +30,9 @@ use monitor::{Epoch, ServerState};
 use router::CommandList;
 use wire::CommandByte;
 
-use crate::common::StatementText;
+pub(crate) mod common;
+
+use common::StatementText;
 
 /// What the gateway asks on its own must be answered in this time.
 const OWN_TIME_MAX: Duration = Duration::from_secs(60);

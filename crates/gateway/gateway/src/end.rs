@@ -37,6 +37,20 @@ impl End {
         End::Shutdown,
     ];
 
+    /// What it is called among the gateway's numbers.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            End::Quit => "quit",
+            End::Client => "client_gone",
+            End::Idle => "idle",
+            End::Server => "server_gone",
+            End::NoServer => "no_server",
+            End::Refused => "refused",
+            End::Killed => "killed",
+            End::Shutdown => "shutdown",
+        }
+    }
+
     /// Its place in [`End::ALL`].
     pub(crate) fn index(self) -> usize {
         let found = End::ALL.iter().position(|end| *end == self);

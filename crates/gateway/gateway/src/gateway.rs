@@ -143,6 +143,11 @@ impl Gateway {
         self.victims.lock().insert(number, victim);
     }
 
+    /// How many sessions there are.
+    pub(crate) fn victims_count(&self) -> usize {
+        self.victims.lock().len()
+    }
+
     /// The session of this number has ended.
     pub(crate) fn leave(&self, number: u32) {
         self.victims.lock().remove(&number);

@@ -174,6 +174,7 @@ impl Guest {
         statement_id: Option<u32>,
     ) -> Result<Answer, Failed> {
         self.handle.clear_query_order();
+        self.worker.counters.statements.increment();
         let mut begun = None;
         let passed = {
             let given_up = given_up(&self.worker, &self.handle, id);

@@ -70,8 +70,8 @@ pub(crate) fn find(text: &[u8]) -> Option<KillStatement> {
     KillStatement::find(text, SqlMode::default())
 }
 
-/// Carries it out as the client with this login. A session that uses no connection may wait for
-/// one; its statement ends then.
+/// Carries it out as the client with this login: on the server whose connection the session uses,
+/// and in the session, which may wait for one.
 ///
 /// # Errors
 ///
@@ -86,27 +86,26 @@ pub(crate) async fn carry_out(
     let victim = victim.ok_or_else(|| ClientError::new(ER_NO_SUCH_THREAD, &[&kill.number]))?;
     let login = login?;
     worker.counters.kills.increment();
-    let aim = victim.running.aim();
-    match aim.at {
-        Some((server, connection_id)) => {
-            let text = kill.with_number(text, connection_id.into());
-            ask(worker, server, &login, &text).await?;
+    let mut aim = victim.running.aim();
+    if aim.at.is_none() && victim.handle.line().user != login.user {
+        let any = worker.gateway.service(service).options.servers.first();
+        let any = any.expect("a service has a server");
+        let outcomes = ask(worker, *any, &login, MAY_KILL).await?;
+        if !outcomes.iter().any(has_rows) {
+            return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&kill.number]));
         }
-        None if victim.handle.line().user == login.user => {}
-        None => {
-            let any = worker.gateway.service(service).options.servers.first();
-            let any = any.expect("a service has a server");
-            let outcomes = ask(worker, *any, &login, MAY_KILL).await?;
-            if !outcomes.iter().any(has_rows) {
-                return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&kill.number]));
-            }
-        }
+        // Meanwhile it may have got a connection.
+        aim = victim.running.aim();
     }
-    match kill.target {
-        KillTarget::Connection => victim.handle.give_order(KillOrder::Connection),
-        KillTarget::Query if aim.at.is_none() => victim.handle.give_order(KillOrder::Query),
-        KillTarget::Query => {}
+    if let Some((server, connection_id)) = aim.at {
+        let text = kill.with_number(text, connection_id.into());
+        ask(worker, server, &login, &text).await?;
     }
+    // It may also wait for another connection, or try again on one.
+    victim.handle.give_order(match kill.target {
+        KillTarget::Connection => KillOrder::Connection,
+        KillTarget::Query => KillOrder::Query,
+    });
     Ok(())
 }
 

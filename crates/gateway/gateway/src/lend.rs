@@ -11,6 +11,10 @@ use crate::worker::Worker;
 /// How often idle connections are looked through.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
+/// A connection that does not leave its worker in this time is closed: what it has posted is not
+/// taken by its server, and sessions wait for it.
+const MOVE_TIME_MAX: Duration = Duration::from_secs(10);
+
 impl Worker {
     /// Gives a connection back that is at rest.
     pub(crate) fn give_back(self: &Rc<Self>, slot: Slot<Resting>, connection: Box<Connection>) {
@@ -29,11 +33,15 @@ impl Worker {
             Order::Close(Closing { connection, .. }) => self.dismiss(connection),
             Order::HandOver(connection, ticket) => {
                 runtime::spawn_background(async move {
-                    match connection.detach().await {
+                    match runtime::timeout(MOVE_TIME_MAX, connection.detach()).await {
                         // One that is returned is void, and closed as it is dropped.
-                        Ok(resting) => drop(ticket.deliver(resting, runtime::now())),
-                        Err(error) => {
+                        Ok(Ok(resting)) => drop(ticket.deliver(resting, runtime::now())),
+                        Ok(Err(error)) => {
                             tracing::debug!(%error, "a connection cannot change its worker");
+                            ticket.failed();
+                        }
+                        Err(error) => {
+                            tracing::debug!(%error, "a connection does not leave its worker");
                             ticket.failed();
                         }
                     }

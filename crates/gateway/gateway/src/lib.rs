@@ -20,11 +20,11 @@ mod service;
 
 mod end;
 mod gateway;
+mod numbers;
 mod watch;
 mod worker;
 
 mod account_task;
-mod common;
 mod connect;
 mod connection;
 mod guest;

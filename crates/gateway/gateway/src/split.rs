@@ -250,6 +250,8 @@ impl Split {
     }
 
     async fn command(&mut self, byte: u8) -> Result<(), End> {
+        // An order against the statement before.
+        self.guest.handle.clear_query_order();
         match byte {
             CommandByte::QUERY if self.guest.is_kill(byte) => {
                 Box::pin(self.guest.kill(self.status)).await

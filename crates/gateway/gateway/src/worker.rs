@@ -13,7 +13,7 @@ use monitor::{MapReader, Monitor, Published, ServerState};
 use router::{History, Judge, Judged, Load};
 use syntax::SqlMode;
 
-use crate::common::{Common, StatementText};
+use crate::connection::common::{Common, SHARED_TEXT_BYTES_MAX, StatementText};
 use crate::connection::{Origin, PoolFront};
 use crate::end::End;
 use crate::gateway::Gateway;
@@ -62,12 +62,21 @@ pub struct Counters {
     pub logins_evicted: Counter,
     /// Clients that got a session.
     pub sessions: Counter,
+    /// Commands that were sent to servers.
+    pub statements: Counter,
     /// Sessions that ended, by why.
     pub ends: [Counter; End::COUNT],
     /// Connections to servers that could not be made.
     pub failed_connects: Counter,
     /// Statements that were ended on their server because their client had gone, or by KILL.
     pub kills: Counter,
+}
+
+impl Counters {
+    /// Sessions that ended for this reason.
+    pub(crate) fn ended(&self, end: End) -> &Counter {
+        self.ends.get(end.index()).expect("one a reason")
+    }
 }
 
 impl Worker {
@@ -116,9 +125,12 @@ impl Worker {
         self.histories.borrow_mut().share(history)
     }
 
-    /// The copy of a statement's text that all sessions share.
+    /// The copy of a statement's text that all sessions share, if it is not long.
     pub(crate) fn share_text(&self, bytes: &[u8]) -> Arc<StatementText> {
         let text = StatementText::new(bytes, &self.gateway.text_hasher);
+        if SHARED_TEXT_BYTES_MAX < bytes.len() {
+            return Arc::new(text);
+        }
         self.texts.borrow_mut().share(text)
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use backend::{Login, Target};
 use env::Instant;
 use link::Resources;
-use metrics::Registry;
+use metrics::{Label, Registry};
 use sync::{Mutex, Notify};
 
 use crate::counters::{Counters, NUMBERS};
@@ -139,9 +139,12 @@ impl Monitor {
         self.shared.notify.notify();
     }
 
-    /// Shows the monitor's numbers.
-    pub fn register_metrics(&self, registry: &mut Registry) {
-        registry.add_each(&self.shared.counters, &NUMBERS);
+    /// Shows the monitor's numbers, with a label that tells it from others.
+    pub fn register_metrics(&self, registry: &mut Registry, label: &Label) {
+        for (metric, read) in NUMBERS {
+            let counters = Arc::clone(&self.shared.counters);
+            registry.add_labelled(metric, label.clone(), move || read(&counters));
+        }
     }
 
     /// The monitor's numbers.

@@ -186,7 +186,7 @@ impl<L, C> Front<L, C> {
             for void in self.void(&server) {
                 orders.extend(self.settle(void.value, void.since, now));
             }
-            while let Some(kept) = self.wanted(&server) {
+            while let Some(kept) = self.wanted(&server, now) {
                 orders.extend(self.settle(kept.value, kept.since, now));
             }
             self.forget(&server);
@@ -268,12 +268,12 @@ impl<L, C> Front<L, C> {
         own.map_or_else(Vec::new, |own| own.take_void(version, self.worker))
     }
 
-    /// Takes an idle connection if somebody wants one. The first waiter gets one of its own login
+    /// Takes an idle connection if somebody wants one: one of the login of the waiter that gets it,
     /// if there is any.
-    fn wanted(&self, server: &Arc<Server<C>>) -> Option<Idle<Kept<L, C>>> {
+    fn wanted(&self, server: &Arc<Server<C>>, now: Instant) -> Option<Idle<Kept<L, C>>> {
         let (is_wanted, login) = server.change(|it| {
             let is_wanted = it.state.has_demand() || it.state.is_removed();
-            (is_wanted, it.state.first_login())
+            (is_wanted, it.state.next_login(self.worker, now))
         });
         if !is_wanted {
             return None;

@@ -28,8 +28,9 @@
 //! connection to S comes back.
 //! A slot above the limit goes to the first session of S's queue that holds something. One within
 //! it goes to the first of all, but for some that go to other lines (Q3 in `queue`), because
-//! their first sessions have waited nearly as long, or the line of the first of all got one a
-//! moment ago. The sessions of a worker are finitely many and are served in turn. So in the lines
+//! their first sessions have waited nearly as long, or a connection is on its way, or the line of
+//! the first of all got one a moment ago. What is on its way arrives or is lost. The sessions of a
+//! worker are finitely many and are served in turn. So in the lines
 //! that get connections waits have a bound, and the first of all is late soon after that and
 //! served. A session ahead of Y that gets a connection leaves the queue, and by the same argument
 //! gives it back, or it is a victim.

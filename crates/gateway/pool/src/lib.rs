@@ -71,7 +71,7 @@
 //! of all, or to one of its worker that has waited about as long (`queue`). If the waiter is on
 //! another worker, the connection is promised to it: the waiter leaves
 //! the queue, and a [`Ticket`] carries the slot. If the waiter gives up before it arrives, the
-//! connection goes to the waiter that is first then. If the connection is lost, or the version
+//! connection goes to the next one. If the connection is lost, or the version
 //! rises before the waiter takes it, the waiter may open another one in the slot.
 //!
 //! (P6) Each slot has one owner: a session, a worker's stack, a ticket, a verdict that its waiter

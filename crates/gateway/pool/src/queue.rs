@@ -7,8 +7,8 @@
 //! * A line is *late*: its first session has waited longer than the first one here by
 //!   [`LATE_PART`], and its line has got none for that in the last [`PAUSE_PART`] of its wait. The
 //!   connection goes to the one of such lines whose first session came first.
-//! * The worker of the first of all has fewer connections than its share, by the sessions that wait
-//!   or have one; and more than its share are here.
+//! * The worker of the first of all has fewer connections than its share, by its connections and
+//!   the sessions that wait; and more than its share are here.
 //!
 //! It also stays while another one is on its way. The order of time alone would not do: a
 //! connection that has moved is felt only after a whole wait, when the sessions that it served come
@@ -19,7 +19,8 @@
 //! that gives up leaves no hole.
 //! (Q2) A session that holds another connection has a place among all, and one among its like.
 //! (Q3) The sessions of a worker are served in their order. The first of all is served at the
-//! latest when its line is late; then it is the first of the late ones.
+//! latest when its line is late, its pause is over, and no other connection is on its way; then it
+//! is the first of the late ones.
 //! (Q4) The connections of a worker are those in use, in its own stacks, promised to one of its
 //! sessions, or on their way to the shared stacks.
 
@@ -99,6 +100,14 @@ struct Place<W> {
     waiter: W,
 }
 
+/// A line that gets a connection.
+#[derive(Debug, Clone, Copy)]
+struct Next {
+    worker: usize,
+    /// Because it is late.
+    is_late: bool,
+}
+
 /// A waiter that left the queue, and what it waits for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Left<W> {
@@ -135,7 +144,8 @@ impl<W> Line<W> {
         self.places.front().map(|it| it.since)
     }
 
-    /// Sessions of the worker that wait or have a connection.
+    /// What the worker's share goes by: sessions that wait, and connections, most of which a
+    /// session has.
     fn wanted(&self) -> u64 {
         stdx::to_u64(self.places.len()) + u64::from(self.held)
     }
@@ -194,11 +204,6 @@ impl<W> Queue<W> {
         sequence
     }
 
-    /// What the first waiter wants.
-    pub(crate) fn first_login(&self) -> Option<Login> {
-        self.first().map(|(_, place)| place.login)
-    }
-
     /// Takes the first waiter of all.
     pub(crate) fn leave_first(&mut self) -> Option<Left<W>> {
         let (worker, _) = self.first()?;
@@ -207,21 +212,42 @@ impl<W> Queue<W> {
 
     /// Takes the waiter for a connection that comes back on a worker.
     pub(crate) fn leave_next(&mut self, worker: usize, now: Instant) -> Option<Left<W>> {
+        let Next { worker, is_late } = self.next(worker, now)?;
+        if is_late {
+            self.line(worker).moved_at = now;
+        }
+        self.leave_line(worker)
+    }
+
+    /// What the waiter wants that [`Queue::leave_next`] takes.
+    pub(crate) fn next_login(&self, worker: usize, now: Instant) -> Option<Login> {
+        let Next { worker, .. } = self.next(worker, now)?;
+        Some(self.lines.get(worker)?.places.front()?.login)
+    }
+
+    /// The line whose first session gets a connection that comes back on a worker.
+    fn next(&self, worker: usize, now: Instant) -> Option<Next> {
         let (first_worker, _) = self.first()?;
-        let Some(own) = self.line(worker).since() else {
-            return self.leave_line(first_worker);
+        let of = |worker| Next {
+            worker,
+            is_late: false,
+        };
+        let own = self.lines.get(worker);
+        let Some((own, since)) = own.and_then(|it| Some((it, it.since()?))) else {
+            return Some(of(first_worker));
         };
         if 0 < self.moving {
-            return self.leave_line(worker);
+            return Some(of(worker));
         }
-        let lines = self.lines.iter_mut().enumerate();
-        let late = lines.filter(|(_, line)| line.is_late(own, now));
-        if let Some((late_worker, late)) = late.min_by_key(|(_, line)| line.since()) {
-            late.moved_at = now;
-            return self.leave_line(late_worker);
+        let lines = self.lines.iter().enumerate();
+        let late = lines.filter(|(_, line)| line.is_late(since, now));
+        if let Some((worker, _)) = late.min_by_key(|(_, line)| line.since()) {
+            let is_late = true;
+            return Some(Next { worker, is_late });
         }
-        let is_rich = self.lines[worker].is_rich_beside(&self.lines[first_worker]);
-        self.leave_line(if is_rich { first_worker } else { worker })
+        let first = self.lines.get(first_worker)?;
+        let is_rich = own.is_rich_beside(first);
+        Some(of(if is_rich { first_worker } else { worker }))
     }
 
     /// A worker has one more connection.
@@ -338,11 +364,11 @@ mod tests {
         assert_eq!(queue.leave_first_holding().map(|it| it.waiter), Some(3));
         assert!(!queue.has_holding());
         assert_eq!(queue.leave_first_holding(), None);
-        assert!(queue.first_login().is_some());
+        assert!(queue.next_login(0, at).is_some());
         assert_eq!(queue.leave_first().map(|it| it.waiter), Some(2));
         assert_eq!(queue.leave_first(), None);
         assert_eq!((queue.len(), queue.is_empty()), (0, true));
-        assert_eq!(queue.first_login(), None);
+        assert_eq!(queue.next_login(0, at), None);
     }
 
     /// Two sessions of workers 0 and 1, the second of which came so much later.

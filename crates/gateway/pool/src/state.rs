@@ -236,9 +236,9 @@ impl<C, W> State<C, W> {
         self.phase == Phase::Removed
     }
 
-    /// What the first waiter wants.
-    pub(crate) fn first_login(&self) -> Option<Login> {
-        self.queue.first_login()
+    /// What the waiter wants that gets a connection of a worker.
+    pub(crate) fn next_login(&self, worker: usize, now: Instant) -> Option<Login> {
+        self.queue.next_login(worker, now)
     }
 
     /// A session asks. It takes nothing within the limit while others wait.

@@ -12,6 +12,14 @@ use crate::configuration::{self, Place};
 /// The longest path in the kernel's address of a unix socket, without its final zero.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
+/// What is bound before anything else is done.
+pub(crate) struct Bound {
+    /// For clients.
+    pub(crate) ports: Ports,
+    /// For monitors.
+    pub(crate) monitoring: Option<Listener>,
+}
+
 /// Where clients connect.
 pub(crate) struct Ports {
     /// What is bound, with the service that its section names.

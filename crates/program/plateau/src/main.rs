@@ -16,6 +16,7 @@ mod heap;
 mod init;
 mod keys;
 mod listen;
+mod monitoring;
 mod serve;
 mod serve_gateway;
 mod start;

@@ -17,14 +17,16 @@ use ::gateway::{
 use anyhow::{Context, Result, bail, ensure};
 use backend::{ClientSecret, Target, TlsClient, TlsMode};
 use clients::login_rules;
-use monitor::{Kind, Rank, Rules};
+use metrics::Registry;
+use monitor::{Kind, Monitor, Rank, Rules};
 use runtime::{Address, Preemption, Runtime, Terminations};
 use settings::{Configuration, Entry, Settings, Value};
 
 use crate::configuration;
 use crate::ending::{END_TIMES, wait_for_end};
 use crate::keys::Keys;
-use crate::listen::{self, Ports};
+use crate::listen::{self, Bound};
+use crate::monitoring;
 
 /// The service of a gateway whose file declares none.
 const ONLY_SERVICE: &str = "default";
@@ -244,7 +246,10 @@ fn service_over(
 pub(crate) fn run(
     options: Options,
     settings: &Settings,
-    mut ports: Ports,
+    Bound {
+        mut ports,
+        monitoring,
+    }: Bound,
     terminations: Terminations,
 ) -> Result<()> {
     let data = configuration::data(settings);
@@ -265,7 +270,7 @@ pub(crate) fn run(
     };
     let runtime = Runtime::start(runtime_options, || {})?;
     let gateway = Gateway::new(options, runtime.handle().worker_count());
-    start_workers(&gateway, settings, keys, &runtime)?;
+    let parts = start_workers(&gateway, settings, keys, &runtime)?;
     runtime.handle().set_refusal(listen::refusal());
     for (listener, service) in ports.into_listeners() {
         let is_named = |name: &Arc<str>| {
@@ -280,6 +285,15 @@ pub(crate) fn run(
         };
         runtime.serve(listener, serve).map_err(listen::explain)?;
     }
+    let mut registry = Registry::new();
+    runtime.handle().register_metrics(&mut registry);
+    gateway.register_metrics(&mut registry, &parts.counters, &parts.monitors);
+    let (asked, monitors) = (Arc::clone(&gateway), parts.monitors);
+    let ailing = move || {
+        let service = asked.ailing_service(&monitors)?;
+        Some(format!("no server of the service `{service}` answers"))
+    };
+    monitoring::serve(&runtime, monitoring, move || registry.exposition(), ailing)?;
     greet(&bound, &servers, &runtime)?;
     let killed = Arc::clone(&gateway);
     wait_for_end(terminations, runtime, move || killed.clients().kill_all())
@@ -300,13 +314,20 @@ fn shown(server: &ServerOptions) -> String {
     format!("{} ({})", server.name, server.target.address)
 }
 
+/// What was started that tells how the gateway is.
+struct Parts {
+    /// Of each worker.
+    counters: Arc<[Arc<Counters>]>,
+    monitors: Vec<Monitor>,
+}
+
 /// Gives each worker its part, and the first one the tasks of the whole gateway.
 fn start_workers(
     gateway: &Arc<Gateway>,
     settings: &Settings,
     keys: Keys,
     runtime: &Runtime,
-) -> Result<()> {
+) -> Result<Parts> {
     let front = front::Options {
         secret_use: front::SecretUse::Keep,
         ..configuration::front_options(settings, keys)?
@@ -321,11 +342,13 @@ fn start_workers(
             ::gateway::watch_servers(&gateway, &resources, &random)
         })
     };
-    for index in 0..runtime.handle().worker_count() {
+    let worker_count = runtime.handle().worker_count();
+    let counters: Arc<[Arc<Counters>]> = (0..worker_count).map(|_| Arc::default()).collect();
+    for (index, counters) in counters.iter().enumerate() {
+        let counters = Arc::clone(counters);
         let (gateway, front) = (Arc::clone(gateway), front.clone());
         let (monitors, packet_memory) = (monitors.clone(), packet_memory.clone());
         runtime.block_on_worker(index, move || async move {
-            let counters = Arc::new(Counters::default());
             let traffic = Arc::clone(&counters.front.traffic);
             let resources = front::Resources::new(packet_memory, traffic);
             let worker = Worker::new(gateway, &monitors, &front, resources, counters);
@@ -346,7 +369,7 @@ fn start_workers(
             gateway.clients().kill_all();
         });
     });
-    Ok(())
+    Ok(Parts { counters, monitors })
 }
 
 /// Prints four lines that show how to log in.

@@ -28,7 +28,8 @@ use crate::configuration;
 use crate::database::{Database, Engines, Opening};
 use crate::ending::{END_TIMES, wait_for_end};
 use crate::keys::Keys;
-use crate::listen::{self, Ports};
+use crate::listen::{self, Bound, Ports};
+use crate::monitoring;
 use crate::serve;
 use crate::serve_gateway;
 use crate::time_zone;
@@ -42,9 +43,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     // From here on a signal begins the shutdown instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
     let ports = Ports::open(&configuration)?;
+    let bound = Bound {
+        ports,
+        monitoring: monitoring::bind(&configuration.settings)?,
+    };
     match gateway_options(arguments, &configuration)? {
-        Some(options) => serve_gateway::run(options, &configuration.settings, ports, terminations),
-        None => run_database(arguments, configuration.settings, ports, terminations),
+        Some(options) => serve_gateway::run(options, &configuration.settings, bound, terminations),
+        None => run_database(arguments, configuration.settings, bound, terminations),
     }
 }
 
@@ -75,7 +80,7 @@ fn gateway_options(
 fn run_database(
     arguments: &Arguments,
     settings: Settings,
-    ports: Ports,
+    bound: Bound,
     terminations: Terminations,
 ) -> Result<()> {
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
@@ -90,7 +95,7 @@ fn run_database(
         engines: Engines::Each,
     };
     let mut database = Database::open(&settings, &runtime, opening).map_err(advised)?;
-    let served = serve(settings, ports, &runtime, &mut database);
+    let served = serve(settings, bound, &runtime, &mut database);
     if served.is_err() {
         // The database is open, so it is closed as at any other shutdown.
         runtime.handle().shutdown(END_TIMES.total());
@@ -108,7 +113,10 @@ fn run_database(
 /// Accepts clients.
 fn serve(
     mut settings: Settings,
-    mut ports: Ports,
+    Bound {
+        mut ports,
+        monitoring,
+    }: Bound,
     runtime: &Runtime,
     database: &mut Database,
 ) -> Result<Arc<Server>> {
@@ -125,6 +133,9 @@ fn serve(
             .serve(listener, serve::serve)
             .map_err(listen::explain)?;
     }
+    let numbers = Arc::clone(&server);
+    // It serves clients, or it has not come here.
+    monitoring::serve(runtime, monitoring, move || numbers.exposition(), || None)?;
     let state = if database.is_new { " (new)" } else { "" };
     let is_open = session::system::accounts::has_open_root(&server.accounts());
     greet(&bound, &settings, state, is_open, runtime)?;

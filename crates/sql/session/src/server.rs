@@ -250,6 +250,11 @@ impl Server {
         self.started_us
     }
 
+    /// All numbers as a text for monitors.
+    pub fn exposition(&self) -> String {
+        self.metrics.exposition()
+    }
+
     /// All numbers for `SHOW STATUS`, by name.
     pub fn status(&self, now_us: u64) -> BTreeMap<Cow<'static, str>, u64> {
         let mut status: BTreeMap<_, _> = self.metrics.numbers().into_iter().collect();

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use errcode::{ClientError, ER_BAD_DB_ERROR, Retry};
+use clients::KillOrder;
+use errcode::{ClientError, ER_BAD_DB_ERROR, ER_QUERY_INTERRUPTED, Retry};
 use monitor::{Published, ServerId as Place, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Goal, Loss, Plan, Written};
@@ -112,6 +113,10 @@ impl Split {
                     let error = self.lost_error(place);
                     return self.refuse(job, request, &error).await;
                 }
+            }
+            if self.guest.handle.order() == KillOrder::Query {
+                let error = ClientError::new(ER_QUERY_INTERRUPTED, &[]);
+                return self.refuse(job, request, &error).await;
             }
             tries += 1;
             let retry = match self.attempt(place, job, request).await {
@@ -319,7 +324,10 @@ impl Split {
             PoolAnswer::Waits(wait) => {
                 let turn = Box::pin(self.wait_turn(wait, id));
                 HotPlace::Wait.note(&*turn);
-                turn.await?
+                let acquired = turn.await;
+                // Its memory is somebody else's now.
+                HotPlace::Wait.note(&[0_u8; 0]);
+                acquired?
             }
         };
         let is_simple = self.is_simple(&acquired, id, reads);

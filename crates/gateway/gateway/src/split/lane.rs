@@ -201,8 +201,6 @@ impl Split {
         let ended = Cell::new(Ended::InTime);
         let handle = &self.guest.handle;
         let stream = self.guest.client.link().stream();
-        // An order against the statement before.
-        handle.clear_query_order();
         let now = runtime::now();
         let (until, watched_from) = (now + self.options.wait, now + CLIENT_WATCH_DELAY);
         let mut gone = pin!(stream.hung_up());

@@ -19,8 +19,8 @@ use syntax::SqlMode;
 use syntax::class::Facts;
 use wire::{CommandByte, StatusFlags};
 
-use crate::common::StatementText;
 use crate::connection::NotReady;
+use crate::connection::common::StatementText;
 use crate::end::End;
 use crate::guest::{Failed, Request};
 use crate::hot::HotPlace;

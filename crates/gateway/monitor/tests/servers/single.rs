@@ -120,11 +120,13 @@ fn operators_change_the_map_between_rounds() {
         });
     }
     let mut registry = metrics::Registry::new();
-    watch.monitor.register_metrics(&mut registry);
+    watch
+        .monitor
+        .register_metrics(&mut registry, &metrics::Label::new("monitor", "0"));
     let maps = registry
         .numbers()
         .into_iter()
-        .find(|(name, _)| name == "Monitor_maps");
+        .find(|(name, _)| name == "Monitor_maps_0");
     assert_eq!(maps.map(|(_, number)| number), Some(4));
 }
 

@@ -138,6 +138,30 @@ fn what_idles_on_another_worker_is_asked_for() {
 }
 
 #[test]
+fn idle_connections_that_are_offered_fit_their_waiters() {
+    let mut world = World::default();
+    let (fronts, server) = pool_of(2, limits(2, 0));
+    let first = in_use(&mut world, &fronts, 0, server);
+    let other = || Ask {
+        login: login(1, 0),
+        ..request()
+    };
+    let acquired = granted(fronts[0].ask(server, other()).unwrap());
+    let second = world.prepare(0, acquired, at(0));
+    for it in [first, second] {
+        assert!(fronts[0].release(it.slot, it.own, at(0)).is_none());
+    }
+    // The first waiter is of the other worker, the second of that which has both.
+    let mut waits_there = waits(ask(&fronts[1], server));
+    let mut waits_here = waits(fronts[0].ask(server, other()).unwrap());
+    answer(&fronts[0]);
+    let here = served(&mut waits_here);
+    assert!(matches!(here.found, Found::Idle(Held::Own(_))));
+    let there = served(&mut waits_there);
+    assert!(matches!(there.found, Found::Idle(Held::Moved(_))));
+}
+
+#[test]
 fn an_idle_connection_of_another_key_is_turned_or_replaced() {
     let mut world = World::default();
     let (fronts, server) = pool_of(2, limits(1, 0));

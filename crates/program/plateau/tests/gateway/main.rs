@@ -14,6 +14,7 @@ mod failures;
 mod hostile;
 mod kill;
 mod logins;
+mod monitoring;
 mod roles;
 mod shared;
 mod split;

@@ -47,6 +47,10 @@ impl<T: Eq + Hash> Common<T> {
     }
 }
 
+/// Longer texts are kept by their statements alone: those that no session has any more would keep
+/// too much memory for a while.
+pub(crate) const SHARED_TEXT_BYTES_MAX: usize = 4 << 10;
+
 /// The text of a prepared statement, with its hash: who looks it up does not read it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StatementText {

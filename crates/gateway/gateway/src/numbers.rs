@@ -1,0 +1,236 @@
+//! What the gateway shows of itself: its numbers, and whether it can serve clients.
+
+use std::sync::Arc;
+
+use metrics::{Counter, Label, Metric, Registry, Unit};
+use monitor::{Monitor, ServerState};
+use pool::{CloseReason, Numbers};
+
+use crate::end::End;
+use crate::gateway::Gateway;
+use crate::options::{ServerId, ServiceId};
+use crate::worker::Counters;
+
+const fn count(name: &'static str, help: &'static str) -> Metric {
+    Metric::counter(name, Unit::Count, help)
+}
+
+const fn gauge(name: &'static str, help: &'static str) -> Metric {
+    Metric::gauge(name, Unit::Count, help)
+}
+
+/// A number of a part of the gateway, and how it is read off that.
+type Read<T, N> = (Metric, fn(&T) -> N);
+
+/// A counter, and where each worker has its part.
+type Sum = (Metric, fn(&Counters) -> &Counter);
+
+/// Sums over the workers.
+const SUMS: [Sum; 8] = [
+    (count("Sessions", "Clients that got a session."), |it| {
+        &it.sessions
+    }),
+    (
+        count("Statements", "Commands that were sent to servers."),
+        |it| &it.statements,
+    ),
+    (
+        count(
+            "Failed_connects",
+            "Connections to servers that could not be made.",
+        ),
+        |it| &it.failed_connects,
+    ),
+    (
+        count(
+            "Kills",
+            "Statements that were ended on their server because their client had gone, or by KILL.",
+        ),
+        |it| &it.kills,
+    ),
+    (count("Aborted_connects", "Logins that failed."), |it| {
+        &it.front.failed_logins
+    }),
+    (count("Logins_refused", "Logins that were refused."), |it| {
+        &it.front.refused_logins
+    }),
+    (
+        count(
+            "Logins_timed_out",
+            "Logins that took longer than `connect_timeout`.",
+        ),
+        |it| &it.front.late_logins,
+    ),
+    (
+        count(
+            "Logins_evicted",
+            "Logins that were ended because too many were under way.",
+        ),
+        |it| &it.logins_evicted,
+    ),
+];
+
+const SESSIONS_NOW: Metric = gauge("Sessions_now", "Sessions of clients.");
+const SESSIONS_ENDED: Metric = count("Sessions_ended", "Sessions that ended, by reason.");
+
+/// Of each server.
+const OF_SERVER: [Read<ServerState, bool>; 3] = [
+    (
+        gauge("Server_reachable", "1 if the server answers its monitor."),
+        ServerState::is_reachable,
+    ),
+    (
+        gauge("Server_primary", "1 if the server takes writes."),
+        ServerState::serves_writes,
+    ),
+    (
+        gauge("Server_reads", "1 if the server takes reads."),
+        ServerState::serves_reads,
+    ),
+];
+
+/// Of each server's connections that sessions share.
+const OF_POOL: [Read<Numbers, u64>; 11] = [
+    (
+        gauge("Pool_open", "Connections that are open or being opened."),
+        |it| it.open,
+    ),
+    (
+        gauge("Pool_idle", "Connections that no session uses."),
+        |it| it.idle,
+    ),
+    (
+        gauge("Pool_waiting", "Sessions that wait for a connection."),
+        |it| it.waiting,
+    ),
+    (
+        count("Pool_opened", "Connections that were opened."),
+        |it| it.opened,
+    ),
+    (
+        count(
+            "Pool_turned",
+            "Connections that were turned to another account.",
+        ),
+        |it| it.turned,
+    ),
+    (
+        count(
+            "Pool_taken_own",
+            "Idle connections that a session took from its own worker.",
+        ),
+        |it| it.taken_own,
+    ),
+    (
+        count(
+            "Pool_taken_shared",
+            "Idle connections that a session took from another worker.",
+        ),
+        |it| it.taken_shared,
+    ),
+    (
+        count(
+            "Pool_taken_waiting",
+            "Connections that a session got after waiting.",
+        ),
+        |it| it.taken_waiting,
+    ),
+    (count("Pool_waits", "Sessions that had to wait."), |it| {
+        it.waited
+    }),
+    (
+        count("Pool_wait_timeouts", "Waits that lasted too long."),
+        |it| it.timed_out,
+    ),
+    (
+        count(
+            "Pool_failures",
+            "Connections that failed, or could not be opened.",
+        ),
+        |it| it.closed(CloseReason::Failed),
+    ),
+];
+
+impl Gateway {
+    /// Shows the numbers of the gateway. `counters` are those of all workers, `monitors` those of
+    /// [`crate::watch_servers`].
+    pub fn register_metrics(
+        self: &Arc<Self>,
+        registry: &mut Registry,
+        counters: &Arc<[Arc<Counters>]>,
+        monitors: &[Monitor],
+    ) {
+        for (metric, pick) in SUMS {
+            registry.add(metric, sum_of(counters, pick));
+        }
+        for (metric, pick) in front::Traffic::CLIENT_NUMBERS {
+            let sum = sum_of(counters, move |it| pick(&it.front.traffic));
+            registry.add(metric, sum);
+        }
+        for end in End::ALL {
+            let sum = sum_of(counters, move |it| it.ended(end));
+            registry.add_labelled(SESSIONS_ENDED, Label::new("reason", end.name()), sum);
+        }
+        let gateway = Arc::clone(self);
+        registry.add(SESSIONS_NOW, move || stdx::to_u64(gateway.victims_count()));
+        for (number, monitor) in monitors.iter().enumerate() {
+            monitor.register_metrics(registry, &Label::new("monitor", &number.to_string()));
+        }
+        for id in self.server_ids() {
+            self.register_server(registry, id, monitors);
+        }
+    }
+
+    fn register_server(
+        self: &Arc<Self>,
+        registry: &mut Registry,
+        id: ServerId,
+        monitors: &[Monitor],
+    ) {
+        let server = self.server(id);
+        let label = || Label::new("server", &server.options.name);
+        let pool_id = server.pool_id;
+        for (metric, read) in OF_POOL {
+            let pool = Arc::clone(&self.pool);
+            let read = move || pool.numbers(pool_id).as_ref().map_or(0, read);
+            registry.add_labelled(metric, label(), read);
+        }
+        let Some((monitor, place)) = server.watch else {
+            return;
+        };
+        let monitor = monitors.get(monitor.0).expect("each was started");
+        for (metric, read) in OF_SERVER {
+            let monitor = monitor.clone();
+            let read = move || {
+                let present = monitor.present();
+                present.map.server(place).is_some_and(read).into()
+            };
+            registry.add_labelled(metric, label(), read);
+        }
+    }
+
+    /// A service none of whose servers can be reached, if there is one.
+    pub fn ailing_service(&self, monitors: &[Monitor]) -> Option<Arc<str>> {
+        let is_served = |id: &ServiceId| {
+            let mut servers = self.service(*id).options.servers.iter();
+            servers.any(|id| {
+                let watch = self.server(*id).watch;
+                watch.is_some_and(|(monitor, place)| {
+                    let present = monitors.get(monitor.0).map(Monitor::present);
+                    let state = present.as_ref().and_then(|it| it.map.server(place));
+                    state.is_some_and(ServerState::is_reachable)
+                })
+            })
+        };
+        let ailing = self.service_ids().find(|id| !is_served(id))?;
+        Some(Arc::clone(&self.service(ailing).options.name))
+    }
+}
+
+fn sum_of(
+    counters: &Arc<[Arc<Counters>]>,
+    pick: impl Fn(&Counters) -> &Counter + Send + Sync + 'static,
+) -> impl Fn() -> u64 + Send + Sync + 'static {
+    let counters = Arc::clone(counters);
+    move || counters.iter().map(|it| pick(it).value()).sum()
+}
