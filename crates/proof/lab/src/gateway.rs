@@ -1,6 +1,48 @@
 //! What the gateway costs and gives, measured before real servers.
 
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+use testkit::Folder;
+use testkit::process::Process;
+use testkit::server::plateau_program;
+
 pub mod cost;
 pub mod idle;
 pub mod servers;
 pub mod sharing;
+
+/// A gateway that is not ready by then will not be.
+const READY_LIMIT: Duration = Duration::from_secs(60);
+
+/// Starts a gateway with `read-write-split` before these servers, which it calls `db1`, `db2`, ..,
+/// with so many connections to each.
+fn start(folder: &Folder, port: u16, servers: &[u16], connections: u32) -> Result<Process> {
+    let data = folder.path().join("data");
+    let mut text = format!(
+        "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nlog = \"info\"\n\
+         max_connections = 19000\n"
+    );
+    for (number, server) in (1..).zip(servers) {
+        write!(
+            text,
+            "[[server]]\nname = \"db{number}\"\naddress = \"127.0.0.1:{server}\"\n\
+             max_connections = {connections}\n"
+        )?;
+    }
+    text.push_str(
+        "[[monitor]]\nuser = \"root\"\ntimeout = 30\n\
+         [[service]]\nname = \"all\"\nrouter = \"read-write-split\"\nwait = 60\n",
+    );
+    let file = folder.path().join("settings");
+    fs::write(&file, text)?;
+    let mut command = Command::new(plateau_program()?);
+    command.arg("--config").arg(&file);
+    let log = folder.path().join("log");
+    let mut process = Process::start(&mut command, &log, "a service is ready")?;
+    process.wait_ready(READY_LIMIT)?;
+    Ok(process)
+}

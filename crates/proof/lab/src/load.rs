@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use testkit::process::run;
+use testkit::{Client, Login};
 
 /// One run's shape.
 #[derive(Clone, Debug)]
@@ -33,6 +34,22 @@ pub(crate) struct Counts {
 
 /// Deadlock and lock wait timeout: errors that a correct server may return under load.
 const ALLOWED_ERRORS: &str = "1213,1205";
+
+/// Creates the tables of a script, so many with so many rows, on a server without them.
+pub(crate) fn fill(port: u16, script: &str, (tables, rows): (u32, u32)) -> Result<()> {
+    let mut client = Client::connect(&Login::root(port))?;
+    client.run("create database if not exists sbtest")?;
+    let load = Load {
+        script: script.to_owned(),
+        port,
+        tables,
+        rows,
+        clients: 1,
+        seconds: 1,
+        is_prepared: false,
+    };
+    load.prepare()
+}
 
 impl Load {
     pub(crate) fn prepare(&self) -> Result<()> {

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use testkit::process::{Process, ThreadTimes};
-use testkit::{Client, Folder, Login, free_port};
+use testkit::{Folder, free_port};
 
 use self::proxy::{Driver, Kind};
 use crate::generator::{Address, Distribution, Generator};
-use crate::load::Load;
+use crate::load::fill;
 use crate::sample::LoadArguments;
 use crate::target::Target;
 
@@ -123,7 +123,7 @@ impl Cell {
 /// Measures all cells and prints them; an error if one is above the limit.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let server = arguments.target.start()?;
-    fill(server.port(), arguments.rows)?;
+    fill(server.port(), "oltp_point_select", (1, arguments.rows))?;
     let mut cells = arguments.cells();
     for _ in 0..arguments.generations {
         for &driver in &arguments.io {
@@ -194,21 +194,6 @@ impl std::fmt::Display for Cell {
             .iter()
             .try_for_each(|it| write!(f, " {:.3}", it.ratio))
     }
-}
-
-fn fill(port: u16, rows: u32) -> Result<()> {
-    let mut client = Client::connect(&Login::root(port))?;
-    client.run("create database if not exists sbtest")?;
-    let load = Load {
-        script: "oltp_point_select".to_owned(),
-        port,
-        tables: 1,
-        rows,
-        clients: 1,
-        seconds: 1,
-        is_prepared: false,
-    };
-    load.prepare()
 }
 
 fn measure(

@@ -15,10 +15,10 @@ use anyhow::{Context, Result, ensure};
 use rustix::time::{ClockId, clock_gettime};
 use testkit::process::{Process, ThreadTimes};
 use testkit::server::plateau_program;
-use testkit::{Client, Folder, Launch, Login, ServerKind, free_port, wait_for};
+use testkit::{Folder, Launch, ServerKind, free_port, wait_for};
 
 use crate::generator::{Address, Distribution, Generator};
-use crate::load::Load;
+use crate::load::fill;
 use crate::sample::LoadArguments;
 
 #[derive(Debug, clap::Args)]
@@ -205,7 +205,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         .with("--max-connections=20000")
         .with("--max-prepared-stmt-count=1000000")
         .start()?;
-    fill(server.port(), arguments.rows)?;
+    fill(server.port(), "oltp_point_select", (1, arguments.rows))?;
     let server_id = server.process().id();
     let contenders = KINDS
         .iter()
@@ -239,21 +239,6 @@ fn server_times(server_id: u32) -> impl FnMut() -> Result<u64> {
         last = now;
         Ok(used)
     }
-}
-
-fn fill(port: u16, rows: u32) -> Result<()> {
-    let mut client = Client::connect(&Login::root(port))?;
-    client.run("create database if not exists sbtest")?;
-    let load = Load {
-        script: "oltp_point_select".to_owned(),
-        port,
-        tables: 1,
-        rows,
-        clients: 1,
-        seconds: 1,
-        is_prepared: false,
-    };
-    load.prepare()
 }
 
 fn measure(

@@ -10,10 +10,11 @@ use anyhow::{Context, Result, ensure};
 use testkit::{Folder, Launch, ServerKind, free_port};
 
 use crate::generator::{Address, Generator, IdleClients, Shape};
+use crate::load::fill;
 use crate::sample::{Count, LoadArguments, Sample};
 
 use super::cost::median;
-use super::sharing::{fill, start};
+use super::start;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -53,9 +54,6 @@ const CLIENT_BYTES_MAX: f64 = 8192.0;
 /// How far throughput and 95th percentile of the active ones may be off for the idle ones.
 const PART_MAX: f64 = 0.15;
 
-/// A gateway that is not ready by then will not be.
-const READY_LIMIT: Duration = Duration::from_secs(30);
-
 /// Measures memory and turns and prints them; an error if a limit is missed.
 pub fn run(arguments: &Arguments) -> Result<()> {
     ensure!(
@@ -69,11 +67,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let server = Launch::new(ServerKind::MariaDb)
         .with("--max-prepared-stmt-count=1000000")
         .start()?;
-    fill(server.port(), &load)?;
+    fill(server.port(), "oltp_read_write", (load.tables, load.rows))?;
     let folder = Folder::new("gateway")?;
     let port = free_port()?;
-    let mut gateway = start(&folder, (port, server.port()), arguments.connections)?;
-    gateway.wait_ready(READY_LIMIT)?;
+    let gateway = start(&folder, port, &[server.port()], arguments.connections)?;
     let shape = |client_count| Shape {
         settings: SETTINGS,
         ..load.shape(Address::Tcp(port), "point_select", client_count)

@@ -7,15 +7,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::fmt::Write as _;
-use std::fs;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use metrics::Histogram;
-use testkit::process::{Process, ThreadTimes};
-use testkit::server::plateau_program;
+use testkit::process::ThreadTimes;
 use testkit::topology::many;
 use testkit::{Folder, Server, free_port};
 
@@ -23,6 +19,7 @@ use crate::generator::{Address, Generator, Protocol, Shape};
 use crate::sample::{Count, LoadArguments, Sample};
 
 use super::cost::median;
+use super::start;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -51,9 +48,6 @@ const THROUGHPUT_MIN: f64 = 0.98;
 
 /// The 99th percentile that is allowed, as a part of the simulated one.
 const P99_MAX: f64 = 1.2;
-
-/// A gateway that is not ready by then will not be.
-const READY_LIMIT: Duration = Duration::from_secs(60);
 
 /// One cell of the table.
 struct Cell {
@@ -140,44 +134,14 @@ fn alone(arguments: &Arguments, servers: &[Server]) -> Result<f64> {
     Ok(1e3 / sample.per_second)
 }
 
-/// Starts a gateway before all servers.
-fn start(folder: &Folder, port: u16, servers: &[Server], limit: u32) -> Result<Process> {
-    let data = folder.path().join("data");
-    let mut text = format!(
-        "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nlog = \"info\"\n\
-         max_connections = 10000\n"
-    );
-    for (number, server) in (1..).zip(servers) {
-        let server = server.port();
-        write!(
-            text,
-            "[[server]]\nname = \"db{number}\"\naddress = \"127.0.0.1:{server}\"\n\
-             max_connections = {limit}\n"
-        )?;
-    }
-    text.push_str(
-        "[[monitor]]\nuser = \"root\"\ntimeout = 30\n\
-         [[service]]\nname = \"all\"\nrouter = \"read-write-split\"\nwait = 60\n",
-    );
-    let file = folder.path().join("settings");
-    fs::write(&file, text)?;
-    let mut command = Command::new(plateau_program()?);
-    command.arg("--config").arg(&file);
-    Process::start(
-        &mut command,
-        &folder.path().join("log"),
-        "a service is ready",
-    )
-}
-
 impl Cell {
     /// A gateway with this limit serves the clients for a while. Returns what was measured, and the
     /// gateway's processor time a statement in microseconds.
     fn turn(&mut self, arguments: &Arguments, servers: &[Server]) -> Result<(Sample, f64)> {
         let folder = Folder::new("gateway")?;
         let port = free_port()?;
-        let mut gateway = start(&folder, port, servers, self.limit)?;
-        gateway.wait_ready(READY_LIMIT)?;
+        let ports: Vec<u16> = servers.iter().map(Server::port).collect();
+        let gateway = start(&folder, port, &ports, self.limit)?;
         let load = LoadArguments {
             tables: arguments.servers,
             ..arguments.load.clone()

@@ -5,21 +5,19 @@
 //! clients that are connected directly, so what drifts falls on all. Each has the median of its
 //! turns.
 
-use std::fs;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use testkit::process::{Process, ThreadTimes};
-use testkit::server::plateau_program;
-use testkit::{Client, Folder, Launch, Login, ServerKind, free_port};
+use testkit::process::ThreadTimes;
+use testkit::{Folder, Launch, ServerKind, free_port};
 
 use crate::generator::{Address, Distribution, Generator};
-use crate::load::Load;
+use crate::load::fill;
 use crate::sample::{Count, LoadArguments, Sample};
 
 use super::cost::median;
+use super::start;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -55,9 +53,6 @@ const THROUGHPUT_MIN: f64 = 0.9;
 /// The 95th percentile, as a part of the clients by the throughput, which is the mean.
 const P95_MAX: f64 = 2.0;
 
-/// A gateway that is not ready by then will not be.
-const READY_LIMIT: Duration = Duration::from_secs(30);
-
 /// Clients of one kind, and what was measured of them.
 struct Row {
     name: &'static str,
@@ -89,15 +84,16 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.apart {
         run_on(&processors, |place| 0 < place)?;
     }
-    fill(server.port(), &arguments.load)?;
+    let LoadArguments { tables, rows, .. } = arguments.load;
+    fill(server.port(), "oltp_read_write", (tables, rows))?;
     let folder = Folder::new("gateway")?;
     let gateway_port = free_port()?;
-    let mut gateway = start(
+    let gateway = start(
         &folder,
-        (gateway_port, server.port()),
+        gateway_port,
+        &[server.port()],
         arguments.connections,
     )?;
-    gateway.wait_ready(READY_LIMIT)?;
     let row = |name, port| {
         move |clients: &u32| Row {
             name,
@@ -140,45 +136,6 @@ fn run_on(processors: &CpuSet, is_wanted: impl Fn(usize) -> bool) -> Result<()> 
     ensure!(wanted.count() != 0, "there is one processor only");
     sched_setaffinity(None, &wanted)?;
     Ok(())
-}
-
-pub(super) fn fill(port: u16, load: &LoadArguments) -> Result<()> {
-    let mut client = Client::connect(&Login::root(port))?;
-    client.run("create database if not exists sbtest")?;
-    let load = Load {
-        script: "oltp_read_write".to_owned(),
-        port,
-        tables: load.tables,
-        rows: load.rows,
-        clients: 1,
-        seconds: 1,
-        is_prepared: false,
-    };
-    load.prepare()
-}
-
-pub(super) fn start(
-    folder: &Folder,
-    (port, server): (u16, u16),
-    connections: u32,
-) -> Result<Process> {
-    let file = folder.path().join("settings");
-    let data = folder.path().join("data");
-    let text = format!(
-        "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nlog = \"info\"\n\
-         max_connections = 19000\n[[server]]\nname = \"one\"\n\
-         address = \"127.0.0.1:{server}\"\nmax_connections = {connections}\n\
-         [[monitor]]\nuser = \"root\"\ntimeout = 30\n\
-         [[service]]\nname = \"all\"\nrouter = \"read-write-split\"\nwait = 60\n"
-    );
-    fs::write(&file, text)?;
-    let mut command = Command::new(plateau_program()?);
-    command.arg("--config").arg(&file);
-    Process::start(
-        &mut command,
-        &folder.path().join("log"),
-        "a service is ready",
-    )
 }
 
 impl Row {

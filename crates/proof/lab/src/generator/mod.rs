@@ -37,6 +37,7 @@ use self::connection::Connection;
 use self::descriptors::ensure_fit;
 use self::draw::Draw;
 use self::event_loop::EventLoop;
+use self::mix::Step;
 
 /// What is sent, and by how many clients.
 #[derive(Clone, Debug)]
@@ -68,6 +69,24 @@ impl Shape {
             0 => ROOT.to_owned(),
             count => format!("user{}", client % count),
         }
+    }
+
+    /// The statements of a transaction.
+    fn steps(&self) -> Result<Vec<Step>> {
+        let steps = mix::transaction(&self.workload);
+        steps.with_context(|| format!("no load called {}", self.workload))
+    }
+
+    /// Logs a client in.
+    fn open(&self, client: u32) -> Result<Connection> {
+        let opened = Connection::open(&self.address, &self.user(client), Some("sbtest"));
+        opened.with_context(|| format!("connection {} of {}", client + 1, self.client_count))
+    }
+
+    /// Has a client set and prepare what it needs.
+    fn prepare(&self, connection: &mut Connection, steps: &[Step]) -> Result<()> {
+        connection.set(self.settings)?;
+        connection.prepare(steps, self.table_count, self.protocol)
     }
 }
 
@@ -117,22 +136,19 @@ pub(crate) struct Tally {
 impl Generator {
     /// Connects all clients and prepares their statements.
     pub(crate) fn connect(shape: &Shape) -> Result<Generator> {
-        let steps = mix::transaction(&shape.workload)
-            .with_context(|| format!("no load called {}", shape.workload))?;
+        let steps = shape.steps()?;
         ensure_fit(shape.client_count)?;
         let thread_count = shape.thread_count.clamp(1, shape.client_count.max(1));
         let mut hands: Vec<Vec<Connection>> = Vec::new();
         hands.resize_with(stdx::to_usize(u64::from(thread_count)), Vec::new);
         for client in 0..shape.client_count {
-            let connection = Connection::open(&shape.address, &shape.user(client), Some("sbtest"))
-                .with_context(|| format!("connection {} of {}", client + 1, shape.client_count))?;
+            let connection = shape.open(client)?;
             let hand = hands.get_mut(dealt_to(client, thread_count));
             hand.context("a thread of the load")?.push(connection);
         }
         let of_thread = |thread: usize, mut connections: Vec<Connection>| {
             for connection in &mut connections {
-                connection.set(shape.settings)?;
-                connection.prepare(&steps, shape.table_count, shape.protocol)?;
+                shape.prepare(connection, &steps)?;
             }
             let seed = shape.seed + stdx::to_u64(thread);
             let draw = Draw::new(seed, u64::from(shape.row_count), shape.distribution);
@@ -237,14 +253,11 @@ pub(crate) struct IdleClients {
 impl IdleClients {
     /// Clients as those of a load, which have set and prepared the same.
     pub(crate) fn of(shape: &Shape) -> Result<IdleClients> {
-        let steps = mix::transaction(&shape.workload)
-            .with_context(|| format!("no load called {}", shape.workload))?;
+        let steps = shape.steps()?;
         ensure_fit(shape.client_count)?;
         let connections = (0..shape.client_count).map(|index| {
-            let opened = Connection::open(&shape.address, &shape.user(index), Some("sbtest"));
-            let mut connection = opened.with_context(|| format!("connection {index}"))?;
-            connection.set(shape.settings)?;
-            connection.prepare(&steps, shape.table_count, shape.protocol)?;
+            let mut connection = shape.open(index)?;
+            shape.prepare(&mut connection, &steps)?;
             Ok(connection)
         });
         Ok(IdleClients {
