@@ -15,4 +15,4 @@ mod registry;
 pub use counter::Counter;
 pub use exposition::CONTENT_TYPE;
 pub use histogram::{Histogram, HistogramSnapshot};
-pub use registry::{Label, Metric, MetricKind, Number, Reading, Registry, Unit};
+pub use registry::{Label, Metric, MetricKind, Number, Reading, Registry, Unit, sum_of};

@@ -7,9 +7,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::HistogramSnapshot;
+use crate::{Counter, HistogramSnapshot};
 
 /// The declaration of a number. Constant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +67,16 @@ impl Metric {
             help,
         }
     }
+}
+
+/// Reads a counter as the sum over its owners, one a worker.
+pub fn sum_of<O, T, P>(owners: &Arc<[O]>, pick: P) -> impl Fn() -> u64 + Send + Sync + use<O, T, P>
+where
+    O: Deref<Target = T> + Send + Sync,
+    P: Fn(&T) -> &Counter + Send + Sync,
+{
+    let owners = Arc::clone(owners);
+    move || owners.iter().map(|it| pick(it).value()).sum()
 }
 
 /// A counter or a gauge, and how it is read off what has it.
@@ -238,7 +249,7 @@ impl fmt::Debug for Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Counter, Histogram};
+    use crate::Histogram;
 
     const SECOND: Metric = Metric::counter("Second", Unit::Count, "The second of them.");
     const FIRST: Metric = Metric::gauge("First", Unit::Pages, "The first of them.");

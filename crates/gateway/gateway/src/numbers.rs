@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metrics::{Counter, Label, Metric, Registry, Unit};
+use metrics::{Counter, Label, Metric, Registry, Unit, sum_of};
 use monitor::{Monitor, ServerState};
 use pool::{CloseReason, Numbers};
 
@@ -26,7 +26,7 @@ type Read<T, N> = (Metric, fn(&T) -> N);
 type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Sums over the workers.
-const SUMS: [Sum; 8] = [
+const SUMS: [Sum; 5] = [
     (count("Sessions", "Clients that got a session."), |it| {
         &it.sessions
     }),
@@ -47,19 +47,6 @@ const SUMS: [Sum; 8] = [
             "Statements that were ended on their server because their client had gone, or by KILL.",
         ),
         |it| &it.kills,
-    ),
-    (count("Aborted_connects", "Logins that failed."), |it| {
-        &it.front.failed_logins
-    }),
-    (count("Logins_refused", "Logins that were refused."), |it| {
-        &it.front.refused_logins
-    }),
-    (
-        count(
-            "Logins_timed_out",
-            "Logins that took longer than `connect_timeout`.",
-        ),
-        |it| &it.front.late_logins,
     ),
     (
         count(
@@ -163,6 +150,9 @@ impl Gateway {
         for (metric, pick) in SUMS {
             registry.add(metric, sum_of(counters, pick));
         }
+        for (metric, pick) in front::Counters::LOGIN_NUMBERS {
+            registry.add(metric, sum_of(counters, move |it| pick(&it.front)));
+        }
         for (metric, pick) in front::Traffic::CLIENT_NUMBERS {
             let sum = sum_of(counters, move |it| pick(&it.front.traffic));
             registry.add(metric, sum);
@@ -225,12 +215,4 @@ impl Gateway {
         let ailing = self.service_ids().find(|id| !is_served(id))?;
         Some(Arc::clone(&self.service(ailing).options.name))
     }
-}
-
-fn sum_of(
-    counters: &Arc<[Arc<Counters>]>,
-    pick: impl Fn(&Counters) -> &Counter + Send + Sync + 'static,
-) -> impl Fn() -> u64 + Send + Sync + 'static {
-    let counters = Arc::clone(counters);
-    move || counters.iter().map(|it| pick(it).value()).sum()
 }

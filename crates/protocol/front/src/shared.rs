@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use auth::RsaKey;
 use link::{Resources, Traffic};
-use metrics::Counter;
+use metrics::{Counter, Metric, Unit};
 use sync::Mutex;
 use wire::Capabilities;
 
@@ -173,7 +173,31 @@ pub struct Counters {
     pub proven_evictions: Counter,
 }
 
+/// A counter, and where it is.
+type Number = (Metric, fn(&Counters) -> &Counter);
+
+const fn count(name: &'static str, help: &'static str) -> Metric {
+    Metric::counter(name, Unit::Count, help)
+}
+
 impl Counters {
+    /// The numbers of logins; their owner adds those of all workers.
+    pub const LOGIN_NUMBERS: [Number; 3] = [
+        (count("Aborted_connects", "Logins that failed."), |it| {
+            &it.failed_logins
+        }),
+        (count("Logins_refused", "Logins that were refused."), |it| {
+            &it.refused_logins
+        }),
+        (
+            count(
+                "Logins_timed_out",
+                "Logins that took longer than `connect_timeout`.",
+            ),
+            |it| &it.late_logins,
+        ),
+    ];
+
     /// Counts a login that has failed.
     pub(crate) fn count_failure(&self, failure: &LoginFailure) {
         self.failed_logins.increment();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clients::Clients;
 use errcode::Origin;
 use executor::{HandlerCall, HandlerCounts};
-use metrics::{Counter, Metric, Registry, Unit};
+use metrics::{Counter, Metric, Registry, Unit, sum_of};
 use sync::CachePadded;
 
 /// What a worker's sessions have done.
@@ -109,15 +109,9 @@ const fn count(name: &'static str, help: &'static str) -> Metric {
 const QUESTIONS: Metric = count("Questions", "Statements from clients.");
 const QUERIES: Metric = count("Queries", "Statements from clients, as `Questions`.");
 const CONNECTIONS: Metric = count("Connections", "Connections that were let in.");
-const FAILED_LOGINS: Metric = count("Aborted_connects", "Logins that failed.");
 const LOGINS_EVICTED: Metric = count(
     "Logins_evicted",
     "Logins that were ended because too many were under way.",
-);
-const LOGINS_REFUSED: Metric = count("Logins_refused", "Logins that were refused.");
-const LOGINS_LATE: Metric = count(
-    "Logins_timed_out",
-    "Logins that took longer than `connect_timeout`.",
 );
 const PLAN_HITS: Metric = count("Plan_cache_hits", "Statements whose plan was found.");
 const PLAN_MISSES: Metric = count(
@@ -167,14 +161,11 @@ type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Adds the numbers of all sessions.
 pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients: &Arc<Clients>) {
-    let sums: [Sum; 10] = [
+    let sums: [Sum; 7] = [
         (QUESTIONS, |it| &it.questions),
         (QUERIES, |it| &it.questions),
         (CONNECTIONS, |it| &it.connections),
-        (FAILED_LOGINS, |it| &it.front.failed_logins),
         (LOGINS_EVICTED, |it| &it.logins_evicted),
-        (LOGINS_REFUSED, |it| &it.front.refused_logins),
-        (LOGINS_LATE, |it| &it.front.late_logins),
         (PLAN_HITS, |it| &it.plan_hits),
         (PLAN_MISSES, |it| &it.plan_misses),
         (PLAN_EVICTIONS, |it| &it.plan_evictions),
@@ -187,6 +178,9 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         let errors = all.iter().flat_map(|it| &it.errors);
         errors.map(Counter::value).sum()
     });
+    for (metric, pick) in front::Counters::LOGIN_NUMBERS {
+        registry.add(metric, sum_of(counters, move |it| pick(&it.front)));
+    }
     for (metric, pick) in front::Traffic::CLIENT_NUMBERS {
         registry.add(metric, sum_of(counters, move |it| pick(&it.front.traffic)));
     }
@@ -212,13 +206,4 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
     registry.add(THREADS_RUNNING, move || {
         stdx::to_u64(all.registry().running_count())
     });
-}
-
-/// Reads a counter as the sum over the workers.
-fn sum_of<P>(counters: &AllCounters, pick: P) -> impl Fn() -> u64 + Send + Sync + use<P>
-where
-    P: Fn(&Counters) -> &Counter + Send + Sync,
-{
-    let counters = Arc::clone(counters);
-    move || counters.iter().map(|it| pick(it).value()).sum()
 }
