@@ -173,7 +173,6 @@ impl Guest {
         request: Request<'_>,
         statement_id: Option<u32>,
     ) -> Result<Answer, Failed> {
-        self.handle.clear_query_order();
         self.worker.counters.statements.increment();
         let mut begun = None;
         let passed = {

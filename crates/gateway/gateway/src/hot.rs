@@ -1,5 +1,5 @@
 //! Which memory of a session its next statement reads: the worker prefetches it
-//! (`runtime::note_hot`). With thousands of clients it is cold else.
+//! (`runtime::note_hot`). With thousands of clients that memory is cold otherwise.
 
 use crate::guest::Guest;
 

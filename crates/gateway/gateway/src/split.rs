@@ -179,16 +179,6 @@ impl Split {
         self.lingers_at = None;
     }
 
-    /// The client's login to servers. It leaves out the client's connection attributes, because its
-    /// connections may serve other clients later.
-    fn login(&self) -> Result<Login, ClientError> {
-        Ok(Login {
-            database: self.origin.database.clone(),
-            attributes: Vec::new(),
-            ..login_as(self.guest.client.info())?
-        })
-    }
-
     fn put_lane(&mut self, place: Place, lane: Lane) {
         let index = usize::from(place.0);
         if self.lanes.len() <= index {
@@ -553,6 +543,16 @@ impl Split {
         self.part_with_all();
         self.guest.leave(end).await;
     }
+}
+
+/// The login of a client's session to servers. It leaves out the client's connection attributes,
+/// because its connections may serve other clients later.
+fn login_of(guest: &Guest, origin: &Origin) -> Result<Login, ClientError> {
+    Ok(Login {
+        database: origin.database.clone(),
+        attributes: Vec::new(),
+        ..login_as(guest.client.info())?
+    })
 }
 
 /// Where the session of a client begins, and as whom it logs in to servers.

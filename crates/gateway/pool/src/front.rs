@@ -235,7 +235,7 @@ impl<L, C> Front<L, C> {
                     let mut servers = self.servers.borrow_mut();
                     let own = own_stacks(&mut servers, &server);
                     own.push(since, Kept { slot, connection });
-                    // Under the mutex: who waits later finds the count.
+                    // Published under the mutex, so a session that waits later finds the count.
                     own.publish_kept(self.worker);
                     None
                 }

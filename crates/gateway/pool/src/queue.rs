@@ -447,7 +447,7 @@ mod tests {
         let mut queue = two(Duration::from_secs(1));
         queue.departs();
         assert_eq!(queue.leave_next(1, now).map(|it| it.waiter), Some('b'));
-        // Nobody waits there.
+        // No session of worker 1 waits now.
         assert_eq!(queue.leave_next(1, now).map(|it| it.waiter), Some('a'));
         let mut queue = two(Duration::from_secs(1));
         queue.departs();

@@ -199,7 +199,7 @@ fn ask(front: &TestedFront, server: ServerId) -> Answer<'_, Own, AtRest> {
     front.ask(server, request()).unwrap()
 }
 
-/// Who asks then came later than those who asked with [`ask`], and not by little.
+/// So much later than [`ask`] that a connection moves to the session which asked first.
 const LATE: Instant = Instant::from_nanos(2_000_000);
 
 fn ask_at(front: &TestedFront, server: ServerId, now: Instant) -> Answer<'_, Own, AtRest> {

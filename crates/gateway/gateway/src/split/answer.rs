@@ -17,9 +17,9 @@ use crate::hot::HotPlace;
 use crate::options::{CausalReads, ServerId, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
-use super::Split;
 use super::lane::Lane;
 use super::prepared::Kind;
+use super::{Split, login_of};
 
 /// What a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -387,7 +387,6 @@ impl Split {
     }
 
     async fn put_right(&mut self, place: Place, reads: Reads) -> Result<(), Unready> {
-        let login = self.login().map_err(Unready::Refused)?;
         let worker = &self.guest.worker;
         let id = worker.gateway.server_at(self.guest.service, place);
         let state = worker.with_state(id, ServerState::clone);
@@ -403,6 +402,7 @@ impl Split {
             return Ok(());
         }
         lane.is_own = false;
+        let login = login_of(&self.guest, &self.origin).map_err(Unready::Refused)?;
         // A member of a Galera cluster does not wait for others on a connection that was reset
         // (MariaDB 10.11: `wsrep_sync_wait` has no effect after COM_RESET_CONNECTION).
         let replaced = match state.galera.is_some() && lane.connection.must_begin_anew(&needs) {

@@ -23,8 +23,8 @@ use crate::guest::{GivenUp, given_up};
 use crate::options::ServerId;
 use crate::worker::Worker;
 
-use super::Split;
 use super::answer::Unready;
+use super::{Split, login_of};
 
 /// See the module's head.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Split {
                 connection
             }
             None => {
-                let login = self.login().map_err(Unready::Refused)?;
+                let login = login_of(&self.guest, &self.origin).map_err(Unready::Refused)?;
                 let opened = connect_server(&worker, id, &login).await;
                 let server = match opened {
                     Ok(server) => server,

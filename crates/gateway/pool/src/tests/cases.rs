@@ -113,7 +113,7 @@ fn connections_move_one_by_one() {
     );
     served(&mut own);
     for order in [first, third] {
-        carry_out(order.expect("nobody waits here"), LATE);
+        carry_out(order.expect("it has to be moved"), LATE);
     }
     for other in &mut others {
         served(other);

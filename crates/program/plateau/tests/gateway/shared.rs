@@ -76,7 +76,7 @@ fn kill_ends_the_statement_that_waits_for_a_connection() {
         while !waits.is_finished() {
             killer.run(&format!("KILL QUERY {number}")).unwrap();
         }
-        // Without the KILL it is told after two seconds that all connections are in use.
+        // Without a KILL the waiter gets error 1040 after two seconds.
         assert_eq!(waits.join().unwrap().number, 1317);
     });
     holder.run("COMMIT").unwrap();
