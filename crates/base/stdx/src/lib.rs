@@ -9,6 +9,7 @@ pub mod convert;
 pub mod deferred_drop;
 pub mod key_table;
 pub mod merge_sort;
+pub mod network;
 pub mod slab;
 pub mod stack;
 
@@ -22,5 +23,6 @@ pub use convert::{
 pub use deferred_drop::DeferredDropVec;
 pub use key_table::KeyTable;
 pub use merge_sort::merge_sort;
+pub use network::{Network, NoNetwork};
 pub use slab::Slab;
 pub use stack::stack_place;
