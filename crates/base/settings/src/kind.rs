@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use stdx::Network;
+
 /// What values a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -26,6 +28,8 @@ pub enum Kind {
     AddressOrNone,
     /// A name or an address of a machine, and a port.
     HostAndPort,
+    /// An address, or one with a number of bits.
+    Network,
     /// One of these words, ignoring case. If SQL passes a number, it is the index.
     Choice(&'static [&'static str]),
     /// Any number of these words, separated by commas, ignoring case.
@@ -90,9 +94,12 @@ impl Kind {
                 Err(self.malformed())
             }
             Kind::HostAndPort if !is_host_and_port(text) => Err(self.malformed()),
-            Kind::Path | Kind::Address | Kind::AddressOrNone | Kind::HostAndPort => {
-                Ok(Value::Text(text.to_owned()))
-            }
+            Kind::Network if text.parse::<Network>().is_err() => Err(self.malformed()),
+            Kind::Path
+            | Kind::Address
+            | Kind::AddressOrNone
+            | Kind::HostAndPort
+            | Kind::Network => Ok(Value::Text(text.to_owned())),
             Kind::Choice(words) => {
                 let word = find_word(words, text).ok_or_else(|| self.malformed())?;
                 Ok(Value::Text(word.to_owned()))
@@ -130,6 +137,7 @@ impl Kind {
             | Kind::Address
             | Kind::AddressOrNone
             | Kind::HostAndPort
+            | Kind::Network
             | Kind::Choice(_)
             | Kind::Flags(_) => (number, false),
         }
@@ -155,6 +163,7 @@ impl Kind {
             Kind::HostAndPort => {
                 "a host name or address and a port, as in db1.example.org:3306".to_owned()
             }
+            Kind::Network => "an address or a network, as in 10.0.0.0/8".to_owned(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
             Kind::Flags(words) => format!("any of {}, separated by commas", words.join(", ")),
         }

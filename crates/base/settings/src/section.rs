@@ -83,6 +83,9 @@ const SERVER_COUNT_MAX: usize = 256;
 /// Services of a gateway: as many as there may be listeners, and one for `listen`.
 const SERVICE_COUNT_MAX: usize = LISTENER_COUNT_MAX + 1;
 
+/// Rules of a gateway: as many as `router::RULES_MAX`.
+const RULE_COUNT_MAX: usize = 256;
+
 /// Monitors of a gateway: no more than there are servers.
 const MONITOR_COUNT_MAX: usize = SERVER_COUNT_MAX;
 
@@ -328,9 +331,98 @@ pub const SECTIONS: &[Section] = &[
                 "Whether sessions of `read-write-split` give their connections back between \
                  transactions, for other sessions to use.",
             ),
+            optional(
+                "max_statement_time",
+                FieldKind::One(Kind::Seconds {
+                    max: LAG_SECONDS_MAX,
+                }),
+                "Seconds that a statement may run. It is then ended as by KILL QUERY.",
+            ),
+            optional(
+                "idle_transaction_timeout",
+                FieldKind::One(Kind::Seconds {
+                    max: LAG_SECONDS_MAX,
+                }),
+                "Seconds that a client may be silent in a transaction. It is then disconnected.",
+            ),
         ],
         one_of: &[],
         text: "What the clients of a listener get. Without any, there is one over all servers.",
+    },
+    Section {
+        name: "rule",
+        repetition: list(RULE_COUNT_MAX),
+        fields: &[
+            required("name", FieldKind::Name, "By which messages name it."),
+            optional(
+                "services",
+                FieldKind::References("service"),
+                "Services whose sessions it is about. Without it: all.",
+            ),
+            optional(
+                "users",
+                FieldKind::Many(Kind::Text),
+                "Users that it is about, without their hosts.",
+            ),
+            optional(
+                "schemas",
+                FieldKind::Many(Kind::Text),
+                "Default databases of the sessions that it is about.",
+            ),
+            optional(
+                "addresses",
+                FieldKind::Many(Kind::Network),
+                "Where the clients come from that it is about. A unix socket counts as 127.0.0.1.",
+            ),
+            optional(
+                "digests",
+                FieldKind::Many(Kind::Text),
+                "Digests of the statements that it is about, as `plateau digest` shows them.",
+            ),
+            optional(
+                "pattern",
+                FieldKind::One(Kind::Text),
+                "A regular expression for the statements that it is about. It sees `?` in place of \
+                 literals; upper and lower case are alike.",
+            ),
+            optional(
+                "route",
+                FieldKind::One(Kind::Choice(&["primary", "replica"])),
+                "Where the statement goes. What is not known to be a read goes to no replica.",
+            ),
+            optional(
+                "server",
+                FieldKind::Reference("server"),
+                "The server that the statement goes to, whatever the statement is.",
+            ),
+            optional(
+                "lag_max",
+                FieldKind::One(Kind::Seconds {
+                    max: LAG_SECONDS_MAX,
+                }),
+                "Seconds that a replica may be behind that the statement goes to.",
+            ),
+            optional(
+                "max_statement_time",
+                FieldKind::One(Kind::Seconds {
+                    max: LAG_SECONDS_MAX,
+                }),
+                "Seconds that the statement may run. It is then ended as by KILL QUERY.",
+            ),
+            optional(
+                "multiplex",
+                FieldKind::One(Kind::Bool),
+                "`false`: the session keeps its connection from this statement on.",
+            ),
+            optional(
+                "refuse",
+                FieldKind::One(Kind::Text),
+                "The statement is not carried out: its client gets error 1148 with this text.",
+            ),
+        ],
+        one_of: &[],
+        text: "Something to be done with statements that meet all of its conditions. Of several \
+               such rules, the first that says a thing decides it.",
     },
 ];
 

@@ -7,6 +7,7 @@ use errcode::{ClientError, Retry, WORDS_FOREIGN_PLUGIN, WORDS_NO_SERVER};
 use front::ClientInfo;
 use link::Agreed;
 use monitor::{Condition, DownReason, Rank, ServerMap, ServerState};
+use router::Route;
 use wire::Capabilities;
 
 use crate::gateway::ServerPlace;
@@ -49,11 +50,27 @@ pub(crate) async fn first_round(worker: &Worker, service: ServiceId) {
 
 /// The servers of a service with a role, in the order in which a client tries them: by rank, and
 /// those with the fewest sessions first.
-fn candidates(worker: &Worker, service: ServiceId, role: Role) -> Vec<ServerId> {
+fn candidates(
+    worker: &Worker,
+    service: ServiceId,
+    role: Role,
+    route: Option<&Route>,
+) -> Vec<ServerId> {
     let gateway = &worker.gateway;
     let servers = &gateway.service(service).options.servers;
+    let (role, only) = match route {
+        None => (role, None),
+        Some(Route::Primary) => (Role::Primary, None),
+        Some(Route::Replica) => (Role::Replica, None),
+        Some(Route::Server(name)) => (Role::Any, Some(name)),
+    };
+    let is_meant = |id: &&ServerId| {
+        let name = &gateway.server(**id).options.name;
+        only.is_none_or(|only| name.eq_ignore_ascii_case(only))
+    };
     let mut ranked: Vec<_> = servers
         .iter()
+        .filter(is_meant)
         .filter_map(|id| {
             let preference = worker.with_state(*id, |it| preference(it, role))?;
             Some((preference, gateway.server(*id).session_count(), *id))
@@ -122,17 +139,17 @@ async fn connect_to(
     })
 }
 
-/// Connects to the first server of a service and a role that can be reached. An error is what its
-/// client is told.
+/// Connects to the first server of a service and a role that can be reached. A rule may say another
+/// role, or the server. An error is what its client is told.
 pub(crate) async fn connect(
     worker: &Worker,
     service: ServiceId,
-    role: Role,
+    (role, route): (Role, Option<&Route>),
     info: &ClientInfo,
 ) -> Result<Held, ClientError> {
     let login = login_as(info)?;
     let mut reason = without(role).to_owned();
-    for id in candidates(worker, service, role) {
+    for id in candidates(worker, service, role, route) {
         match connect_to(worker, id, &login, info).await {
             Ok(held) => return Ok(held),
             Err(NoConnection::Refused(error)) => return Err(error),

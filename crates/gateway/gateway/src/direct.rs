@@ -1,12 +1,14 @@
 //! [`Direct`]: a session of the router `read-connection`, with one connection to one server.
 
+use std::rc::Rc;
+
 use errcode::{ClientError, WORDS_SERVER_LOST};
 use link::Limit;
 use wire::{CommandByte, ErrorPacket, OkPacket};
 
 use crate::connect::{Held, login_as};
 use crate::end::End;
-use crate::guest::{ChangedUser, Failed, Guest, Request};
+use crate::guest::{ChangedUser, Failed, Guest, Request, mode_of, refusal};
 use crate::hot;
 
 /// See the module's head.
@@ -33,10 +35,13 @@ impl Direct {
         loop {
             let status = self.held.server.status();
             let server = self.held.server.link();
-            let went = match self.guest.peek_beside(status, server).await {
+            let peeked = self.guest.peek_beside(status, server).await;
+            self.guest.begin_command();
+            let went = match peeked {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(CommandByte::CHANGE_USER) => Box::pin(self.change_user()).await,
                 Ok(byte) if self.guest.is_kill(byte) => Box::pin(self.guest.kill(status)).await,
+                Ok(byte) if self.guest.ruled.is_ruled() => Box::pin(self.forward_ruled(byte)).await,
                 Ok(_) => self.forward().await,
                 Err(end) => Err(end),
             };
@@ -44,6 +49,36 @@ impl Direct {
                 return end;
             }
         }
+    }
+
+    /// Passes a command on that rules may be about.
+    async fn forward_ruled(&mut self, byte: u8) -> Result<(), End> {
+        let guest = &mut self.guest;
+        let mode = mode_of(self.held.server.status());
+        let ruling = match byte {
+            CommandByte::QUERY | CommandByte::STMT_PREPARE => {
+                let (text, is_whole) = guest.client.link().peeked_body();
+                let judged = match is_whole {
+                    true => guest.ruled.judge(text, mode),
+                    false => guest.ruled.judge_unread(text, mode),
+                };
+                guest.ruled.ruling(&judged)
+            }
+            CommandByte::STMT_EXECUTE | CommandByte::STMT_BULK_EXECUTE => {
+                Some(Rc::new(guest.ruled.general_ruling()))
+            }
+            _ => None,
+        };
+        if let Some(ruling) = ruling {
+            if let Some(error) = refusal(&ruling) {
+                guest.take_command().await?;
+                guest.worker.counters.refused.increment();
+                guest.write_error(&error);
+                return Ok(());
+            }
+            guest.time_max = ruling.time_max.or(guest.time_max);
+        }
+        self.forward().await
     }
 
     async fn forward(&mut self) -> Result<(), End> {
@@ -54,14 +89,18 @@ impl Direct {
         } = &mut self.held;
         let via = (place.id(), *agreed);
         let passed = self.guest.pass(server, via, Request::Peeked, None).await;
-        passed.map(|_| ()).map_err(|failed| match failed {
+        let answer = passed.map_err(|failed| match failed {
             Failed::Session(end) => end,
             Failed::Server(_) | Failed::Refused(_) => {
                 let name = &self.held.place.server().options.name;
                 self.guest.lost = Some(ClientError::worded(WORDS_SERVER_LOST, &[name]));
                 End::Server
             }
-        })
+        })?;
+        if let Some(changes) = answer.exchange.session_changes() {
+            self.guest.ruled.note(self.guest.client.info(), changes);
+        }
+        Ok(())
     }
 
     /// Lets the client log in anew, here and at its server.

@@ -7,6 +7,7 @@ use backend::Login;
 use clients::{ClientNumbers, Clients, SessionHandle};
 use foldhash::fast::RandomState;
 use pool::{AccountId, ClassId, Interner, Limits, Pool, Recycling};
+use router::Rules;
 use sync::Mutex;
 use sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,6 +27,8 @@ pub struct Gateway {
     servers: Vec<ServerShare>,
     /// By their ids. Constant.
     monitors: Vec<MonitorOptions>,
+    /// What is said about statements. Constant.
+    pub(crate) rules: Arc<Rules>,
     /// Most clients with a session.
     pub(crate) max_connections: usize,
     /// Constant.
@@ -115,6 +118,7 @@ impl Gateway {
             services,
             servers,
             monitors,
+            rules: options.rules,
             max_connections: options.max_connections,
             limits: ClientLimits {
                 login_rules: options.login_rules,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use backend::Server;
+use backend::{Login, Server};
 use clients::wait::{Either, first_of};
 use clients::{ClientNumbers, KillOrder, SessionHandle};
 use errcode::{
@@ -18,7 +18,7 @@ use front::{Client, Disconnect, LoginFailure};
 use link::{Agreed, Ending, Exchange, ForwardError, Limit, Turn};
 use monitor::ServerState;
 use runtime::TaskClass;
-use syntax::{KillStatement, KillTarget};
+use syntax::{KillStatement, KillTarget, SqlMode};
 use wire::{Command, CommandByte, ErrorPacket, OkKind, OkPacket, StatusFlags};
 
 use crate::connect::login_as;
@@ -29,6 +29,12 @@ use crate::options::{ServerId, ServiceId};
 use crate::running::Running;
 use crate::service::AccountLookup;
 use crate::worker::Worker;
+
+mod overdue;
+mod ruled;
+
+use overdue::Overdue;
+pub(crate) use ruled::{Ruled, refusal};
 
 /// A statement may take as long as its server lets it: a year is no limit.
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -54,6 +60,12 @@ pub(crate) struct Guest {
     pub(crate) lost: Option<ClientError>,
     /// How often COM_CHANGE_USER was refused.
     pub(crate) failed_changes: u32,
+    /// The rules that it has to do with.
+    pub(crate) ruled: Ruled,
+    /// How long the statement under way may run.
+    pub(crate) time_max: Option<Duration>,
+    /// As which statements are ended that run for too long; `None` until one has a limit.
+    login: Option<Rc<Login>>,
 }
 
 /// Most times that a session may be refused another user: MariaDB's limit against guessing.
@@ -98,6 +110,28 @@ pub(crate) enum Failed {
 }
 
 impl Guest {
+    /// A client that has logged in to a service.
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        service: ServiceId,
+        client: Client,
+        handle: &Arc<SessionHandle>,
+    ) -> Guest {
+        let name = Arc::clone(&worker.gateway.service(service).options.name);
+        Guest {
+            worker: Rc::clone(worker),
+            service,
+            ruled: Ruled::new(Rc::clone(worker.judge()), name, client.info()),
+            client,
+            handle: Arc::clone(handle),
+            running: Arc::new(Running::nowhere()),
+            lost: None,
+            failed_changes: 0,
+            time_max: None,
+            login: None,
+        }
+    }
+
     pub(crate) fn gateway(&self) -> &Arc<Gateway> {
         &self.worker.gateway
     }
@@ -134,11 +168,15 @@ impl Guest {
         status: StatusFlags,
         limit: Duration,
     ) -> Result<u8, End> {
-        let class = match status.contains(StatusFlags::IN_TRANSACTION) {
-            true => TaskClass::InTransaction,
-            false => TaskClass::OutsideTransaction,
-        };
         let gateway = Arc::clone(&self.worker.gateway);
+        let (class, limit) = match status.contains(StatusFlags::IN_TRANSACTION) {
+            true => {
+                let service = &gateway.service(self.service).options;
+                let idle_max = service.idle_transaction_max.unwrap_or(limit);
+                (TaskClass::InTransaction, limit.min(idle_max))
+            }
+            false => (TaskClass::OutsideTransaction, limit),
+        };
         let peeked = {
             let peek = pin!(self.client.peek_command(limit, class));
             let dismissed = pin!(gateway.clients().registry().dismissed(&self.handle));
@@ -174,6 +212,7 @@ impl Guest {
         statement_id: Option<u32>,
     ) -> Result<Answer, Failed> {
         self.worker.counters.statements.increment();
+        let mut overdue = self.overdue();
         let mut begun = None;
         let passed = {
             let given_up = given_up(&self.worker, &self.handle, id);
@@ -205,8 +244,19 @@ impl Guest {
                     }
                 }
             });
-            first_of(passing, pin!(given_up)).await
+            let given_up = pin!(given_up);
+            let mut passed = pin!(first_of(passing, given_up));
+            poll_fn(|context| {
+                if let Some(overdue) = &mut overdue {
+                    overdue.poll(context);
+                }
+                passed.as_mut().poll(context)
+            })
+            .await
         };
+        if let Some(overdue) = overdue {
+            overdue.finish().await;
+        }
         match (passed, begun) {
             (Either::Left(Ok(Turn::Over(ending))), Some(exchange)) => {
                 if let Ending::Status(status) = ending {
@@ -224,6 +274,17 @@ impl Guest {
                 Err(Failed::Server(Retry::IfRead))
             }
         }
+    }
+
+    /// The limit of the statement that begins, if it has one.
+    fn overdue(&mut self) -> Option<Box<Overdue>> {
+        let time_max = self.time_max?;
+        if self.login.is_none() {
+            self.login = Some(Rc::new(login_as(self.client.info()).ok()?));
+        }
+        let login = Rc::clone(self.login.as_ref()?);
+        let by = (&self.worker, &self.running);
+        Some(Box::new(Overdue::new(by, login, time_max)))
     }
 
     /// What follows from an exchange that failed.
@@ -249,6 +310,14 @@ impl Guest {
         let class = TaskClass::OutsideTransaction;
         let read = self.client.read_command(wait_timeout, class).await;
         read.map_err(|_| End::Client)
+    }
+
+    /// A command begins.
+    pub(crate) fn begin_command(&mut self) {
+        // An order against the statement before.
+        self.handle.clear_query_order();
+        let service = &self.gateway().service(self.service).options;
+        self.time_max = service.statement_time_max;
     }
 
     /// Answers a command that was taken with an error.
@@ -369,6 +438,8 @@ impl Guest {
         }
         let user = self.client.info().user.clone();
         self.handle.update(|line| line.user = user);
+        self.ruled.begin(self.client.info());
+        self.login = None;
         Ok(ChangedUser::Yes)
     }
 
@@ -408,6 +479,18 @@ impl Guest {
         let connection_id = server.info().connection_id;
         kill::end_later(&self.worker, target, login, connection_id);
     }
+}
+
+/// As servers with this status read a text.
+pub(crate) fn mode_of(status: StatusFlags) -> SqlMode {
+    let mut mode = SqlMode::default();
+    if status.contains(StatusFlags::NO_BACKSLASH_ESCAPES) {
+        mode = mode.with(SqlMode::NO_BACKSLASH_ESCAPES);
+    }
+    if status.contains(StatusFlags::ANSI_QUOTES) {
+        mode = mode.with(SqlMode::ANSI_QUOTES);
+    }
+    mode
 }
 
 /// Sends a command whose reply is passed on.

@@ -18,6 +18,7 @@ use syntax::{KillStatement, KillTarget, SqlMode};
 
 use crate::gateway::Victim;
 use crate::options::{ServerId, ServiceId};
+use crate::running::Aim;
 use crate::worker::Worker;
 
 /// Longer than a server takes to end a statement; one that is too busy for that is not waited for.
@@ -43,6 +44,17 @@ pub(crate) fn end_later(worker: &Rc<Worker>, target: Target, login: Login, conne
             tracing::warn!(connection_id, %error, "a statement could not be ended on its server");
         }
     });
+}
+
+/// Ends a statement on its server, as who has sent it. Its connection stays.
+pub(crate) async fn stop(worker: &Worker, aim: Aim, login: &Login) {
+    let Some((server, connection_id)) = aim.at else {
+        return;
+    };
+    worker.counters.overdue.increment();
+    let text = format!("KILL QUERY {connection_id}");
+    // An error is in the log, or says that there is nothing to be ended any more.
+    let _ = ask(worker, server, login, text.as_bytes()).await;
 }
 
 /// Runs a statement on a connection of its own.

@@ -26,7 +26,7 @@ type Read<T, N> = (Metric, fn(&T) -> N);
 type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Sums over the workers.
-const SUMS: [Sum; 5] = [
+const SUMS: [Sum; 7] = [
     (count("Sessions", "Clients that got a session."), |it| {
         &it.sessions
     }),
@@ -47,6 +47,17 @@ const SUMS: [Sum; 5] = [
             "Statements that were ended on their server because their client had gone, or by KILL.",
         ),
         |it| &it.kills,
+    ),
+    (
+        count(
+            "Overdue",
+            "Statements that were ended on their server because they ran for too long.",
+        ),
+        |it| &it.overdue,
+    ),
+    (
+        count("Refused_by_rule", "Statements that a rule has refused."),
+        |it| &it.refused,
     ),
     (
         count(

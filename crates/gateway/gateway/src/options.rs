@@ -6,7 +6,8 @@ use std::time::Duration;
 use auth::ClientSecret;
 use backend::Target;
 use front::LoginRules;
-use monitor::{Rank, Rules};
+use monitor::Rank;
+use router::Rules;
 
 /// A server, by its place in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +30,8 @@ pub struct Options {
     pub monitors: Vec<MonitorOptions>,
     /// All services.
     pub services: Vec<ServiceOptions>,
+    /// What is said about statements beyond that.
+    pub rules: Arc<Rules>,
     /// Most clients with a session, of all services.
     pub max_connections: usize,
     /// What logins of clients go by.
@@ -66,7 +69,7 @@ pub struct MonitorOptions {
     /// In which a server has to let the monitor in, and to answer it.
     pub timeout: Duration,
     /// By which the servers are judged.
-    pub rules: Rules,
+    pub rules: monitor::Rules,
 }
 
 impl MonitorOptions {
@@ -88,6 +91,10 @@ pub struct ServiceOptions {
     pub monitor: MonitorId,
     /// How statements find their server.
     pub router: Router,
+    /// How long a statement may run, if no rule says it.
+    pub statement_time_max: Option<Duration>,
+    /// How long a client may be silent in a transaction.
+    pub idle_transaction_max: Option<Duration>,
 }
 
 /// How statements find their server.

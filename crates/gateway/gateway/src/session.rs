@@ -152,19 +152,13 @@ async fn open(
     client: Client,
     handle: &Arc<SessionHandle>,
 ) -> Result<(Session, Arc<Running>), Box<(Client, ClientError)>> {
-    let guest = Guest {
-        worker: Rc::clone(worker),
-        service,
-        client,
-        handle: Arc::clone(handle),
-        running: Arc::new(Running::nowhere()),
-        lost: None,
-        failed_changes: 0,
-    };
+    let guest = Guest::new(worker, service, client, handle);
     let running = Arc::clone(&guest.running);
     match worker.gateway.service(service).options.router {
         Router::ReadConnection(role) => {
-            let held = match connect(worker, service, role, guest.client.info()).await {
+            let ruling = guest.ruled.general_ruling();
+            let to = (role, ruling.route.as_ref());
+            let held = match connect(worker, service, to, guest.client.info()).await {
                 Ok(held) => held,
                 Err(error) => return Err(Box::new((guest.client, error))),
             };

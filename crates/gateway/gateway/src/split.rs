@@ -20,27 +20,28 @@ use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
 use pool::Age;
-use router::{Command, Goal, History, Judged, Pin, Plan, Report, Told, Written};
+use router::{Command, Goal, History, Pin, Plan, Report, Told, Written};
 use runtime::Alarm;
 use syntax::SqlMode;
-use syntax::class::{Facts, find_hint};
+use syntax::class::Facts;
 use wire::{CommandByte, OkPacket, StatusFlags};
 
 use crate::connect::{login_as, no_server};
 use crate::connection::{Origin, Reads, is_about_tracking};
 use crate::end::End;
-use crate::guest::{Answer, ChangedUser, Guest, Request};
+use crate::guest::{Answer, ChangedUser, Guest, Request, mode_of};
 use crate::hot::{self, HotPlace};
-use crate::options::{CausalReads, ServiceId, SplitOptions};
-use crate::worker::Worker;
+use crate::options::{CausalReads, SplitOptions};
 
 mod answer;
+mod guide;
 mod lane;
 mod prepared;
 mod recall;
 mod sharing;
 
 use answer::{Chooser, Job, Unready};
+use guide::{Guides, guide};
 use lane::Lane;
 use prepared::Statements;
 
@@ -201,14 +202,7 @@ impl Split {
 
     /// As the session's servers read a text.
     fn mode(&self) -> SqlMode {
-        let mut mode = SqlMode::default();
-        if self.status.contains(StatusFlags::NO_BACKSLASH_ESCAPES) {
-            mode = mode.with(SqlMode::NO_BACKSLASH_ESCAPES);
-        }
-        if self.status.contains(StatusFlags::ANSI_QUOTES) {
-            mode = mode.with(SqlMode::ANSI_QUOTES);
-        }
-        mode
+        mode_of(self.status)
     }
 
     pub(crate) async fn run(&mut self) -> End {
@@ -240,8 +234,7 @@ impl Split {
     }
 
     async fn command(&mut self, byte: u8) -> Result<(), End> {
-        // An order against the statement before.
-        self.guest.handle.clear_query_order();
+        self.guest.begin_command();
         match byte {
             CommandByte::QUERY if self.guest.is_kill(byte) => {
                 Box::pin(self.guest.kill(self.status)).await
@@ -273,14 +266,20 @@ impl Split {
         if !is_whole {
             return Box::pin(self.long_query(mode)).await;
         }
-        let judged = self.guest.worker.judge(text, mode);
+        let judged = self.guest.ruled.judge(text, mode);
         let mut plan = self.session.plan(text, mode, &judged);
-        guide(
-            &mut plan,
-            text,
-            &judged,
-            (&self.guest.worker, self.guest.service),
-        );
+        let guides = Guides {
+            worker: &self.guest.worker,
+            service: self.guest.service,
+            ruled: &self.guest.ruled,
+        };
+        match guide(&mut plan, text, &judged, guides) {
+            Ok(time_max) => self.guest.time_max = time_max.or(self.guest.time_max),
+            Err(error) => {
+                let refusing = self.refuse(Job::Plain, Request::Peeked, &error);
+                return Box::pin(refusing).await.map(|_| ());
+            }
+        }
         if recall::is_needed(&self.options, &plan) {
             return Box::pin(self.recalling_query(plan, mode)).await;
         }
@@ -347,23 +346,26 @@ impl Split {
     async fn long_query(&mut self, mode: SqlMode) -> Result<(), End> {
         let is_very_long = READ_BYTES_MAX < self.guest.client.link().peeked_bytes();
         let (text, _) = self.guest.client.link().peeked_body();
-        let judged = Judged::unread(text, mode);
+        let judged = self.guest.ruled.judge_unread(text, mode);
         if is_very_long || judged.class == syntax::class::Class::Write {
-            let plan = self.session.plan(b"", mode, &judged);
+            let mut plan = self.session.plan(b"", mode, &judged);
+            let text: Box<[u8]> = text.into();
+            if let Err(error) = self.guide(&mut plan, &text, &judged) {
+                let refused = self.refuse(Job::Plain, Request::Peeked, &error).await;
+                return refused.map(|_| ());
+            }
             let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
             return answered.map(|_| ());
         }
         let packet = self.guest.take_command().await?;
         let text = packet.get(1..).unwrap_or_default();
-        let judged = self.guest.worker.judge(text, mode);
-        let mut plan = self.session.plan(text, mode, &judged);
-        guide(
-            &mut plan,
-            text,
-            &judged,
-            (&self.guest.worker, self.guest.service),
-        );
         let request = Request::Taken(CommandByte::QUERY, text);
+        let judged = self.guest.ruled.judge(text, mode);
+        let mut plan = self.session.plan(text, mode, &judged);
+        if let Err(error) = self.guide(&mut plan, text, &judged) {
+            let refused = self.refuse(Job::Plain, request, &error).await;
+            return refused.map(|_| ());
+        }
         let answered = {
             let repeat = Some((CommandByte::QUERY, text));
             self.answer(&plan, Job::Plain, request, repeat).await?
@@ -524,6 +526,9 @@ impl Split {
             },
         };
         let has_written = self.session.answered(plan, place, report);
+        if let Some(changes) = report.changes {
+            self.guest.ruled.note(self.guest.client.info(), changes);
+        }
         self.note_sharing(plan, place, answer.ending);
         if has_written && self.options.causal_reads == CausalReads::Service {
             let service = self.guest.gateway().service(self.guest.service);
@@ -568,31 +573,4 @@ fn identify(guest: &Guest) -> Result<(Arc<Origin>, pool::Login), ClientError> {
         collation: login.collation,
     });
     Ok((origin, pool_login.ok_or_else(too_many)?))
-}
-
-/// Does as a comment of the text asks.
-fn guide(plan: &mut Plan, text: &[u8], judged: &Judged, (worker, service): (&Worker, ServiceId)) {
-    let hint = match find_hint(text) {
-        None => return,
-        Some(Ok(hint)) => hint,
-        Some(Err(error)) => {
-            tracing::debug!(%error, "a hint cannot be understood");
-            return;
-        }
-    };
-    let named = |name: &str| {
-        worker.with_map(service, |it| {
-            let mut servers = it.map.servers();
-            let found = servers.find(|it| it.entry.name.eq_ignore_ascii_case(name));
-            found.map(|it| it.id)
-        })
-    };
-    let server = hint.server.and_then(named);
-    let is_ours = |place: &Place| worker.load_of(service, *place).is_some();
-    if hint.server.is_some() && server.is_none_or(|place| !is_ours(&place)) {
-        let server = hint.server;
-        tracing::debug!(server, "a hint names no server of the service");
-        return;
-    }
-    plan.guide(&hint, server, judged);
 }

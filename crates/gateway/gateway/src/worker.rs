@@ -10,8 +10,7 @@ use front::RandomSource;
 use link::{Limit, Resources};
 use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
-use router::{History, Judge, Judged, Load};
-use syntax::SqlMode;
+use router::{History, Judge, Load};
 
 use crate::connection::common::{Common, SHARED_TEXT_BYTES_MAX, StatementText};
 use crate::connection::{Origin, PoolFront};
@@ -37,7 +36,7 @@ pub struct Worker {
     /// What they have prepared.
     texts: RefCell<Common<StatementText>>,
     /// Verdicts on texts.
-    judge: RefCell<Judge>,
+    judge: Rc<RefCell<Judge>>,
     /// What each server has to do for this worker, by the servers' ids.
     loads: Vec<Cell<Load>>,
     /// What all links of the worker share.
@@ -70,6 +69,10 @@ pub struct Counters {
     pub failed_connects: Counter,
     /// Statements that were ended on their server because their client had gone, or by KILL.
     pub kills: Counter,
+    /// Statements that were ended on their server because they ran for too long.
+    pub overdue: Counter,
+    /// Statements that a rule has refused.
+    pub refused: Counter,
 }
 
 impl Counters {
@@ -99,6 +102,8 @@ impl Worker {
             reader: RefCell::new(monitor.reader()),
         });
         let pool = PoolFront::new(Arc::clone(&gateway.pool), runtime::worker_index());
+        let judge = Judge::new(Arc::clone(&gateway.rules));
+        let judge = Rc::new(RefCell::new(judge));
         let loads = gateway.server_ids().map(|_| Cell::default()).collect();
         Rc::new(Worker {
             gateway,
@@ -108,7 +113,7 @@ impl Worker {
             origins: RefCell::default(),
             histories: RefCell::default(),
             texts: RefCell::default(),
-            judge: RefCell::default(),
+            judge,
             loads,
             resources,
             counters,
@@ -165,9 +170,9 @@ impl Worker {
             .expect("maps keep their places"))
     }
 
-    /// What a text does.
-    pub(crate) fn judge(&self, text: &[u8], mode: SqlMode) -> Judged {
-        self.judge.borrow_mut().judge(text, mode)
+    /// The verdicts on texts.
+    pub(crate) fn judge(&self) -> &Rc<RefCell<Judge>> {
+        &self.judge
     }
 
     /// What a server of a service has to do for this worker; `None` if it is none of the service's.

@@ -1,17 +1,26 @@
-//! [`Judge`]: what texts do, remembered for texts that differ in their literals alone.
+//! [`Judge`]: what texts do, and what rules say about them, remembered for texts that differ in
+//! their literals alone.
 
 use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use settings::SqlMode;
 use syntax::canonical::Canonical;
 use syntax::class::{Class, Effect, Facts, Kind, Verdict, classify, verdict};
 
+use crate::rules::{RuleSet, Rules, Ruling, SessionFacts};
+
 /// Most verdicts that a worker remembers. An application has some hundred distinct texts.
 pub const VERDICTS_MAX: usize = 4096;
 
+/// Most sets of rules whose rulings are remembered. There are as many as kinds of statements that
+/// rules tell apart.
+const RULINGS_MAX: usize = 1024;
+
 /// What a text does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     /// What its first statement is.
     pub class: Class,
@@ -19,11 +28,12 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What its first statement does to the transaction.
     pub effect: Effect,
+    /// The rules with conditions that it meets; `None` if there are none.
+    pub(crate) rules: Option<Rc<RuleSet>>,
 }
 
 impl Judged {
-    /// Of a text that was not read to its end: nothing is known.
-    pub fn unread(text: &[u8], mode: SqlMode) -> Judged {
+    fn unread(text: &[u8], mode: SqlMode) -> Judged {
         let first = classify(text, mode);
         Judged {
             class: first.class,
@@ -33,6 +43,7 @@ impl Judged {
                 is_several: false,
             },
             effect: first.effect,
+            rules: None,
         }
     }
 
@@ -42,6 +53,7 @@ impl Judged {
             class: first.class,
             verdict: verdict(text, mode),
             effect: first.effect,
+            rules: None,
         }
     }
 }
@@ -50,35 +62,106 @@ impl Judged {
 /// [`VERDICTS_MAX`] others came are forgotten.
 #[derive(Debug, Default)]
 pub struct Judge {
+    /// Constant.
+    rules: Arc<Rules>,
     canonical: Canonical,
     recent: Verdicts,
     older: Verdicts,
+    /// What sets of rules say together.
+    rulings: HashMap<RuleSet, Rc<Ruling>, RandomState>,
 }
 
 type Verdicts = HashMap<Box<[u8]>, Judged, RandomState>;
 
 impl Judge {
+    /// A judge that goes by these rules.
+    pub fn new(rules: Arc<Rules>) -> Judge {
+        Judge {
+            rules,
+            ..Judge::default()
+        }
+    }
+
+    /// Whether a rule has a condition of the default database.
+    pub fn looks_at_schema(&self) -> bool {
+        self.rules.looks_at_schema()
+    }
+
+    /// The rules that a session has to do with.
+    pub fn rules_of(&self, session: &SessionFacts<'_>) -> RuleSet {
+        match self.rules.is_empty() {
+            true => RuleSet::default(),
+            false => self.rules.of_session(session),
+        }
+    }
+
+    /// What the rules of a session say about a text; `None` if that is nothing.
+    pub fn ruling(&mut self, session: &RuleSet, judged: &Judged) -> Option<Rc<Ruling>> {
+        if session.is_empty() {
+            return None;
+        }
+        let general = self.rules.of_all_texts();
+        let of_text = match &judged.rules {
+            Some(rules) => general.and(rules),
+            None => *general,
+        };
+        let met = session.within(&of_text);
+        if met.is_empty() {
+            return None;
+        }
+        if RULINGS_MAX <= self.rulings.len() && !self.rulings.contains_key(&met) {
+            self.rulings.clear();
+        }
+        let rules = &self.rules;
+        let ruling = self.rulings.entry(met);
+        Some(Rc::clone(
+            ruling.or_insert_with(|| Rc::new(rules.ruling(&met))),
+        ))
+    }
+
+    /// What the rules of a session say about all of its statements.
+    pub fn general_ruling(&self, session: &RuleSet) -> Ruling {
+        let general = self.rules.of_all_texts();
+        self.rules.ruling(&session.within(general))
+    }
+
+    /// Of a text that was not read to its end, by what is known of it: nothing of what it does. The
+    /// rules see its beginning.
+    pub fn judge_unread(&self, text: &[u8], mode: SqlMode) -> Judged {
+        self.ruled(Judged::unread(text, mode), text)
+    }
+
     /// What a text does, as a server with this mode reads it.
     pub fn judge(&mut self, text: &[u8], mode: SqlMode) -> Judged {
         if !self.canonical.fill(text, mode) {
-            return Judged::of(text, mode);
+            return self.ruled(Judged::of(text, mode), text);
         }
         // The modes that change tokens are rare, and their texts are not remembered.
         if mode != SqlMode::default() {
-            return Judged::of(self.canonical.text(), mode);
+            let text = self.canonical.text();
+            return self.ruled(Judged::of(text, mode), text);
         }
         let key = self.canonical.text();
         if let Some(known) = self.recent.get(key) {
-            return *known;
+            return known.clone();
         }
         let judged = match self.older.remove(key) {
             Some(known) => known,
-            None => Judged::of(key, mode),
+            None => self.ruled(Judged::of(key, mode), key),
         };
         if VERDICTS_MAX / 2 <= self.recent.len() {
             self.older = std::mem::take(&mut self.recent);
         }
-        self.recent.insert(key.into(), judged);
+        self.recent.insert(key.into(), judged.clone());
+        judged
+    }
+
+    /// Adds the rules that a text meets.
+    fn ruled(&self, mut judged: Judged, text: &[u8]) -> Judged {
+        if !self.rules.is_empty() {
+            let rules = self.rules.of_text(text);
+            judged.rules = (!rules.is_empty()).then(|| Rc::new(rules));
+        }
         judged
     }
 

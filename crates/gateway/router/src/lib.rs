@@ -10,7 +10,8 @@
 //! one client: its open transaction, what pins it ([`Pin`]), what it wrote last ([`Written`]). A
 //! [`Plan`] says where a statement may go and what its success leaves. [`choose`] takes a server
 //! out of the monitor's map. [`History`] has the commands that each connection of the session
-//! needs, [`Recall`] what its statements may read of earlier ones.
+//! needs, [`Recall`] what its statements may read of earlier ones. [`Rules`] are what an operator
+//! has said beyond that.
 //!
 //! Rules, in this order:
 //!
@@ -27,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 mod pins;
+mod rules;
 
 mod judge;
 mod written;
@@ -46,5 +48,9 @@ pub use judge::{Judge, Judged, VERDICTS_MAX};
 pub use pins::{Pin, Pins};
 pub use plan::{Goal, OF_LAST_STATEMENT, Plan};
 pub use recall::{Recall, Residue, Told};
+pub use rules::{
+    PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError, Ruling, SessionFacts,
+    What, Who, digest, digested,
+};
 pub use session::{Loss, Report, Session};
 pub use written::Written;

@@ -25,6 +25,8 @@ pub enum Pin {
     LongHistory,
     /// A hint has asked for it.
     Hint,
+    /// A rule says so.
+    Rule,
     /// A statement that is prepared reads of the statement before it.
     LastStatement,
     /// A value was taken from a sequence, which LASTVAL tells on the same connection.
@@ -37,7 +39,7 @@ pub enum Pin {
 
 impl Pin {
     /// Each of them.
-    pub const ALL: [Pin; 14] = [
+    pub const ALL: [Pin; 15] = [
         Pin::NextTransaction,
         Pin::TemporaryTable,
         Pin::UserLock,
@@ -48,6 +50,7 @@ impl Pin {
         Pin::SeveralStatements,
         Pin::LongHistory,
         Pin::Hint,
+        Pin::Rule,
         Pin::LastStatement,
         Pin::Sequence,
         Pin::Command,
@@ -72,6 +75,7 @@ impl Pin {
             Pin::SeveralStatements => "several statements",
             Pin::LongHistory => "long history",
             Pin::Hint => "hint",
+            Pin::Rule => "rule",
             Pin::LastStatement => "prepared reader of the last statement",
             Pin::Sequence => "sequence",
             Pin::Command => "unknown command",

@@ -10,6 +10,7 @@ use settings::SqlMode;
 
 use crate::judge::Judged;
 use crate::pins::{Pin, Pins};
+use crate::rules::{Route, Ruling};
 
 /// Where a statement may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,17 +156,41 @@ impl Plan {
             self.pins.add(Pin::Hint);
         }
         self.lag_max = hint.max_lag_ms.map(Duration::from_millis);
-        if let Goal::Held(_) = self.goal {
+        match (server, hint.route) {
+            (Some(server), _) => self.go(Goal::Held(server), judged),
+            (None, Some(HintRoute::Primary)) => self.go(Goal::Primary, judged),
+            (None, Some(HintRoute::Replica)) => self.go(Goal::Replica, judged),
+            (None, None) => {}
+        }
+    }
+
+    /// Does as rules say, where a hint says nothing else.
+    pub fn obey(&mut self, ruling: &Ruling) {
+        if ruling.multiplexes == Some(false) {
+            self.pins.add(Pin::Rule);
+        }
+        self.lag_max = self.lag_max.or(ruling.lag_max);
+    }
+
+    /// Goes where a rule says. `server` is the place of the server that it names.
+    pub fn follow(&mut self, route: &Route, server: Option<ServerId>, judged: &Judged) {
+        match (route, server) {
+            (Route::Primary, _) => self.go(Goal::Primary, judged),
+            (Route::Replica, _) => self.go(Goal::Replica, judged),
+            (Route::Server(_), Some(server)) => self.go(Goal::Held(server), judged),
+            (Route::Server(_), None) => {}
+        }
+    }
+
+    /// Goes elsewhere than its text says, if it may.
+    fn go(&mut self, goal: Goal, judged: &Judged) {
+        let is_read = judged.verdict.kind == Kind::Read && !judged.verdict.is_several;
+        let is_bound = matches!(self.goal, Goal::Held(_));
+        if is_bound || goal == Goal::Replica && !is_read {
             return;
         }
-        let is_read = judged.verdict.kind == Kind::Read && !judged.verdict.is_several;
-        self.goal = match (server, hint.route) {
-            (Some(server), _) => Goal::Held(server),
-            (None, Some(HintRoute::Primary)) => Goal::Primary,
-            (None, Some(HintRoute::Replica)) if is_read => Goal::Replica,
-            (None, _) => self.goal,
-        };
-        self.may_repeat &= self.goal == Goal::Replica;
+        self.goal = goal;
+        self.may_repeat &= goal == Goal::Replica;
     }
 
     /// What is set and not kept is on one connection alone.

@@ -59,6 +59,14 @@ pub(crate) enum Command {
             value_parser = clap::value_parser!(u8))]
         workers: u8,
     },
+    /// Shows the digest of a statement, by which a `[[rule]]` of a gateway may name it.
+    ///
+    /// The digest is that of the statement's canonical text, which has `?` in place of literals and
+    /// no comments. Both are printed.
+    Digest {
+        /// The statement.
+        statement: String,
+    },
     /// Writes a settings file to begin with.
     Init {
         #[command(subcommand)]

@@ -34,6 +34,11 @@ fn main() -> ExitCode {
         None if arguments.check_config => start::check(&arguments),
         None => start::run(&arguments),
         Some(Command::Check { directory, workers }) => check::run(directory, usize::from(*workers)),
+        Some(Command::Digest { statement }) => {
+            let (text, digest) = router::digested(statement.as_bytes());
+            println!("{digest:016x}  {}", String::from_utf8_lossy(&text));
+            Ok(())
+        }
         Some(Command::Init { what }) => init_file(what),
     };
     match outcome {

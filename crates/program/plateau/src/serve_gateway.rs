@@ -28,6 +28,8 @@ use crate::keys::Keys;
 use crate::listen::{self, Bound};
 use crate::monitoring;
 
+mod rules;
+
 /// The service of a gateway whose file declares none.
 const ONLY_SERVICE: &str = "default";
 
@@ -37,7 +39,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
     let settings = &configuration.settings;
     let servers: Vec<&Entry> = sections.all("server").collect();
     if servers.is_empty() {
-        for name in ["service", "monitor"] {
+        for name in ["service", "monitor", "rule"] {
             if let Some(entry) = sections.one(name) {
                 let line = entry.line();
                 bail!("line {line}: a `{name}` needs servers: there is no section `server`");
@@ -72,6 +74,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
             .collect::<Result<_>>()?,
         monitors,
         services,
+        rules: Arc::new(rules::read(configuration)?),
         max_connections: usize::try_from(settings.unsigned("max_connections"))?,
         login_rules: login_rules(settings),
         wait_timeout: seconds("wait_timeout"),
@@ -114,6 +117,11 @@ fn seconds(entry: &Entry, field: &str) -> Option<Duration> {
         Some(Value::Micros(micros)) => Some(Duration::from_micros(*micros)),
         _ => None,
     }
+}
+
+/// The same; zero is no limit, as in the variables of that name of MariaDB.
+fn limit(entry: &Entry, field: &str) -> Option<Duration> {
+    seconds(entry, field).filter(|it| !it.is_zero())
 }
 
 fn count<N: TryFrom<u64>>(entry: &Entry, field: &str) -> Option<N> {
@@ -200,7 +208,11 @@ fn service(entry: &Entry, names: &[&str], monitors: &[MonitorOptions]) -> Result
     let name = entry.name().unwrap_or_default();
     let router = router(entry);
     let made = service_over(name, server_ids(entry, names), router, monitors);
-    made.with_context(|| format!("line {}", entry.line()))
+    Ok(ServiceOptions {
+        statement_time_max: limit(entry, "max_statement_time"),
+        idle_transaction_max: limit(entry, "idle_transaction_timeout"),
+        ..made.with_context(|| format!("line {}", entry.line()))?
+    })
 }
 
 fn router(entry: &Entry) -> Router {
@@ -239,6 +251,8 @@ fn service_over(
         servers,
         monitor: MonitorId(monitor),
         router,
+        statement_time_max: None,
+        idle_transaction_max: None,
     })
 }
 

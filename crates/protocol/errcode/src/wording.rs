@@ -59,6 +59,8 @@ wordings! {
         "Too many connections: %s";
     ER_NET_READ_ERROR Server Never WORDS_SERVER_LOST
         "Lost connection to the server '%s' during the statement";
+    ER_NOT_ALLOWED_COMMAND Client Never WORDS_REFUSED
+        "%s";
     ER_NOT_SUPPORTED_AUTH_MODE Client Never WORDS_FOREIGN_PLUGIN
         "The account '%s' uses the plugin %s, by which the gateway cannot log in for it; give it \
          mysql_native_password or caching_sha2_password";

@@ -25,9 +25,10 @@ use crate::end::End;
 use crate::guest::{Failed, Request};
 use crate::hot::HotPlace;
 
+use super::Split;
 use super::answer::Job;
+use super::guide::{Guides, guide};
 use super::lane::Lane;
-use super::{Split, guide};
 
 /// MariaDB: stands for the statement that was prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
@@ -269,14 +270,12 @@ impl Split {
         let mode = self.mode();
         let packet = self.guest.take_command().await?;
         let text = packet.get(1..).unwrap_or_default();
-        let judged = self.guest.worker.judge(text, mode);
+        let judged = self.guest.ruled.judge(text, mode);
         let mut hinted = self.session.plan(text, mode, &judged);
-        guide(
-            &mut hinted,
-            text,
-            &judged,
-            (&self.guest.worker, self.guest.service),
-        );
+        if let Err(error) = self.guide(&mut hinted, text, &judged) {
+            self.guest.write_error(&error);
+            return Ok(());
+        }
         let mut plan = self.session.plan_command(hinted.goal);
         plan.may_repeat = true;
         let facts = judged.verdict.facts;
@@ -355,6 +354,19 @@ impl Split {
         let mut plan = self
             .session
             .plan_execution(statement.text.bytes(), mode, &statement.judged);
+        let guides = Guides {
+            worker: &self.guest.worker,
+            service: self.guest.service,
+            ruled: &self.guest.ruled,
+        };
+        let text = statement.text.bytes();
+        match guide(&mut plan, text, &statement.judged, guides) {
+            Ok(time_max) => self.guest.time_max = time_max.or(self.guest.time_max),
+            Err(error) => {
+                self.refuse(Job::Statement(number), request, &error).await?;
+                return Ok(());
+            }
+        }
         let data_at = statement.data_at.take();
         let is_misplaced = match (data_at, plan.goal) {
             (Some(data), Goal::Held(place)) => data != place,
@@ -401,14 +413,15 @@ impl Split {
         let goal = match statement.data_at {
             Some(place) => Goal::Held(place),
             None => {
-                let judged = &statement.judged;
-                let mut plan = self.session.plan(statement.text.bytes(), mode, judged);
-                guide(
-                    &mut plan,
-                    statement.text.bytes(),
-                    judged,
-                    (&self.guest.worker, self.guest.service),
-                );
+                let (text, judged) = (statement.text.bytes(), &statement.judged);
+                let mut plan = self.session.plan(text, mode, judged);
+                let guides = Guides {
+                    worker: &self.guest.worker,
+                    service: self.guest.service,
+                    ruled: &self.guest.ruled,
+                };
+                // Its execution is what a rule refuses.
+                let _ = guide(&mut plan, text, judged, guides);
                 plan.goal
             }
         };

@@ -206,7 +206,7 @@ impl Split {
         let facts = match classify(text, mode).detail {
             Detail::Prepare(_, Source::Literal(quoted)) => {
                 let text = string_value(quoted, mode);
-                self.guest.worker.judge(&text, mode).verdict.facts
+                self.guest.ruled.judge(&text, mode).verdict.facts
             }
             Detail::Prepare(_, Source::Expression) => Facts::READS_WARNINGS,
             _ => return,

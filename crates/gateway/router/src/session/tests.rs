@@ -359,7 +359,7 @@ fn flags_that_do_not_fit_are_counted() {
     assert_eq!(scene.session.surprises(), 0);
     scene.step("UPDATE t SET a = 1", Primary, Open);
     assert_eq!(scene.session.surprises(), 1);
-    let judged = Judged::unread(b"SELECT 1", SqlMode::default());
+    let judged = scene.judge.judge_unread(b"SELECT 1", SqlMode::default());
     assert!(judged.verdict.facts.has(Facts::NOT_UNDERSTOOD));
 }
 

@@ -16,6 +16,7 @@ mod kill;
 mod logins;
 mod monitoring;
 mod roles;
+mod rules;
 mod shared;
 mod split;
 mod statements;

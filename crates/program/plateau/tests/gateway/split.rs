@@ -20,7 +20,7 @@ fn reader(client: &mut Client) -> usize {
 }
 
 /// Gives each server a row that tells which one it is.
-fn mark(topology: &Replicated) {
+pub(crate) fn mark(topology: &Replicated) {
     let mut primary = topology.connect(0).expect("root gets in");
     for statement in [
         "CREATE TABLE shop.here (place INT)",

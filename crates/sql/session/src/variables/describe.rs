@@ -68,9 +68,12 @@ fn shape(kind: Kind) -> Shape {
             ("BIGINT UNSIGNED", Some((min, max)), None)
         }
         Kind::Seconds { max } => ("DOUBLE", Some((0, max)), None),
-        Kind::Text | Kind::Path | Kind::Address | Kind::AddressOrNone | Kind::HostAndPort => {
-            ("VARCHAR", None, None)
-        }
+        Kind::Text
+        | Kind::Path
+        | Kind::Address
+        | Kind::AddressOrNone
+        | Kind::HostAndPort
+        | Kind::Network => ("VARCHAR", None, None),
         Kind::Choice(words) => ("ENUM", None, Some(words)),
         Kind::Flags(words) => ("SET", None, Some(words)),
     }

@@ -1,5 +1,7 @@
 //! Bodies of executions for servers that know more or less of a statement.
 
+use router::Judge;
+
 use super::*;
 
 fn text() -> Arc<StatementText> {
@@ -9,7 +11,7 @@ fn text() -> Arc<StatementText> {
 fn statement(parameter_count: usize) -> Statement {
     Statement {
         text: text(),
-        judged: Judged::unread(b"SELECT ?", SqlMode::default()),
+        judged: Judge::default().judge_unread(b"SELECT ?", SqlMode::default()),
         parameter_count,
         types: SmallVec::new(),
         data_at: None,
@@ -68,10 +70,10 @@ fn short_bodies_and_statements_without_parameters_have_no_types() {
 #[test]
 fn numbers_count_up_and_pass_the_one_that_means_the_last() {
     let mut statements = Statements::default();
-    let judged = Judged::unread(b"SELECT 1", SqlMode::default());
+    let judged = Judge::default().judge_unread(b"SELECT 1", SqlMode::default());
     let mut add = |last| {
         statements.last = last;
-        let number = statements.add(text(), judged);
+        let number = statements.add(text(), judged.clone());
         (number, statements.resolve(LAST_PREPARED))
     };
     assert_eq!(add(0), (1, 1));

@@ -1,0 +1,108 @@
+//! What a statement's own comment and the operator's rules say about its way.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use errcode::ClientError;
+use monitor::ServerId as Place;
+use router::{Judged, Plan, Route};
+use syntax::class::{Hint, find_hint};
+
+use crate::guest::{Ruled, refusal};
+use crate::options::ServiceId;
+use crate::worker::Worker;
+
+use super::Split;
+
+/// What a session's statements are guided by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Guides<'a> {
+    pub(super) worker: &'a Rc<Worker>,
+    pub(super) service: ServiceId,
+    pub(super) ruled: &'a Ruled,
+}
+
+/// Has a plan do as a comment of the text asks, and as rules say where that says nothing. Returns
+/// how long the statement may run, if a rule says it. The error is what its client is told if a
+/// rule refuses it.
+pub(super) fn guide(
+    plan: &mut Plan,
+    text: &[u8],
+    judged: &Judged,
+    guides: Guides<'_>,
+) -> Result<Option<Duration>, Box<ClientError>> {
+    let hint = hint_of(text);
+    let mut is_guided = false;
+    if let Some(hint) = &hint {
+        is_guided = guides.follow_hint(plan, hint, judged);
+    }
+    let Some(ruling) = guides.ruled.ruling(judged) else {
+        return Ok(None);
+    };
+    if let Some(error) = refusal(&ruling) {
+        guides.worker.counters.refused.increment();
+        return Err(Box::new(error));
+    }
+    plan.obey(&ruling);
+    if let Some(route) = &ruling.route
+        && !is_guided
+    {
+        let server = match route {
+            Route::Server(name) => guides.place_of(name),
+            Route::Primary | Route::Replica => None,
+        };
+        plan.follow(route, server, judged);
+    }
+    Ok(ruling.time_max)
+}
+
+fn hint_of(text: &[u8]) -> Option<Hint<'_>> {
+    let found = find_hint(text)?;
+    found
+        .inspect_err(|error| tracing::debug!(%error, "a hint cannot be understood"))
+        .ok()
+}
+
+impl Split {
+    /// The same, for the session's next statement.
+    pub(super) fn guide(
+        &mut self,
+        plan: &mut Plan,
+        text: &[u8],
+        judged: &Judged,
+    ) -> Result<(), Box<ClientError>> {
+        let guides = Guides {
+            worker: &self.guest.worker,
+            service: self.guest.service,
+            ruled: &self.guest.ruled,
+        };
+        let time_max = guide(plan, text, judged, guides)?;
+        self.guest.time_max = time_max.or(self.guest.time_max);
+        Ok(())
+    }
+}
+
+impl Guides<'_> {
+    /// Returns whether the hint says where the statement goes.
+    fn follow_hint(&self, plan: &mut Plan, hint: &Hint<'_>, judged: &Judged) -> bool {
+        let server = hint.server.and_then(|name| self.place_of(name));
+        if hint.server.is_some() && server.is_none() {
+            let server = hint.server;
+            tracing::debug!(server, "a hint names no server of the service");
+            return false;
+        }
+        plan.guide(hint, server, judged);
+        hint.server.is_some() || hint.route.is_some()
+    }
+
+    /// The place of the service's server of this name.
+    fn place_of(&self, name: &str) -> Option<Place> {
+        let place = self.worker.with_map(self.service, |it| {
+            let mut servers = it.map.servers();
+            let found = servers.find(|it| it.entry.name.eq_ignore_ascii_case(name));
+            found.map(|it| it.id)
+        })?;
+        let is_ours = self.worker.load_of(self.service, place).is_some();
+        is_ours.then_some(place)
+    }
+}
