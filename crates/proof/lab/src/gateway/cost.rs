@@ -50,6 +50,12 @@ const SPLIT_COST_MAX: f64 = 1.15;
 /// that of `read-connection`.
 const SPLIT_THROUGHPUT_MIN: f64 = 0.9;
 
+/// What rules that a statement does not meet may cost, as a part of a statement's cost without.
+const RULES_COST_MAX: f64 = 1.03;
+
+/// Rules of the gateway that has many.
+const RULE_COUNT: u32 = 200;
+
 /// Where the limits of cost and that of HAProxy's throughput hold.
 const JUDGED_CLIENTS: [u32; 2] = [16, 64];
 
@@ -71,15 +77,21 @@ enum Kind {
     Epoll,
     /// `read-write-split` over io_uring, before the one server.
     Split,
+    /// The same with one rule whose pattern matches nothing.
+    OneRule,
+    /// The same with [`RULE_COUNT`] of them.
+    ManyRules,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 8] = [
     Kind::Direct,
     Kind::HaProxy,
     Kind::Link,
     Kind::Uring,
     Kind::Epoll,
     Kind::Split,
+    Kind::OneRule,
+    Kind::ManyRules,
 ];
 
 impl fmt::Display for Kind {
@@ -91,6 +103,8 @@ impl fmt::Display for Kind {
             Kind::Uring => "gateway uring",
             Kind::Epoll => "gateway epoll",
             Kind::Split => "split uring",
+            Kind::OneRule => "split, 1 rule",
+            Kind::ManyRules => "split, 200 rules",
         })
     }
 }
@@ -121,7 +135,9 @@ impl Contender {
             )
         });
         let mut process = process.transpose()?;
-        if let (Kind::Uring | Kind::Epoll | Kind::Split, Some(process)) = (kind, &mut process) {
+        if let Some(process) = &mut process
+            && !matches!(kind, Kind::HaProxy | Kind::Link)
+        {
             process.wait_ready(READY_LIMIT)?;
         }
         wait_for(
@@ -161,12 +177,17 @@ fn command(kind: Kind, folder: &Folder, port: u16, server_port: u16) -> Result<O
                 .args([port.to_string(), server_port.to_string()]);
             return Ok(Some(command));
         }
-        Kind::Uring | Kind::Split => "uring",
         Kind::Epoll => "epoll",
+        Kind::Uring | Kind::Split | Kind::OneRule | Kind::ManyRules => "uring",
     };
     let router = match kind {
-        Kind::Split => "read-write-split",
+        Kind::Split | Kind::OneRule | Kind::ManyRules => "read-write-split",
         _ => "read-connection",
+    };
+    let rule_count = match kind {
+        Kind::OneRule => 1,
+        Kind::ManyRules => RULE_COUNT,
+        _ => 0,
     };
     let data = folder.path().join("data");
     let text = format!(
@@ -175,10 +196,19 @@ fn command(kind: Kind, folder: &Folder, port: u16, server_port: u16) -> Result<O
          address = \"127.0.0.1:{server_port}\"\n[[monitor]]\nuser = \"root\"\n\
          timeout = 10\n[[service]]\nname = \"all\"\nrouter = \"{router}\"\n"
     );
-    fs::write(&file, text)?;
+    let rules: String = (0..rule_count).map(rule).collect();
+    fs::write(&file, text + &rules)?;
     let mut command = Command::new(plateau_program()?);
     command.arg("--config").arg(&file);
     Ok(Some(command))
+}
+
+/// A rule that no statement of the load meets.
+fn rule(number: u32) -> String {
+    format!(
+        "[[rule]]\nname = \"r{number}\"\nusers = [\"root\", \"app\"]\n\
+         pattern = '^select .* from orders_{number} where'\nroute = \"replica\"\n"
+    )
 }
 
 /// One turn, or the median of several: processor time in microseconds a statement.
@@ -359,6 +389,15 @@ impl Cell {
                  read-connection, at most {SPLIT_COST_MAX} wanted"
             ));
         }
+        for kind in [Kind::OneRule, Kind::ManyRules] {
+            let rules = self.ratio(kind, Kind::Split, |it| it.proxy_us);
+            if RULES_COST_MAX < rules {
+                missed.push(format!(
+                    "{protocol}, {clients} clients: {kind}: {rules:.3} of the processor time of \
+                     the split without, at most {RULES_COST_MAX} wanted"
+                ));
+            }
+        }
         let cost = self.ratio(Kind::Uring, Kind::HaProxy, |it| it.proxy_us);
         if COST_MAX < cost {
             missed.push(format!(
@@ -396,6 +435,7 @@ impl fmt::Display for Cell {
             let beside = match kind {
                 Kind::Uring | Kind::Epoll => Some(Kind::HaProxy),
                 Kind::Split => Some(Kind::Uring),
+                Kind::OneRule | Kind::ManyRules => Some(Kind::Split),
                 Kind::Direct | Kind::HaProxy | Kind::Link => None,
             };
             if let Some(beside) = beside {
@@ -433,7 +473,7 @@ mod tests {
         };
         let turns = |kind: &Kind| match kind {
             Kind::Uring => vec![turn(own)],
-            Kind::Split => vec![turn(split)],
+            Kind::Split | Kind::OneRule | Kind::ManyRules => vec![turn(split)],
             _ => vec![turn(other)],
         };
         Cell {
