@@ -316,6 +316,15 @@ pub const SECTIONS: &[Section] = &[
                  those of all sessions of the service.",
             ),
             defaulted(
+                "causal_reads_timeout",
+                Kind::Seconds {
+                    max: WAIT_SECONDS_MAX,
+                },
+                "0",
+                "Seconds that a read waits on a replica for the writes that it has to see. Then, or \
+                 with 0 at once, the primary answers it.",
+            ),
+            defaulted(
                 "wait",
                 Kind::Seconds {
                     max: WAIT_SECONDS_MAX,

@@ -452,6 +452,28 @@ impl Connection {
         Ok(position.filter(|it| !it.is_empty()))
     }
 
+    /// Waits until the server has applied what was written up to a position, for so long. Returns
+    /// whether it has.
+    pub(crate) async fn wait_for(
+        &mut self,
+        position: &GtidPosition,
+        limit: Duration,
+    ) -> Result<bool, NotReady> {
+        let function = match position {
+            GtidPosition::MariaDb(_) => "MASTER_GTID_WAIT",
+            GtidPosition::MySql(_) => "WAIT_FOR_EXECUTED_GTID_SET",
+        };
+        let seconds = limit.as_secs_f64();
+        let text = format!("SELECT {function}('{position}', {seconds})");
+        let value = self
+            .ask(text.as_bytes())
+            .await?
+            .into_iter()
+            .flatten()
+            .next();
+        Ok(value.is_some_and(|it| it == b"0"))
+    }
+
     /// FOUND_ROWS() and LAST_INSERT_ID().
     pub(crate) async fn numbers(&mut self) -> Result<(u64, u64), NotReady> {
         let row = self.ask(b"SELECT FOUND_ROWS(), LAST_INSERT_ID()").await?;

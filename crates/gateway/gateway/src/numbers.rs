@@ -26,7 +26,7 @@ type Read<T, N> = (Metric, fn(&T) -> N);
 type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Sums over the workers.
-const SUMS: [Sum; 7] = [
+const SUMS: [Sum; 9] = [
     (count("Sessions", "Clients that got a session."), |it| {
         &it.sessions
     }),
@@ -58,6 +58,20 @@ const SUMS: [Sum; 7] = [
     (
         count("Refused_by_rule", "Statements that a rule has refused."),
         |it| &it.refused,
+    ),
+    (
+        count(
+            "Waited_reads",
+            "Reads that a replica has answered after it had waited for a write.",
+        ),
+        |it| &it.waited_reads,
+    ),
+    (
+        count(
+            "Late_reads",
+            "Reads that went to the primary because a replica did not have a write in time.",
+        ),
+        |it| &it.late_reads,
     ),
     (
         count(

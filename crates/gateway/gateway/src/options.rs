@@ -115,6 +115,8 @@ pub struct SplitOptions {
     pub wait: Duration,
     /// Which writes a read on a replica is sure to see.
     pub causal_reads: CausalReads,
+    /// How long a read waits on a replica for these writes before it goes to the primary.
+    pub causal_wait: Option<Duration>,
     /// A session gives its connections back between transactions, for others to use.
     pub multiplexes: bool,
 }

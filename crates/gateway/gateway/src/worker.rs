@@ -73,6 +73,10 @@ pub struct Counters {
     pub overdue: Counter,
     /// Statements that a rule has refused.
     pub refused: Counter,
+    /// Reads that a replica has answered after it had waited for a write.
+    pub waited_reads: Counter,
+    /// Reads that were sent to the primary because a replica did not have a write in time.
+    pub late_reads: Counter,
 }
 
 impl Counters {

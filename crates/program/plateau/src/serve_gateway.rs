@@ -225,6 +225,7 @@ fn router(entry: &Entry) -> Router {
                 Some("service") => CausalReads::Service,
                 _ => CausalReads::Session,
             },
+            causal_wait: limit(entry, "causal_reads_timeout"),
             multiplexes: entry.value("multiplex") == Some(&Value::Bool(true)),
         });
     }

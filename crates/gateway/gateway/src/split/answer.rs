@@ -1,6 +1,7 @@
 //! Finds a server for a command, and has it answer.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use clients::KillOrder;
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_QUERY_INTERRUPTED, Retry};
@@ -91,11 +92,18 @@ impl Split {
         let mut request = request;
         let mut failed = None;
         let mut tries = 0;
-        if plan.goal == Goal::Replica {
+        let mut goal = plan.goal;
+        if goal == Goal::Replica {
             self.learn_writes().await?;
+            let lag_max = plan.lag_max.or(self.options.lag_max);
+            if let Some(limit) = self.options.causal_wait
+                && let Some(place) = Box::pin(self.wait_for_writes(limit, lag_max)).await?
+            {
+                goal = Goal::Held(place);
+            }
         }
         loop {
-            let place = match self.find(plan, failed).await {
+            let place = match self.find((goal, plan.lag_max), failed).await {
                 Ok(place) => place,
                 Err(error) => return self.refuse(job, request, &error).await,
             };
@@ -104,7 +112,7 @@ impl Split {
             match self.make_ready(place, reads).await {
                 Ok(()) => {}
                 Err(Unready::Failed(_)) if failed.is_none() => {
-                    failed = Some(place);
+                    (failed, goal) = (Some(place), plan.goal);
                     continue;
                 }
                 Err(Unready::Session(end)) => return Err(end),
@@ -140,7 +148,7 @@ impl Split {
                 (Retry::Now, _) if tries < TRIES_MAX => {}
                 (Retry::IfRead, Some((byte, body))) if plan.may_repeat && tries < TRIES_MAX => {
                     request = Request::Taken(byte, body);
-                    failed = Some(place);
+                    (failed, goal) = (Some(place), plan.goal);
                 }
                 (Retry::Now, _) => return self.refuse(job, request, &error).await,
                 _ => {
@@ -212,6 +220,79 @@ impl Split {
         Ok(())
     }
 
+    /// Has a replica wait for what a read has to see, if none is known to have it. Returns the
+    /// replica once it has. With `None` the read goes where it would go without.
+    async fn wait_for_writes(
+        &mut self,
+        limit: Duration,
+        lag_max: Option<Duration>,
+    ) -> Result<Option<Place>, End> {
+        let Written::UpTo(position) = self.session.written() else {
+            return Ok(None);
+        };
+        let position = position.clone();
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let options = SplitOptions {
+            lag_max,
+            ..self.options
+        };
+        let written = self.session.written();
+        let chosen = |written: &Written| {
+            let chooser = Chooser {
+                worker,
+                service,
+                options: &options,
+                written,
+                failed: None,
+            };
+            worker.with_map(service, |it| {
+                let place = chooser.choose(it, Goal::Replica)?;
+                let is_primary = it.map.primary().is_some_and(|it| it.id == place);
+                Some(place).filter(|_| !is_primary)
+            })
+        };
+        if chosen(written).is_some() {
+            return Ok(None);
+        }
+        let Some(place) = chosen(&Written::Nothing) else {
+            return Ok(None);
+        };
+        if let Some(kept) = self.lingers_at {
+            // The question would take the place of what it is kept for.
+            self.part_with(kept).await;
+        }
+        match self.make_ready(place, Reads::default()).await {
+            Ok(()) => {}
+            Err(Unready::Session(end)) => return Err(end),
+            // The read finds out whether any server takes it.
+            Err(Unready::Refused(_) | Unready::Failed(_)) => return Ok(None),
+        }
+        let lane = self.lane(place).expect("it is ready");
+        lane.is_own = false;
+        let waited = lane.connection.wait_for(&position, limit).await;
+        let counters = &self.guest.worker.counters;
+        match waited {
+            Ok(true) => {
+                counters.waited_reads.increment();
+                return Ok(Some(place));
+            }
+            Ok(false) => counters.late_reads.increment(),
+            Err(NotReady::Refused(error)) => {
+                tracing::debug!(%error, "a replica does not wait for a write");
+            }
+            Err(NotReady::Lost(_)) => {
+                let error = self.lost_error(place);
+                if self.lose(place) != Loss::Nothing {
+                    self.guest.lost = Some(error);
+                    return Err(End::Server);
+                }
+            }
+        }
+        // A session that waits for a connection must not hold another one.
+        self.settle().await;
+        Ok(None)
+    }
+
     /// Answers with an error, if the command has an answer.
     pub(super) async fn refuse(
         &mut self,
@@ -245,10 +326,13 @@ impl Split {
     }
 
     /// The server for a goal. Waits for one, for as long as the service lets it.
-    async fn find(&mut self, plan: &Plan, failed: Option<Place>) -> Result<Place, ClientError> {
-        let goal = plan.goal;
+    async fn find(
+        &mut self,
+        (goal, lag_max): (Goal, Option<Duration>),
+        failed: Option<Place>,
+    ) -> Result<Place, ClientError> {
         let options = SplitOptions {
-            lag_max: plan.lag_max.or(self.options.lag_max),
+            lag_max: lag_max.or(self.options.lag_max),
             ..self.options
         };
         let mut failed = failed;

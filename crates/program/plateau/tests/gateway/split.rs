@@ -100,6 +100,39 @@ fn a_session_reads_what_it_wrote() {
 }
 
 #[test]
+fn a_replica_waits_for_what_a_session_wrote() {
+    let topology = replicated();
+    mark(&topology);
+    let servers: Vec<_> = topology.servers.iter().collect();
+    // The monitor looks too seldom to know what replicas have just applied.
+    let rest = "interval = 60\n[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\n\
+                causal_reads_timeout = 0.5\n";
+    let gateway = Gateway::start(&(sections(&servers) + rest), "auto");
+    let mut client = gateway.connect();
+    client.run("CREATE TABLE shop.t (id INT)").unwrap();
+    let text = "SELECT CONCAT((SELECT COUNT(*) FROM shop.t), ' ', place) FROM shop.here";
+    for id in 1..=50 {
+        client
+            .run(&format!("INSERT INTO shop.t VALUES ({id})"))
+            .unwrap();
+        let told = client.value(text).unwrap().unwrap();
+        let (count, place) = told.split_once(' ').unwrap();
+        assert_eq!(count, id.to_string());
+        assert_ne!(place, "0", "a replica has waited");
+    }
+    // Replicas that apply nothing are not waited for any longer than that.
+    let mut blocked: Vec<_> = (1..=2).map(|it| topology.connect(it).unwrap()).collect();
+    for replica in &mut blocked {
+        replica.run("FLUSH TABLES WITH READ LOCK").unwrap();
+    }
+    client.run("INSERT INTO shop.t VALUES (51)").unwrap();
+    assert_eq!(client.value(text).unwrap().unwrap(), "51 0");
+    for replica in &mut blocked {
+        replica.run("UNLOCK TABLES").unwrap();
+    }
+}
+
+#[test]
 fn the_session_is_the_same_on_each_server() {
     let topology = replicated();
     mark(&topology);
