@@ -309,6 +309,13 @@ pub const SECTIONS: &[Section] = &[
                 "Seconds that a replica may be behind to which `read-write-split` sends reads.",
             ),
             defaulted(
+                "balance",
+                Kind::Choice(&["operations", "response-time"]),
+                "operations",
+                "Which replica `read-write-split` sends a read to: the one with the fewest \
+                 statements under way, or the one that should answer first by what it has taken.",
+            ),
+            defaulted(
                 "causal_reads",
                 Kind::Choice(&["off", "session", "service"]),
                 "session",
@@ -321,8 +328,8 @@ pub const SECTIONS: &[Section] = &[
                     max: WAIT_SECONDS_MAX,
                 },
                 "0",
-                "Seconds that a read waits on a replica for the writes that it has to see. Then, or \
-                 with 0 at once, the primary answers it.",
+                "Seconds that a read waits on a replica for the writes that it has to see. Then, \
+                 or with 0 at once, the primary answers it.",
             ),
             defaulted(
                 "wait",

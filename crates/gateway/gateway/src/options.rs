@@ -7,7 +7,7 @@ use auth::ClientSecret;
 use backend::Target;
 use front::LoginRules;
 use monitor::Rank;
-use router::Rules;
+use router::{Balance, Rules};
 
 /// A server, by its place in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,6 +111,8 @@ pub enum Router {
 pub struct SplitOptions {
     /// How far a replica may be behind that is read from.
     pub lag_max: Option<Duration>,
+    /// How a replica is chosen for a read.
+    pub balance: Balance,
     /// How long a statement waits for a server that may take it, and for a connection to it.
     pub wait: Duration,
     /// Which writes a read on a replica is sure to see.

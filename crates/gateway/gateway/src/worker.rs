@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use auth::Random;
 use backend::{ConnectError, Login, Server, Target};
+use env::Instant;
 use front::RandomSource;
 use link::{Limit, Resources};
 use metrics::Counter;
@@ -192,11 +193,16 @@ impl Worker {
         self.change_load(id, |load| load.operations += 1);
     }
 
-    /// It has answered, or is not waited for any longer.
-    pub(crate) fn end_operation(&self, id: ServerId) {
+    /// It has answered, or is not waited for any longer. `begun` is when it was sent the statement,
+    /// if that matters.
+    pub(crate) fn end_operation(&self, id: ServerId, begun: Option<Instant>) {
         self.change_load(id, |load| {
             load.operations -= 1;
             load.answered += 1;
+            if let Some(begun) = begun {
+                let now = runtime::now();
+                load.response_time.note(now.since(begun), now);
+            }
         });
     }
 

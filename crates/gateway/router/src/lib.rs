@@ -41,7 +41,7 @@ mod plan;
 mod recall;
 mod session;
 
-pub use choice::{Load, choose};
+pub use choice::{Balance, Cost, Load, ResponseTime, choose};
 pub use command_list::CommandList;
 pub use history::{Command, HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};

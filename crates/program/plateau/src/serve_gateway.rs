@@ -19,6 +19,7 @@ use backend::{ClientSecret, Target, TlsClient, TlsMode};
 use clients::login_rules;
 use metrics::Registry;
 use monitor::{Kind, Monitor, Rank, Rules};
+use router::Balance;
 use runtime::{Address, Preemption, Runtime, Terminations};
 use settings::{Configuration, Entry, Settings, Value};
 
@@ -224,6 +225,10 @@ fn router(entry: &Entry) -> Router {
                 Some("off") => CausalReads::Off,
                 Some("service") => CausalReads::Service,
                 _ => CausalReads::Session,
+            },
+            balance: match entry.text("balance") {
+                Some("response-time") => Balance::ResponseTime,
+                _ => Balance::Operations,
             },
             causal_wait: limit(entry, "causal_reads_timeout"),
             multiplexes: entry.value("multiplex") == Some(&Value::Bool(true)),

@@ -4,10 +4,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clients::KillOrder;
+use env::Instant;
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_QUERY_INTERRUPTED, Retry};
 use monitor::{Published, ServerId as Place, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
-use router::{Goal, Loss, Plan, Written};
+use router::{Balance, Goal, Loss, Plan, Written};
 use wire::CommandByte;
 
 use crate::connect::no_server;
@@ -67,7 +68,15 @@ impl Chooser<'_> {
     /// The server for a goal, out of this map.
     pub(super) fn choose(&self, published: &Published, goal: Goal) -> Option<Place> {
         let map = &published.map;
-        let load = |place| self.worker.load_of(self.service, place);
+        let balance = self.options.balance;
+        let now = match balance {
+            Balance::Operations => Instant::default(),
+            Balance::ResponseTime => runtime::now(),
+        };
+        let cost = |place| {
+            let load = self.worker.load_of(self.service, place)?;
+            Some(load.cost(balance, now))
+        };
         // A Galera member waits for what others have written (`connection.rs`).
         let is_galera = map.primary().is_some_and(|it| it.galera.is_some());
         let written = match self.options.causal_reads {
@@ -75,7 +84,7 @@ impl Chooser<'_> {
             _ => &Written::Nothing,
         };
         let lag_max = self.options.lag_max;
-        router::choose(goal, map, written, lag_max, self.failed, load)
+        router::choose(goal, map, written, lag_max, self.failed, cost)
     }
 }
 
@@ -572,12 +581,14 @@ impl Split {
             }
         };
         self.guest.worker.begin_operation(id);
+        let is_timed = self.options.balance == Balance::ResponseTime;
+        let begun = is_timed.then(runtime::now);
         let server = &mut lane.connection.server;
         let passed = self
             .guest
             .pass(server, (id, lane.agreed), request, told)
             .await;
-        self.guest.worker.end_operation(id);
+        self.guest.worker.end_operation(id, begun);
         if let Job::Data(_) = job {
             // The next command may go to another server. A failure is found then.
             let _ = server.link().post().await;

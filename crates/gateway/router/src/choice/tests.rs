@@ -77,7 +77,7 @@ fn map(observations: Vec<Observation>) -> ServerMap {
 
 /// The choice among servers that are equally busy.
 fn chosen(goal: Goal, map: &ServerMap, written: &Written) -> Option<u16> {
-    choose(goal, map, written, None, None, |_| Some(Load::default())).map(|it| it.0)
+    choose(goal, map, written, None, None, |_| Some(cost(0, 0))).map(|it| it.0)
 }
 
 #[test]
@@ -97,17 +97,64 @@ fn reads_go_to_a_replica_that_has_what_was_written() {
     assert_eq!(chosen(held, &map, &Written::Somewhere), Some(2));
 }
 
+/// Of a server with so many statements under way, and answered.
+fn cost(operations: u32, answered: u64) -> Cost {
+    let load = Load {
+        operations,
+        answered,
+        ..Load::default()
+    };
+    load.cost(Balance::Operations, Instant::default())
+}
+
+#[test]
+fn a_slow_server_is_tried_again_after_a_while() {
+    let second = |seconds: u64| Instant::default() + Duration::from_secs(seconds);
+    let mut slow = Load::default();
+    let mut quick = Load::default();
+    let costs = |slow: &Load, quick: &Load, now| {
+        let of = |load: &Load| load.cost(Balance::ResponseTime, now);
+        (of(slow), of(quick))
+    };
+    // What was never asked is asked first.
+    quick
+        .response_time
+        .note(Duration::from_millis(1), second(0));
+    let (unknown, known) = costs(&slow, &quick, second(0));
+    assert!(unknown < known);
+    let note = |load: &mut Load, took_ms, at| {
+        let took = Duration::from_millis(took_ms);
+        load.response_time.note(took, second(at));
+    };
+    for at in 1..=20 {
+        note(&mut slow, 10, at);
+        note(&mut quick, 1, at);
+    }
+    let average = slow.response_time.average_us(second(20));
+    assert!((9_900.0..10_100.0).contains(&average), "{average}");
+    let (of_slow, of_quick) = costs(&slow, &quick, second(20));
+    assert!(of_quick < of_slow);
+    // Eleven statements under way at the quick one take longer than one at the slow one.
+    quick.operations = 11;
+    let (of_slow, of_quick) = costs(&slow, &quick, second(20));
+    assert!(of_slow < of_quick);
+    quick.operations = 0;
+    // Half a minute later, in which only the quick one was asked.
+    for at in 21..=50 {
+        note(&mut quick, 1, at);
+    }
+    let (of_slow, of_quick) = costs(&slow, &quick, second(50));
+    assert!(of_slow < of_quick, "{of_slow:?} {of_quick:?}");
+}
+
 #[test]
 fn the_least_busy_replica_is_taken() {
     let map = map(vec![says(0, ""), says(1, ""), says(2, "")]);
-    let by = |loads: [Load; 3]| {
-        let load = |id: ServerId| Some(loads[usize::from(id.0)]);
-        choose(Goal::Replica, &map, &Written::Nothing, None, None, load).map(|it| it.0)
+    let by = |loads: [Cost; 3]| {
+        let cost = |id: ServerId| Some(loads[usize::from(id.0)]);
+        choose(Goal::Replica, &map, &Written::Nothing, None, None, cost).map(|it| it.0)
     };
-    let load = |operations, answered| Load {
-        operations,
-        answered,
-    };
+    let load = cost;
     let idle = load(0, 0);
     assert_eq!(by([idle, load(2, 0), load(1, 9)]), Some(2));
     assert_eq!(by([idle, load(1, 8), load(1, 9)]), Some(1));
@@ -118,7 +165,7 @@ fn the_least_busy_replica_is_taken() {
 fn who_is_down_or_has_just_failed_is_left_out() {
     let two_up = map(vec![says(0, ""), silence(), says(2, "")]);
     let reads = |map: &ServerMap, without| {
-        let load = |_| Some(Load::default());
+        let load = |_| Some(cost(0, 0));
         choose(Goal::Replica, map, &Written::Nothing, None, without, load).map(|it| it.0)
     };
     assert_eq!(reads(&two_up, None), Some(2));
@@ -127,7 +174,7 @@ fn who_is_down_or_has_just_failed_is_left_out() {
         chosen(Goal::Held(ServerId(1)), &two_up, &Written::Nothing),
         None
     );
-    let ours = |id: ServerId| (id.0 == 1).then(Load::default);
+    let ours = |id: ServerId| (id.0 == 1).then(|| cost(0, 0));
     let foreign = choose(Goal::Replica, &two_up, &Written::Nothing, None, None, ours);
     assert_eq!(foreign, None);
     let alone = map(vec![says(0, ""), silence(), silence()]);
@@ -153,7 +200,7 @@ fn a_replica_that_is_too_far_behind_is_left_out() {
     };
     let max = Some(Duration::from_secs(10));
     let reads = |map: &ServerMap| {
-        let load = |_| Some(Load::default());
+        let load = |_| Some(cost(0, 0));
         choose(Goal::Replica, map, &Written::Nothing, max, None, load).map(|it| it.0)
     };
     assert_eq!(reads(&late(9)), Some(1));

@@ -133,6 +133,23 @@ fn a_replica_waits_for_what_a_session_wrote() {
 }
 
 #[test]
+fn reads_go_to_the_replica_that_answers_first() {
+    let topology = replicated();
+    mark(&topology);
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let rest = "interval = 0.1\n[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\n\
+                balance = \"response-time\"\n";
+    let gateway = Gateway::start(&(sections(&servers) + rest), "auto");
+    let mut client = gateway.connect();
+    let mut by_slow = 0;
+    for _ in 0..40 {
+        let text = "SELECT place + 0 * SLEEP(0.05 * (place = 1)) FROM shop.here";
+        by_slow += u32::from(client.value(text).unwrap().unwrap() == "1");
+    }
+    assert!((1..10).contains(&by_slow), "{by_slow} of 40");
+}
+
+#[test]
 fn the_session_is_the_same_on_each_server() {
     let topology = replicated();
     mark(&topology);
