@@ -212,6 +212,15 @@ pub const SECTIONS: &[Section] = &[
                 "Most connections that sessions of `read-write-split` have to it, all services and \
                  workers together. It has to be less than the server's own limit.",
             ),
+            optional(
+                "overflow",
+                FieldKind::One(Kind::Unsigned {
+                    min: 0,
+                    max: CONNECTIONS_MAX,
+                }),
+                "By how many connections the limit may be exceeded by sessions that hold others. \
+                 Without it: as many as the limit again.",
+            ),
         ],
         one_of: &["address", "socket"],
         text: "A MariaDB or MySQL server behind the gateway. With at least one, `listen` and \

@@ -436,6 +436,11 @@ impl Connection {
         }
     }
 
+    /// Runs a statement of the gateway's own, whose result is only whether it succeeds.
+    pub(crate) async fn run(&mut self, text: &str) -> Result<(), NotReady> {
+        self.ask(text.as_bytes()).await.map(|_| ())
+    }
+
     /// Up to where the server has written. `None` if it keeps no such position.
     pub(crate) async fn position(&mut self) -> Result<Option<GtidPosition>, NotReady> {
         let product = self.server.info().version.product;

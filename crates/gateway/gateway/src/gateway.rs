@@ -228,7 +228,11 @@ impl ServerShare {
         watch: Option<(MonitorId, monitor::ServerId)>,
         pool: &Pool<Resting>,
     ) -> ServerShare {
-        let limits = Limits::new(options.connections_max);
+        let usual = Limits::new(options.connections_max);
+        let limits = Limits {
+            overflow: options.overflow.unwrap_or(usual.overflow),
+            ..usual
+        };
         let pool_id = pool.add_server(Arc::clone(&options.name), limits, Recycling::default());
         ServerShare {
             options,

@@ -26,7 +26,7 @@ type Read<T, N> = (Metric, fn(&T) -> N);
 type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Sums over the workers.
-const SUMS: [Sum; 9] = [
+const SUMS: [Sum; 10] = [
     (count("Sessions", "Clients that got a session."), |it| {
         &it.sessions
     }),
@@ -58,6 +58,13 @@ const SUMS: [Sum; 9] = [
     (
         count("Refused_by_rule", "Statements that a rule has refused."),
         |it| &it.refused,
+    ),
+    (
+        count(
+            "Victims",
+            "Transactions that were rolled back because an older one waited for their connections.",
+        ),
+        |it| &it.victims,
     ),
     (
         count(

@@ -53,6 +53,8 @@ pub struct ServerOptions {
     pub rank: Rank,
     /// Most connections that sessions share. Those of `read-connection` are not counted.
     pub connections_max: u32,
+    /// By how many sessions may exceed that which hold other connections. `None`: by as many again.
+    pub overflow: Option<u32>,
 }
 
 /// A watch over servers.

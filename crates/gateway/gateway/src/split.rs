@@ -36,6 +36,7 @@ use crate::options::{CausalReads, SplitOptions};
 mod answer;
 mod guide;
 mod lane;
+mod parts;
 mod prepared;
 mod recall;
 mod sharing;
@@ -148,7 +149,7 @@ impl Split {
                 match self.make_ready(place, Reads::default()).await {
                     Ok(()) => break place,
                     Err(Unready::Refused(error)) => return Err(error),
-                    Err(Unready::Session(_)) => {
+                    Err(Unready::Session(_) | Unready::Victim) => {
                         return Err(ClientError::new(ER_SERVER_SHUTDOWN, &[]));
                     }
                     Err(Unready::Failed(text)) => reason = text,
@@ -269,6 +270,7 @@ impl Split {
         let judged = self.guest.ruled.judge(text, mode);
         let mut plan = self.session.plan(text, mode, &judged);
         let guides = Guides {
+            session: &self.session,
             worker: &self.guest.worker,
             service: self.guest.service,
             ruled: &self.guest.ruled,

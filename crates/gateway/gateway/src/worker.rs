@@ -74,6 +74,8 @@ pub struct Counters {
     pub overdue: Counter,
     /// Statements that a rule has refused.
     pub refused: Counter,
+    /// Transactions that were rolled back because an older session waited for their connections.
+    pub victims: Counter,
     /// Reads that a replica has answered after it had waited for a write.
     pub waited_reads: Counter,
     /// Reads that were sent to the primary because a replica did not have a write in time.

@@ -27,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+mod parts;
 mod pins;
 mod rules;
 
@@ -45,6 +46,7 @@ pub use choice::{Balance, Cost, Load, ResponseTime, choose};
 pub use command_list::CommandList;
 pub use history::{Command, HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};
+pub use parts::Step;
 pub use pins::{Pin, Pins};
 pub use plan::{Goal, OF_LAST_STATEMENT, Plan};
 pub use recall::{Recall, Residue, Told};

@@ -9,6 +9,7 @@ use monitor::ServerId;
 use settings::SqlMode;
 
 use crate::judge::Judged;
+use crate::parts::Step;
 use crate::pins::{Pin, Pins};
 use crate::rules::{Route, Ruling};
 
@@ -53,6 +54,8 @@ pub struct Plan {
     pub clears_warnings: bool,
     /// How far a replica may be behind that answers it, if that is not the service's.
     pub lag_max: Option<Duration>,
+    /// What it does to the parts that its transaction has on other servers.
+    pub step: Step,
 }
 
 /// What reads of the statement before it.
@@ -127,6 +130,7 @@ impl Plan {
             is_call: judged.class == Class::Call,
             clears_warnings: clears_warnings(judged),
             lag_max: None,
+            step: Step::Stays,
         };
         if verdict.is_several {
             plan.may_write = verdict.kind != Kind::Read;
@@ -151,7 +155,7 @@ impl Plan {
 
     /// Does as a hint asks. `server` is the place of the server that it names. What has to go to
     /// one server still does, and only what is known to be a read goes to a replica.
-    pub fn guide(&mut self, hint: &Hint<'_>, server: Option<ServerId>, judged: &Judged) {
+    pub(crate) fn guide(&mut self, hint: &Hint<'_>, server: Option<ServerId>, judged: &Judged) {
         if hint.pins {
             self.pins.add(Pin::Hint);
         }
@@ -161,6 +165,29 @@ impl Plan {
             (None, Some(HintRoute::Primary)) => self.go(Goal::Primary, judged),
             (None, Some(HintRoute::Replica)) => self.go(Goal::Replica, judged),
             (None, None) => {}
+        }
+    }
+
+    /// What it does in a transaction that has parts on other servers.
+    pub(crate) fn step_among_parts(&self, kind: Kind) -> Step {
+        if self.is_kept || self.changes_session || self.is_several {
+            return Step::Refused;
+        }
+        match self.effect {
+            Effect::Commit(_)
+            | Effect::Begin(_)
+            | Effect::ImplicitCommit
+            | Effect::Lock
+            | Effect::FlushLock => Step::Commits,
+            Effect::Rollback(_) => Step::RollsBack,
+            // Savepoints are of one server.
+            Effect::None if kind == Kind::Transaction => Step::Refused,
+            Effect::None | Effect::Uses => Step::MayJoin,
+            Effect::Unlock
+            | Effect::XaStart
+            | Effect::XaFinish
+            | Effect::Set(_)
+            | Effect::Unknown => Step::Refused,
         }
     }
 

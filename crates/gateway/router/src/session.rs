@@ -3,10 +3,11 @@
 use monitor::ServerId;
 use monitor::gtid::GtidPosition;
 use settings::SqlMode;
-use syntax::class::{Access, Effect, Facts, Flags, Guess, State};
+use syntax::class::{Access, Effect, Facts, Flags, Guess, Hint, Kind, State};
 use wire::{SessionChange, SessionChanges, StatusFlags};
 
 use crate::judge::Judged;
+use crate::parts::{Parts, Step};
 use crate::pins::{Pin, Pins};
 use crate::plan::{Goal, Plan};
 use crate::recall::{Recall, Told};
@@ -17,8 +18,10 @@ use crate::written::{self, Written};
 pub struct Session {
     /// Of its transactions.
     transaction: State,
-    /// The server of the open one.
+    /// The server where the open one was begun.
     open_at: Option<ServerId>,
+    /// The others that have a part of it.
+    parts: Parts,
     /// Why it has to stay where it is.
     pins: Pins,
     /// Where that is, if it is pinned.
@@ -67,7 +70,41 @@ impl Session {
         };
         let mut plan = Plan::of(text, mode, judged, self.last, access);
         self.keep_in_place(&mut plan);
+        if self.open_at.is_some() {
+            self.step(&mut plan, judged.verdict.kind);
+        }
         plan
+    }
+
+    /// What a statement does to the parts of the open transaction.
+    fn step(&self, plan: &mut Plan, kind: Kind) {
+        let step = plan.step_among_parts(kind);
+        plan.step = match step {
+            Step::MayJoin if !self.pins.is_empty() || !plan.pins.is_empty() => Step::Stays,
+            _ if self.parts.is_empty() && step != Step::MayJoin => Step::Stays,
+            step => step,
+        };
+    }
+
+    /// Has a plan do as a hint asks. `server` is the place of the server that it names.
+    pub fn guide(
+        &self,
+        plan: &mut Plan,
+        hint: &Hint<'_>,
+        server: Option<ServerId>,
+        judged: &Judged,
+    ) {
+        if plan.step == Step::MayJoin
+            && !hint.pins
+            && let Some(server) = server
+        {
+            plan.goal = Goal::Held(server);
+            plan.may_repeat = false;
+            if self.open_at != Some(server) && !self.parts.has(server) {
+                plan.step = Step::Joins;
+            }
+        }
+        plan.guide(hint, server, judged);
     }
 
     /// Where a command goes that is no text: to `goal`, unless the session has to stay.
@@ -86,6 +123,7 @@ impl Session {
             is_call: false,
             clears_warnings: false,
             lag_max: None,
+            step: Step::Stays,
         };
         self.keep_in_place(&mut plan);
         plan
@@ -93,9 +131,14 @@ impl Session {
 
     /// Where a command goes that changes the session on each of its connections.
     pub fn plan_session_command(&self) -> Plan {
+        let step = match self.parts.is_empty() {
+            true => Step::Stays,
+            false => Step::Refused,
+        };
         Plan {
             is_kept: true,
             changes_session: true,
+            step,
             ..self.plan_command(Goal::Primary)
         }
     }
@@ -132,7 +175,7 @@ impl Session {
         self.pins
     }
 
-    /// The server of its open transaction.
+    /// The server where its open transaction was begun.
     pub fn open_at(&self) -> Option<ServerId> {
         self.open_at
     }
@@ -141,7 +184,36 @@ impl Session {
     /// pins the session.
     pub fn is_at_rest(&self) -> bool {
         let is_outside = self.transaction.in_transaction == Guess::No;
-        is_outside && self.open_at.is_none() && self.pins.is_empty()
+        is_outside && self.open_at.is_none() && self.parts.is_empty() && self.pins.is_empty()
+    }
+
+    /// The other servers that have a part of its open transaction, in the order in which these were
+    /// begun.
+    pub fn parts(&self) -> &[ServerId] {
+        self.parts.servers()
+    }
+
+    /// What begins a part of the open transaction on another server.
+    pub fn begin_part(&self) -> &'static str {
+        match self.transaction.is_read_only {
+            Guess::Yes => "START TRANSACTION READ ONLY",
+            Guess::No | Guess::Unknown => "START TRANSACTION",
+        }
+    }
+
+    /// The parts have ended, and the transaction goes on or ends where it was begun.
+    pub fn parts_ended(&mut self) {
+        if !self.parts.is_empty() {
+            self.parts.clear();
+            self.written.advance(None);
+        }
+    }
+
+    /// The whole transaction was rolled back.
+    pub fn rolled_back(&mut self) {
+        self.parts_ended();
+        self.transaction = self.transaction.rolled_back();
+        self.open_at = None;
     }
 
     /// The server of the last statement.
@@ -182,6 +254,13 @@ impl Session {
     /// A statement has been answered by `at`. Returns whether it changes what reads have to see.
     pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) -> bool {
         self.last = Some(at);
+        if plan.step == Step::Joins {
+            self.parts.add(at);
+        }
+        if self.parts.has(at) {
+            self.answered_part(plan, at, report);
+            return false;
+        }
         let Some(status) = report.status else {
             self.recall.failed();
             // An error tells no flags. The transaction may be gone; the next reply tells.
@@ -207,6 +286,20 @@ impl Session {
         self.open_at = is_open.then_some(at);
         self.note_pins(plan, at, report.changes);
         self.note_write(plan, before, report)
+    }
+
+    /// The same of a server with a part of the transaction.
+    fn answered_part(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) {
+        let Some(status) = report.status else {
+            self.recall.failed();
+            return;
+        };
+        self.recall.answered(plan, &report.told);
+        if !status.contains(StatusFlags::IN_TRANSACTION) {
+            self.surprises += 1;
+            self.parts.remove(at);
+        }
+        self.note_pins(plan, at, report.changes);
     }
 
     fn note_pins(&mut self, plan: &Plan, at: ServerId, changes: Option<&[u8]>) {
@@ -255,7 +348,7 @@ impl Session {
 
     /// What is lost with the connection to a server.
     pub fn loss(&self, server: ServerId) -> Loss {
-        if self.open_at == Some(server) {
+        if self.open_at == Some(server) || self.parts.has(server) {
             return Loss::Transaction;
         }
         match self.pinned_at == Some(server) {

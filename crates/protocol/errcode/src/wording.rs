@@ -59,6 +59,9 @@ wordings! {
         "Too many connections: %s";
     ER_NET_READ_ERROR Server Never WORDS_SERVER_LOST
         "Lost connection to the server '%s' during the statement";
+    ER_ERROR_DURING_COMMIT Server Never WORDS_PARTLY_COMMITTED
+        "The transaction was committed on %s, is in doubt on '%s' (%s), and was rolled back \
+         elsewhere";
     ER_NOT_ALLOWED_COMMAND Client Never WORDS_REFUSED
         "%s";
     ER_NOT_SUPPORTED_AUTH_MODE Client Never WORDS_FOREIGN_PLUGIN

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clients::KillOrder;
 use env::Instant;
-use errcode::{ClientError, ER_BAD_DB_ERROR, ER_QUERY_INTERRUPTED, Retry};
+use errcode::{ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, Retry};
+use link::Ending;
 use monitor::{Published, ServerId as Place, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
-use router::{Balance, Goal, Loss, Plan, Written};
+use router::{Balance, Goal, Loss, Plan, Step, Written};
 use wire::CommandByte;
 
 use crate::connect::no_server;
@@ -47,6 +48,8 @@ pub(super) enum Unready {
     Refused(ClientError),
     /// Another server may do.
     Failed(String),
+    /// An older session waits for what this one holds.
+    Victim,
 }
 
 /// Most servers that a command is sent to.
@@ -101,35 +104,26 @@ impl Split {
         let mut request = request;
         let mut failed = None;
         let mut tries = 0;
-        let mut goal = plan.goal;
-        if goal == Goal::Replica {
-            self.learn_writes().await?;
-            let lag_max = plan.lag_max.or(self.options.lag_max);
-            if let Some(limit) = self.options.causal_wait
-                && let Some(place) = Box::pin(self.wait_for_writes(limit, lag_max)).await?
-            {
-                goal = Goal::Held(place);
-            }
-        }
+        let mut goal = match self.set_out(plan).await {
+            Ok(goal) => goal,
+            Err(unready) => return self.tell_unready(job, request, unready).await,
+        };
         loop {
             let place = match self.find((goal, plan.lag_max), failed).await {
                 Ok(place) => place,
                 Err(error) => return self.refuse(job, request, &error).await,
             };
-            self.stay_at(place).await;
-            let reads = self.reads(plan);
-            match self.make_ready(place, reads).await {
+            match self.arrive(plan, place).await {
                 Ok(()) => {}
                 Err(Unready::Failed(_)) if failed.is_none() => {
                     (failed, goal) = (Some(place), plan.goal);
                     continue;
                 }
-                Err(Unready::Session(end)) => return Err(end),
-                Err(Unready::Refused(error)) => return self.refuse(job, request, &error).await,
                 Err(Unready::Failed(_)) => {
                     let error = self.lost_error(place);
                     return self.refuse(job, request, &error).await;
                 }
+                Err(unready) => return self.tell_unready(job, request, unready).await,
             }
             if self.guest.handle.order() == KillOrder::Query {
                 let error = ClientError::new(ER_QUERY_INTERRUPTED, &[]);
@@ -139,6 +133,11 @@ impl Split {
             let retry = match self.attempt(place, job, request).await {
                 Ok(answer) => {
                     self.note(plan, place, &answer);
+                    let is_deadlock = answer.ending == Ending::Error(ER_LOCK_DEADLOCK);
+                    if is_deadlock && !self.session.parts().is_empty() {
+                        // Its server has rolled its part back.
+                        Box::pin(self.roll_back_transaction()).await;
+                    }
                     return Ok(Some((place, answer)));
                 }
                 Err(Failed::Session(end)) => return Err(end),
@@ -166,6 +165,64 @@ impl Split {
                 }
             }
         }
+    }
+
+    /// Does what a statement needs before it has a server. Returns where it goes.
+    async fn set_out(&mut self, plan: &Plan) -> Result<Goal, Unready> {
+        if let Step::Commits | Step::RollsBack | Step::Refused = plan.step {
+            let stepped = Box::pin(self.step_parts(plan.step)).await;
+            stepped.map_err(Unready::Refused)?;
+        }
+        if plan.goal != Goal::Replica {
+            return Ok(plan.goal);
+        }
+        self.learn_writes().await.map_err(Unready::Session)?;
+        if let Some(limit) = self.options.causal_wait {
+            let lag_max = plan.lag_max.or(self.options.lag_max);
+            let waited = Box::pin(self.wait_for_writes(limit, lag_max)).await;
+            if let Some(place) = waited.map_err(Unready::Session)? {
+                return Ok(Goal::Held(place));
+            }
+        }
+        Ok(plan.goal)
+    }
+
+    /// Has a server stand ready for a statement.
+    async fn arrive(&mut self, plan: &Plan, place: Place) -> Result<(), Unready> {
+        self.stay_at(place).await;
+        let reads = self.reads(plan);
+        match self.make_ready(place, reads).await {
+            Ok(()) if plan.step == Step::Joins => {}
+            Err(Unready::Victim) => {
+                let error = Box::pin(self.be_victim()).await;
+                return Err(Unready::Refused(error));
+            }
+            made => return made,
+        }
+        match Box::pin(self.begin_part(place)).await {
+            Ok(()) => Ok(()),
+            Err(NotReady::Refused(error)) => Err(Unready::Refused(error)),
+            Err(NotReady::Lost(_)) => {
+                let error = self.lost_error(place);
+                self.lose(place);
+                Err(Unready::Refused(error))
+            }
+        }
+    }
+
+    /// Answers a command for which no server stands ready.
+    async fn tell_unready(
+        &mut self,
+        job: Job,
+        request: Request<'_>,
+        unready: Unready,
+    ) -> Result<Option<(Place, Answer)>, End> {
+        let error = match unready {
+            Unready::Session(end) => return Err(end),
+            Unready::Refused(error) => error,
+            Unready::Failed(_) | Unready::Victim => unreachable!("it was seen to"),
+        };
+        self.refuse(job, request, &error).await
     }
 
     /// Learns what a read has to see.
@@ -205,7 +262,7 @@ impl Split {
             Ok(()) => {}
             Err(Unready::Session(end)) => return Err(end),
             // The read finds out whether any server takes it.
-            Err(Unready::Refused(_) | Unready::Failed(_)) => return Ok(()),
+            Err(Unready::Refused(_) | Unready::Failed(_) | Unready::Victim) => return Ok(()),
         }
         let lane = self.lane(place).expect("it is ready");
         lane.is_own = false;
@@ -274,7 +331,7 @@ impl Split {
             Ok(()) => {}
             Err(Unready::Session(end)) => return Err(end),
             // The read finds out whether any server takes it.
-            Err(Unready::Refused(_) | Unready::Failed(_)) => return Ok(None),
+            Err(Unready::Refused(_) | Unready::Failed(_) | Unready::Victim) => return Ok(None),
         }
         let lane = self.lane(place).expect("it is ready");
         lane.is_own = false;

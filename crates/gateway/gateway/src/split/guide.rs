@@ -17,6 +17,7 @@ use super::Split;
 /// What a session's statements are guided by.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Guides<'a> {
+    pub(super) session: &'a router::Session,
     pub(super) worker: &'a Rc<Worker>,
     pub(super) service: ServiceId,
     pub(super) ruled: &'a Ruled,
@@ -72,6 +73,7 @@ impl Split {
         judged: &Judged,
     ) -> Result<(), Box<ClientError>> {
         let guides = Guides {
+            session: &self.session,
             worker: &self.guest.worker,
             service: self.guest.service,
             ruled: &self.guest.ruled,
@@ -91,7 +93,7 @@ impl Guides<'_> {
             tracing::debug!(server, "a hint names no server of the service");
             return false;
         }
-        plan.guide(hint, server, judged);
+        self.session.guide(plan, hint, server, judged);
         hint.server.is_some() || hint.route.is_some()
     }
 

@@ -248,5 +248,8 @@ impl Split {
 
 /// What a client is told that gets no connection.
 fn refused(error: &AcquireError) -> Unready {
+    if let AcquireError::Victim { .. } = error {
+        return Unready::Victim;
+    }
     Unready::Refused(ClientError::worded(WORDS_CONNECTIONS_IN_USE, &[error]))
 }

@@ -355,6 +355,7 @@ impl Split {
             .session
             .plan_execution(statement.text.bytes(), mode, &statement.judged);
         let guides = Guides {
+            session: &self.session,
             worker: &self.guest.worker,
             service: self.guest.service,
             ruled: &self.guest.ruled,
@@ -416,6 +417,7 @@ impl Split {
                 let (text, judged) = (statement.text.bytes(), &statement.judged);
                 let mut plan = self.session.plan(text, mode, judged);
                 let guides = Guides {
+                    session: &self.session,
                     worker: &self.guest.worker,
                     service: self.guest.service,
                     ruled: &self.guest.ruled,

@@ -370,7 +370,7 @@ fn hints_guide_what_is_free_to_go() {
         let judged = scene.judge.judge(text.as_bytes(), mode);
         let mut plan = scene.session.plan(text.as_bytes(), mode, &judged);
         let hint = syntax::class::find_hint(text.as_bytes()).unwrap().unwrap();
-        plan.guide(&hint, server, &judged);
+        scene.session.guide(&mut plan, &hint, server, &judged);
         plan
     };
     let mut scene = Scene::new();
@@ -390,7 +390,79 @@ fn hints_guide_what_is_free_to_go() {
     let plan = hinted(&mut scene, "/* plateau: max_lag=20, pin */ SELECT 1", None);
     assert_eq!(plan.lag_max, Some(std::time::Duration::from_millis(20)));
     assert!(plan.pins.has(Pin::Hint) && plan.may_repeat);
+}
+
+#[test]
+fn a_transaction_may_have_parts_on_other_servers() {
+    let other = ServerId(2);
+    let mut scene = Scene::new();
+    // Where a statement goes whose hint names the other server, and what it does to the parts.
+    fn hinted(scene: &mut Scene, text: &str, server: ServerId) -> Plan {
+        let text = format!("/* plateau: server=c */ {text}");
+        let mode = SqlMode::default();
+        let judged = scene.judge.judge(text.as_bytes(), mode);
+        let mut plan = scene.session.plan(text.as_bytes(), mode, &judged);
+        let hint = syntax::class::find_hint(text.as_bytes()).unwrap().unwrap();
+        scene.session.guide(&mut plan, &hint, Some(server), &judged);
+        plan
+    }
+    fn answer(scene: &mut Scene, plan: &Plan, at: ServerId, status: Option<StatusFlags>) {
+        let changes = SessionChanges::new();
+        let report = Report {
+            status,
+            changes: Some(changes.as_bytes()),
+            tells_writes: true,
+            told: Told::default(),
+        };
+        scene.session.answered(plan, at, report);
+    }
+    let open = Some(StatusFlags::AUTOCOMMIT | StatusFlags::IN_TRANSACTION);
     scene.step("BEGIN", Primary, Open);
-    let plan = hinted(&mut scene, named, Some(other));
-    assert_eq!(plan.goal, Held(PRIMARY));
+    let plan = hinted(&mut scene, "UPDATE t SET a = 1", other);
+    assert_eq!((plan.goal, plan.step), (Held(other), Step::Joins));
+    answer(&mut scene, &plan, other, open);
+    assert_eq!(scene.session.parts(), [other]);
+    assert_eq!(scene.session.begin_part(), "START TRANSACTION");
+    // It goes on at both.
+    scene.step("UPDATE t SET a = 1", Held(PRIMARY), Open);
+    let plan = hinted(&mut scene, "SELECT a FROM t", other);
+    assert_eq!((plan.goal, plan.step), (Held(other), Step::MayJoin));
+    answer(&mut scene, &plan, other, None);
+    assert_eq!(scene.session.parts(), [other], "an error ends no part");
+    let plan = hinted(&mut scene, "SELECT a FROM t", PRIMARY);
+    assert_eq!((plan.goal, plan.step), (Held(PRIMARY), Step::MayJoin));
+    assert_eq!(scene.session.loss(other), Loss::Transaction);
+    // What ends it ends the parts before.
+    for (text, step) in [
+        ("COMMIT", Step::Commits),
+        ("COMMIT AND CHAIN", Step::Commits),
+        ("BEGIN", Step::Commits),
+        ("CREATE TABLE x (a INT)", Step::Commits),
+        ("LOCK TABLES t READ", Step::Commits),
+        ("ROLLBACK", Step::RollsBack),
+        ("SAVEPOINT a", Step::Refused),
+        ("ROLLBACK TO a", Step::Refused),
+        ("SET autocommit = 1", Step::Refused),
+        ("SET @a = 1", Step::Refused),
+        ("CALL p()", Step::Refused),
+        ("SELECT 1; COMMIT", Step::Refused),
+        ("XA START 'a'", Step::Refused),
+        ("USE x", Step::Refused),
+        ("INSERT INTO t VALUES (1)", Step::MayJoin),
+    ] {
+        let plan = scene.plan(text);
+        assert_eq!((plan.goal, plan.step), (Held(PRIMARY), step), "{text}");
+    }
+    scene.session.parts_ended();
+    scene.step("COMMIT", Held(PRIMARY), Idle);
+    assert!(scene.session.is_at_rest());
+    assert_eq!(*scene.session.written(), Written::Somewhere);
+    // Without parts nothing is refused, and what is pinned stays.
+    scene.step("BEGIN", Primary, Open);
+    assert_eq!(scene.plan("SAVEPOINT a").step, Step::Stays);
+    scene.session.pin(Pin::UserLock, PRIMARY);
+    let plan = hinted(&mut scene, "UPDATE t SET a = 1", other);
+    assert_eq!((plan.goal, plan.step), (Held(PRIMARY), Step::Stays));
+    scene.session.rolled_back();
+    assert_eq!(scene.session.open_at(), None);
 }

@@ -15,6 +15,7 @@ mod hostile;
 mod kill;
 mod logins;
 mod monitoring;
+mod parts;
 mod roles;
 mod rules;
 mod shared;
