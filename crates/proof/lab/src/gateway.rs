@@ -12,6 +12,7 @@ use testkit::server::plateau_program;
 
 pub mod cost;
 pub mod idle;
+pub mod pairs;
 pub mod servers;
 pub mod sharing;
 
@@ -19,8 +20,13 @@ pub mod sharing;
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
 /// Starts a gateway with `read-write-split` before these servers, which it calls `db1`, `db2`, ..,
-/// with so many connections to each.
-fn start(folder: &Folder, port: u16, servers: &[u16], connections: u32) -> Result<Process> {
+/// with so many connections to each, and by how many that may be exceeded if not by as many again.
+fn start(
+    folder: &Folder,
+    port: u16,
+    servers: &[u16],
+    (connections, overflow): (u32, Option<u32>),
+) -> Result<Process> {
     let data = folder.path().join("data");
     let mut text = format!(
         "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nlog = \"info\"\n\
@@ -32,6 +38,9 @@ fn start(folder: &Folder, port: u16, servers: &[u16], connections: u32) -> Resul
             "[[server]]\nname = \"db{number}\"\naddress = \"127.0.0.1:{server}\"\n\
              max_connections = {connections}\n"
         )?;
+        if let Some(overflow) = overflow {
+            writeln!(text, "overflow = {overflow}")?;
+        }
     }
     text.push_str(
         "[[monitor]]\nuser = \"root\"\ntimeout = 30\n\

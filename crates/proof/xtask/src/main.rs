@@ -59,6 +59,8 @@ enum Command {
     GatewaySharing(lab::gateway::sharing::Arguments),
     /// Measures what limits of connections cost where statements name one of many servers.
     GatewayServers(lab::gateway::servers::Arguments),
+    /// Runs transactions over two servers of many, with few connections to each.
+    GatewayPairs(lab::gateway::pairs::Arguments),
     /// Measures what thousands of idle clients of the gateway cost.
     GatewayIdle(lab::gateway::idle::Arguments),
     /// Runs one of the proxies that `forward` compares.
@@ -113,6 +115,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
         Command::GatewayCost(arguments) => optimized(|| lab::gateway::cost::run(&arguments)),
         Command::GatewaySharing(arguments) => optimized(|| lab::gateway::sharing::run(&arguments)),
+        Command::GatewayPairs(arguments) => optimized(|| lab::gateway::pairs::run(&arguments)),
         Command::GatewayServers(arguments) => optimized(|| lab::gateway::servers::run(&arguments)),
         Command::GatewayIdle(arguments) => optimized(|| lab::gateway::idle::run(&arguments)),
         Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),

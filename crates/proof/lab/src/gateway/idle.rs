@@ -70,7 +70,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     fill(server.port(), "oltp_read_write", (load.tables, load.rows))?;
     let folder = Folder::new("gateway")?;
     let port = free_port()?;
-    let gateway = start(&folder, port, &[server.port()], arguments.connections)?;
+    let gateway = start(
+        &folder,
+        port,
+        &[server.port()],
+        (arguments.connections, None),
+    )?;
     let shape = |client_count| Shape {
         settings: SETTINGS,
         ..load.shape(Address::Tcp(port), "point_select", client_count)

@@ -141,7 +141,7 @@ impl Cell {
         let folder = Folder::new("gateway")?;
         let port = free_port()?;
         let ports: Vec<u16> = servers.iter().map(Server::port).collect();
-        let gateway = start(&folder, port, &ports, self.limit)?;
+        let gateway = start(&folder, port, &ports, (self.limit, None))?;
         let load = LoadArguments {
             tables: arguments.servers,
             ..arguments.load.clone()

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         &folder,
         gateway_port,
         &[server.port()],
-        arguments.connections,
+        (arguments.connections, None),
     )?;
     let row = |name, port| {
         move |clients: &u32| Row {
