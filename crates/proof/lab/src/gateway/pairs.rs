@@ -142,7 +142,8 @@ fn is_done(client: &mut Client, id: u32, servers: [u64; 2]) -> Result<bool> {
     let [first, second] = servers.map(|it| it + 1);
     let change = |server: u64| {
         format!(
-            "/* plateau: server=db{server} */ update pairs.t set amount = amount + 1 where id = {id}"
+            "/* plateau: server=db{server} */ update pairs.t set amount = amount + 1 \
+             where id = {id}"
         )
     };
     let statements = [
