@@ -26,6 +26,11 @@ pub trait RowSource {
     /// The tables that its rows describe, if they describe tables.
     fn tables(&self) -> Vec<Arc<TableDefinition>>;
 
+    /// Suspends until the rows can be made. Most sources have nothing to wait for.
+    fn ready(&self) -> Outcome<()> {
+        Ok(())
+    }
+
     /// The rows: all, or those that describe these tables, in this order.
     fn rows(&self, about: Option<&[Arc<TableDefinition>]>) -> Vec<Row>;
 }
@@ -240,6 +245,7 @@ impl Cursor for VirtualCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
+        self.shared.source.ready()?;
         let last = self.ranges.len().saturating_sub(1);
         while batch.len() < limit {
             let rows = self.rows();
