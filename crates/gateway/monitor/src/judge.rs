@@ -145,7 +145,7 @@ fn assign(map: &mut ServerMap, rules: &Rules, now: Instant) {
     }
     map.notices = same_numbers(map);
     for member in &mut map.members {
-        member.state.condition = member.memory.condition();
+        member.note_memory();
         if !member.memory.is_usable() {
             member.state.serves = Serves::Nothing(Withheld::Down);
             member.state.lag = None;

@@ -190,6 +190,8 @@ impl Member {
             id,
             entry,
             role: Role::Unknown,
+            order: memory.order,
+            down: memory.down,
             condition: memory.condition(),
             serves: Serves::Nothing(Withheld::Down),
             lag: None,
@@ -200,6 +202,13 @@ impl Member {
             complaint: None,
         };
         Member { state, memory }
+    }
+
+    /// Shows what is remembered of its condition.
+    pub(crate) fn note_memory(&mut self) {
+        self.state.order = self.memory.order;
+        self.state.down = self.memory.down;
+        self.state.condition = self.memory.condition();
     }
 
     /// The same server in another configuration.
@@ -214,7 +223,7 @@ impl Member {
         }
         let mut fresh = Member::new(id, entry);
         fresh.memory.order = self.memory.order;
-        fresh.state.condition = fresh.memory.condition();
+        fresh.note_memory();
         fresh.state.epoch = Epoch(self.state.epoch.0 + 1);
         fresh
     }

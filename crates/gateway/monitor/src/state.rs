@@ -161,7 +161,11 @@ pub struct ServerState {
     pub entry: ServerEntry,
     /// What it is.
     pub role: Role,
-    /// Whether it can be used.
+    /// What an operator has ordered.
+    pub order: Order,
+    /// Why it does not answer; `None` if it does.
+    pub down: Option<DownReason>,
+    /// Whether it can be used: what follows from both.
     pub condition: Condition,
     /// What it may be asked for, if its condition allows it.
     pub serves: Serves,
@@ -193,6 +197,21 @@ impl ServerState {
     /// Whether it answers and an operator has not taken it out.
     pub fn is_reachable(&self) -> bool {
         matches!(self.condition, Condition::Up | Condition::Draining)
+    }
+
+    /// Whether it answers its monitor, whatever an operator has ordered.
+    pub fn answers(&self) -> bool {
+        self.down.is_none()
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Order::Up => "up",
+            Order::Maintenance => "maintenance",
+            Order::Drain => "drain",
+        })
     }
 }
 

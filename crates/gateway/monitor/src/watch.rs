@@ -13,7 +13,7 @@ use backend::{Login, Target};
 use env::Instant;
 use link::Resources;
 use metrics::{Label, Registry};
-use sync::{Mutex, Notify};
+use sync::{Mutex, Notify, OneshotSender, oneshot};
 
 use crate::counters::{Counters, NUMBERS};
 use crate::event;
@@ -48,6 +48,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Inbox {
     changes: Vec<(ServerId, Change)>,
+    /// Those who wait until these are carried out.
+    waiting: Vec<OneshotSender<()>>,
     has_report: bool,
     is_stopped: bool,
 }
@@ -127,10 +129,17 @@ impl Monitor {
         }
     }
 
-    /// An operator asks for a change. The map that has it follows: see [`Monitor::changed`].
-    pub fn change(&self, id: ServerId, change: Change) {
-        self.shared.inbox.lock().changes.push((id, change));
+    /// An operator asks for a change, which is carried out in any case. Ready once the present map
+    /// has it. That takes as long as the round that is under way.
+    pub fn change(&self, id: ServerId, change: Change) -> impl Future<Output = ()> + use<> {
+        let (done, awaited) = oneshot();
+        {
+            let mut inbox = self.shared.inbox.lock();
+            inbox.changes.push((id, change));
+            inbox.waiting.push(done);
+        }
         self.shared.notify.notify();
+        awaited.receive()
     }
 
     /// Ends the task and closes its connections. The last map stays.
@@ -203,6 +212,7 @@ impl Watch {
                 let verdict = judge::change(&self.map, &work.changes, &self.rules, now);
                 self.take(verdict);
             }
+            work.waiting.into_iter().for_each(|it| it.deliver(()));
             let early_at = begun + ROUND_GAP_MIN;
             if work.has_report && early_at < round_at {
                 self.shared.counters.reports.increment();

@@ -153,6 +153,36 @@ fn operators_take_servers_out() {
 }
 
 #[test]
+fn an_order_is_seen_beside_what_the_checks_say() {
+    let mut scene = Scene::replicated(2);
+    scene.round();
+    let seen = |scene: &Scene| {
+        let state = scene.map.server(ServerId(1)).unwrap();
+        (state.order, state.down, state.condition)
+    };
+    assert_eq!(seen(&scene), (Order::Up, None, Condition::Up));
+    let maintenance = Change::Order(Order::Maintenance);
+    scene.change(1, maintenance);
+    let taken_out = (Order::Maintenance, None, Condition::Maintenance);
+    assert_eq!(seen(&scene), taken_out);
+    // Who waits for its answer learns that there will be none.
+    let before = scene.map.clone();
+    scene.set_down(1, Some(DownReason::Lost));
+    scene.round();
+    let lost = Some(DownReason::Lost);
+    assert_eq!(
+        seen(&scene),
+        (Order::Maintenance, lost, Condition::Maintenance)
+    );
+    assert!(!scene.map.looks_like(&before));
+    scene.change(1, Change::Order(Order::Drain));
+    assert_eq!(
+        seen(&scene),
+        (Order::Drain, lost, Condition::Down(DownReason::Lost))
+    );
+}
+
+#[test]
 fn another_configuration_keeps_what_is_known_by_name() {
     let mut scene = Scene::replicated(3);
     scene.round();

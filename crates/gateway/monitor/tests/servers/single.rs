@@ -113,7 +113,7 @@ fn operators_change_the_map_between_rounds() {
         (Order::Maintenance, Condition::Maintenance),
         (Order::Up, Condition::Up),
     ] {
-        watch.monitor.change(ServerId(0), Change::Order(order));
+        drop(watch.monitor.change(ServerId(0), Change::Order(order)));
         wait_until("the order is in the map", || {
             let map = &reader.map().map;
             map.server(ServerId(0)).unwrap().condition == condition
