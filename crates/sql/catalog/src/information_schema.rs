@@ -23,7 +23,7 @@ pub use code::ParameterFacts;
 pub use describe::{column_key, default_text, extra_text, show_create_table};
 
 /// Ids of the tables here: no store assigns numbers this high.
-const TABLE_ID_MIN: u64 = 1 << 63;
+const TABLE_ID_MIN: u64 = crate::VIRTUAL_TABLE_ID_MIN;
 
 /// The schema's name.
 pub const INFORMATION_SCHEMA: &str = "information_schema";

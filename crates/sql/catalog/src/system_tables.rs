@@ -23,7 +23,7 @@ use crate::stored_table::SYSTEM_DATABASE;
 use crate::virtual_table::{RowSource, VirtualTable};
 
 /// Ids of the tables here: no store gives out numbers so high, nor does `information_schema`.
-const TABLE_ID_MIN: u64 = 3 << 62;
+const TABLE_ID_MIN: u64 = crate::VIRTUAL_TABLE_ID_MIN | 1 << 62;
 
 /// Of which version of MariaDB the numbers in `global_priv` are: 10.11.0.
 const VERSION_ID: u32 = 101_100;

@@ -64,6 +64,9 @@ pub struct VirtualStore {
     transactions: Rc<Transactions<Nothing>>,
 }
 
+/// Ids of the tables: no other store gives out numbers so high, and `catalog` has those below.
+const TABLE_ID_MIN: u64 = catalog::VIRTUAL_TABLE_ID_MIN | 3 << 61;
+
 /// The collation of names and of other texts.
 pub const COLLATION: CollationId = CollationId::UTF8MB4_GENERAL_CI;
 
@@ -71,7 +74,7 @@ impl VirtualStore {
     /// A store with one database that has these tables.
     pub fn new(database: &str, tables: Vec<Declaration>) -> VirtualStore {
         let (mut definitions, mut asks) = (Vec::new(), Vec::new());
-        for (id, table) in (1..).zip(tables) {
+        for (id, table) in (TABLE_ID_MIN..).zip(tables) {
             definitions.push(Arc::new(TableDefinition {
                 id: TableId(id),
                 version: 1,

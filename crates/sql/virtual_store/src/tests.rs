@@ -86,7 +86,7 @@ fn a_statement_asks_once_and_the_next_asks_again() {
     let mut txn = store.begin(options());
     for statement in 1..=2 {
         txn.begin_statement();
-        let table = store.table(TableId(1)).unwrap();
+        let table = store.table(TableId(TABLE_ID_MIN)).unwrap();
         let mut cursor = table.scan(ScanOptions::default());
         let mut batch = RowBatch::new(Arc::clone(table.layout()));
         let first = cursor.fetch(&mut *txn, 1, &mut batch);
@@ -111,7 +111,7 @@ fn who_does_not_wait_leaves_nothing_behind() {
     let asked = Rc::default();
     let store = store(&asked);
     let mut txn = store.begin(options());
-    let table = store.table(TableId(1)).unwrap();
+    let table = store.table(TableId(TABLE_ID_MIN)).unwrap();
     let mut batch = RowBatch::new(Arc::clone(table.layout()));
     let mut given_up = table.scan(ScanOptions::default());
     drop(
@@ -127,7 +127,7 @@ fn who_does_not_wait_leaves_nothing_behind() {
 fn nothing_can_be_changed() {
     let store = store(&Rc::default());
     let mut txn = store.begin(options());
-    let table = store.table(TableId(1)).unwrap();
+    let table = store.table(TableId(TABLE_ID_MIN)).unwrap();
     let is_refused = |interrupt: &Interrupt| {
         let error = StoreError::NotSupported {
             what: "changing a virtual table",
@@ -141,9 +141,12 @@ fn nothing_can_be_changed() {
     let refused = StoreError::NotSupported {
         what: "changing virtual tables",
     };
-    let dropped = done(store.drop_table(TableId(1)));
+    let dropped = done(store.drop_table(TableId(TABLE_ID_MIN)));
     assert_eq!(dropped, Err(refused.clone()));
     assert_eq!(done(store.create_database("e", COLLATION)), Err(refused));
-    let missing = store.table(TableId(2)).map(drop).unwrap_err();
+    let missing = store
+        .table(TableId(TABLE_ID_MIN + 1))
+        .map(drop)
+        .unwrap_err();
     assert!(matches!(missing, Interrupt::Error(StoreError::NoSuchTable)));
 }
