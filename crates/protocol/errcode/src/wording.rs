@@ -64,6 +64,10 @@ wordings! {
          elsewhere";
     ER_NOT_ALLOWED_COMMAND Client Never WORDS_REFUSED
         "%s";
+    ER_FOREIGN_SERVER_DOESNT_EXIST Client Never WORDS_NO_SUCH_SERVER
+        "There is no server '%s'; the servers are %s";
+    ER_WRONG_VALUE_FOR_VAR Client Never WORDS_NO_SUCH_ORDER
+        "A server can be set to 'up', 'drain' or 'maintenance', not to '%s'";
     ER_NOT_SUPPORTED_AUTH_MODE Client Never WORDS_FOREIGN_PLUGIN
         "The account '%s' uses the plugin %s, by which the gateway cannot log in for it; give it \
          mysql_native_password or caching_sha2_password";

@@ -1,8 +1,10 @@
-//! KILL, FLUSH, and maintenance of tables.
+//! KILL, FLUSH, SET SERVER, and maintenance of tables.
 
 mod checksum;
 
+use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::{Privilege, PrivilegeSet};
@@ -12,7 +14,7 @@ use errcode::{
     ER_QUERY_INTERRUPTED,
 };
 use planner::OutputColumn;
-use store::{TableName, Uniqueness};
+use store::{Suspend, TableName, Uniqueness, WaitReason};
 use syntax::ast::{Admin, FlushLock, ObjectName, TableVerb};
 use value::{Level, SqlCondition, Value};
 
@@ -20,6 +22,7 @@ use crate::admin::checksum::ChecksumSink;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::connection::sink::{number_column, text_column};
+use crate::server::control::Wanted;
 use crate::set::Checks;
 use crate::statement::statement_run::StatementRun;
 
@@ -57,6 +60,7 @@ impl Session {
             Admin::Flush { what, lock, .. } => self.flush(what, *lock).await,
             Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick, run).await,
             Admin::Table { verb, tables, .. } => self.look_after(*verb, tables, run).await,
+            Admin::SetServer { name, wanted } => self.set_server(name, wanted).await,
             Admin::Shutdown => self.shut_down(),
         }
     }
@@ -79,7 +83,7 @@ impl Session {
     pub(crate) async fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
         let registry = &self.state.worker.server.clients.registry();
         let Some(handle) = registry.find(id) else {
-            return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
+            return self.kill_elsewhere(id, is_query);
         };
         let privileges = self.state.privileges();
         let ends_any = [Privilege::ConnectionAdmin, Privilege::Super];
@@ -106,6 +110,38 @@ impl Session {
             // If the client accepts nothing, its own session's limit cuts it off.
             let _ = hung_up.await;
         }
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    /// Ends a client that is no session of this server, or its statement.
+    fn kill_elsewhere(&self, id: u64, is_query: bool) -> Result<Reply, Stop> {
+        let Some(control) = self.state.worker.server.control() else {
+            return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
+        };
+        self.check_global_privilege(Privilege::ConnectionAdmin)?;
+        let order = match is_query {
+            true => KillOrder::Query,
+            false => KillOrder::Connection,
+        };
+        control.kill(id, order)?;
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    /// SET SERVER.
+    async fn set_server(&mut self, name: &str, wanted: &[u8]) -> Result<Reply, Stop> {
+        let server = Arc::clone(&self.state.worker.server);
+        let Some(control) = server.control() else {
+            return Err(ClientError::not_supported(&"SET SERVER").into());
+        };
+        self.check_super()?;
+        let order = control.set_server(name, Wanted::of_word(wanted)?);
+        let answer = Rc::new(Cell::new(None));
+        let told = Rc::clone(&answer);
+        let wait = async move { told.set(Some(order.await)) };
+        let deadline = self.statement_deadline();
+        let wait = Suspend::new(WaitReason::Remote, wait);
+        self.wait_until(wait, deadline).await?;
+        answer.take().expect("it was waited for")?;
         Ok(Reply::Ok(Done::default()))
     }
 

@@ -29,5 +29,6 @@ pub mod worker;
 
 pub use connection::session::serve;
 pub use server::Server;
+pub use server::control::{Control, Wanted};
 pub use server::draft::Heap;
 pub use worker::Worker;

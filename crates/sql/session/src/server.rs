@@ -3,6 +3,7 @@
 //! Settings and accounts are immutable snapshots that are replaced as a whole; a session reads the
 //! one that it loaded. Each worker has its own counters, which are summed on demand.
 
+pub mod control;
 pub(crate) mod draft;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
 use crate::metrics::{AllCounters, Counters};
+use crate::server::control::Control;
 use crate::server::draft::Heap;
 
 /// One for the whole program.
@@ -59,6 +61,8 @@ pub struct Server {
     started_us: u64,
     /// Shuts the program down; the program sets it once.
     shutdown: OnceLock<Shutdown>,
+    /// Takes the orders that concern more than this server; the program sets it once.
+    control: OnceLock<Controlled>,
 }
 
 /// A prepared statement's share of `max_prepared_stmt_count`, returned on drop.
@@ -78,6 +82,15 @@ struct Shutdown(Box<dyn Fn() + Send + Sync>);
 impl std::fmt::Debug for Shutdown {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Shutdown")
+    }
+}
+
+/// What SET SERVER and KILL call.
+struct Controlled(Box<dyn Control>);
+
+impl std::fmt::Debug for Controlled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Controlled")
     }
 }
 
@@ -133,6 +146,7 @@ impl Server {
             metrics,
             started_us,
             shutdown: OnceLock::new(),
+            control: OnceLock::new(),
         })
     }
 
@@ -219,6 +233,16 @@ impl Server {
     /// Sets how the program is shut down; only the first call counts.
     pub fn on_shutdown(&self, shutdown: impl Fn() + Send + Sync + 'static) {
         let _first_wins = self.shutdown.set(Shutdown(Box::new(shutdown)));
+    }
+
+    /// Sets who takes orders that concern more than this server; only the first call counts.
+    pub fn set_control(&self, control: impl Control + 'static) {
+        let _first_wins = self.control.set(Controlled(Box::new(control)));
+    }
+
+    /// Who takes orders that concern more than this server.
+    pub(crate) fn control(&self) -> Option<&dyn Control> {
+        self.control.get().map(|it| &*it.0)
     }
 
     /// Shuts the program down (`SHUTDOWN`).

@@ -474,6 +474,13 @@ pub enum Admin {
         /// `QUICK`: the checksum stored with the table.
         is_quick: bool,
     },
+    /// `SET SERVER name = 'word'`: what a gateway is to use a server for.
+    SetServer {
+        /// The server.
+        name: String,
+        /// The word, as written.
+        wanted: Vec<u8>,
+    },
     /// `SHUTDOWN`.
     Shutdown,
 }

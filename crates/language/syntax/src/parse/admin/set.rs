@@ -1,7 +1,7 @@
 //! `SET`.
 
 use crate::ast::{
-    ColumnName, Expr, ExprKind, Ident, SetItem, StatementKind, SystemVariable, VariableScope,
+    Admin, ColumnName, Expr, ExprKind, Ident, SetItem, StatementKind, SystemVariable, VariableScope,
 };
 use crate::keyword::Keyword as K;
 use crate::parse::cursor::{Cursor, Parsed};
@@ -20,6 +20,10 @@ impl Cursor<'_> {
                 statement,
             });
         }
+        let is_named = matches!(self.kind_at(1), Kind::Word | Kind::Quoted | Kind::String);
+        if self.is(K::Server) && is_named {
+            return self.set_server();
+        }
         let scope = match self.keyword() {
             Some(K::Global) => Some(VariableScope::Global),
             Some(K::Session | K::Local) => Some(VariableScope::Session),
@@ -33,6 +37,15 @@ impl Cursor<'_> {
             return Ok(StatementKind::Transaction(self.set_transaction(scope)?));
         }
         Ok(StatementKind::Set(self.list(Self::set_item)?))
+    }
+
+    /// `SERVER name = 'word'`. A system variable of that name has no other word before its sign.
+    fn set_server(&mut self) -> Parsed<StatementKind> {
+        self.bump();
+        let name = self.ident_or_string()?.text;
+        self.set_sign()?;
+        let wanted = self.string()?;
+        Ok(StatementKind::Admin(Admin::SetServer { name, wanted }))
     }
 
     pub(crate) fn set_item(&mut self) -> Parsed<SetItem> {
@@ -198,5 +211,45 @@ impl Cursor<'_> {
             name: name.to_owned(),
             span,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::SqlMode;
+    use crate::ast::{Admin, StatementKind};
+    use crate::parse::parse;
+
+    fn kind(text: &str) -> Option<StatementKind> {
+        let parsed = parse(text.as_bytes(), SqlMode::default());
+        parsed.ok().map(|it| it.kind)
+    }
+
+    #[test]
+    fn a_server_is_set_by_its_name() {
+        for (text, expected) in [
+            ("SET SERVER db0 = 'drain'", ("db0", "drain")),
+            ("set server `db-1` := \"up\"", ("db-1", "up")),
+            ("SET SERVER 'db.2' = 'any word'", ("db.2", "any word")),
+            ("SET SERVER server = ''", ("server", "")),
+        ] {
+            let Some(StatementKind::Admin(Admin::SetServer { name, wanted })) = kind(text) else {
+                panic!("{text}: {:?}", kind(text));
+            };
+            assert_eq!((&*name, &*wanted), (expected.0, expected.1.as_bytes()));
+        }
+        for text in [
+            "SET SERVER db0",
+            "SET SERVER db0 = up",
+            "SET SERVER db0 = 1",
+            "SET SERVER db0 = 'up', @a = 1",
+            "SET SERVER a.b = 'up'",
+        ] {
+            assert_eq!(kind(text), None, "{text}");
+        }
+        // A variable may have that name.
+        for text in ["SET server = 1", "SET server := 'up'", "SET @server = 1"] {
+            assert!(matches!(kind(text), Some(StatementKind::Set(_))), "{text}");
+        }
     }
 }
