@@ -110,6 +110,7 @@ pub use coroutine::WayGiven;
 pub use driver::DriverKind;
 pub use join_handle::JoinHandle;
 pub use listener::{ListenError, Listener};
+pub use metrics::LoopNumbers;
 pub use options::{Address, Io, Options, Preemption, WORKER_COUNT_MAX};
 pub use peer_watch::{PeerState, PeerWatch};
 pub use received::ReceivedBytes;

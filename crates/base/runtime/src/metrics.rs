@@ -27,7 +27,25 @@ const CONNECTIONS: Metric = Metric::gauge(
     "Connections on all workers, also those that are logging in.",
 );
 
+/// What a worker's loop has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LoopNumbers {
+    /// Turns: each asks the kernel once.
+    pub turns: u64,
+    /// Times that it has run a task.
+    pub polls: u64,
+}
+
 impl Shared {
+    /// What a worker's loop has done since its start.
+    pub(crate) fn loop_numbers(&self, worker_index: usize) -> LoopNumbers {
+        let counters = self.mailboxes.get(worker_index).map(|it| &it.counters);
+        counters.map_or_else(LoopNumbers::default, |it| LoopNumbers {
+            turns: it.turns.value(),
+            polls: it.polls.value(),
+        })
+    }
+
     /// Adds the numbers of all workers' loops.
     pub(crate) fn register_metrics(self: &Arc<Self>, registry: &mut Registry) {
         registry.add_each(

@@ -249,6 +249,11 @@ impl Handle {
         self.shared.connection_count(worker_index)
     }
 
+    /// What a worker's loop has done since its start.
+    pub fn loop_numbers(&self, worker_index: usize) -> crate::LoopNumbers {
+        self.shared.loop_numbers(worker_index)
+    }
+
     /// Runs `job` on a worker, on its loop, soon.
     pub fn send_to(&self, worker_index: usize, job: Box<dyn FnOnce() + Send>) {
         self.shared.send(worker_index, Message::Run(job));

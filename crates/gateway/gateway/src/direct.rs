@@ -4,12 +4,14 @@ use std::rc::Rc;
 
 use errcode::{ClientError, WORDS_SERVER_LOST};
 use link::Limit;
-use wire::{CommandByte, ErrorPacket, OkPacket};
+use monitor::Order;
+use wire::{CommandByte, ErrorPacket, OkPacket, StatusFlags};
 
 use crate::connect::{Held, login_as};
 use crate::end::End;
 use crate::guest::{ChangedUser, Failed, Guest, Request, mode_of, refusal};
 use crate::hot;
+use crate::running::Stay;
 
 /// See the module's head.
 #[derive(Debug)]
@@ -34,9 +36,12 @@ impl Direct {
         hot::note_session(self, &self.guest);
         loop {
             let status = self.held.server.status();
+            self.guest.rest(self.stay(status));
             let server = self.held.server.link();
             let peeked = self.guest.peek_beside(status, server).await;
-            self.guest.begin_command();
+            if peeked.is_ok() {
+                self.guest.begin_command();
+            }
             let went = match peeked {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(CommandByte::CHANGE_USER) => Box::pin(self.change_user()).await,
@@ -49,6 +54,22 @@ impl Direct {
                 return end;
             }
         }
+    }
+
+    /// What operators see of the session between two commands: it stays at its server, whatever it
+    /// does there.
+    fn stay(&self, status: StatusFlags) -> Stay {
+        Stay {
+            is_in_transaction: status.contains(StatusFlags::IN_TRANSACTION),
+            ..Stay::default()
+        }
+    }
+
+    /// What the client is told whose server is lost.
+    fn lose(&mut self) -> End {
+        let name = &self.held.place.server().options.name;
+        self.guest.lost = Some(ClientError::worded(WORDS_SERVER_LOST, &[name]));
+        End::Server
     }
 
     /// Passes a command on that rules may be about.
@@ -82,6 +103,12 @@ impl Direct {
     }
 
     async fn forward(&mut self) -> Result<(), End> {
+        let id = self.held.place.id();
+        let order = self.guest.worker.with_state(id, |it| it.order);
+        if order == Order::Maintenance {
+            self.guest.take_command().await?;
+            return Err(self.lose());
+        }
         let Held {
             server,
             agreed,
@@ -91,11 +118,7 @@ impl Direct {
         let passed = self.guest.pass(server, via, Request::Peeked, None).await;
         let answer = passed.map_err(|failed| match failed {
             Failed::Session(end) => end,
-            Failed::Server(_) | Failed::Refused(_) => {
-                let name = &self.held.place.server().options.name;
-                self.guest.lost = Some(ClientError::worded(WORDS_SERVER_LOST, &[name]));
-                End::Server
-            }
+            Failed::Server(_) | Failed::Refused(_) => self.lose(),
         })?;
         if let Some(changes) = answer.exchange.session_changes() {
             self.guest.ruled.note(self.guest.client.info(), changes);

@@ -152,6 +152,13 @@ impl Gateway {
         self.victims.lock().len()
     }
 
+    /// At most so many of those that KILL finds, by their numbers, from one on.
+    pub(crate) fn some_victims(&self, from: u32, count: usize) -> Vec<(u32, Victim)> {
+        let victims = self.victims.lock();
+        let some = victims.range(from..).take(count);
+        some.map(|(number, it)| (*number, it.clone())).collect()
+    }
+
     /// The session of this number has ended.
     pub(crate) fn leave(&self, number: u32) {
         self.victims.lock().remove(&number);

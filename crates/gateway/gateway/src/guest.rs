@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use backend::{Login, Server};
+use backend::Server;
 use clients::wait::{Either, first_of};
 use clients::{ClientNumbers, KillOrder, SessionHandle};
 use errcode::{
@@ -26,7 +26,7 @@ use crate::end::End;
 use crate::gateway::Gateway;
 use crate::kill;
 use crate::options::{ServerId, ServiceId};
-use crate::running::Running;
+use crate::running::{Running, Stay};
 use crate::service::AccountLookup;
 use crate::worker::Worker;
 
@@ -64,8 +64,6 @@ pub(crate) struct Guest {
     pub(crate) ruled: Ruled,
     /// How long the statement under way may run.
     pub(crate) time_max: Option<Duration>,
-    /// As which statements are ended that run for too long; `None` until one has a limit.
-    login: Option<Rc<Login>>,
 }
 
 /// Most times that a session may be refused another user: MariaDB's limit against guessing.
@@ -118,17 +116,20 @@ impl Guest {
         handle: &Arc<SessionHandle>,
     ) -> Guest {
         let name = Arc::clone(&worker.gateway.service(service).options.name);
+        let running = Running::nowhere(service);
+        running.standing.run(runtime::now());
+        let database = client.info().database.clone();
+        handle.update(|line| line.database = database);
         Guest {
             worker: Rc::clone(worker),
             service,
             ruled: Ruled::new(Rc::clone(worker.judge()), name, client.info()),
             client,
             handle: Arc::clone(handle),
-            running: Arc::new(Running::nowhere()),
+            running: Arc::new(running),
             lost: None,
             failed_changes: 0,
             time_max: None,
-            login: None,
         }
     }
 
@@ -203,6 +204,32 @@ impl Guest {
         }
     }
 
+    /// A command has come.
+    pub(crate) fn begin_command(&mut self) {
+        // An order against the statement before.
+        if self.handle.order() == KillOrder::Query {
+            self.handle.clear_query_order();
+            self.running.take_doom();
+        }
+        self.running.standing.run(runtime::now());
+        let service = &self.gateway().service(self.service).options;
+        self.time_max = service.statement_time_max;
+    }
+
+    /// The session is in this database now, for operators.
+    pub(crate) fn note_database(&self, name: &[u8]) {
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.handle.update(|line| line.database = Some(name));
+    }
+
+    /// The session waits for a command.
+    pub(crate) fn rest(&self, stay: Stay) {
+        let added = self.running.standing.rest(stay, runtime::now());
+        if !added.is_empty() {
+            self.worker.counters.count_pins(added);
+        }
+    }
+
     /// Passes a command on, and the reply back.
     pub(crate) async fn pass(
         &mut self,
@@ -211,12 +238,29 @@ impl Guest {
         request: Request<'_>,
         statement_id: Option<u32>,
     ) -> Result<Answer, Failed> {
-        self.worker.counters.statements.increment();
-        let mut overdue = self.overdue();
+        self.worker.counters.count_statement(id);
+        let by = (&self.worker, &self.running);
+        let time_max = self.time_max;
+        let mut overdue = time_max.map(|it| Box::new(Overdue::new(by, it)));
         let mut begun = None;
         let passed = {
-            let given_up = given_up(&self.worker, &self.handle, id);
-            let (client, server) = (self.client.link(), server.link());
+            // What is under way on a server that an operator takes out may end.
+            let mut given_up = pin!(given_up(
+                &self.worker,
+                &self.handle,
+                id,
+                ServerState::answers
+            ));
+            let (client, info) = self.client.link_and_info();
+            let server = server.link();
+            let watched = poll_fn(|context| {
+                // First, so that an order that comes now wakes the session.
+                let given_up = given_up.as_mut().poll(context);
+                if self.handle.order() == KillOrder::Query && self.running.take_doom() {
+                    kill::end_statement_later(&self.worker, self.running.aim(), info);
+                }
+                given_up
+            });
             let passing = pin!(async {
                 let exchange = match request {
                     Request::Peeked => Exchange::command(client, server, agreed).await?,
@@ -244,11 +288,11 @@ impl Guest {
                     }
                 }
             });
-            let given_up = pin!(given_up);
-            let mut passed = pin!(first_of(passing, given_up));
+            let watched = pin!(watched);
+            let mut passed = pin!(first_of(passing, watched));
             poll_fn(|context| {
                 if let Some(overdue) = &mut overdue {
-                    overdue.poll(context);
+                    overdue.poll(info, context);
                 }
                 passed.as_mut().poll(context)
             })
@@ -276,17 +320,6 @@ impl Guest {
         }
     }
 
-    /// The limit of the statement that begins, if it has one.
-    fn overdue(&mut self) -> Option<Box<Overdue>> {
-        let time_max = self.time_max?;
-        if self.login.is_none() {
-            self.login = Some(Rc::new(login_as(self.client.info()).ok()?));
-        }
-        let login = Rc::clone(self.login.as_ref()?);
-        let by = (&self.worker, &self.running);
-        Some(Box::new(Overdue::new(by, login, time_max)))
-    }
-
     /// What follows from an exchange that failed.
     fn lost(&self, server: ServerId, error: &ForwardError) -> Failed {
         let id = self.handle.id();
@@ -310,14 +343,6 @@ impl Guest {
         let class = TaskClass::OutsideTransaction;
         let read = self.client.read_command(wait_timeout, class).await;
         read.map_err(|_| End::Client)
-    }
-
-    /// A command begins.
-    pub(crate) fn begin_command(&mut self) {
-        // An order against the statement before.
-        self.handle.clear_query_order();
-        let service = &self.gateway().service(self.service).options;
-        self.time_max = service.statement_time_max;
     }
 
     /// Answers a command that was taken with an error.
@@ -436,10 +461,13 @@ impl Guest {
                 | LoginFailure::Malformed(_) => Err(End::Client),
             };
         }
-        let user = self.client.info().user.clone();
-        self.handle.update(|line| line.user = user);
+        let info = self.client.info();
+        let (user, database) = (info.user.clone(), info.database.clone());
+        self.handle.update(|line| {
+            line.user = user;
+            line.database = database;
+        });
         self.ruled.begin(self.client.info());
-        self.login = None;
         Ok(ChangedUser::Yes)
     }
 
@@ -511,15 +539,20 @@ pub(crate) enum GivenUp {
     ServerDown,
 }
 
-/// Ready once a server must not be waited for any longer: by KILL, or because it counts as down.
-pub(crate) async fn given_up(worker: &Worker, handle: &SessionHandle, server: ServerId) -> GivenUp {
+/// Ready once a server must not be waited for any longer: by KILL, or because it does not serve.
+pub(crate) async fn given_up(
+    worker: &Worker,
+    handle: &SessionHandle,
+    server: ServerId,
+    serves: fn(&ServerState) -> bool,
+) -> GivenUp {
     let mut killed = pin!(handle.ordered(KillOrder::Connection));
     // Who loses a server wakes all sessions, by their handles ([`crate::watch`]).
     poll_fn(|context| {
         if killed.as_mut().poll(context).is_ready() {
             return Poll::Ready(GivenUp::Killed);
         }
-        match worker.with_state(server, ServerState::is_reachable) {
+        match worker.with_state(server, serves) {
             true => Poll::Pending,
             false => Poll::Ready(GivenUp::ServerDown),
         }

@@ -13,9 +13,11 @@ use std::time::Duration;
 use backend::{Login, Outcome, QueryLimits, Target};
 use clients::KillOrder;
 use errcode::{ClientError, ER_KILL_DENIED_ERROR, ER_NO_SUCH_THREAD, WORDS_SERVER_LOST};
+use front::ClientInfo;
 use link::Limit;
 use syntax::{KillStatement, KillTarget, SqlMode};
 
+use crate::connect::login_as;
 use crate::gateway::Victim;
 use crate::options::{ServerId, ServiceId};
 use crate::running::Aim;
@@ -38,11 +40,7 @@ pub(crate) fn end_later(worker: &Rc<Worker>, target: Target, login: Login, conne
     worker.counters.kills.increment();
     let worker = Rc::clone(worker);
     runtime::spawn_background(async move {
-        let text = format!("KILL {connection_id}");
-        // An error of the server says that there is nothing to be ended any more.
-        if let Err(error) = run(&worker, &target, &login, text.as_bytes()).await {
-            tracing::warn!(connection_id, %error, "a statement could not be ended on its server");
-        }
+        end(&worker, &target, &login, &format!("KILL {connection_id}")).await;
     });
 }
 
@@ -55,6 +53,29 @@ pub(crate) async fn stop(worker: &Worker, aim: Aim, login: &Login) {
     let text = format!("KILL QUERY {connection_id}");
     // An error is in the log, or says that there is nothing to be ended any more.
     let _ = ask(worker, server, login, text.as_bytes()).await;
+}
+
+/// Ends the statement that a client has running, in a task of its own. The aim keeps the connection
+/// from others until that is done.
+pub(crate) fn end_statement_later(worker: &Rc<Worker>, aim: Aim, client: &ClientInfo) {
+    let (Some((server, connection_id)), Ok(login)) = (aim.at, login_as(client)) else {
+        return;
+    };
+    worker.counters.kills.increment();
+    let target = worker.gateway.server(server).options.target.clone();
+    let worker = Rc::clone(worker);
+    runtime::spawn_background(async move {
+        let text = format!("KILL QUERY {connection_id}");
+        end(&worker, &target, &login, &text).await;
+        drop(aim);
+    });
+}
+
+async fn end(worker: &Worker, target: &Target, login: &Login, text: &str) {
+    // An error of the server says that there is nothing to be ended any more.
+    if let Err(error) = run(worker, target, login, text.as_bytes()).await {
+        tracing::warn!(statement = text, %error, "a statement could not be ended on its server");
+    }
 }
 
 /// Runs a statement on a connection of its own.

@@ -42,10 +42,16 @@ pub use account_task::keep_accounts;
 pub use end::End;
 pub use gateway::Gateway;
 pub use lend::keep_pool;
+pub use monitor::{DownReason, Order, Role as MonitorRole};
+pub use numbers::{
+    Inside, OrderError, ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
+};
 pub use options::{
     CausalReads, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
     ServiceId, ServiceOptions, SplitOptions,
 };
+pub use pool::Numbers as PoolNumbers;
 pub use session::serve;
+pub use syntax::KillTarget;
 pub use watch::watch_servers;
 pub use worker::{Counters, Worker};

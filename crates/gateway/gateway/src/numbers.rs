@@ -1,10 +1,17 @@
 //! What the gateway shows of itself: its numbers, and whether it can serve clients.
 
+mod inside;
+mod views;
+
 use std::sync::Arc;
 
 use metrics::{Counter, Label, Metric, Registry, Unit, sum_of};
 use monitor::{Monitor, ServerState};
 use pool::{CloseReason, Numbers};
+use router::Pin;
+
+pub use inside::{Inside, OrderError};
+pub use views::{ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView};
 
 use crate::end::End;
 use crate::gateway::Gateway;
@@ -91,20 +98,43 @@ const SUMS: [Sum; 10] = [
 
 const SESSIONS_NOW: Metric = gauge("Sessions_now", "Sessions of clients.");
 const SESSIONS_ENDED: Metric = count("Sessions_ended", "Sessions that ended, by reason.");
+const SESSION_PINS: Metric = count(
+    "Session_pins",
+    "Times that a session was pinned to its server, by reason.",
+);
+
+const SERVER_STATEMENTS: Metric = count(
+    "Server_statements",
+    "Commands that were sent to the server.",
+);
 
 /// Of each server.
-const OF_SERVER: [Read<ServerState, bool>; 3] = [
+const OF_SERVER: [Read<ServerState, u64>; 4] = [
     (
-        gauge("Server_reachable", "1 if the server answers its monitor."),
-        ServerState::is_reachable,
+        gauge(
+            "Server_reachable",
+            "1 if the server answers its monitor, and no operator has taken it out.",
+        ),
+        |it| it.is_reachable().into(),
     ),
     (
         gauge("Server_primary", "1 if the server takes writes."),
-        ServerState::serves_writes,
+        |it| it.serves_writes().into(),
     ),
     (
         gauge("Server_reads", "1 if the server takes reads."),
-        ServerState::serves_reads,
+        |it| it.serves_reads().into(),
+    ),
+    (
+        Metric::gauge(
+            "Server_lag",
+            Unit::Milliseconds,
+            "How far the server is behind; 0 if that is not known.",
+        ),
+        |it| {
+            let lag = it.lag.unwrap_or_default();
+            u64::try_from(lag.as_millis()).unwrap_or(u64::MAX)
+        },
     ),
 ];
 
@@ -193,12 +223,19 @@ impl Gateway {
             let sum = sum_of(counters, move |it| it.ended(end));
             registry.add_labelled(SESSIONS_ENDED, Label::new("reason", end.name()), sum);
         }
+        for pin in Pin::ALL {
+            let sum = sum_of(counters, move |it| it.pinned(pin));
+            registry.add_labelled(SESSION_PINS, Label::new("reason", pin.name()), sum);
+        }
         let gateway = Arc::clone(self);
         registry.add(SESSIONS_NOW, move || stdx::to_u64(gateway.victims_count()));
         for (number, monitor) in monitors.iter().enumerate() {
             monitor.register_metrics(registry, &Label::new("monitor", &number.to_string()));
         }
         for id in self.server_ids() {
+            let sum = sum_of(counters, move |it| it.sent(id));
+            let label = Label::new("server", &self.server(id).options.name);
+            registry.add_labelled(SERVER_STATEMENTS, label, sum);
             self.register_server(registry, id, monitors);
         }
     }
@@ -225,7 +262,7 @@ impl Gateway {
             let monitor = monitor.clone();
             let read = move || {
                 let present = monitor.present();
-                present.map.server(place).is_some_and(read).into()
+                present.map.server(place).map_or(0, read)
             };
             registry.add_labelled(metric, label(), read);
         }

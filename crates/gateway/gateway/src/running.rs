@@ -6,21 +6,31 @@
 //! takes its place away first and then reads the count ([`Running::leave`]). So one of both sees
 //! the other: either the KILL finds nothing, or the connection is closed.
 
+mod standing;
+
 use std::sync::Arc;
 
-use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::options::ServerId;
+use crate::options::{ServerId, ServiceId};
 
-/// Connections of a session to servers. Its session writes, those who kill read.
+pub(crate) use standing::{Phase, Seen, Standing, Stay};
+
+/// Connections of a session to servers. Its session writes, those who kill or list read.
 #[derive(Debug)]
 pub(crate) struct Running {
     /// What it used last; [`NOWHERE`] once it has given that away.
     last: AtomicU64,
     /// What CONNECTION_ID() names; [`NOWHERE`] if that is the number that the gateway has told.
     named: AtomicU64,
+    /// What it does, for operators.
+    pub(crate) standing: Standing,
     /// KILLs that aim at `last`.
     kills: AtomicU32,
+    /// An operator has ordered the end of its statement, and the session has not seen to it.
+    is_statement_doomed: AtomicBool,
+    /// Constant.
+    service: u16,
 }
 
 /// No connection.
@@ -42,12 +52,30 @@ impl Drop for Aim {
 
 impl Running {
     /// Of a session that uses no connection.
-    pub(crate) fn nowhere() -> Running {
+    pub(crate) fn nowhere(service: ServiceId) -> Running {
         Running {
             last: AtomicU64::new(NOWHERE),
             named: AtomicU64::new(NOWHERE),
+            standing: Standing::default(),
             kills: AtomicU32::new(0),
+            is_statement_doomed: AtomicBool::new(false),
+            service: u16::try_from(service.0).expect("there are few services"),
         }
+    }
+
+    /// The service whose client it is.
+    pub(crate) fn service(&self) -> ServiceId {
+        ServiceId(self.service.into())
+    }
+
+    /// An operator orders the end of its statement. The session is woken afterwards.
+    pub(crate) fn doom_statement(&self) {
+        self.is_statement_doomed.store(true, Ordering::Release);
+    }
+
+    /// Whether an operator has done so since the last time that this was asked.
+    pub(crate) fn take_doom(&self) -> bool {
+        self.is_statement_doomed.swap(false, Ordering::Acquire)
     }
 
     /// CONNECTION_ID() has this number from now on.
@@ -107,9 +135,19 @@ fn unpacked(packed: u64) -> Option<(ServerId, u32)> {
 mod tests {
     use super::*;
 
+    /// The allocator has pieces of this size, and then of 80. An idle client has one, and the
+    /// worker prefetches one line of it.
+    const RUNNING_BYTES_MAX: usize = 64;
+
+    #[test]
+    fn it_is_one_line_of_memory() {
+        let counts = 2 * size_of::<usize>();
+        assert!(size_of::<Running>() + counts <= RUNNING_BYTES_MAX);
+    }
+
     #[test]
     fn both_numbers_come_back() {
-        let running = Arc::new(Running::nowhere());
+        let running = Arc::new(Running::nowhere(ServiceId(0)));
         assert_eq!(running.aim().at, None);
         running.set(ServerId(0), 7);
         assert_eq!(running.aim().at, Some((ServerId(0), 7)));
@@ -123,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_a_kill_aims_at_is_not_given_away() {
-        let running = Arc::new(Running::nowhere());
+        let running = Arc::new(Running::nowhere(ServiceId(0)));
         running.set(ServerId(0), 7);
         assert!(running.leave());
         running.set(ServerId(0), 8);

@@ -25,7 +25,6 @@ use crate::gateway::Victim;
 use crate::guest::Guest;
 use crate::hot::HotPlace;
 use crate::options::{Router, ServiceId};
-use crate::running::Running;
 use crate::service::AccountLookup;
 use crate::split::Split;
 use crate::worker::Worker;
@@ -75,6 +74,7 @@ async fn leave(worker: Rc<Worker>, entered: Box<Entered>, end: End) {
         number,
     } = *entered;
     worker.gateway.leave(number);
+    worker.end_session();
     worker.count_end(end);
     match session {
         Session::Direct(session) => Box::pin(session.leave(end)).await,
@@ -118,14 +118,16 @@ async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<
     client.set_timeouts(limits.read_timeout, limits.login_rules.write_timeout);
     first_round(&worker, id).await;
     let number = client.info().connection_id;
-    match open(&worker, id, client, &handle).await {
-        Ok((session, running)) => {
+    let guest = Guest::new(&worker, id, client, &handle);
+    let victim = Victim {
+        handle: Arc::clone(&handle),
+        running: Arc::clone(&guest.running),
+    };
+    gateway.enter(number, victim);
+    worker.begin_session();
+    match open(guest).await {
+        Ok(session) => {
             worker.counters.sessions.increment();
-            let victim = Victim {
-                handle: Arc::clone(&handle),
-                running,
-            };
-            gateway.enter(number, victim);
             Some(Box::new(Entered {
                 session,
                 handle,
@@ -133,6 +135,8 @@ async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<
             }))
         }
         Err(refused) => {
+            gateway.leave(number);
+            worker.end_session();
             let (client, error) = *refused;
             worker.count_end(match error.origin {
                 Origin::Client => End::Refused,
@@ -146,30 +150,29 @@ async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<
 }
 
 /// Connects a client to its first server. An error is what it is told.
-async fn open(
-    worker: &Rc<Worker>,
-    service: ServiceId,
-    client: Client,
-    handle: &Arc<SessionHandle>,
-) -> Result<(Session, Arc<Running>), Box<(Client, ClientError)>> {
-    let guest = Guest::new(worker, service, client, handle);
-    let running = Arc::clone(&guest.running);
+async fn open(guest: Guest) -> Result<Session, Box<(Client, ClientError)>> {
+    let (worker, service) = (Rc::clone(&guest.worker), guest.service);
     match worker.gateway.service(service).options.router {
         Router::ReadConnection(role) => {
             let ruling = guest.ruled.general_ruling();
             let to = (role, ruling.route.as_ref());
-            let held = match connect(worker, service, to, guest.client.info()).await {
+            let held = match connect(&worker, service, to, guest.client.info()).await {
                 Ok(held) => held,
                 Err(error) => return Err(Box::new((guest.client, error))),
             };
             let connection_id = held.server.info().connection_id;
-            running.set(held.place.id(), connection_id);
-            running.name(held.place.id(), connection_id);
-            Ok((Session::Direct(Direct::new(guest, held)), running))
+            guest.running.set(held.place.id(), connection_id);
+            guest.running.name(held.place.id(), connection_id);
+            if let Some((_, place)) = held.place.server().watch {
+                guest.running.standing.hold(place);
+            }
+            // What it says later is not read.
+            guest.handle.update(|line| line.database = None);
+            Ok(Session::Direct(Direct::new(guest, held)))
         }
         Router::ReadWriteSplit(options) => {
             let split = Split::enter(guest, options).await?;
-            Ok((Session::Split(split), running))
+            Ok(Session::Split(split))
         }
     }
 }

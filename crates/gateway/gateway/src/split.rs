@@ -32,6 +32,7 @@ use crate::end::End;
 use crate::guest::{Answer, ChangedUser, Guest, Request, mode_of};
 use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, SplitOptions};
+use crate::running::Stay;
 
 mod answer;
 mod guide;
@@ -162,7 +163,10 @@ impl Split {
             let (worker, service) = (&self.guest.worker, self.guest.service);
             let left = until - runtime::now();
             let changed = worker.monitor(service).changed(version);
-            if left.is_zero() || runtime::timeout(left, changed).await.is_err() {
+            self.guest.running.standing.wait_for_server();
+            let is_late = left.is_zero() || runtime::timeout(left, changed).await.is_err();
+            self.guest.running.standing.go_on();
+            if is_late {
                 return Err(no_server(worker, service, &reason));
             }
             failed = None;
@@ -189,6 +193,7 @@ impl Split {
         }
         if let Some(slot) = self.lanes.get_mut(index) {
             *slot = Some(lane);
+            self.guest.running.standing.hold(place);
         }
     }
 
@@ -217,6 +222,7 @@ impl Split {
         self.settle().await;
         hot::note_session(self, &self.guest);
         loop {
+            self.rest();
             let went = match self.peek_command().await {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(byte) => {
@@ -232,6 +238,15 @@ impl Split {
                 return end;
             }
         }
+    }
+
+    /// Notes for operators what the session is like between two commands.
+    fn rest(&self) {
+        self.guest.rest(Stay {
+            pins: self.session.pins(),
+            at: self.session.held_at(),
+            is_in_transaction: self.session.open_at().is_some(),
+        });
     }
 
     async fn command(&mut self, byte: u8) -> Result<(), End> {
@@ -387,6 +402,9 @@ impl Split {
     fn keep(&mut self, command: Command, place: Place, answer: &Answer, mode: SqlMode) {
         if !matches!(answer.ending, Ending::Status(_)) {
             return;
+        }
+        if let Some(name) = command.database(mode) {
+            self.guest.note_database(&name);
         }
         let mut history = History::clone(&self.history);
         if history.keep(command, mode).is_err() {

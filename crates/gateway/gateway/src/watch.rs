@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use front::RandomSource;
 use link::Resources;
-use monitor::{Monitor, ServerEntry};
+use monitor::{Monitor, Order, ServerEntry};
 
 use crate::gateway::Gateway;
 use crate::options::{MonitorOptions, ServerId};
@@ -54,7 +54,8 @@ fn options_of(
 }
 
 /// Wakes all sessions each time that a server is lost, so that those which wait for it give it up.
-/// Connections that were made before a server was lost or changed its role are not used again.
+/// Connections that were made before a server was lost or changed its role, or was taken out by an
+/// operator, are not used again.
 async fn wake_sessions(gateway: Arc<Gateway>, monitor: Monitor, servers: Vec<ServerId>) {
     let mut before = monitor.present();
     loop {
@@ -65,7 +66,10 @@ async fn wake_sessions(gateway: Arc<Gateway>, monitor: Monitor, servers: Vec<Ser
         for ((before, after), id) in pairs.zip(&servers) {
             let is_changed = before.epoch != after.epoch;
             is_lost |= before.is_reachable() && (!after.is_reachable() || is_changed);
-            if is_changed {
+            // Statements on a server that was taken out are waited for as long as it answers.
+            is_lost |= before.answers() && !after.answers();
+            let is_taken_out = before.order != after.order && after.order == Order::Maintenance;
+            if is_changed || is_taken_out {
                 let pool_id = gateway.server(*id).pool_id;
                 drop(gateway.pool.raise_version(pool_id));
             }

@@ -11,7 +11,7 @@ use front::RandomSource;
 use link::{Limit, Resources};
 use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
-use router::{History, Judge, Load};
+use router::{History, Judge, Load, Pin, Pins};
 
 use crate::connection::common::{Common, SHARED_TEXT_BYTES_MAX, StatementText};
 use crate::connection::{Origin, PoolFront};
@@ -40,6 +40,8 @@ pub struct Worker {
     judge: Rc<RefCell<Judge>>,
     /// What each server has to do for this worker, by the servers' ids.
     loads: Vec<Cell<Load>>,
+    /// Clients of this worker with a session.
+    session_count: Cell<usize>,
     /// What all links of the worker share.
     pub(crate) resources: Rc<Resources>,
     /// What happened on this worker.
@@ -54,7 +56,7 @@ struct Watch {
 }
 
 /// What happened on a worker, since its start. The worker writes, anybody reads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counters {
     /// What happened on the connections of its clients.
     pub front: Arc<front::Counters>,
@@ -64,8 +66,12 @@ pub struct Counters {
     pub sessions: Counter,
     /// Commands that were sent to servers.
     pub statements: Counter,
+    /// The same of each server, by the servers' ids.
+    sent: Box<[Counter]>,
     /// Sessions that ended, by why.
     pub ends: [Counter; End::COUNT],
+    /// Times that a session was pinned to its server, by why.
+    pub pins: [Counter; Pin::ALL.len()],
     /// Connections to servers that could not be made.
     pub failed_connects: Counter,
     /// Statements that were ended on their server because their client had gone, or by KILL.
@@ -83,9 +89,50 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Those of a worker of this gateway.
+    pub fn new(gateway: &Gateway) -> Counters {
+        Counters {
+            front: Arc::default(),
+            logins_evicted: Counter::default(),
+            sessions: Counter::default(),
+            statements: Counter::default(),
+            sent: gateway.server_ids().map(|_| Counter::default()).collect(),
+            ends: Default::default(),
+            pins: Default::default(),
+            failed_connects: Counter::default(),
+            kills: Counter::default(),
+            overdue: Counter::default(),
+            refused: Counter::default(),
+            victims: Counter::default(),
+            waited_reads: Counter::default(),
+            late_reads: Counter::default(),
+        }
+    }
+
+    /// A command goes to a server.
+    pub(crate) fn count_statement(&self, server: ServerId) {
+        self.statements.increment();
+        self.sent(server).increment();
+    }
+
+    /// Commands that were sent to a server.
+    pub(crate) fn sent(&self, server: ServerId) -> &Counter {
+        self.sent.get(server.0).expect("servers never go")
+    }
+
     /// Sessions that ended for this reason.
     pub(crate) fn ended(&self, end: End) -> &Counter {
         self.ends.get(end.index()).expect("one a reason")
+    }
+
+    /// Times that a session was pinned for this reason.
+    pub(crate) fn pinned(&self, pin: Pin) -> &Counter {
+        self.pins.get(pin.index()).expect("one a reason")
+    }
+
+    /// A session was pinned for these reasons.
+    pub(crate) fn count_pins(&self, pins: Pins) {
+        pins.iter().for_each(|pin| self.pinned(pin).increment());
     }
 }
 
@@ -122,6 +169,7 @@ impl Worker {
             texts: RefCell::default(),
             judge,
             loads,
+            session_count: Cell::new(0),
             resources,
             counters,
         })
@@ -188,6 +236,26 @@ impl Worker {
         let servers = &self.gateway.service(service).options.servers;
         let is_ours = servers.contains(&id);
         self.loads.get(id.0).filter(|_| is_ours).map(Cell::get)
+    }
+
+    /// A client of this worker has a session.
+    pub(crate) fn begin_session(&self) {
+        self.session_count.set(self.session_count.get() + 1);
+    }
+
+    /// Its session has ended.
+    pub(crate) fn end_session(&self) {
+        self.session_count.set(self.session_count.get() - 1);
+    }
+
+    /// How many clients of this worker have a session.
+    pub(crate) fn session_count(&self) -> usize {
+        self.session_count.get()
+    }
+
+    /// What each server has to do for this worker, by the servers' ids.
+    pub(crate) fn loads(&self) -> Vec<Load> {
+        self.loads.iter().map(Cell::get).collect()
     }
 
     /// A server was sent a statement.

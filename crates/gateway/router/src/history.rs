@@ -33,6 +33,21 @@ pub enum Command {
 }
 
 impl Command {
+    /// The database that it chooses.
+    pub fn database(&self, mode: SqlMode) -> Option<Vec<u8>> {
+        match self {
+            Command::InitDb(name) => Some(name.to_vec()),
+            Command::Query(text) => match classify(text, mode).detail {
+                Detail::Use(name) if name.starts_with(b"`") || name.starts_with(b"\"") => {
+                    Some(name_value(name).to_vec())
+                }
+                Detail::Use(name) => Some(name.to_vec()),
+                _ => None,
+            },
+            Command::SetOption(_) => None,
+        }
+    }
+
     /// Its first byte.
     pub fn byte(&self) -> u8 {
         match self {
@@ -127,18 +142,8 @@ impl History {
 
     /// The database that the kept commands have left; `None` if none has chosen one.
     pub fn database(&self, mode: SqlMode) -> Option<Vec<u8>> {
-        let of = |entry: &Entry| match &entry.command {
-            Command::InitDb(name) => Some(name.to_vec()),
-            Command::Query(text) => match classify(text, mode).detail {
-                Detail::Use(name) if name.starts_with(b"`") || name.starts_with(b"\"") => {
-                    Some(name_value(name).to_vec())
-                }
-                Detail::Use(name) => Some(name.to_vec()),
-                _ => None,
-            },
-            Command::SetOption(_) => None,
-        };
-        self.entries.iter().rev().find_map(of)
+        let mut commands = self.entries.iter().rev().map(|entry| &entry.command);
+        commands.find_map(|it| it.database(mode))
     }
 
     /// Forgets commands whose names are all set anew, back to the last that may read them.

@@ -109,6 +109,22 @@ impl Pins {
         self.0 |= others.0;
     }
 
+    /// Those that are not in another set.
+    #[must_use]
+    pub fn without(self, others: Pins) -> Pins {
+        Pins(self.0 & !others.0)
+    }
+
+    /// As a number, for [`Pins::of_bits`].
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// The set that a number stands for.
+    pub fn of_bits(bits: u16) -> Pins {
+        Pins(bits)
+    }
+
     /// Takes a reason away.
     pub fn lift(&mut self, pin: Pin) {
         self.0 &= !bit(pin);
@@ -145,6 +161,10 @@ mod tests {
         pins.lift(Pin::Handler);
         assert!(!pins.has(Pin::Handler) && pins.has(Pin::TableLock));
         assert_eq!(pins.iter().count(), Pin::ALL.len() - 1);
+        assert_eq!(Pins::of_bits(pins.bits()), pins);
+        let mut one = Pins::default();
+        one.add(Pin::TableLock);
+        assert!(!pins.without(one).has(Pin::TableLock) && one.without(pins).is_empty());
         let mut names: Vec<_> = Pin::ALL.map(Pin::name).into();
         names.sort_unstable();
         names.dedup();

@@ -156,7 +156,7 @@ impl Session {
 
     /// The rules R1 and R2, and the implicit transactions of a session without autocommit.
     fn keep_in_place(&self, plan: &mut Plan) {
-        if let Some(server) = self.open_at.or(self.pinned_at) {
+        if let Some(server) = self.held_at() {
             plan.goal = Goal::Held(server);
             plan.may_repeat = false;
         } else if self.transaction.autocommit != Guess::Yes && plan.goal == Goal::Replica {
@@ -173,6 +173,11 @@ impl Session {
     /// Why the session has to stay where it is.
     pub fn pins(&self) -> Pins {
         self.pins
+    }
+
+    /// Where it has to stay: at its open transaction, or where it is pinned.
+    pub fn held_at(&self) -> Option<ServerId> {
+        self.open_at.or(self.pinned_at)
     }
 
     /// The server where its open transaction was begun.

@@ -364,7 +364,9 @@ fn start_workers(
         })
     };
     let worker_count = runtime.handle().worker_count();
-    let counters: Arc<[Arc<Counters>]> = (0..worker_count).map(|_| Arc::default()).collect();
+    let counters: Arc<[Arc<Counters>]> = (0..worker_count)
+        .map(|_| Arc::new(Counters::new(gateway)))
+        .collect();
     for (index, counters) in counters.iter().enumerate() {
         let counters = Arc::clone(counters);
         let (gateway, front) = (Arc::clone(gateway), front.clone());

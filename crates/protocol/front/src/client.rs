@@ -138,6 +138,11 @@ impl Client {
         &mut self.link
     }
 
+    /// The same beside who is logged in.
+    pub fn link_and_info(&mut self) -> (&mut Link, &ClientInfo) {
+        (&mut self.link, &self.info)
+    }
+
     /// Who is logged in.
     pub fn info(&self) -> &ClientInfo {
         &self.info

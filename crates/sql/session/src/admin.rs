@@ -82,8 +82,12 @@ impl Session {
     /// Ends another session, or its statement, or this session.
     pub(crate) async fn kill(&mut self, id: u64, is_query: bool) -> Result<Reply, Stop> {
         let registry = &self.state.worker.server.clients.registry();
+        let order = match is_query {
+            true => KillOrder::Query,
+            false => KillOrder::Connection,
+        };
         let Some(handle) = registry.find(id) else {
-            return self.kill_elsewhere(id, is_query);
+            return self.kill_elsewhere(id, order);
         };
         let privileges = self.state.privileges();
         let ends_any = [Privilege::ConnectionAdmin, Privilege::Super];
@@ -91,11 +95,7 @@ impl Session {
         if !may_end_any && handle.line().user != privileges.account().name.user {
             return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&id]).into());
         }
-        handle.give_order(if is_query {
-            KillOrder::Query
-        } else {
-            KillOrder::Connection
-        });
+        handle.give_order(order);
         if id == self.state.handle.id() {
             let code = if is_query {
                 ER_QUERY_INTERRUPTED
@@ -114,15 +114,11 @@ impl Session {
     }
 
     /// Ends a client that is no session of this server, or its statement.
-    fn kill_elsewhere(&self, id: u64, is_query: bool) -> Result<Reply, Stop> {
+    fn kill_elsewhere(&self, id: u64, order: KillOrder) -> Result<Reply, Stop> {
         let Some(control) = self.state.worker.server.control() else {
             return Err(ClientError::new(ER_NO_SUCH_THREAD, &[&id]).into());
         };
         self.check_global_privilege(Privilege::ConnectionAdmin)?;
-        let order = match is_query {
-            true => KillOrder::Query,
-            false => KillOrder::Connection,
-        };
         control.kill(id, order)?;
         Ok(Reply::Ok(Done::default()))
     }

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use backend::Login;
 use env::Instant;
+use front::ClientInfo;
 use runtime::Alarm;
 
+use crate::connect::login_as;
 use crate::kill;
 use crate::running::Running;
 use crate::worker::Worker;
@@ -27,7 +28,6 @@ pub(crate) struct Overdue {
     /// Who asks, and for what.
     worker: Rc<Worker>,
     running: Arc<Running>,
-    login: Rc<Login>,
     /// Under way since the time is over.
     kill: Option<Pin<Box<dyn Future<Output = ()>>>>,
     /// The server has answered.
@@ -43,10 +43,9 @@ impl fmt::Debug for Overdue {
 }
 
 impl Overdue {
-    /// Of a statement that begins, and may run for so long. It is asked to end with this login.
+    /// Of a statement that begins, and may run for so long.
     pub(crate) fn new(
         (worker, running): (&Rc<Worker>, &Arc<Running>),
-        login: Rc<Login>,
         time_max: Duration,
     ) -> Overdue {
         Overdue {
@@ -54,14 +53,13 @@ impl Overdue {
             until: runtime::now() + time_max,
             worker: Rc::clone(worker),
             running: Arc::clone(running),
-            login,
             kill: None,
             is_over: false,
         }
     }
 
-    /// Looks at the time, and does what is due.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) {
+    /// Looks at the time, and does what is due as this client.
+    pub(crate) fn poll(&mut self, client: &ClientInfo, context: &mut Context<'_>) {
         if self.is_over {
             return;
         }
@@ -69,12 +67,19 @@ impl Overdue {
             if self.alarm.poll_until(self.until, context).is_pending() {
                 return;
             }
+            let Ok(login) = login_as(client) else {
+                self.is_over = true;
+                return;
+            };
             let (worker, aim) = (Rc::clone(&self.worker), self.running.aim());
-            let login = Rc::clone(&self.login);
             self.kill = Some(Box::pin(
                 async move { kill::stop(&worker, aim, &login).await },
             ));
         }
+        self.poll_kill(context);
+    }
+
+    fn poll_kill(&mut self, context: &mut Context<'_>) {
         if let Some(kill) = &mut self.kill
             && kill.as_mut().poll(context).is_ready()
         {
@@ -84,11 +89,11 @@ impl Overdue {
 
     /// The statement has ended. Waits for the end of what it has begun.
     pub(crate) async fn finish(mut self) {
-        if self.kill.is_none() {
+        if self.kill.is_none() || self.is_over {
             return;
         }
         poll_fn(|context| {
-            self.poll(context);
+            self.poll_kill(context);
             match self.is_over {
                 true => Poll::Ready(()),
                 false => Poll::Pending,

@@ -7,7 +7,7 @@ use clients::KillOrder;
 use env::Instant;
 use errcode::{ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, Retry};
 use link::Ending;
-use monitor::{Published, ServerId as Place, ServerState};
+use monitor::{Order, Published, ServerId as Place, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Balance, Goal, Loss, Plan, Step, Written};
 use wire::CommandByte;
@@ -111,6 +111,13 @@ impl Split {
         loop {
             let place = match self.find((goal, plan.lag_max), failed).await {
                 Ok(place) => place,
+                Err(error) if self.is_withdrawn(plan.goal) => {
+                    if let Request::Peeked = request {
+                        self.guest.take_command().await?;
+                    }
+                    self.guest.lost = Some(error);
+                    return Err(End::Server);
+                }
                 Err(error) => return self.refuse(job, request, &error).await,
             };
             match self.arrive(plan, place).await {
@@ -223,6 +230,16 @@ impl Split {
             Unready::Failed(_) | Unready::Victim => unreachable!("it was seen to"),
         };
         self.refuse(job, request, &error).await
+    }
+
+    /// Whether the session holds something on a server that an operator has taken out.
+    fn is_withdrawn(&self, goal: Goal) -> bool {
+        let Goal::Held(place) = goal else {
+            return false;
+        };
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let order = worker.with_map(service, |it| it.map.server(place).map(|it| it.order));
+        order == Some(Order::Maintenance) && self.session.loss(place) != Loss::Nothing
     }
 
     /// Learns what a read has to see.
@@ -423,7 +440,10 @@ impl Split {
             let until = *until.get_or_insert_with(|| runtime::now() + self.options.wait);
             let left = until - runtime::now();
             let changed = worker.monitor(service).changed(version);
-            if left.is_zero() || runtime::timeout(left, changed).await.is_err() {
+            self.guest.running.standing.wait_for_server();
+            let is_late = left.is_zero() || runtime::timeout(left, changed).await.is_err();
+            self.guest.running.standing.go_on();
+            if is_late {
                 return Err(no_server(worker, service, "there is no primary"));
             }
             failed = None;

@@ -198,13 +198,16 @@ impl Split {
         id: ServerId,
     ) -> Result<Acquired<Box<Connection>, Resting>, Unready> {
         let worker = &self.guest.worker;
+        if let Some((_, place)) = worker.gateway.server(id).watch {
+            self.guest.running.standing.wait_for_connection(place);
+        }
         let ended = Cell::new(Ended::InTime);
         let handle = &self.guest.handle;
         let stream = self.guest.client.link().stream();
         let now = runtime::now();
         let (until, watched_from) = (now + self.options.wait, now + CLIENT_WATCH_DELAY);
         let mut gone = pin!(stream.hung_up());
-        let mut given_up = pin!(given_up(worker, handle, id));
+        let mut given_up = pin!(given_up(worker, handle, id, ServerState::is_reachable));
         let alarm = &mut self.patience;
         let time_out = poll_fn(|context| {
             if let Poll::Ready(given_up) = given_up.as_mut().poll(context) {
@@ -232,6 +235,7 @@ impl Split {
             late.map(|()| ended.set(Ended::TimedOut))
         });
         let acquired = wait.or(time_out).await;
+        self.guest.running.standing.go_on();
         match (ended.get(), acquired) {
             (Ended::InTime | Ended::TimedOut | Ended::ServerDown, Ok(acquired)) => Ok(acquired),
             (Ended::Killed, _) => Err(Unready::Session(End::Killed)),

@@ -147,6 +147,7 @@ impl Split {
         let Some(mut lane) = slot.and_then(Option::take) else {
             return;
         };
+        self.guest.running.standing.release(place);
         let worker = &self.guest.worker;
         let is_free = self.guest.running.leave() && lane.connection.server.is_at_rest();
         if lane.is_dirty {
@@ -167,6 +168,7 @@ impl Split {
     pub(super) fn drop_lane(&mut self, place: Place, reason: CloseReason) {
         let slot = self.lanes.get_mut(usize::from(place.0));
         if let Some(mut lane) = slot.and_then(Option::take) {
+            self.guest.running.standing.release(place);
             self.guest.running.leave();
             lane.slot.close(reason);
             if lane.connection.server.link().is_usable() {

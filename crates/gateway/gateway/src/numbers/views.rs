@@ -1,0 +1,133 @@
+//! What [`crate::Inside`] tells: plain values, a struct for each kind of thing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use monitor::{DownReason, Order, Role, Serves};
+use router::Pins;
+
+use crate::options::Router;
+
+/// A server, as its monitor and the workers see it.
+#[derive(Debug, Clone)]
+pub struct ServerView {
+    /// By which the settings name it.
+    pub name: Arc<str>,
+    /// Where it is.
+    pub address: String,
+    /// What its monitor says; `None` if no monitor watches it.
+    pub watched: Option<WatchedView>,
+    /// How much it is preferred: the lowest is.
+    pub rank: u16,
+    /// The connections that sessions share.
+    pub pool: pool::Numbers,
+    /// Most of them.
+    pub connections_max: u32,
+    /// Sessions of `read-connection`, each with a connection of its own.
+    pub direct_sessions: usize,
+    /// Sessions that have a connection to it, of both routers.
+    pub sessions: usize,
+    /// Statements that it was sent by `read-write-split` and has not answered.
+    pub under_way: u64,
+    /// Commands that it was sent, of both routers.
+    pub statements: u64,
+}
+
+/// What a monitor says of a server.
+#[derive(Debug, Clone)]
+pub struct WatchedView {
+    /// Why it is down; `None` if it is not.
+    pub down: Option<DownReason>,
+    /// What an operator has ordered.
+    pub wanted: Order,
+    /// What it is among the others.
+    pub role: Role,
+    /// What it may be asked for, if nobody has taken it out.
+    pub serves: Serves,
+    /// How far it is behind.
+    pub lag: Option<Duration>,
+    /// What it has applied.
+    pub position: Option<String>,
+    /// As it tells it.
+    pub version: Option<String>,
+    /// The error that keeps it out.
+    pub error: Option<Arc<str>>,
+}
+
+/// A service.
+#[derive(Debug, Clone)]
+pub struct ServiceView {
+    /// By which the settings name it.
+    pub name: Arc<str>,
+    /// How statements find their server.
+    pub router: Router,
+    /// Its servers.
+    pub servers: Vec<Arc<str>>,
+    /// Its monitor's place in the settings.
+    pub monitor: usize,
+    /// Where writes may begin.
+    pub primary: Option<Arc<str>>,
+    /// How many of its servers can be used.
+    pub reachable: usize,
+    /// How many clients it has.
+    pub sessions: usize,
+}
+
+/// A client's session.
+#[derive(Debug, Clone)]
+pub struct SessionView {
+    /// The number that the client was told, for KILL.
+    pub number: u32,
+    /// Who it is.
+    pub user: String,
+    /// Where the client is.
+    pub host: String,
+    /// Its service.
+    pub service: Arc<str>,
+    /// Its database, if it is known.
+    pub database: Option<String>,
+    /// What it is doing.
+    pub state: SessionState,
+    /// For how long.
+    pub age: Duration,
+    /// Why it must stay at a server, beside an open transaction.
+    pub pins: Pins,
+    /// Where it must stay.
+    pub stays_at: Option<Arc<str>>,
+    /// Whether a transaction is open.
+    pub is_in_transaction: bool,
+    /// The servers that it has connections to.
+    pub connections: Vec<Arc<str>>,
+}
+
+/// What a session is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionState {
+    /// It waits for a command.
+    Idle,
+    /// A command is under way.
+    Running,
+    /// It waits for a connection to this server.
+    WaitsForConnection(Arc<str>),
+    /// It waits until a server may take its command.
+    WaitsForServer,
+}
+
+/// A worker.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkerView {
+    /// Which, from 0.
+    pub index: usize,
+    /// Clients of it that have a session.
+    pub sessions: usize,
+    /// Clients that got one since the start.
+    pub sessions_begun: u64,
+    /// Commands that it has sent to servers.
+    pub statements: u64,
+    /// Those under way of `read-write-split`.
+    pub under_way: u64,
+    /// Connections to servers that could not be made.
+    pub failed_connects: u64,
+    /// Statements that it has ended on their servers.
+    pub kills: u64,
+}
