@@ -98,6 +98,9 @@ const LAG_SECONDS_MAX: u64 = 365 * 24 * 3600;
 /// A day: longer than any client waits.
 const WAIT_SECONDS_MAX: u64 = 24 * 3600;
 
+/// Accounts of operators: more than a team has people and programs.
+const ADMIN_COUNT_MAX: usize = 64;
+
 /// An hour: a server that may take longer to answer is not watched.
 const MONITOR_SECONDS_MAX: u64 = 3600;
 
@@ -448,6 +451,24 @@ pub const SECTIONS: &[Section] = &[
         one_of: &[],
         text: "Something to be done with statements that meet all of its conditions. Of several \
                such rules, the first that says a thing decides it.",
+    },
+    Section {
+        name: "admin",
+        repetition: list(ADMIN_COUNT_MAX),
+        fields: &[
+            required("user", FieldKind::Name, "By which it logs in."),
+            defaulted("password", Kind::Text, "", "Its password."),
+            defaulted(
+                "may",
+                Kind::Choice(&["read", "change"]),
+                "read",
+                "Whether it only reads the gateway's tables, or also takes servers out and ends \
+                 clients.",
+            ),
+        ],
+        one_of: &[],
+        text: "An account that looks inside of a gateway, at `admin_socket` and `admin_listen`. \
+               Without any, neither is open.",
     },
 ];
 

@@ -176,6 +176,20 @@ pub const TABLE: &[Setting] = &[
         "Address and port of /metrics and /health over HTTP; empty: none.",
     ),
     start(
+        "admin_listen",
+        Kind::AddressOrNone,
+        "",
+        "Address and port at which a gateway shows its own tables; empty: none. It is open if \
+         there is a section `admin`.",
+    ),
+    start(
+        "admin_socket",
+        Kind::Text,
+        "admin.sock",
+        "Path of the unix socket at which a gateway shows its own tables, relative to the data \
+         directory; empty: no socket. It is open if there is a section `admin`.",
+    ),
+    start(
         "data",
         Kind::Text,
         "./plateau-data",

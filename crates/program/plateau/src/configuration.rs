@@ -69,7 +69,10 @@ pub(crate) struct Place {
 fn shared_address(configuration: &Configuration) -> Result<Option<String>> {
     let mut seen = HashSet::new();
     let tcp = tcp_places(configuration)?.into_iter();
-    let addresses = tcp.chain(socket_places(configuration)).map(|it| it.address);
+    let all = tcp
+        .chain(socket_places(configuration))
+        .chain(admin_places(configuration)?);
+    let addresses = all.map(|it| it.address);
     let mut fixed = addresses
         .filter(|address| !matches!(address, Address::Tcp(address) if address.port() == 0));
     let shared = fixed.find(|address| !seen.insert(address.to_string()));
@@ -189,6 +192,28 @@ pub(crate) fn socket_places(configuration: &Configuration) -> Vec<Place> {
         .collect()
 }
 
+/// Where operators connect: nowhere without a section `admin`.
+pub(crate) fn admin_places(configuration: &Configuration) -> Result<Vec<Place>> {
+    if configuration.sections.one("admin").is_none() {
+        return Ok(Vec::new());
+    }
+    let settings = &configuration.settings;
+    let given = |name| Some(settings.text(name)).filter(|text| !text.is_empty());
+    let mut addresses = Vec::new();
+    if let Some(text) = given("admin_listen") {
+        let address: SocketAddr = text.parse().context("an address that was not checked")?;
+        addresses.push(Address::Tcp(address));
+    }
+    if let Some(path) = given("admin_socket") {
+        addresses.push(Address::Unix(data(settings).join(path)));
+    }
+    let place = |address| Place {
+        address,
+        service: None,
+    };
+    Ok(addresses.into_iter().map(place).collect())
+}
+
 /// The values of a setting and of a field of all listeners, with the services that these name.
 fn places<'c>(
     configuration: &'c Configuration,
@@ -268,6 +293,33 @@ mod tests {
         assert_eq!(shown(&tcp), ["127.0.0.1:4006", "[::1]:1"]);
         let sockets = socket_places(&found);
         assert_eq!(shown(&sockets), ["./plateau-data/admin.sock"]);
+    }
+
+    #[test]
+    fn operators_connect_nowhere_unless_there_are_any() {
+        let folder = testkit::Folder::new("admins").unwrap();
+        let file = folder.path().join("my.toml");
+        let places = |text: &str| {
+            fs::write(&file, text).unwrap();
+            let found = configuration(&["--config", file.to_str().unwrap()])?;
+            Ok::<_, anyhow::Error>(shown(&admin_places(&found)?))
+        };
+        let listen = "admin_listen = \"127.0.0.1:4007\"\n";
+        let admin = "[[admin]]\nuser = \"ops\"\n";
+        assert_eq!(places(listen).unwrap(), [""; 0]);
+        assert_eq!(places(admin).unwrap(), ["./plateau-data/admin.sock"]);
+        assert_eq!(
+            places(&(listen.to_owned() + admin)).unwrap(),
+            ["127.0.0.1:4007", "./plateau-data/admin.sock"]
+        );
+        let none = "admin_socket = \"\"\n".to_owned() + admin;
+        assert_eq!(places(&none).unwrap(), [""; 0]);
+        let shared = "[[listener]]\nsocket = \"admin.sock\"\n".to_owned() + admin;
+        let refused = places(&shared).unwrap_err().to_string();
+        assert!(
+            refused.contains("two listeners have the address"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(crate) struct Bound {
     pub(crate) ports: Ports,
     /// For monitors.
     pub(crate) monitoring: Option<Listener>,
+    /// For operators.
+    pub(crate) admin: Ports,
 }
 
 /// Where clients connect.
@@ -31,17 +33,29 @@ pub(crate) struct Ports {
 impl Ports {
     /// Binds the TCP ports of a configuration.
     pub(crate) fn open(configuration: &Configuration) -> Result<Ports> {
-        let mut ports = Ports {
-            places: Vec::new(),
-            sockets: configuration::socket_places(configuration),
-        };
-        for place in configuration::tcp_places(configuration)? {
-            ports.bind(place)?;
-        }
+        let mut places = configuration::tcp_places(configuration)?;
+        places.extend(configuration::socket_places(configuration));
+        let ports = Ports::of(places)?;
         anyhow::ensure!(
             !ports.places.is_empty() || !ports.sockets.is_empty(),
             "both `listen` and `socket` are empty, and there is no section `listener`"
         );
+        Ok(ports)
+    }
+
+    /// Binds the TCP port for operators, if there is one.
+    pub(crate) fn open_for_admins(configuration: &Configuration) -> Result<Ports> {
+        Ports::of(configuration::admin_places(configuration)?)
+    }
+
+    fn of(places: Vec<Place>) -> Result<Ports> {
+        let is_socket = |place: &Place| matches!(place.address, Address::Unix(_));
+        let (sockets, tcp) = places.into_iter().partition(is_socket);
+        let mut ports = Ports {
+            places: Vec::new(),
+            sockets,
+        };
+        Vec::into_iter(tcp).try_for_each(|place| ports.bind(place))?;
         Ok(ports)
     }
 

@@ -6,6 +6,7 @@
     reason = "errors of a program that cannot start go to its terminal"
 )]
 
+mod admin;
 mod advice;
 mod arguments;
 mod check;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::gateway::{
-    CausalReads, Counters, Gateway, MonitorId, MonitorOptions, Options, Role, Router, ServerId,
-    ServerOptions, ServiceId, ServiceOptions, SplitOptions, Worker,
+    CausalReads, Counters, Gateway, Inside, MonitorId, MonitorOptions, Options, Role, Router,
+    ServerId, ServerOptions, ServiceId, ServiceOptions, SplitOptions, Worker,
 };
 use anyhow::{Context, Result, bail, ensure};
 use backend::{ClientSecret, Target, TlsClient, TlsMode};
@@ -21,8 +21,10 @@ use metrics::Registry;
 use monitor::{Kind, Monitor, Rank, Rules};
 use router::Balance;
 use runtime::{Address, Preemption, Runtime, Terminations};
+use session::Server;
 use settings::{Configuration, Entry, Settings, Value};
 
+use crate::admin::{self, Admin};
 use crate::configuration;
 use crate::ending::{END_TIMES, wait_for_end};
 use crate::keys::Keys;
@@ -40,7 +42,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
     let settings = &configuration.settings;
     let servers: Vec<&Entry> = sections.all("server").collect();
     if servers.is_empty() {
-        for name in ["service", "monitor", "rule"] {
+        for name in ["service", "monitor", "rule", "admin"] {
             if let Some(entry) = sections.one(name) {
                 let line = entry.line();
                 bail!("line {line}: a `{name}` needs servers: there is no section `server`");
@@ -265,11 +267,12 @@ fn service_over(
 
 /// Runs the gateway until it is shut down.
 pub(crate) fn run(
-    options: Options,
+    (options, admins): (Options, Vec<Admin>),
     settings: &Settings,
     Bound {
         mut ports,
         monitoring,
+        admin: mut admin_ports,
     }: Bound,
     terminations: Terminations,
 ) -> Result<()> {
@@ -277,6 +280,7 @@ pub(crate) fn run(
     make_directory(&data)?;
     let keys = Keys::open(settings, &data)?;
     ports.bind_sockets()?;
+    admin_ports.bind_sockets()?;
     let bound = ports.addresses();
     let names: Vec<Arc<str>> = options
         .services
@@ -291,7 +295,10 @@ pub(crate) fn run(
     };
     let runtime = Runtime::start(runtime_options, || {})?;
     let gateway = Gateway::new(options, runtime.handle().worker_count());
-    let parts = start_workers(&gateway, settings, keys, &runtime)?;
+    let front = configuration::front_options(settings, keys)?;
+    let packet_memory_bytes = usize::try_from(settings.unsigned("packet_memory_size"))?;
+    let packet_memory = front::PacketMemory::new(packet_memory_bytes);
+    let parts = start_workers(&gateway, (&front, &packet_memory), &runtime);
     runtime.handle().set_refusal(listen::refusal());
     for (listener, service) in ports.into_listeners() {
         let is_named = |name: &Arc<str>| {
@@ -306,6 +313,17 @@ pub(crate) fn run(
         };
         runtime.serve(listener, serve).map_err(listen::explain)?;
     }
+    let monitors = parts.monitors.clone();
+    let inside = Inside::new(Arc::clone(&gateway), monitors, Arc::clone(&parts.counters));
+    let operators = admin::Parts {
+        admins,
+        ports: admin_ports,
+        front,
+        packet_memory,
+        inside,
+    };
+    let operators = admin::serve(settings, &runtime, operators)?;
+    end_with(&gateway, operators.clone(), &runtime);
     let mut registry = Registry::new();
     runtime.handle().register_metrics(&mut registry);
     gateway.register_metrics(&mut registry, &parts.counters, &parts.monitors);
@@ -317,7 +335,10 @@ pub(crate) fn run(
     monitoring::serve(&runtime, monitoring, move || registry.exposition(), ailing)?;
     greet(&bound, &servers, &runtime)?;
     let killed = Arc::clone(&gateway);
-    wait_for_end(terminations, runtime, move || killed.clients().kill_all())
+    wait_for_end(terminations, runtime, move || {
+        killed.clients().kill_all();
+        operators.iter().for_each(|it| it.kill_sessions());
+    })
 }
 
 /// Creates the directory for keys and sockets.
@@ -345,16 +366,13 @@ struct Parts {
 /// Gives each worker its part, and the first one the tasks of the whole gateway.
 fn start_workers(
     gateway: &Arc<Gateway>,
-    settings: &Settings,
-    keys: Keys,
+    (front, packet_memory): (&front::Options, &front::PacketMemory),
     runtime: &Runtime,
-) -> Result<Parts> {
+) -> Parts {
     let front = front::Options {
         secret_use: front::SecretUse::Keep,
-        ..configuration::front_options(settings, keys)?
+        ..front.clone()
     };
-    let packet_memory_bytes = usize::try_from(settings.unsigned("packet_memory_size"))?;
-    let packet_memory = front::PacketMemory::new(packet_memory_bytes);
     let monitors = {
         let (gateway, random) = (Arc::clone(gateway), Arc::clone(&front.random));
         let packet_memory = packet_memory.clone();
@@ -385,14 +403,23 @@ fn start_workers(
         for id in gateway.service_ids() {
             runtime::spawn_background(::gateway::keep_accounts(Rc::clone(&worker), id));
         }
+    });
+    Parts { counters, monitors }
+}
+
+/// Ends all sessions in time once the gateway stops.
+fn end_with(gateway: &Arc<Gateway>, operators: Option<Arc<Server>>, runtime: &Runtime) {
+    let gateway = Arc::clone(gateway);
+    runtime.block_on_worker(0, move || async move {
         runtime::spawn_background(async move {
             runtime::shutdown().await;
             gateway.clients().dismiss();
+            operators.iter().for_each(|it| it.dismiss_sessions());
             runtime::sleep(END_TIMES.patience).await;
             gateway.clients().kill_all();
+            operators.iter().for_each(|it| it.kill_sessions());
         });
     });
-    Ok(Parts { counters, monitors })
 }
 
 /// Prints four lines that show how to log in.

@@ -22,6 +22,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use wal::OnLogLoss;
 
+use crate::admin;
 use crate::advice::advised;
 use crate::arguments::Arguments;
 use crate::configuration;
@@ -46,9 +47,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let bound = Bound {
         ports,
         monitoring: monitoring::bind(&configuration.settings)?,
+        admin: Ports::open_for_admins(&configuration)?,
     };
     match gateway_options(arguments, &configuration)? {
-        Some(options) => serve_gateway::run(options, &configuration.settings, bound, terminations),
+        Some(options) => {
+            let admins = admin::admins(&configuration);
+            let settings = &configuration.settings;
+            serve_gateway::run((options, admins), settings, bound, terminations)
+        }
         None => run_database(arguments, configuration.settings, bound, terminations),
     }
 }
@@ -116,6 +122,8 @@ fn serve(
     Bound {
         mut ports,
         monitoring,
+        // A database has no section `admin`.
+        admin: _,
     }: Bound,
     runtime: &Runtime,
     database: &mut Database,

@@ -9,6 +9,7 @@ use testkit::{
     wait_until,
 };
 
+mod admin;
 mod ends;
 mod failures;
 mod hostile;

@@ -43,11 +43,23 @@ fn a_monitor_reads_numbers_and_health() {
         for _ in 0..5 {
             client.run("DO 1").unwrap();
         }
+        for _ in 0..2 {
+            client.value("SELECT GET_LOCK('a', 0)").unwrap();
+            client.value("SELECT RELEASE_ALL_LOCKS()").unwrap();
+        }
+        client.run("DO 1").unwrap();
         let (status, page) = get(port, "/metrics");
         assert_eq!(status, "HTTP/1.1 200 OK");
         assert_eq!(number(&page, "plateau_sessions_total"), 1);
         assert_eq!(number(&page, "plateau_sessions_now"), 1);
         assert!(5 <= number(&page, "plateau_statements_total"));
+        let sent = number(&page, "plateau_server_statements_total{server=\"db0\"}");
+        assert_eq!(sent, number(&page, "plateau_statements_total"));
+        let pins = |reason| {
+            let name = format!("plateau_session_pins_total{{reason=\"{reason}\"}}");
+            number(&page, &name)
+        };
+        assert_eq!((pins("user lock"), pins("table lock")), (2, 0));
         assert_eq!(number(&page, "plateau_pool_open{server=\"db0\"}"), 1);
         assert_eq!(number(&page, "plateau_server_primary{server=\"db0\"}"), 1);
         assert!(page.contains("plateau_monitor_rounds_total{monitor=\"0\"}"));

@@ -1,0 +1,341 @@
+//! The tables of the database `plateau`: what [`gateway::Inside`] tells, as rows.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway::{
+    DownReason, Inside, MonitorRole, Role, Router, ServerView, ServiceView, SessionState,
+    SessionView, WatchedView, WorkerView,
+};
+use runtime::Handle;
+use store::{ColumnDefinition, LocalFuture};
+use value::{ColumnType, TypeKind, Value};
+use virtual_store::{COLLATION, Declaration, Row};
+
+/// Longer texts are cut: a GTID position of MySQL may have thousands of letters.
+const TEXT_CHARS_MAX: usize = 1024;
+
+/// All tables, for one worker.
+pub(crate) fn declarations(inside: &Inside, handle: &Handle) -> Vec<Declaration> {
+    vec![
+        servers(inside.clone()),
+        services(inside.clone()),
+        sessions(inside.clone()),
+        pools(inside.clone()),
+        workers(inside.clone(), handle.clone()),
+    ]
+}
+
+fn servers(inside: Inside) -> Declaration {
+    let columns = vec![
+        text_column("name"),
+        text_column("address"),
+        text_column("state"),
+        text_column("role"),
+        text_column("serves"),
+        text_column("wanted"),
+        number_column("rank"),
+        number_column("lag_ms"),
+        text_column("gtid"),
+        number_column("open"),
+        number_column("in_use"),
+        number_column("idle"),
+        number_column("waiting"),
+        number_column("max_connections"),
+        number_column("sessions"),
+        number_column("under_way"),
+        number_column("statements"),
+        text_column("version"),
+        text_column("error"),
+    ];
+    let ask = move || {
+        let inside = inside.clone();
+        rows(async move { inside.servers().await.iter().map(server_row).collect() })
+    };
+    Declaration {
+        name: "servers",
+        comment: "The servers behind the gateway",
+        columns,
+        ask: Rc::new(ask),
+    }
+}
+
+fn server_row(server: &ServerView) -> Row {
+    let watched = server.watched.as_ref();
+    let of_monitor = |pick: fn(&WatchedView) -> Option<String>| maybe(watched.and_then(pick));
+    let pool = &server.pool;
+    vec![
+        text(&server.name),
+        text(&server.address),
+        of_monitor(|it| Some(state(it.down))),
+        of_monitor(|it| Some(role(it.role).to_owned())),
+        of_monitor(|it| Some(it.serves.to_string())),
+        of_monitor(|it| Some(it.wanted.to_string())),
+        number(server.rank),
+        watched.and_then(|it| it.lag).map_or(Value::Null, millis),
+        of_monitor(|it| it.position.clone()),
+        number(pool.open),
+        number(pool.open.saturating_sub(pool.idle)),
+        number(pool.idle),
+        number(pool.waiting),
+        number(server.connections_max),
+        count(server.sessions),
+        number(server.under_way),
+        number(server.statements),
+        of_monitor(|it| it.version.clone()),
+        of_monitor(|it| it.error.as_deref().map(str::to_owned)),
+    ]
+}
+
+fn state(down: Option<DownReason>) -> String {
+    match down {
+        None => "up".to_owned(),
+        Some(DownReason::NotChecked) => "starting".to_owned(),
+        Some(_) => "down".to_owned(),
+    }
+}
+
+fn role(role: MonitorRole) -> &'static str {
+    match role {
+        MonitorRole::Unknown => "none",
+        MonitorRole::Primary | MonitorRole::GaleraWriter => "primary",
+        MonitorRole::Replica => "replica",
+        MonitorRole::Relay => "relay",
+        MonitorRole::GaleraMember => "member",
+    }
+}
+
+fn services(inside: Inside) -> Declaration {
+    let columns = vec![
+        text_column("name"),
+        text_column("router"),
+        text_column("role"),
+        text_column("servers"),
+        number_column("reachable"),
+        text_column("primary_server"),
+        number_column("monitor"),
+        number_column("sessions"),
+    ];
+    let ask = move || {
+        let inside = inside.clone();
+        rows(async move { inside.services().iter().map(service_row).collect() })
+    };
+    Declaration {
+        name: "services",
+        comment: "What the clients of listeners get",
+        columns,
+        ask: Rc::new(ask),
+    }
+}
+
+fn service_row(service: &ServiceView) -> Row {
+    let (router, role) = match service.router {
+        Router::ReadConnection(Role::Any) => ("read-connection", Some("any")),
+        Router::ReadConnection(Role::Primary) => ("read-connection", Some("primary")),
+        Router::ReadConnection(Role::Replica) => ("read-connection", Some("replica")),
+        Router::ReadWriteSplit(_) => ("read-write-split", None),
+    };
+    vec![
+        text(&service.name),
+        text(router),
+        maybe(role),
+        text(&service.servers.join(",")),
+        count(service.reachable),
+        maybe(service.primary.as_deref()),
+        count(service.monitor),
+        count(service.sessions),
+    ]
+}
+
+fn sessions(inside: Inside) -> Declaration {
+    let columns = vec![
+        number_column("id"),
+        text_column("user"),
+        text_column("host"),
+        text_column("service"),
+        text_column("db"),
+        text_column("state"),
+        text_column("waits_for"),
+        number_column("since_ms"),
+        text_column("pins"),
+        text_column("stays_at"),
+        number_column("in_transaction"),
+        text_column("connections"),
+    ];
+    let ask = move || {
+        let inside = inside.clone();
+        rows(async move { inside.sessions().iter().map(session_row).collect() })
+    };
+    Declaration {
+        name: "sessions",
+        comment: "The clients that are logged in",
+        columns,
+        ask: Rc::new(ask),
+    }
+}
+
+fn session_row(session: &SessionView) -> Row {
+    let (state, waits_for) = match &session.state {
+        SessionState::Idle => ("idle", None),
+        SessionState::Running => ("running", None),
+        SessionState::WaitsForConnection(server) => ("waits for a connection", Some(server)),
+        SessionState::WaitsForServer => ("waits for a server", None),
+    };
+    let pins: Vec<_> = session.pins.iter().map(|pin| pin.name()).collect();
+    vec![
+        number(session.number),
+        text(&session.user),
+        text(&session.host),
+        text(&session.service),
+        maybe(session.database.as_deref()),
+        text(state),
+        maybe(waits_for.map(Arc::as_ref)),
+        millis(session.age),
+        text(&pins.join(",")),
+        maybe(session.stays_at.as_deref()),
+        number(u8::from(session.is_in_transaction)),
+        text(&session.connections.join(",")),
+    ]
+}
+
+/// A column of numbers, and what it shows.
+type Number<T> = (&'static str, fn(&T) -> u64);
+
+/// The columns of `pools` behind the server's name.
+const OF_POOL: [Number<gateway::PoolNumbers>; 16] = [
+    ("open", |it| it.open),
+    ("open_above", |it| it.open_above),
+    ("idle", |it| it.idle),
+    ("waiting", |it| it.waiting),
+    ("taken_own", |it| it.taken_own),
+    ("taken_shared", |it| it.taken_shared),
+    ("taken_waiting", |it| it.taken_waiting),
+    ("opened", |it| it.opened),
+    ("turned", |it| it.turned),
+    ("closed", gateway::PoolNumbers::closed_count),
+    ("waits", |it| it.waited),
+    ("timeouts", |it| it.timed_out),
+    ("given_up", |it| it.given_up),
+    ("refused", |it| it.refused),
+    ("overflowed", |it| it.overflowed),
+    ("victims", |it| it.victims),
+];
+
+fn pools(inside: Inside) -> Declaration {
+    let numbers = OF_POOL.iter().map(|(name, _)| number_column(name));
+    let columns = std::iter::once(text_column("server")).chain(numbers);
+    let ask = move || {
+        let inside = inside.clone();
+        rows(async move { inside.servers().await.iter().map(pool_row).collect() })
+    };
+    Declaration {
+        name: "pools",
+        comment: "The connections that sessions share, by server",
+        columns: columns.collect(),
+        ask: Rc::new(ask),
+    }
+}
+
+fn pool_row(server: &ServerView) -> Row {
+    let numbers = OF_POOL.iter().map(|(_, read)| number(read(&server.pool)));
+    std::iter::once(text(&server.name)).chain(numbers).collect()
+}
+
+fn workers(inside: Inside, handle: Handle) -> Declaration {
+    let columns = vec![
+        number_column("id"),
+        number_column("connections"),
+        number_column("sessions"),
+        number_column("sessions_begun"),
+        number_column("statements"),
+        number_column("under_way"),
+        number_column("failed_connects"),
+        number_column("kills"),
+        number_column("turns"),
+        number_column("polls"),
+    ];
+    let ask = move || {
+        let (inside, handle) = (inside.clone(), handle.clone());
+        rows(async move {
+            let workers = inside.workers().await;
+            workers.iter().map(|it| worker_row(it, &handle)).collect()
+        })
+    };
+    Declaration {
+        name: "workers",
+        comment: "The threads that serve clients",
+        columns,
+        ask: Rc::new(ask),
+    }
+}
+
+fn worker_row(worker: &WorkerView, handle: &Handle) -> Row {
+    let done = handle.loop_numbers(worker.index);
+    vec![
+        count(worker.index),
+        number(handle.connection_count(worker.index)),
+        count(worker.sessions),
+        number(worker.sessions_begun),
+        number(worker.statements),
+        number(worker.under_way),
+        number(worker.failed_connects),
+        number(worker.kills),
+        number(done.turns),
+        number(done.polls),
+    ]
+}
+
+/// The answer to a question.
+fn rows(asked: impl Future<Output = Vec<Row>> + 'static) -> LocalFuture<'static, Vec<Row>> {
+    Box::pin(asked)
+}
+
+fn text_column(name: &str) -> ColumnDefinition {
+    let chars = u32::try_from(TEXT_CHARS_MAX).expect("a small number");
+    ColumnDefinition::new(name, ColumnType::varchar(chars, COLLATION), true)
+}
+
+fn number_column(name: &str) -> ColumnDefinition {
+    ColumnDefinition::new(name, ColumnType::new(TypeKind::BigInt), true)
+}
+
+fn text(text: &str) -> Value {
+    let end = text.char_indices().nth(TEXT_CHARS_MAX);
+    let cut = end.and_then(|(at, _)| text.get(..at)).unwrap_or(text);
+    Value::bytes(cut.as_bytes())
+}
+
+fn maybe(text_or_none: Option<impl AsRef<str>>) -> Value {
+    text_or_none.map_or(Value::Null, |it| text(it.as_ref()))
+}
+
+fn number(number: impl Into<u64>) -> Value {
+    Value::Int(i64::try_from(number.into()).unwrap_or(i64::MAX))
+}
+
+fn count(count: usize) -> Value {
+    number(stdx::to_u64(count))
+}
+
+fn millis(time: Duration) -> Value {
+    Value::Int(i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        let long = "\u{e9}".repeat(TEXT_CHARS_MAX + 1);
+        for length in [TEXT_CHARS_MAX - 1, TEXT_CHARS_MAX, TEXT_CHARS_MAX + 1] {
+            let given = "\u{e9}".repeat(length);
+            let kept = "\u{e9}".repeat(length.min(TEXT_CHARS_MAX));
+            assert_eq!(text(&given), Value::bytes(kept.as_bytes()));
+        }
+        assert_eq!(maybe(None::<&str>), Value::Null);
+        assert_eq!(number(u64::MAX), Value::Int(i64::MAX));
+        assert!(TEXT_CHARS_MAX < long.len());
+    }
+}
