@@ -209,7 +209,7 @@ impl Guest {
         // An order against the statement before.
         if self.handle.order() == KillOrder::Query {
             self.handle.clear_query_order();
-            self.running.take_doom();
+            self.running.take_kill();
         }
         self.running.standing.run(runtime::now());
         let service = &self.gateway().service(self.service).options;
@@ -256,7 +256,7 @@ impl Guest {
             let watched = poll_fn(|context| {
                 // First, so that an order that comes now wakes the session.
                 let given_up = given_up.as_mut().poll(context);
-                if self.handle.order() == KillOrder::Query && self.running.take_doom() {
+                if self.handle.order() == KillOrder::Query && self.running.take_kill() {
                     kill::end_statement_later(&self.worker, self.running.aim(), info);
                 }
                 given_up

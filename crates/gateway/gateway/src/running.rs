@@ -27,8 +27,8 @@ pub(crate) struct Running {
     pub(crate) standing: Standing,
     /// KILLs that aim at `last`.
     kills: AtomicU32,
-    /// An operator has ordered the end of its statement, and the session has not seen to it.
-    is_statement_doomed: AtomicBool,
+    /// An operator has asked for the end of its statement, and the session has not seen it.
+    is_kill_asked: AtomicBool,
     /// Constant.
     service: u16,
 }
@@ -58,7 +58,7 @@ impl Running {
             named: AtomicU64::new(NOWHERE),
             standing: Standing::default(),
             kills: AtomicU32::new(0),
-            is_statement_doomed: AtomicBool::new(false),
+            is_kill_asked: AtomicBool::new(false),
             service: u16::try_from(service.0).expect("there are few services"),
         }
     }
@@ -68,14 +68,14 @@ impl Running {
         ServiceId(self.service.into())
     }
 
-    /// An operator orders the end of its statement. The session is woken afterwards.
-    pub(crate) fn doom_statement(&self) {
-        self.is_statement_doomed.store(true, Ordering::Release);
+    /// An operator asks for the end of its statement. The session is woken afterwards.
+    pub(crate) fn ask_kill(&self) {
+        self.is_kill_asked.store(true, Ordering::Release);
     }
 
     /// Whether an operator has done so since the last time that this was asked.
-    pub(crate) fn take_doom(&self) -> bool {
-        self.is_statement_doomed.swap(false, Ordering::Acquire)
+    pub(crate) fn take_kill(&self) -> bool {
+        self.is_kill_asked.swap(false, Ordering::Acquire)
     }
 
     /// CONNECTION_ID() has this number from now on.

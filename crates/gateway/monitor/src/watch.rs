@@ -205,6 +205,8 @@ impl Watch {
         loop {
             let work = std::mem::take(&mut *self.shared.inbox.lock());
             if work.is_stopped {
+                // Whoever waits for an order learns from the map that nothing has come of it.
+                work.waiting.into_iter().for_each(|it| it.deliver(()));
                 return Next::Stop;
             }
             if !work.changes.is_empty() {

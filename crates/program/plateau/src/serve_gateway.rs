@@ -45,7 +45,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
         for name in ["service", "monitor", "rule", "admin"] {
             if let Some(entry) = sections.one(name) {
                 let line = entry.line();
-                bail!("line {line}: a `{name}` needs servers: there is no section `server`");
+                bail!("line {line}: section `{name}` needs servers: there is no section `server`");
             }
         }
         return Ok(None);
@@ -499,8 +499,10 @@ mod tests {
         let no_server = mistake(MONITOR);
         assert_eq!(
             no_server,
-            "line 1: a `monitor` needs servers: there is no section `server`"
+            "line 1: section `monitor` needs servers: there is no section `server`"
         );
+        let no_server = mistake("[[admin]]\nuser = \"ops\"\n");
+        assert!(no_server.starts_with("line 1: section `admin` needs servers"));
         let unwatched = mistake(TWO);
         assert!(
             unwatched.contains("no section `monitor` watches"),

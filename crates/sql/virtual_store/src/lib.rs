@@ -1,8 +1,8 @@
 //! [`VirtualStore`]: a read-only store whose rows are made when they are read.
 //!
 //! Each table has a name, columns, and a function that asks for its rows. The answer may take its
-//! time: the first `fetch` of a scan suspends until it has come. A statement that opens a table
-//! asks once, so all its scans of that table see the same rows.
+//! time: the first `fetch` of a scan suspends until it has come. Each mention of a table in a
+//! statement asks once, so all scans by that mention see the same rows.
 //!
 //! Nothing is kept here, so transactions have nothing to do. Each change of rows or of tables fails
 //! with `NotSupported`. The handle belongs to one worker, like any other store.
@@ -12,7 +12,7 @@
 mod schema;
 mod transaction;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ impl Store for VirtualStore {
         let (definition, ask) = found.ok_or(StoreError::NoSuchTable)?;
         let source = Answer {
             ask: Rc::clone(ask),
-            rows: Rc::default(),
+            answer: Rc::default(),
         };
         let table = VirtualTable::new(Arc::clone(definition), Box::new(source));
         Ok(Rc::new(table))
@@ -147,8 +147,7 @@ impl Store for VirtualStore {
 /// The rows of a table that a statement has opened.
 struct Answer {
     ask: Ask,
-    /// Empty until the answer has come.
-    rows: Rc<OnceCell<Vec<Row>>>,
+    answer: Rc<OnceCell<Cell<Vec<Row>>>>,
 }
 
 impl RowSource for Answer {
@@ -157,20 +156,21 @@ impl RowSource for Answer {
     }
 
     fn ready(&self) -> Outcome<()> {
-        if self.rows.get().is_some() {
+        if self.answer.get().is_some() {
             return Ok(());
         }
-        let (asked, rows) = ((self.ask)(), Rc::clone(&self.rows));
+        let (asked, answer) = ((self.ask)(), Rc::clone(&self.answer));
         let wait = async move {
-            let answer = asked.await;
+            let rows = asked.await;
             // Another scan of the table may have asked meanwhile; the first answer counts.
-            rows.get_or_init(|| answer);
+            answer.get_or_init(|| Cell::new(rows));
         };
         Err(Suspend::new(WaitReason::Remote, wait).into())
     }
 
+    /// The table without an index keeps what it has read, so this is called once.
     fn rows(&self, _: Option<&[Arc<TableDefinition>]>) -> Vec<Row> {
-        self.rows.get().cloned().unwrap_or_default()
+        self.answer.get().map(Cell::take).unwrap_or_default()
     }
 }
 

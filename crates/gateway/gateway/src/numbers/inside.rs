@@ -86,6 +86,7 @@ impl Inside {
             held.filter_map(|place| self.server_at(service, place))
                 .collect()
         });
+        let sessions = sessions.await;
         let view = |id: ServerId| {
             let server = self.gateway.server(id);
             let loads = work.iter().filter_map(|it| it.loads.get(id.0));
@@ -110,8 +111,8 @@ impl Inside {
     }
 
     /// All services, in the order of the settings.
-    pub fn services(&self) -> Vec<ServiceView> {
-        let sessions = self.count_sessions(|service, _| vec![service]);
+    pub async fn services(&self) -> Vec<ServiceView> {
+        let sessions = self.count_sessions(|service, _| vec![service]).await;
         let view = |id: ServiceId| {
             let options = &self.gateway.service(id).options;
             let servers = options.servers.iter();
@@ -132,9 +133,10 @@ impl Inside {
     }
 
     /// All clients that are logged in, by their numbers.
-    pub fn sessions(&self) -> Vec<SessionView> {
+    pub async fn sessions(&self) -> Vec<SessionView> {
         let mut views = Vec::new();
-        self.each_session(|number, victim, seen| views.push(self.session(number, victim, seen)));
+        self.each_session(|number, victim, seen| views.push(self.session(number, victim, seen)))
+            .await;
         views
     }
 
@@ -190,7 +192,7 @@ impl Inside {
         victim.handle.give_order(match target {
             KillTarget::Connection => KillOrder::Connection,
             KillTarget::Query => {
-                victim.running.doom_statement();
+                victim.running.ask_kill();
                 KillOrder::Query
             }
         });
@@ -246,8 +248,8 @@ impl Inside {
         }
     }
 
-    /// Shows each session to `see`.
-    fn each_session(&self, mut see: impl FnMut(u32, &Victim, &Seen)) {
+    /// Shows each session to `see`. Others run now and then.
+    async fn each_session(&self, mut see: impl FnMut(u32, &Victim, &Seen)) {
         let mut from = 0;
         loop {
             let some = self.gateway.some_victims(from, CHUNK);
@@ -259,11 +261,12 @@ impl Inside {
                 Some((last, _)) => from = last.saturating_add(1),
                 None => return,
             }
+            runtime::yield_now().await;
         }
     }
 
     /// How many sessions belong to each thing.
-    fn count_sessions<T: std::hash::Hash + Eq>(
+    async fn count_sessions<T: std::hash::Hash + Eq>(
         &self,
         of: impl Fn(ServiceId, &Seen) -> Vec<T>,
     ) -> HashMap<T, usize> {
@@ -272,7 +275,8 @@ impl Inside {
             for thing in of(victim.running.service(), seen) {
                 *counts.entry(thing).or_default() += 1;
             }
-        });
+        })
+        .await;
         counts
     }
 

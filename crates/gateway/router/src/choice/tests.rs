@@ -7,8 +7,8 @@ use env::Instant;
 use monitor::gtid::GtidPosition;
 use monitor::gtid::mariadb::MariaDbPosition;
 use monitor::{
-    Access, DownReason, Facts, Failure, Observation, Rank, Rules, ServerEntry, SourceAddress,
-    Stream, Streams, Thread,
+    Access, Change, DownReason, Facts, Failure, Observation, Order, Rank, Rules, ServerEntry,
+    SourceAddress, Stream, Streams, Thread,
 };
 use runtime::Address;
 
@@ -184,6 +184,26 @@ fn who_is_down_or_has_just_failed_is_left_out() {
     assert_eq!(chosen(Goal::Primary, &headless, &Written::Nothing), None);
     assert_eq!(reads(&headless, None), Some(1));
     assert_eq!(chosen(Goal::Replica, &headless, &Written::Somewhere), None);
+}
+
+#[test]
+fn nothing_begins_where_an_operator_has_ordered_so() {
+    let mut map = map(vec![says(0, ""), says(1, ""), says(2, "")]);
+    let mut order = |server, order| {
+        let changes = [(ServerId(server), Change::Order(order))];
+        map = monitor::change(&map, &changes, &Rules::default(), Instant::default()).map;
+        let goals = [Goal::Primary, Goal::Replica, Goal::Held(ServerId(server))];
+        goals.map(|goal| chosen(goal, &map, &Written::Nothing))
+    };
+    let primary = Some(PRIMARY.0);
+    // What is open on a server goes on while it drains.
+    assert_eq!(order(1, Order::Drain), [primary, Some(2), Some(1)]);
+    assert_eq!(order(1, Order::Maintenance), [primary, Some(2), None]);
+    assert_eq!(order(2, Order::Maintenance), [primary, primary, None]);
+    assert_eq!(order(0, Order::Drain), [None, None, primary]);
+    assert_eq!(order(0, Order::Maintenance), [None, None, None]);
+    assert_eq!(order(2, Order::Up), [None, Some(2), Some(2)]);
+    assert_eq!(order(0, Order::Up), [primary, Some(2), primary]);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn services(inside: Inside) -> Declaration {
     ];
     let ask = move || {
         let inside = inside.clone();
-        rows(async move { inside.services().iter().map(service_row).collect() })
+        rows(async move { inside.services().await.iter().map(service_row).collect() })
     };
     Declaration {
         name: "services",
@@ -165,7 +165,7 @@ fn sessions(inside: Inside) -> Declaration {
     ];
     let ask = move || {
         let inside = inside.clone();
-        rows(async move { inside.sessions().iter().map(session_row).collect() })
+        rows(async move { inside.sessions().await.iter().map(session_row).collect() })
     };
     Declaration {
         name: "sessions",

@@ -227,8 +227,13 @@ fn sessions_show_what_they_do_and_what_pins_them() {
     operator.run(&format!("KILL QUERY {number}")).unwrap();
     assert_eq!(pinned.read_outcomes().unwrap().len(), 1);
     pinned.run("DO 1").unwrap();
-    let text = "SELECT SUM(sessions), SUM(under_way) FROM plateau.workers";
-    assert_eq!(table(&mut operator, text).concat(), ["2", "0"]);
+    let text = "SELECT SUM(sessions), SUM(sessions_begun), SUM(under_way), SUM(statements), \
+                SUM(kills), SUM(connections), MIN(turns) > 0, MIN(polls) > 0 \
+                FROM plateau.workers";
+    let sent = operator.value("SELECT statements FROM plateau.servers");
+    let sent = sent.unwrap().unwrap();
+    let expected = ["2", "2", "0", &sent, "1", "3", "1", "1"];
+    assert_eq!(table(&mut operator, text).concat(), expected);
 }
 
 #[test]
@@ -440,7 +445,7 @@ fn who_may_only_read_changes_nothing() {
         ("CREATE DATABASE d", 1044),
         ("CREATE USER u", 1227),
         ("SHUTDOWN", 1227),
-        ("SET PASSWORD = PASSWORD('x')", 1146),
+        ("SET PASSWORD = PASSWORD('x')", 1177),
         ("SELECT * FROM mysql.user", 1142),
     ] {
         assert_eq!(operator.error_number(text).unwrap(), number, "{text}");
