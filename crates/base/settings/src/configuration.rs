@@ -74,6 +74,11 @@ impl Configuration {
         Ok(())
     }
 
+    /// The kinds of sections that exist.
+    pub(crate) fn declared(&self) -> &'static [Section] {
+        self.declared
+    }
+
     /// The line of the file that set the setting; `None` if the file did not.
     pub fn line_of(&self, name: &str) -> Option<usize> {
         self.lines.get(name).copied()

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod configuration;
+mod difference;
 mod error;
 mod kind;
 mod lines;
@@ -23,6 +24,7 @@ mod suggest;
 mod table;
 
 pub use configuration::Configuration;
+pub use difference::Changeable;
 pub use error::{FileError, Mistake, SettingError};
 pub use kind::{Kind, Problem, Value};
 pub use page::{reference_lines, reference_page};

@@ -121,7 +121,7 @@ impl Direct {
             Failed::Server(_) | Failed::Refused(_) => self.lose(),
         })?;
         if let Some(changes) = answer.exchange.session_changes() {
-            self.guest.ruled.note(self.guest.client.info(), changes);
+            self.guest.note_changes(changes);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use backend::Login;
 use clients::{ClientNumbers, Clients, SessionHandle};
 use foldhash::fast::RandomState;
@@ -27,8 +28,8 @@ pub struct Gateway {
     servers: Vec<ServerShare>,
     /// By their ids. Constant.
     monitors: Vec<MonitorOptions>,
-    /// What is said about statements. Constant.
-    pub(crate) rules: Arc<Rules>,
+    /// What is said about statements. A session keeps the rules that it began with.
+    rules: ArcSwap<Rules>,
     /// Most clients with a session.
     pub(crate) max_connections: usize,
     /// Constant.
@@ -118,7 +119,7 @@ impl Gateway {
             services,
             servers,
             monitors,
-            rules: options.rules,
+            rules: ArcSwap::new(options.rules),
             max_connections: options.max_connections,
             limits: ClientLimits {
                 login_rules: options.login_rules,
@@ -177,6 +178,29 @@ impl Gateway {
         all.find(|it| it.running.is_named(server, number)).cloned()
     }
 
+    /// The rules for sessions that begin.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.load_full()
+    }
+
+    /// Takes what may change at run time out of new options: the rules, and the limits of the
+    /// servers of the same names.
+    pub fn take_changes(&self, options: &Options) {
+        self.rules.store(Arc::clone(&options.rules));
+        for server in &self.servers {
+            let named = options
+                .servers
+                .iter()
+                .find(|it| it.name == server.options.name);
+            if let Some(changed) = named {
+                let limits = limits(changed);
+                let closing = self.pool.set_limits(server.pool_id, limits);
+                // Each is closed by its worker, or here by being dropped.
+                drop(closing);
+            }
+        }
+    }
+
     /// All clients: for the shutdown.
     pub fn clients(&self) -> &Clients {
         &self.clients
@@ -229,18 +253,22 @@ impl Gateway {
     }
 }
 
+fn limits(options: &ServerOptions) -> Limits {
+    let usual = Limits::new(options.connections_max);
+    Limits {
+        overflow: options.overflow.unwrap_or(usual.overflow),
+        ..usual
+    }
+}
+
 impl ServerShare {
     fn new(
         options: ServerOptions,
         watch: Option<(MonitorId, monitor::ServerId)>,
         pool: &Pool<Resting>,
     ) -> ServerShare {
-        let usual = Limits::new(options.connections_max);
-        let limits = Limits {
-            overflow: options.overflow.unwrap_or(usual.overflow),
-            ..usual
-        };
-        let pool_id = pool.add_server(Arc::clone(&options.name), limits, Recycling::default());
+        let name = Arc::clone(&options.name);
+        let pool_id = pool.add_server(name, limits(&options), Recycling::default());
         ServerShare {
             options,
             watch,

@@ -115,7 +115,7 @@ impl Guest {
         client: Client,
         handle: &Arc<SessionHandle>,
     ) -> Guest {
-        let name = Arc::clone(&worker.gateway.service(service).options.name);
+        let name = &worker.gateway.service(service).options.name;
         let running = Running::nowhere(service);
         running.standing.run(runtime::now());
         let database = client.info().database.clone();
@@ -123,7 +123,7 @@ impl Guest {
         Guest {
             worker: Rc::clone(worker),
             service,
-            ruled: Ruled::new(Rc::clone(worker.judge()), name, client.info()),
+            ruled: Ruled::new(worker.judge(), name, client.info()),
             client,
             handle: Arc::clone(handle),
             running: Arc::new(running),
@@ -204,6 +204,12 @@ impl Guest {
         }
     }
 
+    /// A server has reported these changes of the session.
+    pub(crate) fn note_changes(&mut self, changes: &[u8]) {
+        let name = &self.worker.gateway.service(self.service).options.name;
+        self.ruled.note((name, self.client.info()), changes);
+    }
+
     /// A command has come.
     pub(crate) fn begin_command(&mut self) {
         // An order against the statement before.
@@ -253,50 +259,19 @@ impl Guest {
             ));
             let (client, info) = self.client.link_and_info();
             let server = server.link();
-            let watched = poll_fn(|context| {
+            let watched = pin!(poll_fn(|context| {
                 // First, so that an order that comes now wakes the session.
                 let given_up = given_up.as_mut().poll(context);
                 if self.handle.order() == KillOrder::Query && self.running.take_kill() {
                     kill::end_statement_later(&self.worker, self.running.aim(), info);
                 }
-                given_up
-            });
-            let passing = pin!(async {
-                let exchange = match request {
-                    Request::Peeked => Exchange::command(client, server, agreed).await?,
-                    Request::Taken(byte, body) => {
-                        post(server, byte, body).await?;
-                        Exchange::of_sent(byte, client, server, agreed)?
-                    }
-                };
-                let exchange = begun.insert(exchange);
-                if let Some(id) = statement_id {
-                    exchange.number_statement(id);
-                }
-                if exchange.is_over() {
-                    return Ok(Turn::Over(Ending::Silent));
-                }
-                if exchange.is_stream() {
-                    return exchange.stream(client, server, STREAM_PATIENCE).await;
-                }
-                loop {
-                    let limit = Limit::after(STATEMENT_TIME_MAX);
-                    match exchange.reply(client, server, limit).await? {
-                        Turn::File => exchange.file(client, server).await?,
-                        Turn::Authentication => exchange.authentication(client, server).await?,
-                        over @ Turn::Over(_) => return Ok(over),
-                    }
-                }
-            });
-            let watched = pin!(watched);
-            let mut passed = pin!(first_of(passing, watched));
-            poll_fn(|context| {
                 if let Some(overdue) = &mut overdue {
                     overdue.poll(info, context);
                 }
-                passed.as_mut().poll(context)
-            })
-            .await
+                given_up
+            }));
+            let passing = exchange(client, server, agreed, (request, statement_id), &mut begun);
+            first_of(pin!(passing), watched).await
         };
         if let Some(overdue) = overdue {
             overdue.finish().await;
@@ -467,7 +442,8 @@ impl Guest {
             line.user = user;
             line.database = database;
         });
-        self.ruled.begin(self.client.info());
+        let name = &self.gateway().service(self.service).options.name;
+        self.ruled = Ruled::new(self.worker.judge(), name, self.client.info());
         Ok(ChangedUser::Yes)
     }
 
@@ -519,6 +495,44 @@ pub(crate) fn mode_of(status: StatusFlags) -> SqlMode {
         mode = mode.with(SqlMode::ANSI_QUOTES);
     }
     mode
+}
+
+/// Passes a command and its reply on. `begun` is the exchange, once the command was sent.
+fn exchange<'a>(
+    client: &'a mut link::Link,
+    server: &'a mut link::Link,
+    agreed: Agreed,
+    (request, statement_id): (Request<'a>, Option<u32>),
+    begun: &'a mut Option<Exchange>,
+) -> impl Future<Output = Result<Turn, ForwardError>> + 'a {
+    // A block, since the arguments of an async function are kept twice.
+    async move {
+        let exchange = match request {
+            Request::Peeked => Exchange::command(client, server, agreed).await?,
+            Request::Taken(byte, body) => {
+                post(server, byte, body).await?;
+                Exchange::of_sent(byte, client, server, agreed)?
+            }
+        };
+        let exchange = begun.insert(exchange);
+        if let Some(id) = statement_id {
+            exchange.number_statement(id);
+        }
+        if exchange.is_over() {
+            return Ok(Turn::Over(Ending::Silent));
+        }
+        if exchange.is_stream() {
+            return exchange.stream(client, server, STREAM_PATIENCE).await;
+        }
+        loop {
+            let limit = Limit::after(STATEMENT_TIME_MAX);
+            match exchange.reply(client, server, limit).await? {
+                Turn::File => exchange.file(client, server).await?,
+                Turn::Authentication => exchange.authentication(client, server).await?,
+                over @ Turn::Over(_) => return Ok(over),
+            }
+        }
+    }
 }
 
 /// Sends a command whose reply is passed on.

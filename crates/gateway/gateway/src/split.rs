@@ -547,7 +547,7 @@ impl Split {
         };
         let has_written = self.session.answered(plan, place, report);
         if let Some(changes) = report.changes {
-            self.guest.ruled.note(self.guest.client.info(), changes);
+            self.guest.note_changes(changes);
         }
         self.note_sharing(plan, place, answer.ending);
         if has_written && self.options.causal_reads == CausalReads::Service {

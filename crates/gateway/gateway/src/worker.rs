@@ -36,8 +36,8 @@ pub struct Worker {
     histories: RefCell<Common<History>>,
     /// What they have prepared.
     texts: RefCell<Common<StatementText>>,
-    /// Verdicts on texts.
-    judge: Rc<RefCell<Judge>>,
+    /// Verdicts on texts by the rules for sessions that begin.
+    judge: RefCell<Rc<RefCell<Judge>>>,
     /// What each server has to do for this worker, by the servers' ids.
     loads: Vec<Cell<Load>>,
     /// Clients of this worker with a session.
@@ -156,8 +156,8 @@ impl Worker {
             reader: RefCell::new(monitor.reader()),
         });
         let pool = PoolFront::new(Arc::clone(&gateway.pool), runtime::worker_index());
-        let judge = Judge::new(Arc::clone(&gateway.rules));
-        let judge = Rc::new(RefCell::new(judge));
+        let judge = Judge::new(gateway.rules());
+        let judge = RefCell::new(Rc::new(RefCell::new(judge)));
         let loads = gateway.server_ids().map(|_| Cell::default()).collect();
         Rc::new(Worker {
             gateway,
@@ -225,9 +225,15 @@ impl Worker {
             .expect("maps keep their places"))
     }
 
-    /// The verdicts on texts.
-    pub(crate) fn judge(&self) -> &Rc<RefCell<Judge>> {
-        &self.judge
+    /// The verdicts on texts, for a session that begins.
+    pub(crate) fn judge(&self) -> Rc<RefCell<Judge>> {
+        let rules = self.gateway.rules();
+        let mut judge = self.judge.borrow_mut();
+        let goes_by_these = Arc::ptr_eq(judge.borrow().rules(), &rules);
+        if !goes_by_these {
+            *judge = Rc::new(RefCell::new(Judge::new(rules)));
+        }
+        Rc::clone(&judge)
     }
 
     /// What a server of a service has to do for this worker; `None` if it is none of the service's.

@@ -82,6 +82,11 @@ impl Judge {
         }
     }
 
+    /// The rules that it goes by.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
     /// Whether a rule has a condition of the default database.
     pub fn looks_at_schema(&self) -> bool {
         self.rules.looks_at_schema()

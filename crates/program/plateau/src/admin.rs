@@ -4,6 +4,7 @@
 //! operator -- session (SQL) -- virtual_store -- tables.rs -- gateway::Inside
 //!                |                                              |
 //!                +---- Control: SET SERVER, KILL ---------------+
+//!                +---- RELOAD CONFIGURATION: reload.rs
 //! ```
 //!
 //! It is the database's SQL over a store that has no engine. Its sessions run on the gateway's
@@ -19,7 +20,7 @@ use catalog::{Account, AccountName, Accounts, Credential, Grant, Grants, Privile
 use clients::KillOrder;
 use env::Clock;
 use env::linux::SystemClock;
-use errcode::{ClientError, ER_NO_SUCH_THREAD, WORDS_NO_SUCH_SERVER};
+use errcode::{ClientError, ER_NO_SUCH_THREAD, WORDS_NO_SUCH_SERVER, WORDS_NOT_RELOADED};
 use gateway::{Inside, KillTarget, Order, OrderError};
 use runtime::{Address, Runtime, Stream};
 use session::{Control, Server, Wanted, Worker};
@@ -29,6 +30,7 @@ use virtual_store::VirtualStore;
 
 use crate::configuration;
 use crate::listen::{self, Ports};
+use crate::reload::Reload;
 
 /// The database that the tables are in.
 const DATABASE: &str = "plateau";
@@ -70,6 +72,7 @@ pub(crate) struct Parts {
     pub(crate) front: front::Options,
     pub(crate) packet_memory: front::PacketMemory,
     pub(crate) inside: Inside,
+    pub(crate) reload: Arc<Reload>,
 }
 
 /// Lets operators in, if there are any. The server has their sessions.
@@ -85,7 +88,10 @@ pub(crate) fn serve(
     let accounts = accounts(parts.admins, &parts.front, runtime)?;
     let server = start(settings, &addresses, runtime);
     server.set_accounts(accounts);
-    server.set_control(Orders(parts.inside.clone()));
+    server.set_control(Orders {
+        inside: parts.inside.clone(),
+        reload: parts.reload,
+    });
     for index in 0..runtime.handle().worker_count() {
         let (server, front) = (Arc::clone(&server), parts.front.clone());
         let (packet_memory, inside) = (parts.packet_memory.clone(), parts.inside.clone());
@@ -190,7 +196,10 @@ fn account(admin: Admin, hash: String) -> Account {
 }
 
 /// Carries out the orders of operators.
-struct Orders(Inside);
+struct Orders {
+    inside: Inside,
+    reload: Arc<Reload>,
+}
 
 impl Control for Orders {
     fn set_server(
@@ -198,7 +207,7 @@ impl Control for Orders {
         name: &str,
         wanted: Wanted,
     ) -> LocalFuture<'static, Result<(), ClientError>> {
-        let (inside, name) = (self.0.clone(), name.to_owned());
+        let (inside, name) = (self.inside.clone(), name.to_owned());
         let order = match wanted {
             Wanted::Up => Order::Up,
             Wanted::Drain => Order::Drain,
@@ -207,13 +216,21 @@ impl Control for Orders {
         Box::pin(async move { inside.order(&name, order).await.map_err(|it| told(&it)) })
     }
 
+    fn reload(&self) -> LocalFuture<'static, Result<String, ClientError>> {
+        let reload = Arc::clone(&self.reload);
+        Box::pin(async move {
+            let read = runtime::blocking(move || reload.run()).await;
+            read.map_err(|error| ClientError::worded(WORDS_NOT_RELOADED, &[&format!("{error:#}")]))
+        })
+    }
+
     fn kill(&self, number: u64, order: KillOrder) -> Result<(), ClientError> {
         let target = match order {
             KillOrder::None => return Ok(()),
             KillOrder::Query => KillTarget::Query,
             KillOrder::Connection => KillTarget::Connection,
         };
-        self.0.kill(number, target).map_err(|it| told(&it))
+        self.inside.kill(number, target).map_err(|it| told(&it))
     }
 }
 

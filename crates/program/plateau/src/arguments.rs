@@ -12,7 +12,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// A MySQL-compatible database server. Without arguments it listens on 127.0.0.1:4006.
-#[derive(Debug, clap::Parser)]
+#[derive(Debug, Clone, clap::Parser)]
 #[command(name = "plateau", version = VERSION.as_str(), after_long_help = settings_help())]
 pub(crate) struct Arguments {
     /// The settings file. The default is `plateau.toml`, if that exists.
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Command>,
 }
 
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Clone, clap::Subcommand)]
 pub(crate) enum Command {
     /// Checks every page, index, row and undo record of a data directory, and reports all faults.
     ///
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, clap::Subcommand)]
+#[derive(Debug, Clone, clap::Subcommand)]
 pub(crate) enum Init {
     /// Of a gateway in front of MariaDB, MySQL or Galera servers, with a comment for each setting.
     Gateway {

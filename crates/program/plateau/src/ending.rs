@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use runtime::{Runtime, Terminations};
+use runtime::{Runtime, Termination, Terminations};
 
 /// How long the shutdown may take.
 #[derive(Debug, Clone, Copy)]
@@ -28,19 +28,27 @@ pub(crate) const END_TIMES: EndTimes = EndTimes {
     grace: Duration::from_secs(5),
 };
 
-/// Waits for a signal, and then for all sessions. A second signal calls `kill`.
+/// Waits for a signal, and then for all sessions. A second signal calls `kill`. With `reload`,
+/// SIGHUP calls that and ends nothing.
 pub(crate) fn wait_for_end(
     mut terminations: Terminations,
     runtime: Runtime,
     kill: impl Fn() + Send + 'static,
+    reload: Option<Box<dyn Fn() + Send>>,
 ) -> Result<()> {
     let handle = runtime.handle().clone();
     // It ends with the process: later signals must be noticed until the last moment.
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
+            let mut next = || loop {
+                match (terminations.wait(), &reload) {
+                    (Termination::HangUp, Some(reload)) => reload(),
+                    (termination, _) => return termination,
+                }
+            };
             for asked_before in 0u32.. {
-                let termination = terminations.wait();
+                let termination = next();
                 tracing::info!(%termination, "asked to stop");
                 handle.shutdown(match asked_before {
                     0 => END_TIMES.total(),

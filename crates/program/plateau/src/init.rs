@@ -183,7 +183,7 @@ mod tests {
     fn the_file_is_a_gateway() {
         let servers = ["127.0.0.1:1".to_owned(), "[::1]:2".to_owned()];
         for servers in [&[][..], &servers[..]] {
-            let options = crate::serve_gateway::options(&read(&example(servers)));
+            let options = crate::gateway_options::options(&read(&example(servers)));
             let options = options.unwrap().unwrap();
             assert_eq!(options.servers.len(), 2);
             assert_eq!(options.services.len(), 1);

@@ -22,12 +22,12 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use wal::OnLogLoss;
 
-use crate::admin;
 use crate::advice::advised;
 use crate::arguments::Arguments;
 use crate::configuration;
 use crate::database::{Database, Engines, Opening};
 use crate::ending::{END_TIMES, wait_for_end};
+use crate::gateway_options;
 use crate::keys::Keys;
 use crate::listen::{self, Bound, Ports};
 use crate::monitoring;
@@ -51,9 +51,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     match gateway_options(arguments, &configuration)? {
         Some(options) => {
-            let admins = admin::admins(&configuration);
-            let settings = &configuration.settings;
-            serve_gateway::run((options, admins), settings, bound, terminations)
+            let begun = serve_gateway::Begun {
+                options,
+                arguments: arguments.clone(),
+                configuration,
+            };
+            serve_gateway::run(begun, bound, terminations)
         }
         None => run_database(arguments, configuration.settings, bound, terminations),
     }
@@ -75,7 +78,7 @@ fn gateway_options(
     arguments: &Arguments,
     configuration: &Configuration,
 ) -> Result<Option<gateway::Options>> {
-    let options = serve_gateway::options(configuration);
+    let options = gateway_options::options(configuration);
     match configuration::file(arguments) {
         Some(path) => options.with_context(|| path.display().to_string()),
         None => options,
@@ -107,11 +110,16 @@ fn run_database(
         runtime.handle().shutdown(END_TIMES.total());
     }
     let server = served.as_ref().ok().map(Arc::clone);
-    wait_for_end(terminations, runtime, move || {
-        if let Some(server) = &server {
-            server.kill_sessions();
-        }
-    })?;
+    wait_for_end(
+        terminations,
+        runtime,
+        move || {
+            if let Some(server) = &server {
+                server.kill_sessions();
+            }
+        },
+        None,
+    )?;
     drop(database);
     served.map(drop)
 }

@@ -74,6 +74,8 @@ wordings! {
     ER_DISK_FULL Ourselves Never WORDS_DISK_FULL
         "Disk full (data); the statement was not carried out. Free some space and repeat it \
          (errno: 28 \"No space left on device\")";
+    ER_UNKNOWN_ERROR Client Never WORDS_NOT_RELOADED
+        "The settings file was not taken, and nothing was changed: %s";
     ER_UNKNOWN_ERROR Ourselves Never WORDS_LOG_FAILED
         "The log cannot be written";
     ER_UNKNOWN_ERROR Client Never WORDS_ORDER_IGNORED

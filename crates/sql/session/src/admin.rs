@@ -1,4 +1,4 @@
-//! KILL, FLUSH, SET SERVER, and maintenance of tables.
+//! KILL, FLUSH, SET SERVER, RELOAD CONFIGURATION, and maintenance of tables.
 
 mod checksum;
 
@@ -14,7 +14,7 @@ use errcode::{
     ER_QUERY_INTERRUPTED,
 };
 use planner::OutputColumn;
-use store::{Suspend, TableName, Uniqueness, WaitReason};
+use store::{LocalFuture, Suspend, TableName, Uniqueness, WaitReason};
 use syntax::ast::{Admin, FlushLock, ObjectName, TableVerb};
 use value::{Level, SqlCondition, Value};
 
@@ -61,6 +61,7 @@ impl Session {
             Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick, run).await,
             Admin::Table { verb, tables, .. } => self.look_after(*verb, tables, run).await,
             Admin::SetServer { name, wanted } => self.set_server(name, wanted).await,
+            Admin::ReloadConfiguration => self.reload().await,
             Admin::Shutdown => self.shut_down(),
         }
     }
@@ -131,14 +132,36 @@ impl Session {
         };
         self.check_super()?;
         let order = control.set_server(name, Wanted::of_word(wanted)?);
+        self.order(order).await?;
+        Ok(Reply::Ok(Done::default()))
+    }
+
+    /// RELOAD CONFIGURATION.
+    async fn reload(&mut self) -> Result<Reply, Stop> {
+        let server = Arc::clone(&self.state.worker.server);
+        let Some(control) = server.control() else {
+            return Err(ClientError::not_supported(&"RELOAD CONFIGURATION").into());
+        };
+        self.check_super()?;
+        let info = self.order(control.reload()).await?;
+        Ok(Reply::Ok(Done {
+            info,
+            ..Done::default()
+        }))
+    }
+
+    /// Waits until an order was carried out.
+    async fn order<T: 'static>(
+        &mut self,
+        order: LocalFuture<'static, Result<T, ClientError>>,
+    ) -> Result<T, Stop> {
         let answer = Rc::new(Cell::new(None));
         let told = Rc::clone(&answer);
         let wait = async move { told.set(Some(order.await)) };
         let deadline = self.statement_deadline();
         let wait = Suspend::new(WaitReason::Remote, wait);
         self.wait_until(wait, deadline).await?;
-        answer.take().expect("it was waited for")?;
-        Ok(Reply::Ok(Done::default()))
+        Ok(answer.take().expect("it was waited for")?)
     }
 
     async fn flush(&mut self, what: &[String], lock: Option<FlushLock>) -> Result<Reply, Stop> {

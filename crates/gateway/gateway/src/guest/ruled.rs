@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use errcode::{ClientError, WORDS_REFUSED};
 use front::{ClientInfo, Peer};
@@ -14,51 +13,46 @@ use wire::{SessionChange, SessionChanges};
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct Ruled {
-    /// The worker's, with all rules.
+    /// Of the worker, with all rules as they were when the session began.
     judge: Rc<RefCell<Judge>>,
-    /// The name of the session's service.
-    service: Arc<str>,
-    /// Those that the session meets.
-    rules: RuleSet,
+    /// Those that the session meets; `None` if there are none.
+    rules: Option<Box<RuleSet>>,
     /// A rule has a condition of the default database.
     looks_at_schema: bool,
 }
 
 impl Ruled {
     /// Of a session that begins.
-    pub(crate) fn new(judge: Rc<RefCell<Judge>>, service: Arc<str>, client: &ClientInfo) -> Ruled {
+    pub(crate) fn new(judge: Rc<RefCell<Judge>>, service: &str, client: &ClientInfo) -> Ruled {
         let looks_at_schema = judge.borrow().looks_at_schema();
         let mut ruled = Ruled {
             looks_at_schema,
             judge,
-            service,
-            rules: RuleSet::default(),
+            rules: None,
         };
-        ruled.begin(client);
+        ruled.look(
+            (service, client),
+            client.database.as_deref().map(str::as_bytes),
+        );
         ruled
     }
 
-    /// The session begins, perhaps as another user.
-    pub(crate) fn begin(&mut self, client: &ClientInfo) {
-        self.look(client, client.database.as_deref().map(str::as_bytes));
-    }
-
-    /// The server has reported these changes of the session.
-    pub(crate) fn note(&mut self, client: &ClientInfo, changes: &[u8]) {
+    /// The server has reported these changes of the session of a service.
+    pub(crate) fn note(&mut self, session: (&str, &ClientInfo), changes: &[u8]) {
         if !self.looks_at_schema {
             return;
         }
         for change in SessionChanges::decode(changes) {
             if let SessionChange::Schema(name) = change {
-                self.look(client, Some(name));
+                self.look(session, Some(name));
             }
         }
     }
 
     /// The session has this default database now.
-    fn look(&mut self, client: &ClientInfo, schema: Option<&[u8]>) {
+    fn look(&mut self, (service, client): (&str, &ClientInfo), schema: Option<&[u8]>) {
         let facts = SessionFacts {
-            service: &self.service,
+            service,
             user: &client.user,
             schema,
             address: match client.peer {
@@ -66,12 +60,13 @@ impl Ruled {
                 Peer::Tcp(address) => address,
             },
         };
-        self.rules = self.judge.borrow().rules_of(&facts);
+        let rules = self.judge.borrow().rules_of(&facts);
+        self.rules = (!rules.is_empty()).then(|| Box::new(rules));
     }
 
     /// Whether a rule may be about the session's statements.
     pub(crate) fn is_ruled(&self) -> bool {
-        !self.rules.is_empty()
+        self.rules.is_some()
     }
 
     /// What a text does.
@@ -86,12 +81,14 @@ impl Ruled {
 
     /// What the rules say about a statement; `None` if that is nothing.
     pub(crate) fn ruling(&self, judged: &Judged) -> Option<Rc<Ruling>> {
-        self.judge.borrow_mut().ruling(&self.rules, judged)
+        let rules = self.rules.as_ref()?;
+        self.judge.borrow_mut().ruling(rules, judged)
     }
 
     /// What the rules say about all statements of the session.
     pub(crate) fn general_ruling(&self) -> Ruling {
-        self.judge.borrow().general_ruling(&self.rules)
+        let rules = self.rules.as_ref();
+        rules.map_or_else(Ruling::default, |it| self.judge.borrow().general_ruling(it))
     }
 }
 

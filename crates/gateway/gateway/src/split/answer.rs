@@ -132,10 +132,6 @@ impl Split {
                 }
                 Err(unready) => return self.tell_unready(job, request, unready).await,
             }
-            if self.guest.handle.order() == KillOrder::Query {
-                let error = ClientError::new(ER_QUERY_INTERRUPTED, &[]);
-                return self.refuse(job, request, &error).await;
-            }
             tries += 1;
             let retry = match self.attempt(place, job, request).await {
                 Ok(answer) => {
@@ -199,12 +195,18 @@ impl Split {
         self.stay_at(place).await;
         let reads = self.reads(plan);
         match self.make_ready(place, reads).await {
-            Ok(()) if plan.step == Step::Joins => {}
             Err(Unready::Victim) => {
                 let error = Box::pin(self.be_victim()).await;
                 return Err(Unready::Refused(error));
             }
-            made => return made,
+            made => made?,
+        }
+        if self.guest.handle.order() == KillOrder::Query {
+            let error = ClientError::new(ER_QUERY_INTERRUPTED, &[]);
+            return Err(Unready::Refused(error));
+        }
+        if plan.step != Step::Joins {
+            return Ok(());
         }
         match Box::pin(self.begin_part(place)).await {
             Ok(()) => Ok(()),

@@ -481,6 +481,8 @@ pub enum Admin {
         /// The word, as written.
         wanted: Vec<u8>,
     },
+    /// `RELOAD CONFIGURATION`: a gateway reads its settings file again.
+    ReloadConfiguration,
     /// `SHUTDOWN`.
     Shutdown,
 }

@@ -115,6 +115,15 @@ impl Cursor<'_> {
         Ok(self.upper(self.span_from(start)))
     }
 
+    /// `RELOAD CONFIGURATION`.
+    pub(super) fn reload(&mut self) -> Parsed<StatementKind> {
+        self.bump();
+        match self.eat_word("CONFIGURATION") {
+            true => Ok(StatementKind::Admin(Admin::ReloadConfiguration)),
+            false => Err(self.fail()),
+        }
+    }
+
     pub(super) fn shutdown(&mut self) -> Parsed<StatementKind> {
         self.bump();
         if self.eat(K::Wait) {

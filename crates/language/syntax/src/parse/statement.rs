@@ -155,6 +155,7 @@ impl Cursor<'_> {
             K::Kill => self.kill(),
             K::Flush => self.flush(),
             K::Shutdown => self.shutdown(),
+            K::Reload => self.reload(),
             _ => self.refused_statement(word),
         }
     }

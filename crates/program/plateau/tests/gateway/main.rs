@@ -17,6 +17,7 @@ mod kill;
 mod logins;
 mod monitoring;
 mod parts;
+mod reload;
 mod roles;
 mod rules;
 mod shared;
@@ -26,7 +27,7 @@ mod statements;
 /// A gateway, and the folder with its settings file.
 struct Gateway {
     server: Server,
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// A MariaDB with the accounts of these tests.
@@ -86,10 +87,7 @@ impl Gateway {
         let server = Gateway::launch(&folder, text, driver)
             .start()
             .expect("the gateway starts");
-        Gateway {
-            server,
-            _folder: folder,
-        }
+        Gateway { server, folder }
     }
 
     fn log(&self) -> String {

@@ -1,8 +1,8 @@
 //! [`Control`]: what statements order of the program that the server is a part of.
 //!
 //! A gateway gives its orders to servers and ends its clients by it. A database has none: SET
-//! SERVER is not supported there, and KILL ends its own sessions alone. Sessions check privileges
-//! before they order anything. (The settings file would be read again by it, too.)
+//! SERVER and RELOAD CONFIGURATION are not supported there, and KILL ends its own sessions alone.
+//! Sessions check privileges before they order anything.
 
 use clients::KillOrder;
 use errcode::{ClientError, WORDS_NO_SUCH_ORDER};
@@ -16,6 +16,12 @@ pub trait Control: Send + Sync {
         name: &str,
         wanted: Wanted,
     ) -> LocalFuture<'static, Result<(), ClientError>>;
+
+    /// Reads the settings file again. Returns what has come of it, in words.
+    ///
+    /// # Errors
+    /// The file has mistakes, and nothing was changed.
+    fn reload(&self) -> LocalFuture<'static, Result<String, ClientError>>;
 
     /// Ends a client that is no session of this server, or the statement that it has running.
     ///
