@@ -301,3 +301,55 @@ impl Drop for ServerPlace {
         count.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clients::ProcessLine;
+
+    use super::*;
+    use crate::options::ServiceId;
+
+    fn empty() -> Arc<Gateway> {
+        let options = Options {
+            servers: Vec::new(),
+            monitors: Vec::new(),
+            services: Vec::new(),
+            max_connections: 10,
+            login_rules: front::LoginRules::default(),
+            wait_timeout: Duration::ZERO,
+            read_timeout: Duration::ZERO,
+        };
+        Gateway::new(options, 1)
+    }
+
+    #[test]
+    fn sessions_are_listed_some_at_a_time() {
+        let gateway = empty();
+        let high = u32::MAX - 1;
+        for number in [2, 3, 5, 7, high] {
+            let line = ProcessLine::idle(number.into(), String::new(), String::new(), 0);
+            let handle = gateway.clients().registry().enter(line, 10).unwrap();
+            let running = Arc::new(Running::nowhere(ServiceId(0)));
+            gateway.enter(number, Victim { handle, running });
+        }
+        let some = |from, count| -> Vec<u32> {
+            let some = gateway.some_victims(from, count);
+            some.iter().map(|(number, _)| *number).collect()
+        };
+        assert_eq!(some(0, 2), [2, 3]);
+        assert_eq!(some(4, 2), [5, 7]);
+        assert_eq!(some(8, 2), [high]);
+        assert_eq!(some(0, 4), [2, 3, 5, 7]);
+        assert_eq!(some(0, 5), [2, 3, 5, 7, high]);
+        assert_eq!(some(0, 6), [2, 3, 5, 7, high]);
+        assert_eq!(some(u32::MAX, 1), [0; 0]);
+        gateway.leave(3);
+        assert_eq!(some(0, 2), [2, 5]);
+        assert!(
+            gateway.victim(7, None).is_none(),
+            "it is no client's number"
+        );
+    }
+}

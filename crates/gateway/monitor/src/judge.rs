@@ -147,7 +147,10 @@ fn assign(map: &mut ServerMap, rules: &Rules, now: Instant) {
     for member in &mut map.members {
         member.note_memory();
         if !member.memory.is_usable() {
-            member.state.serves = Serves::Nothing(Withheld::Down);
+            member.state.serves = Serves::Nothing(match member.state.order {
+                Order::Maintenance => Withheld::Maintenance,
+                Order::Up | Order::Drain => Withheld::Down,
+            });
             member.state.lag = None;
             member.state.galera = None;
         }

@@ -109,6 +109,8 @@ pub enum Serves {
 pub enum Withheld {
     /// It is down.
     Down,
+    /// An operator has taken it out.
+    Maintenance,
     /// It is writable, replicates from no listed server, and another one is the primary.
     SecondWritable,
     /// It is read-only and replicates from none.
@@ -267,6 +269,7 @@ impl fmt::Display for Withheld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Withheld::Down => "down",
+            Withheld::Maintenance => "in maintenance",
             Withheld::SecondWritable => "writable, but not the primary",
             Withheld::Standalone => "read-only, and replicates from no server",
             Withheld::Broken => "its replication has stopped",

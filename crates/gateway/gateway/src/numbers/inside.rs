@@ -257,8 +257,8 @@ impl Inside {
             for (number, victim) in &some {
                 see(*number, victim, &victim.running.standing.look(now));
             }
-            match some.last() {
-                Some((last, _)) => from = last.saturating_add(1),
+            match some.last().and_then(|(last, _)| last.checked_add(1)) {
+                Some(next) => from = next,
                 None => return,
             }
             runtime::yield_now().await;

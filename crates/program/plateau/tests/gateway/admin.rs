@@ -75,7 +75,7 @@ fn port_of(client: &mut Client) -> u16 {
 #[test]
 fn operators_log_in_by_socket_and_by_tcp() {
     let backend = backend();
-    let watched = Watched::start(&[&backend], "");
+    let mut watched = Watched::start(&[&backend], "");
     let mut operator = watched.operator();
     let names = table(&mut operator, "SHOW TABLES FROM plateau");
     assert_eq!(
@@ -103,6 +103,10 @@ fn operators_log_in_by_socket_and_by_tcp() {
     assert_eq!(shown.stdout, b"db0\tprimary\tup\n");
     // Clients of the servers are not let in here, nor operators there.
     assert_eq!(watched.gateway.refusal("ops", "keys").number, 1045);
+    // An operator who does nothing holds no shutdown up.
+    watched.gateway.server.stop().unwrap();
+    let told = operator.query("DO 1").map(error_of);
+    assert!(told.is_err() || told.is_ok_and(|error| error.number == 1053));
 }
 
 #[test]
@@ -281,6 +285,11 @@ fn a_server_in_maintenance_gets_nothing() {
     assert_eq!(at(&mut client, "db1"), ports[1].to_string());
 
     operator.run("SET SERVER db1 = 'maintenance'").unwrap();
+    let text = "SELECT serves FROM plateau.servers WHERE name = 'db1'";
+    assert_eq!(
+        table(&mut operator, text).concat(),
+        ["nothing: in maintenance"]
+    );
     let text = "SELECT state, wanted, open FROM plateau.servers WHERE name = 'db1'";
     wait_until("its connections are closed", || {
         table(&mut operator, text).concat() == ["up", "maintenance", "0"]
