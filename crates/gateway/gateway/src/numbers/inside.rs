@@ -101,7 +101,6 @@ impl Inside {
                     .numbers(server.pool_id)
                     .unwrap_or_default(),
                 connections_max: server.options.connections_max,
-                direct_sessions: server.session_count(),
                 sessions: sessions.get(&id).copied().unwrap_or_default(),
                 under_way: loads.map(|it| u64::from(it.operations)).sum(),
                 statements: self.counters.iter().map(|it| it.sent(id).value()).sum(),

@@ -23,8 +23,6 @@ pub struct ServerView {
     pub pool: pool::Numbers,
     /// Most of them.
     pub connections_max: u32,
-    /// Sessions of `read-connection`, each with a connection of its own.
-    pub direct_sessions: usize,
     /// Sessions that have a connection to it, of both routers.
     pub sessions: usize,
     /// Statements that it was sent by `read-write-split` and has not answered.
