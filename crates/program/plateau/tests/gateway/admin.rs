@@ -467,6 +467,14 @@ fn who_may_only_read_changes_nothing() {
     operator
         .run("PREPARE s FROM 'SELECT wanted FROM plateau.servers'")
         .unwrap();
+    operator
+        .run("PREPARE o FROM \"SET SERVER db0 = 'maintenance'\"")
+        .unwrap();
+    operator.run("EXECUTE o").unwrap();
+    assert_eq!(
+        operator.value("EXECUTE s").unwrap().as_deref(),
+        Some("maintenance")
+    );
     for wanted in ["drain", "up"] {
         operator
             .run(&format!("SET SERVER db0 = '{wanted}'"))
