@@ -316,6 +316,7 @@ mod tests {
             servers: Vec::new(),
             monitors: Vec::new(),
             services: Vec::new(),
+            rules: Arc::default(),
             max_connections: 10,
             login_rules: front::LoginRules::default(),
             wait_timeout: Duration::ZERO,

@@ -505,6 +505,7 @@ fn exchange<'a>(
     (request, statement_id): (Request<'a>, Option<u32>),
     begun: &'a mut Option<Exchange>,
 ) -> impl Future<Output = Result<Turn, ForwardError>> + 'a {
+    let limit = || Limit::after(STATEMENT_TIME_MAX);
     // A block, since the arguments of an async function are kept twice.
     async move {
         let exchange = match request {
@@ -525,8 +526,7 @@ fn exchange<'a>(
             return exchange.stream(client, server, STREAM_PATIENCE).await;
         }
         loop {
-            let limit = Limit::after(STATEMENT_TIME_MAX);
-            match exchange.reply(client, server, limit).await? {
+            match exchange.reply(client, server, limit()).await? {
                 Turn::File => exchange.file(client, server).await?,
                 Turn::Authentication => exchange.authentication(client, server).await?,
                 over @ Turn::Over(_) => return Ok(over),
