@@ -21,6 +21,7 @@ mod gtid_positions;
 mod link_channels;
 mod log;
 mod page;
+mod proxy_header;
 mod recovery;
 mod syntax_stages;
 mod value_bytes;
@@ -36,6 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("wire_stream", wire_stream::run),
     ("wire_commands", wire_commands::run),
     ("wire_replies", wire_replies::run),
+    ("proxy_header", proxy_header::run),
     ("auth", auth_exchange::run),
     ("link", link_channels::run),
     ("backend", backend_replies::run),

@@ -20,6 +20,7 @@ mod cursor;
 mod deframer;
 mod long_packet;
 mod packet_writer;
+mod proxy_header;
 mod status;
 mod temporal;
 
@@ -50,6 +51,9 @@ pub use login::handshake::{Handshake, SCRAMBLE_BYTES};
 pub use login::{ConnectAttributes, Login, LoginPacket};
 pub use long_packet::{LongPacket, LongPacketBytes, PIECE_BYTES};
 pub use packet_writer::{FRAME_BYTES_MAX, HEADER_BYTES, Packet, PacketWriter};
+pub use proxy_header::{
+    PROXY_V1_BYTES_MAX, PROXY_V2_BYTES_MAX, ProxyBytes, ProxyHeader, ProxyVersion,
+};
 pub use reply::binary_row::{BinaryRow, BinaryRowReader};
 pub use reply::column::{ColumnDefinition, ColumnFlags, ExtendedType};
 pub use reply::end_of_rows::{EofPacket, end_columns, end_rows};
