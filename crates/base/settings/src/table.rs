@@ -301,6 +301,14 @@ pub const TABLE: &[Setting] = &[
         "OFF",
         "Whether clients must use TLS or the unix socket.",
     ),
+    start(
+        "proxy_protocol_networks",
+        Kind::Text,
+        "",
+        "Whose connections may begin with a header of the PROXY protocol, which names the client: \
+         addresses and networks (`10.0.0.0/8`), separated by commas; `localhost`: unix sockets and \
+         loopback; `*`: all; empty: none.",
+    ),
     // Storage.
     start(
         "buffer_pool_size",

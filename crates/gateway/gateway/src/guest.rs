@@ -433,6 +433,8 @@ impl Guest {
                 LoginFailure::Refused(_) => Ok(ChangedUser::No),
                 LoginFailure::Disconnected(_)
                 | LoginFailure::Timeout
+                | LoginFailure::ForeignHeader
+                | LoginFailure::MalformedHeader(_)
                 | LoginFailure::Malformed(_) => Err(End::Client),
             };
         }

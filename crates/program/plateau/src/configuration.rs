@@ -96,6 +96,10 @@ fn meaningless(settings: &mut Settings) -> Vec<(&'static str, String)> {
     if let Err(error) = log_filter(settings) {
         wrong.push(("log", error.to_string()));
     }
+    if let Err(error) = proxy_networks(settings) {
+        let told = format!("setting `{PROXY_NETWORKS}`: {error}");
+        wrong.push((PROXY_NETWORKS, told));
+    }
     if settings.is_on("tls")
         && let Err(error) = keys::given_tls(settings)
     {
@@ -239,12 +243,20 @@ pub(crate) fn runtime_options(settings: &Settings) -> Result<runtime::Options> {
     })
 }
 
+/// The setting of whose connections may begin with a header of the PROXY protocol.
+const PROXY_NETWORKS: &str = "proxy_protocol_networks";
+
+fn proxy_networks(settings: &Settings) -> Result<front::ProxyNetworks, front::NotANetwork> {
+    settings.text(PROXY_NETWORKS).parse()
+}
+
 /// Options of client connections. Each login reads the ones that may change at run time.
 pub(crate) fn front_options(settings: &Settings, keys: Keys) -> Result<front::Options> {
     let version = settings.text("version");
     Ok(front::Options {
         tls: keys.tls,
         rsa_key: Some(keys.rsa),
+        proxy_networks: proxy_networks(settings)?,
         max_allowed_packet: usize::try_from(settings.unsigned("max_allowed_packet"))?,
         // Without MariaDB's old prefix 5.5.5-, like the greeting of MariaDB 11. MariaDB's clients
         // look for its name, and Connector/J takes the prefix for a server that frames logins
@@ -360,7 +372,8 @@ mod tests {
         let found = settings(&["--config", path, "--set", "io=epoll"]).unwrap();
         let options = runtime_options(&found).unwrap();
         assert_eq!((options.io, options.worker_count), (Io::Epoll, 3));
-        let text = "wrokers = 3\ntime_zone = \"Nowhere\"\nlog = \"loud\"\n";
+        let text = "wrokers = 3\ntime_zone = \"Nowhere\"\nlog = \"loud\"\n\
+                    proxy_protocol_networks = \"10.0.0.0/8, 10.0.0.0/33\"\n";
         fs::write(&file, text).unwrap();
         let refused = settings(&["--config", path, "--set", "io=poll"]).unwrap_err();
         let told = refused.to_string();
@@ -370,6 +383,7 @@ mod tests {
                 .to_owned(),
             format!("{path}:2: setting `time_zone` cannot be `Nowhere`: there is no such zone"),
             format!("{path}:3: setting `log` cannot be `loud`: expected off,"),
+            format!("{path}:4: setting `proxy_protocol_networks`: `10.0.0.0/33` is no network: "),
         ];
         let lines: Vec<_> = told.lines().collect();
         assert_eq!(lines.len(), expected.len(), "{told}");

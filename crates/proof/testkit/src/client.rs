@@ -136,6 +136,11 @@ impl Login {
 impl Client {
     /// Connects and logs in. A refusal is a [`ServerError`] inside the error.
     pub fn connect(login: &Login) -> Result<Client> {
+        Client::connect_behind(b"", login)
+    }
+
+    /// As [`Client::connect`], behind a proxy that sends this header before the login.
+    pub fn connect_behind(header: &[u8], login: &Login) -> Result<Client> {
         let stream = TcpStream::connect((login.host.as_str(), login.port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(READ_LIMIT))?;
@@ -150,6 +155,7 @@ impl Client {
             return Err(parse_error(&greeting)?.into());
         }
         let salt = client.take_greeting(&greeting)?;
+        client.stream.write_all(header)?;
         client.write_packet(&login_packet(login, &salt))?;
         client.finish_login(login)?;
         Ok(client)

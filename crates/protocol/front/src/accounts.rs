@@ -1,16 +1,18 @@
 //! [`AccountSource`]: who may log in, as the caller knows it.
 
+use std::num::NonZeroU16;
 use std::pin::Pin;
 
 use auth::{Peer, StoredSecret};
 use errcode::ClientError;
 use runtime::Stream;
 
-/// The other end of a stream. `None` if it is gone already: it must not pass for a local one.
-pub fn peer_of(stream: &Stream) -> Option<Peer> {
+/// The other end of a stream, and its port over TCP. `None` if it is gone already: it must not pass
+/// for a local one.
+pub(crate) fn peer_of(stream: &Stream) -> Option<(Peer, Option<NonZeroU16>)> {
     match stream.peer_address() {
-        Some(address) => Some(Peer::Tcp(address.ip())),
-        None => stream.is_local().then_some(Peer::Unix),
+        Some(address) => Some((Peer::Tcp(address.ip()), NonZeroU16::new(address.port()))),
+        None => stream.is_local().then_some((Peer::Unix, None)),
     }
 }
 

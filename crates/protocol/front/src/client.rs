@@ -38,8 +38,8 @@ use wire::{
 };
 
 use crate::accounts::{AccountSource, peer_of};
-use crate::drive::drive;
-use crate::failure::LoginFailure;
+use crate::drive::{drive, proxy_header};
+use crate::failure::{FailedLogin, LoginFailure};
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
 use crate::shared::Shared;
 
@@ -78,11 +78,11 @@ impl Client {
         shared: &Rc<Shared>,
         accounts: &dyn AccountSource,
         connection_id: u32,
-    ) -> Result<Client, LoginFailure> {
+    ) -> Result<Client, FailedLogin> {
         // Boxed: the state of a login is large, and is not to be carried along afterwards.
         let outcome = Box::pin(Client::log_in(stream, shared, accounts, connection_id)).await;
-        if let Err(failure) = &outcome {
-            shared.counters().count_failure(failure);
+        if let Err(failed) = &outcome {
+            shared.counters().count_failure(&failed.failure);
         }
         outcome
     }
@@ -107,22 +107,21 @@ impl Client {
         shared: &Rc<Shared>,
         accounts: &dyn AccountSource,
         connection_id: u32,
-    ) -> Result<Client, LoginFailure> {
-        let peer = peer_of(&stream).ok_or(Disconnect::PeerClosed)?;
-        let mut machine = LoginMachine::new(Rc::clone(shared), peer, connection_id);
+    ) -> Result<Client, FailedLogin> {
+        let Some(origin) = peer_of(&stream) else {
+            let failure = Disconnect::PeerClosed.into();
+            return Err(FailedLogin {
+                peer: None,
+                failure,
+            });
+        };
+        let mut machine = LoginMachine::new(Rc::clone(shared), origin, connection_id);
         let mut link = login_link(stream, shared);
-        machine.greet(link.out());
-        let limit = Limit::precisely_after(shared.rules().connect_timeout);
-        let (link_ref, machine_ref) = (&mut link, &mut machine);
-        let drive = drive(
-            link_ref,
-            shared,
-            machine_ref,
-            accounts,
-            LoginStep::Read,
-            limit,
-        );
-        let info = *drive.await.map_err(told_as_login)?;
+        let outcome = introduce(&mut link, shared, &mut machine, accounts).await;
+        let info = *outcome.map_err(|failure| FailedLogin {
+            peer: Some(machine.peer()),
+            failure: told_as_login(failure),
+        })?;
         link.set_packet_bytes_max(shared.options().max_allowed_packet);
         link.set_account(&account_name(&info));
         Ok(Client {
@@ -469,6 +468,21 @@ fn login_link(stream: Stream, shared: &Shared) -> Link {
         LOGIN_PACKET_BYTES_MAX,
         timeout,
     )
+}
+
+/// Greets a client and lets it log in.
+async fn introduce(
+    link: &mut Link,
+    shared: &Shared,
+    machine: &mut LoginMachine,
+    accounts: &dyn AccountSource,
+) -> Result<Box<ClientInfo>, LoginFailure> {
+    machine.greet(link.out());
+    let mut limit = Limit::precisely_after(shared.rules().connect_timeout);
+    if let Some(header) = proxy_header(link, &mut limit).await? {
+        machine.take_header(header)?;
+    }
+    drive(link, shared, machine, accounts, LoginStep::Read, limit).await
 }
 
 /// Whose memory a client's packets take.

@@ -6,11 +6,31 @@ use auth::Random;
 use env::Clock as _;
 use env::linux::SystemClock;
 use link::{Limit, Link, TlsEnd};
+use wire::{ProxyBytes, ProxyHeader};
 
 use crate::accounts::AccountSource;
 use crate::failure::LoginFailure;
 use crate::login::{ClientInfo, LoginMachine, LoginStep};
 use crate::shared::Shared;
+
+/// Sends the greeting, and takes the header of the PROXY protocol that may come before the login.
+/// As in a login, the time until `limit` stands still while something is sent.
+pub(crate) async fn proxy_header(
+    link: &mut Link,
+    limit: &mut Limit,
+) -> Result<Option<ProxyHeader>, LoginFailure> {
+    let began = SystemClock.now();
+    link.flush().await?;
+    limit.put_off(SystemClock.now().since(began));
+    loop {
+        let taken = link.take_proxy_header();
+        match taken.map_err(LoginFailure::MalformedHeader)? {
+            ProxyBytes::Other => return Ok(None),
+            ProxyBytes::Whole { header, .. } => return Ok(Some(header)),
+            ProxyBytes::Incomplete => link.receive_bytes(*limit).await?,
+        }
+    }
+}
 
 /// Carries out the steps of a login until it is over. The time until `limit` is the client's:
 /// it stands still while something is sent. Over io_uring that leaves with the end of the turn,

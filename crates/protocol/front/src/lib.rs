@@ -4,6 +4,9 @@
 //! greeting, TLS and authentication; then the session reads commands from the [`Client`] and
 //! writes packets of [`wire`] to [`Client::out`].
 //!
+//! A proxy in front may send a header of the PROXY protocol before the login, behind the greeting.
+//! From the networks that may ([`ProxyNetworks`]), the client is the one that the header names.
+//!
 //! The login (`login.rs`) is a pure state machine; `drive.rs` carries out its steps.
 //!
 //! What a hostile client can cost is bounded: a login has a time limit, a number of packets and a
@@ -15,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod failure;
+mod proxy_networks;
 mod shared;
 
 mod accounts;
@@ -24,15 +28,16 @@ mod login;
 mod certificate;
 mod client;
 
-pub use accounts::{Account, AccountSource, Credential, peer_of};
+pub use accounts::{Account, AccountSource, Credential};
 pub use auth::Peer;
 pub use certificate::{CertificateError, CertificatePair};
 pub use client::{Client, FLUSH_BYTES};
-pub use failure::LoginFailure;
+pub use failure::{FailedLogin, LoginFailure};
 pub use link::{
     ChannelError, Disconnect, PacketBytes, PacketMemory, Resources, Traffic, UNCOUNTED_BYTES,
 };
 pub use login::ClientInfo;
+pub use proxy_networks::{NotANetwork, ProxyNetworks};
 pub use runtime::{PeerState, PeerWatch};
 pub use shared::{
     Counters, Greeting, LoginRules, Options, ProvenPasswords, RandomSource, SecretUse, Shared,

@@ -11,6 +11,8 @@
 //!
 //! COM_CHANGE_USER enters at Authenticating.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,7 +26,7 @@ use errcode::{
 };
 use wire::{
     AuthMoreData, AuthSwitch, Capabilities, ChangeUser, ConnectAttributes, Handshake, Login,
-    LoginPacket, Malformed, PacketWriter, StatusFlags,
+    LoginPacket, Malformed, PacketWriter, ProxyHeader, StatusFlags,
 };
 
 use crate::accounts::{Account, AccountSource, Credential};
@@ -42,8 +44,10 @@ const LOGIN_PACKETS_MAX: u32 = 16;
 pub struct ClientInfo {
     /// The number that KILL takes.
     pub connection_id: u32,
-    /// Where the client comes from.
+    /// Where the client comes from: what a header of the PROXY protocol has said, if one came.
     pub peer: Peer,
+    /// Its port, over TCP, if that is known.
+    pub port: Option<NonZeroU16>,
     /// User name that it gave.
     pub user: String,
     /// User and host pattern of its account, as CURRENT_USER() tells.
@@ -73,6 +77,15 @@ impl ClientInfo {
         &self.attributes
     }
 
+    /// Its address over TCP, with port 0 if that is not known.
+    pub fn address(&self) -> Option<SocketAddr> {
+        let port = self.port.map_or(0, NonZeroU16::get);
+        match self.peer {
+            Peer::Tcp(address) => Some(SocketAddr::new(address, port)),
+            Peer::Unix => None,
+        }
+    }
+
     /// Facts about the client program, as name and value.
     pub fn attributes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         ConnectAttributes::from_encoded(&self.attributes).iter()
@@ -99,6 +112,7 @@ pub(crate) enum LoginStep {
 pub(crate) struct LoginMachine {
     shared: Rc<Shared>,
     peer: Peer,
+    port: Option<NonZeroU16>,
     connection_id: u32,
     nonce: Nonce,
     /// What the greeting offered.
@@ -116,7 +130,11 @@ enum State {
 
 impl LoginMachine {
     /// A login that starts with a greeting.
-    pub(crate) fn new(shared: Rc<Shared>, peer: Peer, connection_id: u32) -> LoginMachine {
+    pub(crate) fn new(
+        shared: Rc<Shared>,
+        (peer, port): (Peer, Option<NonZeroU16>),
+        connection_id: u32,
+    ) -> LoginMachine {
         let nonce = Nonce::from_random(shared.random());
         let options = shared.options();
         let compression = Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION;
@@ -138,6 +156,7 @@ impl LoginMachine {
         LoginMachine {
             shared,
             peer,
+            port,
             connection_id,
             nonce,
             offered,
@@ -156,7 +175,7 @@ impl LoginMachine {
         accounts: &dyn AccountSource,
         out: &mut PacketWriter,
     ) -> (LoginMachine, LoginStep) {
-        let mut machine = LoginMachine::new(shared, info.peer, info.connection_id);
+        let mut machine = LoginMachine::new(shared, (info.peer, info.port), info.connection_id);
         machine.nonce = nonce;
         machine.has_tls = info.has_tls;
         let attributes = match command.attributes.encoded() {
@@ -184,6 +203,30 @@ impl LoginMachine {
     /// The challenge, which COM_CHANGE_USER is proven against too.
     pub(crate) fn nonce(&self) -> Nonce {
         self.nonce
+    }
+
+    /// Where the client comes from, as far as it is known.
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// A proxy has sent this header: the login is that of the client which it names. A client of a
+    /// unix socket of the proxy is a local one, but its bytes may have come here over a network. So
+    /// it does not count as one of a unix socket of this server.
+    pub(crate) fn take_header(&mut self, header: ProxyHeader) -> Result<(), LoginFailure> {
+        if !self.shared.options().proxy_networks.admit(self.peer) {
+            return Err(LoginFailure::ForeignHeader);
+        }
+        match header {
+            ProxyHeader::Local => {}
+            ProxyHeader::Unix => {
+                (self.peer, self.port) = (Peer::Tcp(Ipv4Addr::LOCALHOST.into()), None);
+            }
+            ProxyHeader::Tcp { source, .. } => {
+                (self.peer, self.port) = (Peer::Tcp(source.ip()), NonZeroU16::new(source.port()));
+            }
+        }
+        Ok(())
     }
 
     /// Writes the greeting.
@@ -267,6 +310,7 @@ impl LoginMachine {
         let claim = ClientInfo {
             connection_id: self.connection_id,
             peer: self.peer,
+            port: self.port,
             user: text(login.user),
             account: (String::new(), String::new()),
             database: login.database.map(text),

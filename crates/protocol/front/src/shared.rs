@@ -14,6 +14,7 @@ use sync::Mutex;
 use wire::Capabilities;
 
 use crate::failure::LoginFailure;
+use crate::proxy_networks::ProxyNetworks;
 
 /// A source of random bytes that nobody can guess; fills its whole argument.
 pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
@@ -46,6 +47,8 @@ pub struct Options {
     pub rules: LoginRules,
     /// Largest packet of a client that is logged in.
     pub max_allowed_packet: usize,
+    /// Whose connections may begin with a header of the PROXY protocol.
+    pub proxy_networks: ProxyNetworks,
     /// Random bytes for challenges.
     pub random: RandomSource,
     /// Passwords that were proven before. One for all clones, and so for all workers: whether a
@@ -124,6 +127,7 @@ impl Options {
             offers_compression: true,
             rules: LoginRules::default(),
             max_allowed_packet: 16 << 20,
+            proxy_networks: ProxyNetworks::default(),
             random,
             proven: ProvenPasswords::default(),
         }
@@ -204,7 +208,10 @@ impl Counters {
         match failure {
             LoginFailure::Refused(_) => self.refused_logins.increment(),
             LoginFailure::Timeout => self.late_logins.increment(),
-            LoginFailure::Disconnected(_) | LoginFailure::Malformed(_) => {}
+            LoginFailure::Disconnected(_)
+            | LoginFailure::Malformed(_)
+            | LoginFailure::MalformedHeader(_)
+            | LoginFailure::ForeignHeader => {}
         }
     }
 }

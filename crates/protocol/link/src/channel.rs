@@ -23,7 +23,8 @@ use runtime::WayGiven;
 use thiserror::Error;
 use wire::{
     COMPRESSED_HEADER_BYTES, CompressionError, CompressionMethod, DecompressStep, Deframer,
-    FRAME_BYTES_MAX, FrameError, HEADER_BYTES, Located, LongPacket, PacketWriter,
+    FRAME_BYTES_MAX, FrameError, HEADER_BYTES, Located, LongPacket, Malformed, PacketWriter,
+    ProxyBytes, ProxyHeader,
 };
 
 use crate::frame_walk::{FrameWalk, InnerIds, Stop, Verdict};
@@ -261,6 +262,15 @@ impl Channel {
         let fed = tls.receive(&received, self.plain.appendable(&self.resources));
         self.tls = Some(tls);
         Ok(fed?)
+    }
+
+    /// Takes the header of the PROXY protocol that the connection begins with, if it is whole.
+    pub(crate) fn take_proxy_header(&mut self) -> Result<ProxyBytes, Malformed> {
+        let found = ProxyHeader::decode(self.plain.rest())?;
+        if let ProxyBytes::Whole { used, .. } = found {
+            self.plain.consume(used);
+        }
+        Ok(found)
     }
 
     /// Compresses from now on, in both directions.

@@ -13,7 +13,10 @@ use std::time::Duration;
 use env::linux::SystemClock;
 use env::{Clock as _, Instant};
 use runtime::{Alarm, DetachedStream, PeerState, ReceivedBytes, SendMode, Stream, TaskClass};
-use wire::{CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, LongPacket, PacketWriter};
+use wire::{
+    CompressionMethod, FRAME_BYTES_MAX, HEADER_BYTES, LongPacket, Malformed, PacketWriter,
+    ProxyBytes,
+};
 
 pub use crate::channel::give_way;
 use crate::channel::{Channel, ChannelError, DetachedChannel};
@@ -332,6 +335,18 @@ impl Link {
     /// Takes bytes; [`Disconnect::Idle`] if none come until `limit`.
     pub async fn receive(&mut self, limit: Limit) -> Result<(), Disconnect> {
         self.receive_for(limit, TaskClass::Busy, PacketUse::Take)
+            .await
+    }
+
+    /// Takes the header of the PROXY protocol that the connection begins with, if it is whole. To
+    /// be asked before the first packet and before TLS.
+    pub fn take_proxy_header(&mut self) -> Result<ProxyBytes, Malformed> {
+        self.channel.take_proxy_header()
+    }
+
+    /// As [`Link::receive`], of bytes that may be no packet: nothing is read out of them.
+    pub async fn receive_bytes(&mut self, limit: Limit) -> Result<(), Disconnect> {
+        self.receive_for(limit, TaskClass::Busy, PacketUse::PassOn)
             .await
     }
 

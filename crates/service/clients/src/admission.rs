@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use errcode::{ClientError, ER_CON_COUNT_ERROR, ER_SERVER_SHUTDOWN};
-use front::{AccountSource, Client, LoginFailure, LoginRules, Peer, peer_of};
+use front::{AccountSource, Client, LoginFailure, LoginRules, Peer};
 use metrics::Counter;
 use runtime::Stream;
 use settings::Settings;
@@ -77,8 +77,6 @@ pub struct LoggedIn {
     pub client: Client,
     /// The connection's id.
     pub id: u64,
-    /// The port that it comes from, over TCP.
-    port: Option<u16>,
 }
 
 impl Clients {
@@ -107,8 +105,6 @@ impl Clients {
             return None;
         }
         let id = self.registry.next_id();
-        let peer = peer_of(&stream)?;
-        let port = stream.peer_address().map(|address| address.port());
         let wire_id = entrance.numbers.of(id);
         let (place, evicted) = self.logins.enter(id, entrance.limit);
         if evicted.is_some() {
@@ -116,9 +112,9 @@ impl Clients {
         }
         let accept = pin!(Client::accept(stream, entrance.front, accounts, wire_id));
         match first_of(accept, pin!(place.evicted())).await {
-            Either::Left(Ok(client)) => Some(LoggedIn { client, id, port }),
-            Either::Left(Err(failure)) => {
-                self.log_failed_login(id, peer, &failure);
+            Either::Left(Ok(client)) => Some(LoggedIn { client, id }),
+            Either::Left(Err(failed)) => {
+                self.log_failed_login(id, failed.peer?, &failed.failure);
                 None
             }
             // Evicted as the oldest of too many, or by the shutdown: it gets no packet.
@@ -189,7 +185,7 @@ pub fn login_rules(settings: &Settings) -> LoginRules {
 fn process_line(logged_in: &LoggedIn, since_us: u64) -> ProcessLine {
     let info = logged_in.client.info();
     let host = info.peer.host();
-    let host = match logged_in.port {
+    let host = match info.port {
         Some(port) => format!("{host}:{port}"),
         None => host,
     };

@@ -149,3 +149,31 @@ fn a_login_with_a_character_set_that_is_not_supported_is_refused() {
         assert_eq!(refusal(&server, collation), None, "{collation}");
     }
 }
+
+#[test]
+fn a_proxy_names_the_client_if_its_network_may() {
+    let (server, mut root) = start(&["proxy_protocol_networks=localhost"]);
+    root.run("CREATE USER app@'10.1.2.%' IDENTIFIED BY 'secret'")
+        .expect("an account");
+    let login = Login {
+        user: "app".to_owned(),
+        password: "secret".to_owned(),
+        ..Login::root(server.port())
+    };
+    assert!(Client::connect(&login).is_err());
+    let header = b"PROXY TCP4 10.1.2.3 127.0.0.1 1111 3306\r\n";
+    let mut client = Client::connect_behind(header, &login).expect("the host is the client's");
+    let user = client.value("SELECT CONCAT(USER(), ' ', CURRENT_USER())");
+    let expected = "app@10.1.2.3 app@10.1.2.%";
+    assert_eq!(user.expect("a user").as_deref(), Some(expected));
+    let host = root.value("SELECT host FROM information_schema.processlist WHERE user = 'app'");
+    assert_eq!(host.expect("a host").as_deref(), Some("10.1.2.3:1111"));
+    let networks = root.value("SELECT @@proxy_protocol_networks");
+    assert_eq!(networks.expect("networks").as_deref(), Some("localhost"));
+    drop(server);
+
+    let (server, _root) = start(&[]);
+    let root = Login::root(server.port());
+    assert!(Client::connect_behind(header, &root).is_err());
+    assert!(Client::connect(&root).is_ok());
+}

@@ -318,6 +318,8 @@ pub(crate) struct LoginAs<'a> {
     /// What it can do, besides what every client can.
     pub(crate) capabilities: Capabilities,
     pub(crate) with_tls: bool,
+    /// What it sends before anything else.
+    pub(crate) header: &'a [u8],
 }
 
 impl<'a> LoginAs<'a> {
@@ -329,6 +331,7 @@ impl<'a> LoginAs<'a> {
             database: None,
             capabilities: Capabilities::default(),
             with_tls: false,
+            header: b"",
         }
     }
 }
@@ -395,6 +398,7 @@ impl TestClient {
         out.set_sequence(1);
         let capabilities = Capabilities::SERVER | login.capabilities | Capabilities::SSL;
         Login::with(capabilities).encode_tls_request(&mut out);
+        socket.write_all(login.header).expect("a server that reads");
         socket
             .write_all(out.as_bytes())
             .expect("a server that reads");
@@ -418,6 +422,8 @@ impl TestClient {
         self.capabilities = Capabilities::SERVER | login.capabilities;
         if login.with_tls {
             self.capabilities = self.capabilities | Capabilities::SSL;
+        } else {
+            self.stream.write_all(login.header).expect("a server");
         }
         let transport = if login.with_tls {
             Transport::Secure

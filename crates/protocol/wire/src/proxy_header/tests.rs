@@ -1,3 +1,5 @@
+//! Headers as tables: each form, each limit from below and above, and what is refused.
+
 use proptest::prelude::*;
 
 use super::*;
