@@ -197,6 +197,13 @@ pub const SECTIONS: &[Section] = &[
                 "PEM file of the authorities that may have signed its certificate (`verified`).",
             ),
             defaulted(
+                "proxy_protocol",
+                Kind::Choice(&["off", "v1", "v2"]),
+                "off",
+                "Whether it is told the address of each client, by a header of the PROXY \
+                 protocol. It has to expect that (MariaDB: `proxy_protocol_networks`).",
+            ),
+            defaulted(
                 "rank",
                 Kind::Unsigned {
                     min: 0,

@@ -190,6 +190,7 @@ pub(crate) fn login_as(info: &ClientInfo) -> Result<Login, ClientError> {
         collation: u8::try_from(info.collation & 0xff).expect("masked to eight bits"),
         // Not the client's limit on packets: many say 0, and mean that they take any.
         attributes: info.encoded_attributes().to_vec(),
+        client: info.address(),
         ..Login::new(info.user.clone(), (**secret).clone())
     })
 }

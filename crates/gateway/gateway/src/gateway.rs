@@ -134,12 +134,13 @@ impl Gateway {
         })
     }
 
-    /// What connections have in common that are logged in as this. `None` if too many kinds of them
-    /// are known.
+    /// What connections have in common that are logged in as this, to a server that is told the
+    /// client. `None` if too many kinds of them are known.
     pub(crate) fn pool_login(&self, login: &Login) -> Option<pool::Login> {
         Some(pool::Login {
             account: AccountId(self.accounts.intern(login.user.clone())?),
             class: ClassId(self.classes.intern(login.capabilities.0)?),
+            client: login.client.map(|address| address.ip()),
         })
     }
 

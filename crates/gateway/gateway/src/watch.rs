@@ -39,7 +39,8 @@ fn options_of(
             address: server.target.address.clone(),
             rank: server.rank,
         };
-        (entry, server.target.tls.clone())
+        let target = &server.target;
+        (entry, target.tls.clone(), target.proxy_header)
     });
     let servers = servers.collect();
     let (secret, random) = (options.secret.clone(), Arc::clone(random));

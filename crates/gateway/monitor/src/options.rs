@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::ClientSecret;
-use backend::TlsMode;
+use backend::{ProxyVersion, TlsMode};
 
 use crate::rules::Rules;
 use crate::state::ServerEntry;
@@ -16,7 +16,7 @@ pub type RandomSource = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
 #[derive(Clone)]
 pub struct Options {
     /// The servers, at most [`crate::SERVERS_MAX`], and how each is spoken to.
-    pub servers: Vec<(ServerEntry, TlsMode)>,
+    pub servers: Vec<(ServerEntry, TlsMode, Option<ProxyVersion>)>,
     /// The account's name, the same on each server.
     pub user: String,
     /// By which it proves itself.

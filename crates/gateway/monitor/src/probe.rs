@@ -185,7 +185,7 @@ fn connect_failure(error: &ConnectError) -> Failure {
         | ConnectError::NoTls
         | ConnectError::UnknownPlugin { .. }
         | ConnectError::Authentication(_) => DownReason::LoginRefused,
-        ConnectError::Link(_) => DownReason::Lost,
+        ConnectError::Link(_) | ConnectError::HeaderUnanswered(_) => DownReason::Lost,
         ConnectError::Malformed(_) | ConnectError::TooManyPackets => DownReason::Unreadable,
     };
     Failure {

@@ -73,18 +73,22 @@ impl Monitor {
         resources: Rc<Resources>,
         before: Option<&ServerMap>,
     ) -> Monitor {
-        let entries = options.servers.iter().map(|(entry, _)| entry.clone());
+        let entries = options.servers.iter().map(|(entry, ..)| entry.clone());
         let map = ServerMap::new(entries.collect(), before);
         let login = Rc::new(Login::new(options.user, options.secret));
-        let probes = options.servers.into_iter().map(|(entry, tls)| {
-            let target = Target {
-                address: entry.address,
-                tls,
-                connect_timeout: options.connect_timeout,
-                io_timeout: options.reply_timeout,
-            };
-            Probe::new(target, Rc::clone(&login))
-        });
+        let probes = options
+            .servers
+            .into_iter()
+            .map(|(entry, tls, proxy_header)| {
+                let target = Target {
+                    address: entry.address,
+                    tls,
+                    proxy_header,
+                    connect_timeout: options.connect_timeout,
+                    io_timeout: options.reply_timeout,
+                };
+                Probe::new(target, Rc::clone(&login))
+            });
         let shared = Arc::new(Shared {
             publication: Publication::new(map.clone()),
             inbox: Mutex::new(Inbox::default()),

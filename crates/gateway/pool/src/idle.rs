@@ -235,6 +235,7 @@ mod tests {
         Login {
             account: AccountId(account),
             class: ClassId(0),
+            client: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Names of servers and of what a connection is logged in as, cheap to compare and to hash.
 
 use std::hash::Hash;
+use std::net::IpAddr;
 
 use foldhash::fast::FixedState;
 use sync::Mutex;
@@ -33,6 +34,8 @@ pub struct Login {
     pub account: AccountId,
     /// What its packets look like and what its server does for it.
     pub class: ClassId,
+    /// The client that the server was told, if it was told one. No command changes it.
+    pub client: Option<IpAddr>,
 }
 
 /// Connections of one key are interchangeable.
@@ -62,7 +65,7 @@ impl Login {
     pub(crate) fn fit(self, wanted: Login) -> Fit {
         if self == wanted {
             Fit::Same
-        } else if self.class == wanted.class {
+        } else if self.class == wanted.class && self.client == wanted.client {
             Fit::Turn
         } else {
             Fit::Replace
@@ -122,9 +125,20 @@ mod tests {
         let login = |account, class| Login {
             account: AccountId(account),
             class: ClassId(class),
+            client: None,
         };
         assert_eq!(login(1, 1).fit(login(1, 1)), Fit::Same);
         assert_eq!(login(1, 1).fit(login(2, 1)), Fit::Turn);
         assert_eq!(login(1, 1).fit(login(1, 2)), Fit::Replace);
+        let of_client = |account, address: &str| Login {
+            client: Some(address.parse().unwrap()),
+            ..login(account, 1)
+        };
+        let (one, other) = ("10.0.0.1", "10.0.0.2");
+        assert_eq!(of_client(1, one).fit(of_client(1, one)), Fit::Same);
+        assert_eq!(of_client(1, one).fit(of_client(2, one)), Fit::Turn);
+        assert_eq!(of_client(1, one).fit(of_client(1, other)), Fit::Replace);
+        assert_eq!(of_client(1, one).fit(login(1, 1)), Fit::Replace);
+        assert_eq!(login(1, 1).fit(of_client(1, one)), Fit::Replace);
     }
 }

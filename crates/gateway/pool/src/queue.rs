@@ -334,6 +334,7 @@ mod tests {
         let login = Login {
             account: AccountId(0),
             class: ClassId(0),
+            client: None,
         };
         Newcomer {
             login,

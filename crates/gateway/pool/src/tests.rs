@@ -105,6 +105,7 @@ impl World {
                 let mut own = attach(worker, held);
                 assert_ne!(own.connection.login, key.login);
                 assert_eq!(own.connection.login.class, key.login.class);
+                assert_eq!(own.connection.login.client, key.login.client);
                 own.connection.login = key.login;
                 slot.turned();
                 own
@@ -162,6 +163,7 @@ fn login(account: u32, class: u32) -> Login {
     Login {
         account: AccountId(account),
         class: ClassId(class),
+        client: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use backend::{ClientSecret, Target, TlsClient, TlsMode};
+use backend::{ClientSecret, ProxyVersion, Target, TlsClient, TlsMode};
 use clients::login_rules;
 use gateway::{
     CausalReads, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
@@ -156,6 +156,11 @@ fn server(
         name: name.into(),
         target: Target {
             tls: tls(entry).with_context(told)?,
+            proxy_header: match entry.text("proxy_protocol") {
+                Some("v1") => Some(ProxyVersion::V1),
+                Some("v2") => Some(ProxyVersion::V2),
+                _ => None,
+            },
             address,
             connect_timeout: timeout.unwrap_or_else(|| seconds("connect_timeout")),
             io_timeout: seconds("net_write_timeout"),

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use auth::{ClientAuthError, Method, Random, StoredSecret};
 use backend::{
-    ClientSecret, ConnectError, KeyPolicy, Login, Outcome, QueryLimits, Server, Target, TlsClient,
-    TlsMode,
+    ClientSecret, ConnectError, KeyPolicy, Login, Outcome, ProxyVersion, QueryLimits, Server,
+    Target, TlsClient, TlsMode,
 };
 use front::{
     Account, AccountSource, Client, Credential, Options, Peer, SecretUse, Shared, system_random,
@@ -73,16 +73,24 @@ fn login(user: &str) -> Login {
 }
 
 async fn connect(address: &Address, tls: &TlsMode, login: &Login) -> Result<Server, ConnectError> {
-    let target = Target {
+    connect_to(&target(address, tls, None), login).await
+}
+
+fn target(address: &Address, tls: &TlsMode, proxy_header: Option<ProxyVersion>) -> Target {
+    Target {
         address: address.clone(),
         tls: tls.clone(),
+        proxy_header,
         connect_timeout: TIMEOUT,
         io_timeout: TIMEOUT,
-    };
+    }
+}
+
+async fn connect_to(target: &Target, login: &Login) -> Result<Server, ConnectError> {
     let resources: Rc<Resources> = runtime::local().unwrap();
     let source = system_random();
     let mut fill = |bytes: &mut [u8]| source(bytes);
-    Server::connect(&target, login, &resources, &mut Random(&mut fill)).await
+    Server::connect(target, login, &resources, &mut Random(&mut fill)).await
 }
 
 /// Who the server says that is.
@@ -135,6 +143,52 @@ fn every_method_compression_and_transport() {
         });
         end(runtime);
     }
+}
+
+#[test]
+fn a_server_is_told_the_client_before_tls_begins() {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
+    let settings = ["proxy_protocol_networks=localhost"];
+    let server = launch.with_settings(settings).start().unwrap();
+    let mut root = server.connect().unwrap();
+    root.run(SET_UP[0]).unwrap();
+    let (port, socket) = (server.port(), server.socket());
+    let runtime = start_runtime(Io::Auto);
+    runtime.block_on_worker(0, move || async move {
+        let unverified = TlsMode::Required(TlsClient::unverified().unwrap());
+        for (address, tls) in [
+            (tcp(port), TlsMode::Off),
+            (tcp(port), unverified),
+            (Address::Unix(socket), TlsMode::Off),
+        ] {
+            for version in [ProxyVersion::V1, ProxyVersion::V2] {
+                for (client, host) in [
+                    (None, "localhost"),
+                    (Some("10.1.2.3:4"), "10.1.2.3"),
+                    (Some("[2001:db8::1]:4"), "2001:db8::1"),
+                ] {
+                    let login = Login {
+                        client: client.map(|it| it.parse().unwrap()),
+                        ..login("native")
+                    };
+                    let target = target(&address, &tls, Some(version));
+                    let mut server = connect_to(&target, &login).await.unwrap();
+                    let limits = QueryLimits {
+                        until: Limit::after(TIMEOUT),
+                        bytes_max: 1 << 20,
+                    };
+                    let outcomes = server.query(b"select user()", limits).await.unwrap();
+                    let [Outcome::Rows(rows)] = &outcomes[..] else {
+                        panic!("{outcomes:?}")
+                    };
+                    let name = format!("native@{host}").into_bytes();
+                    assert_eq!(rows.rows, [[Some(name)]], "{address} {version:?}");
+                    server.close().await;
+                }
+            }
+        }
+    });
+    end(runtime);
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Connects and logs in.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
 use auth::Random;
 use link::{InnerIds, Limit, Link, PeerRole, Resources};
 use runtime::{Address, Stream};
+use wire::{ProxyHeader, ProxyVersion};
 
 use crate::error::ConnectError;
 use crate::login::{Login, LoginMachine, LoginStep, Protection, ServerInfo};
@@ -23,7 +25,13 @@ impl Server {
         random: &mut Random<'_>,
     ) -> Result<Server, ConnectError> {
         // Boxed: the state of a login is large, and is not to be carried along afterwards.
-        Box::pin(connect(target, login, resources, random)).await
+        let connected = Box::pin(connect(target, login, resources, random)).await;
+        connected.map_err(|error| match error {
+            ConnectError::Link(end) if target.proxy_header.is_some() && end.is_peer_closing() => {
+                ConnectError::HeaderUnanswered(end)
+            }
+            other => other,
+        })
     }
 
     /// Logs in as another user on the same connection, whose session becomes as new. After an error
@@ -82,6 +90,10 @@ async fn connect(
     );
     // Memory for packets is shared out by account. A server's must not be that of logins.
     link.set_account(&format!("server {}", target.address));
+    if let Some(version) = target.proxy_header {
+        link.send(proxy_header(version, login, &target.address))
+            .await?;
+    }
     let mut machine = LoginMachine::new(login, protection);
     let info = drive(&mut link, &mut machine, &target.tls, limit, random).await?;
     let packet_bytes_max = usize::try_from(login.packet_bytes_max).unwrap_or(usize::MAX);
@@ -91,6 +103,24 @@ async fn connect(
     }
     let status = info.status;
     Ok(Server::new(link, info, status))
+}
+
+/// What tells a server whom the connection speaks for. It goes to the server in clear, also before
+/// TLS. Where the client has connected to is of no use to a server: its own address stands there.
+fn proxy_header(version: ProxyVersion, login: &Login, server: &Address) -> Vec<u8> {
+    let header = login.client.map_or(ProxyHeader::Local, |source| {
+        let destination = match server {
+            Address::Tcp(address) => *address,
+            Address::Unix(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        };
+        ProxyHeader::Tcp {
+            source,
+            destination,
+        }
+    });
+    let mut bytes = Vec::new();
+    header.encode(version, &mut bytes);
+    bytes
 }
 
 /// Carries out the steps of a login until the client is in.

@@ -24,6 +24,11 @@ pub enum ConnectError {
     /// The connection ended in the middle of it.
     #[error("the connection ended during the login")]
     Link(#[source] Disconnect),
+    /// The server closed the connection during the login, behind a header of the PROXY protocol.
+    #[error(
+        "the connection ended behind the PROXY header, which the server may not take from here"
+    )]
+    HeaderUnanswered(#[source] Disconnect),
     /// The server's packet is none of a login.
     #[error("the server's login packet cannot be read")]
     Malformed(#[from] Malformed),
@@ -52,6 +57,7 @@ impl ConnectError {
             ConnectError::Unreachable(_)
             | ConnectError::Timeout
             | ConnectError::Link(_)
+            | ConnectError::HeaderUnanswered(_)
             | ConnectError::Malformed(_)
             | ConnectError::NoTls
             | ConnectError::TooManyPackets => Origin::Server,
@@ -76,9 +82,10 @@ impl ConnectError {
     pub fn retry(&self) -> Retry {
         match self {
             ConnectError::Refused(error) => error.retry,
-            ConnectError::Unreachable(_) | ConnectError::Timeout | ConnectError::Link(_) => {
-                Retry::Now
-            }
+            ConnectError::Unreachable(_)
+            | ConnectError::Timeout
+            | ConnectError::Link(_)
+            | ConnectError::HeaderUnanswered(_) => Retry::Now,
             ConnectError::Malformed(_)
             | ConnectError::NoTls
             | ConnectError::UnknownPlugin { .. }

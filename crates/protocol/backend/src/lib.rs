@@ -37,3 +37,4 @@ pub use query::{Outcome, QueryLimits, Rows};
 pub use server::{DetachedServer, Received, Server};
 pub use target::{Target, TlsClient, TlsClientError, TlsMode};
 pub use version::{Product, ServerVersion};
+pub use wire::ProxyVersion;

@@ -9,6 +9,8 @@
 //!
 //! COM_CHANGE_USER enters at Authenticating.
 
+use std::net::SocketAddr;
+
 use auth::{
     ClientExchange, ClientSecret, ClientStep, KeyPolicy, Method, Random, SCRAMBLE_BYTES, Transport,
 };
@@ -56,6 +58,9 @@ pub struct Login {
     pub packet_bytes_max: u32,
     /// Whether the server's key may be asked for without TLS (`caching_sha2_password`).
     pub key_policy: KeyPolicy,
+    /// The address of the client that is spoken for, for
+    /// [`Target::proxy_header`](crate::Target). `None`: there is none, or it is not known.
+    pub client: Option<SocketAddr>,
 }
 
 impl Login {
@@ -72,6 +77,7 @@ impl Login {
             compression: None,
             packet_bytes_max: 1 << 30,
             key_policy: KeyPolicy::Never,
+            client: None,
         }
     }
 }

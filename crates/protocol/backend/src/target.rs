@@ -11,6 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use thiserror::Error;
+use wire::ProxyVersion;
 
 /// Where a server is.
 #[derive(Debug, Clone)]
@@ -19,6 +20,9 @@ pub struct Target {
     pub address: Address,
     /// Whether TLS protects the connection.
     pub tls: TlsMode,
+    /// Whether a header of the PROXY protocol tells the server who the client is. A server that
+    /// does not expect one refuses the connection.
+    pub proxy_header: Option<ProxyVersion>,
     /// Most time for connecting and logging in.
     pub connect_timeout: Duration,
     /// Most time for the rest of a packet, and for the server to take what is sent.

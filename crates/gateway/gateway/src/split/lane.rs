@@ -179,15 +179,20 @@ impl Split {
                 slots,
             },
         };
+        let server = worker.gateway.server(id);
+        let mut login = self.pool_login;
+        if server.options.target.proxy_header.is_none() {
+            // A connection that tells nothing of its client is anybody's.
+            login.client = None;
+        }
         let ask = Ask {
-            login: self.pool_login,
+            login,
             holds,
             now: runtime::now(),
         };
-        let server = worker.gateway.server(id).pool_id;
         worker
             .pool
-            .ask(server, ask)
+            .ask(server.pool_id, ask)
             .map_err(|error| refused(&error))
     }
 

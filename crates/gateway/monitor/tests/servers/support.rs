@@ -32,7 +32,7 @@ pub(crate) fn options(servers: &[Server]) -> Options {
             address: Address::Tcp(([127, 0, 0, 1], server.port()).into()),
             rank: Rank(0),
         };
-        (entry, TlsMode::Off)
+        (entry, TlsMode::Off, None)
     };
     let secret = ClientSecret::password(MONITOR.as_bytes());
     let mut options = Options::new(MONITOR, secret, front::system_random());

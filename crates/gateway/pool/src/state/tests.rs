@@ -15,6 +15,7 @@ fn login(account: u32, class: u32) -> Login {
     Login {
         account: AccountId(account),
         class: ClassId(class),
+        client: None,
     }
 }
 
@@ -22,6 +23,7 @@ fn login(account: u32, class: u32) -> Login {
 const SAME: Login = Login {
     account: AccountId(0),
     class: ClassId(0),
+    client: None,
 };
 
 fn at(nanos: u64) -> Instant {

@@ -7,6 +7,7 @@
 //! all sessions were served, and nothing is left.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -216,6 +217,8 @@ impl<'f> Simulation<'f> {
         let server = self.any_server();
         let account = u32::try_from(self.random.below(2)).unwrap();
         let class = u32::from(self.random.is_one_of(6));
+        let is_told = self.random.is_one_of(6);
+        let client = is_told.then_some(IpAddr::from([10, 0, 0, 1]));
         let session = &self.sessions[number];
         let holds_it = |it: &InUse| it.slot.server_id() == server;
         if session.wait.is_some() || session.held.iter().any(holds_it) {
@@ -227,7 +230,10 @@ impl<'f> Simulation<'f> {
             slots: &slots,
         };
         let request = Ask {
-            login: login(account, class),
+            login: Login {
+                client,
+                ..login(account, class)
+            },
             holds,
             now: self.now,
         };

@@ -222,6 +222,7 @@ async fn log_in(worker: &Worker, client: &Client) -> Result<(Server, link::Agree
     let target = Target {
         address: worker.server.clone(),
         tls: TlsMode::Off,
+        proxy_header: None,
         connect_timeout: TIMEOUT,
         io_timeout: TIMEOUT,
     };

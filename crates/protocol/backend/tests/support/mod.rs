@@ -64,6 +64,7 @@ pub(crate) async fn connect(
     let target = Target {
         address: address.clone(),
         tls,
+        proxy_header: None,
         connect_timeout: TIMEOUT,
         io_timeout: TIMEOUT,
     };
