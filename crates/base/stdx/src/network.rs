@@ -34,6 +34,9 @@ impl Network {
     }
 }
 
+/// Bits of an IPv6 address before the IPv4 address that it stands for.
+const MAPPED_BITS: u8 = 96;
+
 /// Bits of an address of this kind.
 fn bits_of(address: IpAddr) -> u8 {
     match address {
@@ -66,16 +69,23 @@ impl FromStr for Network {
             None => (text, None),
         };
         let address: IpAddr = address.parse().map_err(|_| NoNetwork)?;
-        let bits_max = bits_of(address);
         let shared_bits = match bits {
-            Some(bits) => bits.parse().map_err(|_| NoNetwork)?,
-            None => bits_max,
+            Some(bits) if bits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                bits.parse().map_err(|_| NoNetwork)?
+            }
+            Some(_) => return Err(NoNetwork),
+            None => bits_of(address),
         };
-        if bits_max < shared_bits {
+        let canonical = address.to_canonical();
+        let shared_bits = match canonical == address {
+            true => shared_bits,
+            false => shared_bits.checked_sub(MAPPED_BITS).ok_or(NoNetwork)?,
+        };
+        if bits_of(canonical) < shared_bits {
             return Err(NoNetwork);
         }
         Ok(Network {
-            first: masked(address, shared_bits),
+            first: masked(canonical, shared_bits),
             shared_bits,
         })
     }
@@ -106,6 +116,8 @@ mod tests {
         assert!(contains("fd00::/8", "fdff::1") && !contains("fd00::/8", "fe80::1"));
         assert!(contains("::/0", "::1") && !contains("::/0", "10.0.0.1"));
         assert!(contains("10.0.0.0/8", "::ffff:10.0.0.1"));
+        assert!(contains("::ffff:172.16.0.0/108", "172.31.255.255"));
+        assert!(!contains("::ffff:172.16.0.0/108", "172.32.0.0"));
     }
 
     #[test]
@@ -119,6 +131,9 @@ mod tests {
             "::/129",
             "a/8",
             "1.2.3.4/-1",
+            "10.0.0.0/+8",
+            "10.0.0.0/255.0.0.0",
+            "::ffff:10.0.0.0/95",
         ] {
             assert_eq!(text.parse::<Network>(), Err(NoNetwork), "{text}");
         }

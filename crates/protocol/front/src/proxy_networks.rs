@@ -1,24 +1,24 @@
 //! [`ProxyNetworks`]: which connections may begin with a header of the PROXY protocol. Whoever may
 //! can name any client, so it is as trusted as the network that the clients come from.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use auth::Peer;
+use stdx::Network;
 use thiserror::Error;
 
 /// Networks, as the setting `proxy_protocol_networks` lists them; none at first. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProxyNetworks(Arc<[Network]>);
+pub struct ProxyNetworks(Arc<[Place]>);
 
 /// Connections that may begin with a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Network {
+enum Place {
     /// Unix sockets, and loopback.
     Local,
-    /// Addresses that agree with this one in its first `bits`; the address is canonical.
-    Range { address: IpAddr, bits: u32 },
+    /// Addresses of a network.
+    Network(Network),
 }
 
 /// A part of the list that is no network.
@@ -32,13 +32,10 @@ pub struct NotANetwork {
     pub word: String,
 }
 
-/// Bits of an IPv6 address before the IPv4 address that it stands for.
-const MAPPED_BITS: u32 = 96;
-
 impl ProxyNetworks {
     /// Whether a connection of this peer may begin with a header.
     pub(crate) fn admit(&self, peer: Peer) -> bool {
-        self.0.iter().any(|network| network.contains(peer))
+        self.0.iter().any(|place| place.contains(peer))
     }
 }
 
@@ -47,75 +44,36 @@ impl FromStr for ProxyNetworks {
 
     /// Reads a list whose parts are separated by commas or spaces.
     fn from_str(text: &str) -> Result<ProxyNetworks, NotANetwork> {
-        if text.trim() == "*" {
-            let all = |address| Network::Range { address, bits: 0 };
-            return Ok(ProxyNetworks(Arc::new([
-                all(Ipv4Addr::UNSPECIFIED.into()),
-                all(Ipv6Addr::UNSPECIFIED.into()),
-                Network::Local,
-            ])));
-        }
+        let text = match text.trim() {
+            "*" => "0.0.0.0/0,::/0,localhost",
+            text => text,
+        };
         let words = text.split([',', ' ']).filter(|word| !word.is_empty());
-        let network = |word: &str| {
-            Network::parse(word).ok_or_else(|| NotANetwork {
+        let place = |word: &str| {
+            Place::parse(word).ok_or_else(|| NotANetwork {
                 word: word.to_owned(),
             })
         };
         words
-            .map(network)
+            .map(place)
             .collect::<Result<_, _>>()
             .map(ProxyNetworks)
     }
 }
 
-impl Network {
-    fn parse(word: &str) -> Option<Network> {
+impl Place {
+    fn parse(word: &str) -> Option<Place> {
         if word.eq_ignore_ascii_case("localhost") {
-            return Some(Network::Local);
+            return Some(Place::Local);
         }
-        let (address, bits) = match word.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
-            None => (word, None),
-        };
-        let address: IpAddr = address.parse().ok()?;
-        let bits_max: u32 = if address.is_ipv4() { 32 } else { 128 };
-        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let bits: u32 = match bits {
-            Some(bits) => bits.parse().ok().filter(|_| is_number(bits))?,
-            None => bits_max,
-        };
-        let canonical = address.to_canonical();
-        let bits = if canonical.is_ipv4() && address.is_ipv6() {
-            bits.checked_sub(MAPPED_BITS)?
-        } else {
-            bits
-        };
-        let bits_max = if canonical.is_ipv4() { 32 } else { 128 };
-        (bits <= bits_max).then_some(Network::Range {
-            address: canonical,
-            bits,
-        })
+        word.parse().ok().map(Place::Network)
     }
 
     fn contains(self, peer: Peer) -> bool {
-        let (address, bits) = match self {
-            Network::Local => return peer.is_local(),
-            Network::Range { address, bits } => (address, bits),
-        };
-        let Peer::Tcp(client) = peer else {
-            return false;
-        };
-        // Bits that have to agree are at the front; a shift by the full width leaves none.
-        match (address, client.to_canonical()) {
-            (IpAddr::V4(address), IpAddr::V4(client)) => {
-                let unlike = address.to_bits() ^ client.to_bits();
-                unlike.checked_shr(32 - bits).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(address), IpAddr::V6(client)) => {
-                let unlike = address.to_bits() ^ client.to_bits();
-                unlike.checked_shr(128 - bits).unwrap_or(0) == 0
-            }
-            _ => false,
+        match (self, peer) {
+            (Place::Local, _) => peer.is_local(),
+            (Place::Network(network), Peer::Tcp(address)) => network.contains(address),
+            (Place::Network(_), Peer::Unix) => false,
         }
     }
 }

@@ -39,15 +39,20 @@ fn host_of(server: &TestServer, login: LoginAs<'_>) -> String {
         password: "wrong",
         ..login
     };
-    let error = TestClient::log_in(server.address, &login).err().unwrap();
-    let (_, host) = error.message.split_once("@'").unwrap();
-    host.split_once('\'').unwrap().0.to_owned()
+    let error = TestClient::log_in(server.address, &login)
+        .err()
+        .expect("it is refused");
+    let (_, host) = error
+        .message
+        .split_once("@'")
+        .expect("the error names the host");
+    host.split_once('\'').expect("a quoted host").0.to_owned()
 }
 
 /// Whether a connection that begins so is closed without a word.
 fn is_closed(server: &TestServer, begin: &[u8]) -> bool {
     let mut client = TestClient::tcp(server.address);
-    client.stream.write_all(begin).unwrap();
+    client.stream.write_all(begin).expect("it is sent");
     client.read().is_none()
 }
 
