@@ -15,6 +15,9 @@ pub mod idle;
 pub mod pairs;
 pub mod servers;
 pub mod sharing;
+pub mod troubles;
+
+mod relay;
 
 /// A gateway that is not ready by then will not be.
 const READY_LIMIT: Duration = Duration::from_secs(60);

@@ -63,6 +63,8 @@ enum Command {
     GatewayPairs(lab::gateway::pairs::Arguments),
     /// Measures what thousands of idle clients of the gateway cost.
     GatewayIdle(lab::gateway::idle::Arguments),
+    /// Measures how long other clients of the gateway wait while servers or clients misbehave.
+    GatewayTroubles(lab::gateway::troubles::Arguments),
     /// Runs one of the proxies that `forward` compares.
     #[command(hide = true)]
     Proxy(lab::forward::proxy::Arguments),
@@ -118,6 +120,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::GatewayPairs(arguments) => optimized(|| lab::gateway::pairs::run(&arguments)),
         Command::GatewayServers(arguments) => optimized(|| lab::gateway::servers::run(&arguments)),
         Command::GatewayIdle(arguments) => optimized(|| lab::gateway::idle::run(&arguments)),
+        Command::GatewayTroubles(arguments) => {
+            optimized(|| lab::gateway::troubles::run(&arguments))
+        }
         Command::Proxy(arguments) => lab::forward::proxy::run(&arguments),
         Command::Smoke(arguments) => lab::smoke::run(&arguments),
         Command::Pages(arguments) => lab::pages::run(&arguments),
