@@ -28,11 +28,13 @@ use monitor::gtid::mariadb::MariaDbPosition;
 use monitor::gtid::mysql::MySqlSet;
 use monitor::{Epoch, ServerState};
 use router::CommandList;
-use wire::CommandByte;
+use wire::{Capabilities, CommandByte};
 
 pub(crate) mod common;
+mod warnings;
 
 use common::StatementText;
+pub(crate) use warnings::Warnings;
 
 /// What the gateway asks on its own must be answered in this time.
 const OWN_TIME_MAX: Duration = Duration::from_secs(60);
@@ -133,6 +135,8 @@ struct State {
     insert_id: Option<u64>,
     /// Warnings may be left of any session.
     has_warnings: bool,
+    /// COM_SET_OPTION has run. What it has set outlives COM_RESET_CONNECTION and COM_CHANGE_USER.
+    has_option: bool,
     prepared: HashMap<Arc<StatementText>, Prepared, RandomState>,
     /// Counts uses of prepared statements.
     uses: u64,
@@ -208,6 +212,7 @@ impl Connection {
             used_at: runtime::now(),
             insert_id: Some(0),
             has_warnings: false,
+            has_option: false,
             prepared: HashMap::default(),
             uses: 0,
         };
@@ -262,6 +267,7 @@ impl Connection {
         if let Some(given) = &mut self.state.given {
             given.commands = commands.clone();
         }
+        self.state.has_option |= sets_option(commands);
     }
 
     /// The client has changed what the server tells of the session.
@@ -288,7 +294,8 @@ impl Connection {
         is_given && self.state.set_up == Some(needs.role) && !self.is_read_wrongly(needs.reads)
     }
 
-    fn is_read_wrongly(&self, reads: Reads) -> bool {
+    /// Whether what a statement reads of earlier ones is another session's here.
+    pub(crate) fn is_read_wrongly(&self, reads: Reads) -> bool {
         let is_other = reads.insert_id.is_some() && reads.insert_id != self.state.insert_id;
         is_other || reads.warnings && self.state.has_warnings
     }
@@ -314,6 +321,7 @@ impl Connection {
             Some(commands) => sent.extend(commands),
             None if self.must_log_in(needs.origin) => {
                 self.log_in_anew(login).await?;
+                sent.extend(self.default_option());
                 sent.extend(needs.commands.iter());
             }
             None => {
@@ -321,6 +329,7 @@ impl Connection {
                 if let Some(name) = &needs.origin.database {
                     sent.push((CommandByte::INIT_DB, name.as_bytes()));
                 }
+                sent.extend(self.default_option());
                 sent.extend(needs.commands.iter());
                 self.begin_anew();
             }
@@ -348,6 +357,7 @@ impl Connection {
         self.server
             .send_all(&sent, Limit::after(OWN_TIME_MAX))
             .await?;
+        self.state.has_option |= sets_option(needs.commands);
         self.state.set_up = Some(needs.role);
         self.state.given = Some(Given {
             origin: Arc::clone(needs.origin),
@@ -401,6 +411,18 @@ impl Connection {
         Ok(())
     }
 
+    /// The option of the login, if it was changed.
+    fn default_option(&mut self) -> Option<(u8, &'static [u8])> {
+        let is_on = self
+            .server
+            .info()
+            .capabilities
+            .contains(Capabilities::MULTI_STATEMENTS);
+        let option: &[u8] = if is_on { &[0, 0] } else { &[1, 0] };
+        let is_changed = std::mem::take(&mut self.state.has_option);
+        is_changed.then_some((CommandByte::SET_OPTION, option))
+    }
+
     /// The connection is, or will be, as after a login.
     fn begin_anew(&mut self) {
         self.state.given = None;
@@ -445,8 +467,8 @@ impl Connection {
     pub(crate) async fn position(&mut self) -> Result<Option<GtidPosition>, NotReady> {
         let product = self.server.info().version.product;
         let text: &[u8] = match product {
-            Product::MariaDb => b"SELECT @@gtid_binlog_pos",
-            Product::MySql => b"SELECT @@global.gtid_executed",
+            Product::MariaDb => b"SELECT @@gtid_binlog_pos LIMIT 1",
+            Product::MySql => b"SELECT @@global.gtid_executed LIMIT 1",
         };
         let value = self.ask(text).await?.into_iter().flatten().next();
         let text = value.and_then(|it| String::from_utf8(it).ok());
@@ -469,20 +491,26 @@ impl Connection {
             GtidPosition::MySql(_) => "WAIT_FOR_EXECUTED_GTID_SET",
         };
         let seconds = limit.as_secs_f64();
-        let text = format!("SELECT {function}('{position}', {seconds})");
+        let text = format!("SELECT {function}('{position}', {seconds}) LIMIT 1");
         let value = self
             .ask(text.as_bytes())
             .await?
             .into_iter()
             .flatten()
             .next();
-        Ok(value.is_some_and(|it| it == b"0"))
+        Ok(value.is_some_and(|it| it.into_iter().filter(|byte| *byte != 0).eq(*b"0")))
     }
 
-    /// FOUND_ROWS() and LAST_INSERT_ID().
+    /// FOUND_ROWS() and LAST_INSERT_ID(). The LIMIT counts, whatever `sql_select_limit` is.
     pub(crate) async fn numbers(&mut self) -> Result<(u64, u64), NotReady> {
-        let row = self.ask(b"SELECT FOUND_ROWS(), LAST_INSERT_ID()").await?;
-        let number = |value: &Option<Vec<u8>>| str::from_utf8(value.as_ref()?).ok()?.parse().ok();
+        let row = self
+            .ask(b"SELECT FOUND_ROWS(), LAST_INSERT_ID() LIMIT 1")
+            .await?;
+        // The session may get its results as UCS-2 or the like, which has zeros between digits.
+        let number = |value: &Option<Vec<u8>>| {
+            let digits = value.as_ref()?.iter().copied().filter(|byte| *byte != 0);
+            String::from_utf8(digits.collect()).ok()?.parse().ok()
+        };
         let mut numbers = row.iter().filter_map(number);
         let (Some(found), Some(id)) = (numbers.next(), numbers.next()) else {
             return Err(NotReady::Lost("it does not tell two numbers".to_owned()));
@@ -492,13 +520,9 @@ impl Connection {
     }
 
     /// The warnings of its last statement.
-    pub(crate) async fn warnings(&mut self) -> Result<backend::Rows, NotReady> {
-        let outcomes = self.server.query(b"SHOW WARNINGS", limits()).await?;
-        match outcomes.into_iter().next() {
-            Some(Outcome::Rows(rows)) => Ok(rows),
-            Some(Outcome::Failed(error)) => Err(NotReady::Refused(error)),
-            Some(Outcome::Done { .. }) | None => Ok(backend::Rows::default()),
-        }
+    pub(crate) async fn warnings(&mut self) -> Result<Warnings, NotReady> {
+        let until = Limit::after(OWN_TIME_MAX);
+        Ok(Warnings::ask(&mut self.server, until, OWN_BYTES_MAX).await?)
     }
 
     /// The server's number of a statement that is prepared here for sessions as the one that has
@@ -561,6 +585,12 @@ impl Connection {
 
 fn is_same(one: &Arc<Origin>, other: &Arc<Origin>) -> bool {
     Arc::ptr_eq(one, other) || one == other
+}
+
+fn sets_option(commands: &CommandList) -> bool {
+    commands
+        .iter()
+        .any(|(byte, _)| byte == CommandByte::SET_OPTION)
 }
 
 /// Whether a text may change what the server tells of the session. Connector/J of MariaDB does.

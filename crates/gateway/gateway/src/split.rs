@@ -23,11 +23,11 @@ use pool::Age;
 use router::{Command, Goal, History, Pin, Plan, Report, Told, Written};
 use runtime::Alarm;
 use syntax::SqlMode;
-use syntax::class::Facts;
-use wire::{CommandByte, OkPacket, StatusFlags};
+use syntax::class::{Detail, Facts, classify};
+use wire::{CommandByte, OkPacket, SessionChange, SessionChanges, StatusFlags};
 
 use crate::connect::{login_as, no_server};
-use crate::connection::{Origin, Reads, is_about_tracking};
+use crate::connection::{Origin, Reads, Warnings, is_about_tracking};
 use crate::end::End;
 use crate::guest::{Answer, ChangedUser, Guest, Request, mode_of};
 use crate::hot::{self, HotPlace};
@@ -55,6 +55,8 @@ pub(crate) struct Split {
     session: router::Session,
     /// What it has set.
     history: Arc<History>,
+    /// The database that a server has told last, unless `history` has a later one.
+    database: Option<Box<[u8]>>,
     /// As which it logs in to servers, by the pool's names.
     pool_login: pool::Login,
     /// What its login decides of its state.
@@ -66,7 +68,7 @@ pub(crate) struct Split {
     /// The connection that it keeps for what only that knows ([`router::Residue`]).
     lingers_at: Option<Place>,
     /// Warnings of its last statement, whose connection is given away.
-    warnings: Option<Box<backend::Rows>>,
+    warnings: Option<Box<Warnings>>,
     statements: Statements,
     /// The status that the client was told last.
     status: StatusFlags,
@@ -86,6 +88,19 @@ const SPARE_BYTES_MAX: usize = 4 << 10;
 
 /// What a status tells of a session, and not of one reply.
 const OF_SESSION: StatusFlags = StatusFlags(
+    OF_LOGIN.0
+        | StatusFlags::IN_TRANSACTION.0
+        | StatusFlags::IN_READ_ONLY_TRANSACTION.0
+        | StatusFlags::DATABASE_DROPPED.0,
+);
+
+/// What may change the session unseen.
+const MAY_CHANGE: Facts = Facts::CALLS_UNKNOWN
+    .with(Facts::EXECUTES)
+    .with(Facts::NOT_UNDERSTOOD);
+
+/// What of that is told at the login.
+const OF_LOGIN: StatusFlags = StatusFlags(
     StatusFlags::AUTOCOMMIT.0 | StatusFlags::NO_BACKSLASH_ESCAPES.0 | StatusFlags::ANSI_QUOTES.0,
 );
 
@@ -109,6 +124,7 @@ impl Split {
             options,
             session: router::Session::default(),
             history: Arc::default(),
+            database: None,
             origin,
             pool_login,
             age,
@@ -178,8 +194,7 @@ impl Split {
     /// The session is as its connection to a server says, which is as after a login.
     fn note_begin(&mut self, place: Place) {
         let status = self.lane(place).map(|lane| lane.connection.server.status());
-        let of_session = status.unwrap_or(self.status).0 & OF_SESSION.0;
-        self.status = StatusFlags(of_session);
+        self.status = StatusFlags(status.unwrap_or(self.status).0 & OF_LOGIN.0);
         self.session.reset(self.status);
         self.warnings = None;
         self.lingers_at = None;
@@ -406,11 +421,19 @@ impl Split {
         if let Some(name) = command.database(mode) {
             self.guest.note_database(&name);
         }
+        let is_of_database = match &command {
+            Command::InitDb(_) => true,
+            Command::Query(text) => matches!(classify(text, mode).detail, Detail::Use(_)),
+            Command::SetOption(_) => false,
+        };
         let mut history = History::clone(&self.history);
         if history.keep(command, mode).is_err() {
             self.session.pin(Pin::LongHistory, place);
         }
         self.history = self.guest.worker.share_history(history);
+        if is_of_database {
+            self.database = None;
+        }
         let commands = self.history.list().clone();
         if let Some(lane) = self.lane(place) {
             lane.connection.has_run(&commands);
@@ -440,14 +463,14 @@ impl Split {
     /// COM_RESET_CONNECTION: the session is as after its login, but for the database that it is in.
     async fn reset(&mut self) -> Result<(), End> {
         self.guest.take_command().await?;
-        let database = self.history.database(self.mode());
-        if let Some(name) = database {
+        let told = self.database.take().map(Vec::from);
+        if let Some(name) = told.or_else(|| self.history.database(self.mode())) {
             self.origin = self.guest.worker.share_origin(Origin {
                 database: Some(String::from_utf8_lossy(&name).into_owned()),
                 ..(*self.origin).clone()
             });
         }
-        self.history = Arc::default();
+        self.keep_option();
         self.statements = Statements::default();
         self.session.reset(self.status);
         // What the session holds ends at once, on each of its servers.
@@ -466,13 +489,21 @@ impl Split {
         Ok(())
     }
 
+    /// Forgets all commands but COM_SET_OPTION, which outlives all that begins a session anew.
+    fn keep_option(&mut self) {
+        let mut history = History::clone(&self.history);
+        history.keep_option();
+        self.history = self.guest.worker.share_history(history);
+    }
+
     /// COM_CHANGE_USER: the client logs in anew, and so does its connection to the primary.
     async fn change_user(&mut self) -> Result<(), End> {
         if self.guest.change_user().await? == ChangedUser::No {
             return Ok(());
         }
         self.part_with_all();
-        self.history = Arc::default();
+        self.keep_option();
+        self.database = None;
         self.statements = Statements::default();
         let begun = match identify(&self.guest) {
             Ok((origin, pool_login)) => {
@@ -526,7 +557,9 @@ impl Split {
             // Nothing that the session knows of has changed.
             Ending::Silent => return,
         };
-        self.status = status.unwrap_or(self.status);
+        if let Some(status) = status {
+            self.status = StatusFlags(status.0 & OF_SESSION.0);
+        }
         // MariaDB names no transaction in the reply to a bulk.
         let exchange = &answer.exchange;
         let is_bulk = exchange.command_byte() == CommandByte::STMT_BULK_EXECUTE;
@@ -549,6 +582,13 @@ impl Split {
         if let Some(changes) = report.changes {
             self.guest.note_changes(changes);
         }
+        if tally.has_rows && !exchange.reports_changes() && plan.facts.has_any(MAY_CHANGE) {
+            // To a client without DEPRECATE_EOF the server tells nothing behind rows.
+            self.session.pin(Pin::Unknown, place);
+        }
+        if let Some(name) = exchange.session_changes().and_then(database_in) {
+            self.database = Some(name);
+        }
         self.note_sharing(plan, place, answer.ending);
         if has_written && self.options.causal_reads == CausalReads::Service {
             let service = self.guest.gateway().service(self.guest.service);
@@ -568,6 +608,16 @@ impl Split {
         self.part_with_all();
         self.guest.leave(end).await;
     }
+}
+
+/// The database that a server says the session is in now. COM_RESET_CONNECTION keeps it, also if
+/// the session has come there by what is not kept.
+fn database_in(changes: &[u8]) -> Option<Box<[u8]>> {
+    let name = |change| match change {
+        SessionChange::Schema(name) => Some(name.into()),
+        _ => None,
+    };
+    SessionChanges::decode(changes).filter_map(name).last()
 }
 
 /// The login of a client's session to servers. It leaves out the client's connection attributes,

@@ -81,6 +81,8 @@ struct Entry {
     command: Command,
     /// The names that it sets, sorted. `None`: it may read what others set.
     names: Option<Vec<Box<[u8]>>>,
+    /// It is a PREPARE: the database and the variables of its time hold for the statement.
+    prepares: bool,
 }
 
 impl Hash for History {
@@ -126,7 +128,13 @@ impl History {
         let has_room = self.entries.len() < HISTORY_COMMANDS_MAX && bytes <= HISTORY_BYTES_MAX;
         if !is_forgotten && has_room {
             self.total_bytes = bytes;
-            self.entries.push_back(Entry { command, names });
+            let prepares = matches!(&command, Command::Query(text)
+                if matches!(classify(text, mode).detail, Detail::Prepare(..)));
+            self.entries.push_back(Entry {
+                command,
+                names,
+                prepares,
+            });
         }
         self.list = CommandList::of(self.entries.iter().map(Entry::parts));
         match is_forgotten || has_room {
@@ -135,9 +143,13 @@ impl History {
         }
     }
 
-    /// Forgets all commands: the session is as after its login.
-    pub fn clear(&mut self) {
-        *self = History::default();
+    /// Forgets all commands: the session is as after its login, but for COM_SET_OPTION.
+    pub fn keep_option(&mut self) {
+        self.entries
+            .retain(|it| matches!(it.command, Command::SetOption(_)));
+        let lengths = self.entries.iter().map(|it| it.command.body().len());
+        self.total_bytes = lengths.sum();
+        self.list = CommandList::of(self.entries.iter().map(Entry::parts));
     }
 
     /// The database that the kept commands have left; `None` if none has chosen one.
@@ -148,13 +160,14 @@ impl History {
 
     /// Forgets commands whose names are all set anew, back to the last that may read them.
     fn supersede(&mut self, names: &[Box<[u8]>]) {
-        let reads = |entry: &Entry| entry.names.is_none();
+        let reads = |entry: &Entry| entry.names.is_none() || entry.prepares;
         let begin = self.entries.iter().rposition(reads).map_or(0, |it| it + 1);
         let mut place = 0;
         let total_bytes = &mut self.total_bytes;
         self.entries.retain(|entry| {
             place += 1;
-            let is_set_anew = begin < place
+            // What is kept reads no statement.
+            let is_set_anew = (begin < place || entry.prepares)
                 && entry.names.as_ref().is_some_and(|before| {
                     before.iter().all(|name| names.binary_search(name).is_ok())
                 });
@@ -280,6 +293,16 @@ mod tests {
     }
 
     #[test]
+    fn a_statement_is_prepared_in_the_database_of_its_time() {
+        let all = ["USE a", "PREPARE p FROM 'SELECT x FROM t'", "USE b"];
+        assert_eq!(kept(&all), all);
+        let again = [&all[..], &["PREPARE p FROM 'SELECT y FROM t'"]].concat();
+        assert_eq!(kept(&again), [all[0], all[2], again[3]]);
+        let gone = [&again[..], &["DEALLOCATE PREPARE p", "USE c"]].concat();
+        assert_eq!(kept(&gone), ["USE c"]);
+    }
+
+    #[test]
     fn room_is_bounded_by_commands_and_bytes() {
         let keep = |history: &mut History, text: &str| {
             let command = Command::Query(text.as_bytes().into());
@@ -291,8 +314,17 @@ mod tests {
         }
         assert_eq!(keep(&mut history, "SET @another = 1"), Err(Full));
         assert_eq!(keep(&mut history, "SET @a0 = 2"), Ok(()), "takes a place");
-        history.clear();
+        history.keep_option();
         assert_eq!(history.list().iter().next(), None);
+        let option = Command::SetOption([1, 0]);
+        assert_eq!(history.keep(option.clone(), SqlMode::default()), Ok(()));
+        history.keep_option();
+        assert_eq!(
+            history.list().iter().next(),
+            Some((option.byte(), option.body()))
+        );
+        assert_eq!(history.total_bytes, option.body().len());
+        history = History::default();
 
         let frame = "SET @a = ''".len();
         let of_bytes = |bytes: usize| format!("SET @a = '{}'", "x".repeat(bytes - frame));

@@ -9,6 +9,8 @@ use foldhash::fast::RandomState;
 use settings::SqlMode;
 use syntax::canonical::Canonical;
 use syntax::class::{Class, Effect, Facts, Kind, Verdict, classify, verdict};
+use syntax::keyword::Keyword;
+use syntax::token::{Kind as TokenKind, Lexer};
 
 use crate::rules::{RuleSet, Rules, Ruling, SessionFacts};
 
@@ -30,6 +32,8 @@ pub struct Judged {
     pub effect: Effect,
     /// The rules with conditions that it meets; `None` if there are none.
     pub(crate) rules: Option<Rc<RuleSet>>,
+    /// Its first statement is no query and no DO, or one that reads tables.
+    pub uses_tables: bool,
 }
 
 impl Judged {
@@ -44,16 +48,48 @@ impl Judged {
             },
             effect: first.effect,
             rules: None,
+            uses_tables: true,
         }
     }
 
     fn of(text: &[u8], mode: SqlMode) -> Judged {
         let first = classify(text, mode);
+        let verdict = verdict(text, mode);
+        let uses_tables = !matches!(first.class, Class::Query | Class::Do)
+            || verdict.facts.has(Facts::CALLS_UNKNOWN)
+            || reads_tables(text, mode);
         Judged {
             class: first.class,
-            verdict: verdict(text, mode),
+            verdict,
             effect: first.effect,
             rules: None,
+            uses_tables,
+        }
+    }
+}
+
+/// Whether a query has a table or a subquery. FROM within parentheses belongs to a function, unless
+/// a SELECT stands before it.
+fn reads_tables(text: &[u8], mode: SqlMode) -> bool {
+    let mut lexer = Lexer::new(text, mode);
+    let (mut depth, mut selects) = (0_u32, 0_u32);
+    let is_do = lexer.clone().next_keyword().keyword == Some(Keyword::Do);
+    loop {
+        let token = lexer.next_keyword();
+        match (token.kind, token.keyword) {
+            (TokenKind::End | TokenKind::Invalid, _) => return false,
+            (TokenKind::LeftParen, _) => depth += 1,
+            (TokenKind::RightParen, _) => depth = depth.saturating_sub(1),
+            // The first one stands alone, or in parentheses at the beginning.
+            (_, Some(Keyword::Select)) if is_do => return true,
+            (_, Some(Keyword::Select)) => selects += 1,
+            (_, Some(Keyword::From)) if depth == 0 => {
+                return lexer.next_keyword().keyword != Some(Keyword::Dual);
+            }
+            _ => {}
+        }
+        if 1 < selects {
+            return true;
         }
     }
 }
@@ -197,6 +233,25 @@ mod tests {
         assert_eq!(judge.len(), 1);
         assert_eq!(judge.judge(b"COMMIT", mode).verdict.kind, Kind::Transaction);
         assert_eq!(judge.len(), 1, "what is short is read again");
+    }
+
+    #[test]
+    fn a_query_without_tables_is_known() {
+        let mut judge = Judge::default();
+        for (text, expected) in [
+            ("SELECT 1", false),
+            ("SELECT EXTRACT(YEAR FROM '2020-01-01')", false),
+            ("SELECT 1 FROM DUAL", false),
+            ("DO 1", false),
+            ("DO (SELECT 1 FROM (SELECT 1) t)", true),
+            ("SELECT a FROM t", true),
+            ("SELECT (SELECT 1)", true),
+            ("SELECT f(1)", true),
+            ("INSERT INTO t VALUES (1)", true),
+        ] {
+            let judged = judge.judge(text.as_bytes(), SqlMode::default());
+            assert_eq!(judged.uses_tables, expected, "{text}");
+        }
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Plan {
     pub is_call: bool,
     /// The warnings of the statement before are gone once it has succeeded.
     pub clears_warnings: bool,
+    /// FOUND_ROWS() is the number of its rows.
+    pub counts_rows: bool,
     /// How far a replica may be behind that answers it, if that is not the service's.
     pub lag_max: Option<Duration>,
     /// What it does to the parts that its transaction has on other servers.
@@ -129,6 +131,7 @@ impl Plan {
             facts,
             is_call: judged.class == Class::Call,
             clears_warnings: clears_warnings(judged),
+            counts_rows: counts_rows(judged),
             lag_max: None,
             step: Step::Stays,
         };
@@ -274,10 +277,16 @@ impl Plan {
     }
 }
 
+/// Rows of SHOW, CALL, EXPLAIN and the like count or not, each in its way.
+fn counts_rows(judged: &Judged) -> bool {
+    let is_other = judged.verdict.facts.has(Facts::CALCULATES_FOUND_ROWS);
+    judged.class == Class::Query && !judged.verdict.is_several && !is_other
+}
+
 /// Statements that use no table leave the warnings of the one before.
 fn clears_warnings(judged: &Judged) -> bool {
     let uses_tables = !matches!(judged.verdict.kind, Kind::Session | Kind::Transaction);
-    uses_tables && !judged.verdict.facts.has(Facts::READS_WARNINGS)
+    uses_tables && judged.uses_tables && !judged.verdict.facts.has(Facts::READS_WARNINGS)
 }
 
 /// Whether a SET has a subquery: rows may differ where it is repeated.

@@ -59,6 +59,14 @@ const UNSEEN: Facts = Facts::SETS_LAST_INSERT_ID
     .with(Facts::NOT_UNDERSTOOD);
 
 impl Recall {
+    /// What is left after COM_RESET_CONNECTION or COM_CHANGE_USER.
+    pub(crate) fn reset(self) -> Recall {
+        Recall {
+            found_rows: self.found_rows,
+            ..Recall::default()
+        }
+    }
+
     /// What only the connection of the last statement knows.
     pub fn residue(&self) -> Residue {
         self.residue
@@ -69,11 +77,11 @@ impl Recall {
         self.insert_id
     }
 
-    /// What a call tells, as it is written in a text.
+    /// What a call tells, as it is written in a text. It has the type of the call.
     pub fn value(&self, reach: Reach) -> Option<String> {
         match reach {
-            Reach::RowCount => Some(format!("CAST({} AS SIGNED)", self.row_count)),
-            Reach::FoundRows => Some(format!("CAST({} AS SIGNED)", self.found_rows)),
+            Reach::RowCount => Some(format!("COALESCE({}, ROW_COUNT())", self.row_count)),
+            Reach::FoundRows => Some(format!("COALESCE({}, FOUND_ROWS())", self.found_rows)),
             _ => None,
         }
     }
@@ -112,8 +120,7 @@ impl Recall {
             Some(count) => {
                 self.row_count = -1;
                 self.found_rows = count;
-                let is_other = plan.is_several || plan.facts.has(Facts::CALCULATES_FOUND_ROWS);
-                self.residue.has_found_rows = is_other;
+                self.residue.has_found_rows = !plan.counts_rows;
             }
             None => self.row_count = i64::try_from(told.affected_rows).unwrap_or(i64::MAX),
         }
@@ -121,7 +128,8 @@ impl Recall {
         if is_new || plan.is_several || plan.is_call || plan.facts.has_any(UNSEEN) {
             self.residue.has_insert_id = true;
         }
-        if told.warnings != 0 {
+        // Of several statements the last that has any may be another one than the last.
+        if told.warnings != 0 || plan.is_several {
             self.residue.has_warnings = true;
         } else if plan.clears_warnings {
             self.residue.has_warnings = false;
@@ -183,17 +191,25 @@ mod tests {
         assert_eq!((after.row_count, after.found_rows), (2, 3));
         assert_eq!(after.residue(), NOTHING);
         let value = |reach| after.value(reach).unwrap();
-        assert_eq!(value(Reach::RowCount), "CAST(2 AS SIGNED)");
-        assert_eq!(value(Reach::FoundRows), "CAST(3 AS SIGNED)");
+        assert_eq!(value(Reach::RowCount), "COALESCE(2, ROW_COUNT())");
+        assert_eq!(value(Reach::FoundRows), "COALESCE(3, FOUND_ROWS())");
         assert_eq!(after.value(Reach::ConnectionId), None);
     }
 
     #[test]
     fn what_the_reply_does_not_tell_is_left_on_the_connection() {
         let mut scene = Scene::default();
-        let text = "SELECT SQL_CALC_FOUND_ROWS a FROM t LIMIT 1";
-        let after = scene.step(text, rows(1));
-        assert!(after.residue().has_found_rows);
+        for text in [
+            "SELECT SQL_CALC_FOUND_ROWS a FROM t LIMIT 1",
+            "SHOW TABLES",
+            "EXPLAIN SELECT 1",
+            "CALL p()",
+            "SELECT 1; SELECT 2",
+        ] {
+            let mut scene = Scene::default();
+            assert!(scene.step(text, rows(1)).residue().has_found_rows, "{text}");
+        }
+        scene.step("SELECT SQL_CALC_FOUND_ROWS a FROM t", rows(1));
         scene.recall.found(50);
         assert_eq!(scene.recall.residue(), NOTHING);
 
@@ -220,6 +236,9 @@ mod tests {
             warnings: 1,
             ..Told::default()
         };
+        let mut scene = Scene::default();
+        let several = "SELECT CAST('a' AS INT); SHOW WARNINGS";
+        assert!(scene.step(several, rows(1)).residue().has_warnings);
         let mut scene = Scene::default();
         assert!(scene.step("DO 1/0", warned).residue().has_warnings);
         for text in ["SET @a = 1", "BEGIN", "SHOW WARNINGS", "USE a"] {

@@ -122,6 +122,7 @@ impl Session {
             facts: Facts::NONE,
             is_call: false,
             clears_warnings: false,
+            counts_rows: false,
             lag_max: None,
             step: Step::Stays,
         };
@@ -345,6 +346,7 @@ impl Session {
         let written = std::mem::take(&mut self.written);
         *self = Session {
             written,
+            recall: self.recall.reset(),
             surprises: self.surprises,
             ..Session::default()
         };

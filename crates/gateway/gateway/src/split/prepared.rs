@@ -150,7 +150,8 @@ impl Statements {
         sent: &[u8],
     ) -> Result<Address, Unaddressed> {
         let Some(statement) = self.by_number.get_mut(&number) else {
-            return Err(Unaddressed::Refused(unknown(number)));
+            let byte = CommandByte::STMT_EXECUTE;
+            return Err(Unaddressed::Refused(unknown(number, byte)));
         };
         let told = match kind {
             Kind::Execute => statement.note_types(sent),
@@ -255,8 +256,15 @@ impl Statement {
     }
 }
 
-fn unknown(number: u32) -> ClientError {
-    ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&number, &"EXECUTE"])
+/// No statement has this number. The text calls a command as servers do.
+fn unknown(number: u32, byte: u8) -> ClientError {
+    let command = match byte {
+        CommandByte::STMT_FETCH => "mysqld_stmt_fetch",
+        CommandByte::STMT_RESET => "mysqld_stmt_reset",
+        CommandByte::STMT_BULK_EXECUTE => "mysqld_stmt_bulk_execute",
+        _ => "mysqld_stmt_execute",
+    };
+    ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&number, &command])
 }
 
 /// The number at the beginning of a body.
@@ -346,7 +354,11 @@ impl Split {
         let number = self.statements.resolve(number);
         let Some(statement) = self.statements.by_number.get_mut(&number) else {
             let job = Job::Statement(number);
-            self.refuse(job, request, &unknown(number)).await?;
+            let byte = match request {
+                Request::Peeked => CommandByte::STMT_EXECUTE,
+                Request::Taken(byte, _) => byte,
+            };
+            self.refuse(job, request, &unknown(number, byte)).await?;
             return Ok(());
         };
         HotPlace::Statement.note(statement);
@@ -447,7 +459,7 @@ impl Split {
         };
         let job = Job::Statement(number);
         let Some(statement) = self.statements.by_number.get_mut(&number) else {
-            self.refuse(job, request, &unknown(number)).await?;
+            self.refuse(job, request, &unknown(number, byte)).await?;
             return Ok(());
         };
         let place = match byte {

@@ -5,9 +5,7 @@ use errcode::{ClientError, ER_NOT_SUPPORTED_YET};
 use router::{Command, Plan};
 use syntax::SqlMode;
 use syntax::class::{Detail, Facts, classify, replace_calls};
-use wire::{
-    ColumnDefinition, ColumnType, CommandByte, OkPacket, ResultHead, TextRow, end_columns, end_rows,
-};
+use wire::{CommandByte, OkPacket, ResultHead, TextRow, end_columns, end_rows};
 
 use crate::connection::Reads;
 use crate::end::End;
@@ -17,6 +15,7 @@ use crate::options::SplitOptions;
 
 use super::Split;
 use super::answer::Job;
+use super::lane::Lane;
 
 /// What a text may ask in other words.
 const BY_WORDS: Facts = Facts::READS_ROW_COUNT
@@ -43,9 +42,10 @@ impl Split {
         }
         let recall = self.session.recall();
         let residue = recall.residue();
+        let is_own = self.own_lane().is_some();
         let reads_id = plan.is_call || plan.is_several || plan.facts.has_any(OF_INSERT_ID);
         Reads {
-            warnings: plan.facts.has(Facts::READS_WARNINGS) && !residue.has_warnings,
+            warnings: plan.facts.has(Facts::READS_WARNINGS) && !residue.has_warnings && !is_own,
             insert_id: (reads_id && !residue.has_insert_id).then_some(recall.insert_id()),
         }
     }
@@ -54,10 +54,12 @@ impl Split {
     pub(super) async fn recalling_query(&mut self, plan: Plan, mode: SqlMode) -> Result<(), End> {
         let packet = self.guest.take_command().await?;
         let text = packet.get(1..).unwrap_or_default();
-        if plan.facts.has(Facts::READS_WARNINGS) && self.warnings.is_some() {
+        // Of several statements, one reads what those before it have left.
+        let is_alone = !plan.is_several;
+        if is_alone && plan.facts.has(Facts::READS_WARNINGS) && self.warnings.is_some() {
             return self.tell_warnings(text);
         }
-        let words = self.in_other_words(text, mode);
+        let words = self.in_other_words(text, mode, self.reads(&plan));
         if let Some(kill) = kill::find(&words) {
             self.guest.kill_by(kill, &words, self.status).await;
             return Ok(());
@@ -73,7 +75,7 @@ impl Split {
     }
 
     /// A text with values in the place of what it asks of the connection.
-    fn in_other_words(&self, text: &[u8], mode: SqlMode) -> Vec<u8> {
+    fn in_other_words(&self, text: &[u8], mode: SqlMode, reads: Reads) -> Vec<u8> {
         if let Detail::Kill(_) = classify(text, mode).detail {
             // KILL takes a bare number.
             return with_number(
@@ -83,16 +85,21 @@ impl Split {
             );
         }
         let recall = self.session.recall();
-        let here = self.session.last().and_then(|place| {
-            let lane = self.lanes.get(usize::from(place.0));
-            lane.and_then(Option::as_ref)
-        });
-        let is_here = here.is_some_and(|lane| lane.is_own);
+        // To put the connection right would take the place of the statement before.
+        let here = self.own_lane();
+        let is_here = here.is_some_and(|lane| !lane.connection.is_read_wrongly(reads));
         replace_calls(text, mode, |reach| match reach {
             Reach::ConnectionId => Some(self.own_number()),
             _ if is_here => None,
             _ => recall.value(reach),
         })
+    }
+
+    /// The connection whose last statement is the session's.
+    fn own_lane(&self) -> Option<&Lane> {
+        let place = self.session.last()?;
+        let lane = self.lanes.get(usize::from(place.0))?.as_ref();
+        lane.filter(|lane| lane.is_own)
     }
 
     /// A text with the client's number in the place of the connection's.
@@ -129,14 +136,9 @@ impl Split {
         };
         let capabilities = self.guest.client.capabilities();
         let out = self.guest.client.out();
-        ResultHead::encode(out, capabilities, WARNING_COLUMNS.len());
-        for (name, kind, display_bytes) in WARNING_COLUMNS {
-            let column = ColumnDefinition {
-                display_bytes,
-                ..ColumnDefinition::new(name.as_bytes(), kind)
-            };
-            column.encode(out, capabilities);
-        }
+        let columns = warnings.columns();
+        ResultHead::encode(out, capabilities, columns.len());
+        columns.for_each(|it| it.encode(out, capabilities));
         end_columns(out, capabilities, self.status, 0);
         for row in &warnings.rows {
             let mut writer = TextRow::begin(out);
@@ -165,10 +167,3 @@ fn with_number(text: &[u8], mode: SqlMode, number: &str) -> Vec<u8> {
         is_asked(reach).then(|| number.to_owned())
     })
 }
-
-/// The columns of SHOW WARNINGS: name, type, length.
-const WARNING_COLUMNS: [(&str, ColumnType, u32); 3] = [
-    ("Level", ColumnType::VarString, 28),
-    ("Code", ColumnType::Long, 4),
-    ("Message", ColumnType::VarString, 2048),
-];

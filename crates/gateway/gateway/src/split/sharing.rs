@@ -54,7 +54,8 @@ impl Split {
         if let Some(lane) = self.lane(place) {
             lane.is_own = true;
             lane.is_dirty |= changes_session && matches!(ending, Ending::Error(_));
-            if residue.has_warnings {
+            let may_have_warnings = !plan.clears_warnings || plan.is_several || plan.is_call;
+            if residue.has_warnings || may_have_warnings {
                 lane.connection.has_warnings();
             }
             if residue.has_insert_id {

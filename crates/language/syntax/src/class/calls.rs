@@ -11,6 +11,9 @@ use crate::token::{Kind, Lexer, Token};
 
 /// A copy of `text`, with what `value` says for the reach of a call in the place of each such call
 /// without arguments. Columns of a query's first list keep their names.
+///
+/// Behind a semicolon, the statement before is one of the text, so only the number of the
+/// connection is replaced there. Nothing is in a definition, which is kept for others.
 pub fn replace_calls(
     text: &[u8],
     mode: SqlMode,
@@ -21,6 +24,8 @@ pub fn replace_calls(
     let mut lexer = Lexer::new(text, mode);
     let mut list = List::default();
     let mut is_behind_dot = false;
+    let mut is_first = true;
+    let mut definition = Definition::default();
     loop {
         let token = lexer.next_keyword();
         let start = index(token.span.start);
@@ -32,7 +37,12 @@ pub fn replace_calls(
         if token.kind == Kind::End || token.kind == Kind::Invalid {
             break;
         }
-        let found = call_behind(&lexer, token, text).filter(|_| !is_behind_dot);
+        is_first &= token.kind != Kind::Semicolon;
+        let is_defined = definition.take(&token);
+        let is_ours = |(reach, _): &(Reach, _)| {
+            !is_behind_dot && !is_defined && (is_first || *reach == Reach::ConnectionId)
+        };
+        let found = call_behind(&lexer, token, text).filter(is_ours);
         is_behind_dot = token.kind == Kind::Dot;
         if let Some((reach, behind)) = found
             && let Some(value) = value(reach)
@@ -48,6 +58,40 @@ pub fn replace_calls(
     }
     replaced.extend_from_slice(text.get(copied..).unwrap_or_default());
     replaced
+}
+
+/// Whether what is read is part of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Definition {
+    /// Nothing was read.
+    #[default]
+    Before,
+    /// Behind CREATE.
+    Create,
+    /// Of a table: from SELECT on, rows are made and no definition.
+    Table,
+    /// Of anything else.
+    Other,
+    /// It is none.
+    No,
+}
+
+impl Definition {
+    fn take(&mut self, token: &Token) -> bool {
+        *self = match (*self, token.keyword) {
+            (Definition::Before, Some(K::Create)) => Definition::Create,
+            (Definition::Before, Some(K::Alter)) => Definition::Other,
+            (Definition::Before, _) => Definition::No,
+            (Definition::Create, Some(K::Or | K::Replace | K::Temporary)) => Definition::Create,
+            (Definition::Create, Some(K::Table)) => Definition::Table,
+            (Definition::Create, _) => Definition::Other,
+            (Definition::Table, Some(K::Select)) => Definition::No,
+            (Definition::Table, _) if token.kind == Kind::Semicolon => Definition::Before,
+            (Definition::No, _) if token.kind == Kind::Semicolon => Definition::Before,
+            (known, _) => known,
+        };
+        !matches!(self, Definition::No | Definition::Before)
+    }
 }
 
 /// Room for a value and a name.
@@ -239,6 +283,22 @@ mod tests {
                 "SELECT CONNECTION_ID(), NOW()",
             ),
             ("SELECT ROW_COUNT(", "SELECT ROW_COUNT("),
+            (
+                "SELECT ROW_COUNT(); SELECT ROW_COUNT()",
+                "SELECT 5 AS `ROW_COUNT()`; SELECT ROW_COUNT()",
+            ),
+            (
+                "CREATE OR REPLACE PROCEDURE p() SELECT ROW_COUNT()",
+                "CREATE OR REPLACE PROCEDURE p() SELECT ROW_COUNT()",
+            ),
+            (
+                "CREATE VIEW v AS SELECT FOUND_ROWS()",
+                "CREATE VIEW v AS SELECT FOUND_ROWS()",
+            ),
+            (
+                "CREATE TEMPORARY TABLE t (a INT DEFAULT (ROW_COUNT())) SELECT ROW_COUNT()",
+                "CREATE TEMPORARY TABLE t (a INT DEFAULT (ROW_COUNT())) SELECT 5",
+            ),
             ("", ""),
         ] {
             assert_eq!(replaced(text), expected, "{text}");

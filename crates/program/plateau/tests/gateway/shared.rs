@@ -196,3 +196,132 @@ fn accounts_take_turns_on_a_connection() {
         );
     }
 }
+
+#[test]
+fn statements_of_one_text_read_of_each_other() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("CREATE TABLE shop.t (a INT)").unwrap();
+    one.run("INSERT INTO shop.t VALUES (1), (2), (3)").unwrap();
+    assert_eq!(value(&mut other, "SELECT 1"), "1");
+    let several = b"DELETE FROM shop.t WHERE a = 1; SELECT ROW_COUNT()";
+    let Some(Outcome::Rows(last)) = one.query_all(several).unwrap().pop() else {
+        panic!("the last statement has rows")
+    };
+    assert_eq!(last.rows, [[Some(b"1".to_vec())]]);
+    assert_eq!(last.columns[0].name, "ROW_COUNT()");
+
+    // What is defined asks when it is called.
+    one.run("CREATE PROCEDURE shop.counts() SELECT ROW_COUNT()")
+        .unwrap();
+    let text = value(
+        &mut one,
+        "SELECT routine_definition FROM information_schema.routines \
+         WHERE routine_name = 'counts'",
+    );
+    assert_eq!(text, "SELECT ROW_COUNT()");
+
+    let warned = b"SELECT CAST('secret' AS INT); SHOW WARNINGS";
+    one.query_all(warned).unwrap();
+    assert!(other.rows("SHOW WARNINGS").unwrap().is_empty());
+    one.query_all(warned).unwrap();
+    assert_eq!(one.rows("SHOW WARNINGS").unwrap().len(), 1);
+}
+
+#[test]
+fn a_recalled_number_has_the_type_of_its_call() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    let mut root = backend.connect().unwrap();
+    let text = "SELECT ROW_COUNT(), FOUND_ROWS()";
+    let Outcome::Rows(expected) = root.query(text).unwrap() else {
+        panic!("it has rows")
+    };
+    for _ in 0..2 {
+        one.run("SET @a = 1").unwrap();
+        assert_eq!(value(&mut other, "SELECT 1"), "1");
+        let Outcome::Rows(told) = one.query(text).unwrap() else {
+            panic!("it has rows")
+        };
+        assert_eq!(told.columns, expected.columns);
+    }
+}
+
+#[test]
+fn what_the_gateway_asks_is_read_whatever_the_session_has_set() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    for set in ["character_set_results = ucs2", "sql_select_limit = 0"] {
+        one.run(&format!("SET {set}")).unwrap();
+        one.query("SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 UNION SELECT 3 LIMIT 1")
+            .unwrap();
+        assert_eq!(value(&mut other, "SELECT 1"), "1");
+        let found = one.value("SELECT FOUND_ROWS() LIMIT 1").unwrap().unwrap();
+        assert_eq!(found.replace('\0', ""), "3", "{set}");
+    }
+    assert!(!gateway.log().contains("cannot be learned"));
+}
+
+#[test]
+fn an_option_is_its_sessions() {
+    const SET_OPTION: u8 = 27;
+    const RESET_CONNECTION: u8 = 31;
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.send_command(SET_OPTION, &[1, 0]).unwrap();
+    assert_eq!(one.next_packet().unwrap()[0], 0xfe);
+    let several = b"SELECT 1; SELECT 2";
+    for _ in 0..2 {
+        assert_eq!(other.query_all(several).unwrap().len(), 2);
+        let refused = error_of(one.query_all(several).unwrap().remove(0));
+        assert_eq!(refused.number, 1064);
+        // A server keeps the option, too.
+        one.send_command(RESET_CONNECTION, b"").unwrap();
+        assert_eq!(one.next_packet().unwrap()[0], 0);
+    }
+}
+
+#[test]
+fn a_reset_keeps_the_database_however_it_was_chosen() {
+    const RESET_CONNECTION: u8 = 31;
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let mut client = gateway.connect();
+    client.query_all(b"USE shop; SELECT 1").unwrap();
+    client.run("PREPARE p FROM 'SELECT 1'").unwrap();
+    client.send_command(RESET_CONNECTION, b"").unwrap();
+    assert_eq!(client.next_packet().unwrap()[0], 0);
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), "shop");
+}
+
+#[test]
+fn a_function_that_sets_a_variable_keeps_the_connection() {
+    let backend = backend();
+    let gateway = sharing(&backend, 2);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("CREATE FUNCTION shop.sets(x INT) RETURNS INT BEGIN SET @b = x; RETURN x; END")
+        .unwrap();
+    assert_eq!(value(&mut one, "SELECT shop.sets(7)"), "7");
+    assert_eq!(value(&mut other, "SELECT @b"), "NULL");
+    assert_eq!(value(&mut one, "SELECT @b"), "7");
+}
+
+#[test]
+fn an_unknown_statement_is_told_as_servers_do() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut through, mut alone] = [gateway.connect(), backend.connect().unwrap()];
+    for byte in [23, 26, 28] {
+        let body = [77, 0, 0, 0, 0, 1, 0, 0, 0];
+        let mut answers = [&mut through, &mut alone].map(|client| {
+            client.send_command(byte, &body).unwrap();
+            client.next_packet().unwrap()
+        });
+        let [told, expected] = &mut answers;
+        assert_eq!(told, expected, "{}", String::from_utf8_lossy(expected));
+    }
+}
