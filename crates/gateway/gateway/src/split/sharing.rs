@@ -129,7 +129,10 @@ impl Split {
         let recall = self.session.recall_mut();
         if residue.has_found_rows || residue.has_insert_id {
             let (found, id) = lane.connection.numbers().await?;
-            recall.inserted(id);
+            // Else it may be another session's.
+            if residue.has_insert_id {
+                recall.inserted(id);
+            }
             if residue.has_found_rows {
                 recall.found(found);
             }

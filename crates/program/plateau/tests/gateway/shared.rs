@@ -230,6 +230,21 @@ fn statements_of_one_text_read_of_each_other() {
 }
 
 #[test]
+fn a_generated_value_is_its_sessions_whatever_else_is_asked() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT)")
+        .unwrap();
+    one.run("INSERT INTO shop.t VALUES (NULL)").unwrap();
+    other.run("INSERT INTO shop.t VALUES (NULL)").unwrap();
+    // FOUND_ROWS() of this is asked for on the other's connection.
+    one.rows("SHOW TABLES FROM shop").unwrap();
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "2");
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "1");
+}
+
+#[test]
 fn a_recalled_number_has_the_type_of_its_call() {
     let backend = backend();
     let gateway = sharing(&backend, 1);
