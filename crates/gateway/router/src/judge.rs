@@ -21,6 +21,11 @@ pub const VERDICTS_MAX: usize = 4096;
 /// rules tell apart.
 const RULINGS_MAX: usize = 1024;
 
+/// What uses a table without a FROM. A sequence is one.
+const USES_TABLES: Facts = Facts::CALLS_UNKNOWN
+    .with(Facts::READS_LAST_VALUE)
+    .with(Facts::ADVANCES_SEQUENCE);
+
 /// What a text does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
@@ -56,7 +61,7 @@ impl Judged {
         let first = classify(text, mode);
         let verdict = verdict(text, mode);
         let uses_tables = !matches!(first.class, Class::Query | Class::Do)
-            || verdict.facts.has(Facts::CALLS_UNKNOWN)
+            || verdict.facts.has_any(USES_TABLES)
             || reads_tables(text, mode);
         Judged {
             class: first.class,

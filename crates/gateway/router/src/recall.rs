@@ -245,8 +245,12 @@ mod tests {
             let after = scene.step(text, Told::default());
             assert!(after.residue().has_warnings, "{text}");
         }
-        let after = scene.step("SELECT a FROM t", rows(0));
-        assert!(!after.residue().has_warnings);
+        for text in ["SELECT a FROM t", "SELECT LASTVAL(s)", "SELECT f()"] {
+            let mut scene = Scene::default();
+            assert!(scene.step("DO 1/0", warned).residue().has_warnings);
+            assert!(!scene.step(text, rows(0)).residue().has_warnings, "{text}");
+        }
+        scene.step("SELECT a FROM t", rows(0));
         scene.recall.failed();
         assert!(scene.recall.residue().has_warnings);
         assert_eq!(scene.recall.row_count, -1);

@@ -13,6 +13,7 @@ use testkit::server::plateau_program;
 pub mod cost;
 pub mod idle;
 pub mod pairs;
+pub mod programs;
 pub mod servers;
 pub mod sharing;
 pub mod troubles;

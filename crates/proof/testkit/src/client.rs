@@ -97,7 +97,7 @@ impl std::error::Error for ServerError {}
 
 /// LONG_PASSWORD, LONG_FLAG, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, MULTI_STATEMENTS,
 /// MULTI_RESULTS, PLUGIN_AUTH, SESSION_TRACK.
-const CAPABILITIES: u32 =
+pub const CAPABILITIES: u32 =
     0x1 | 0x4 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000 | 0x80_0000;
 const CONNECT_WITH_DB: u32 = 0x8;
 
@@ -136,11 +136,21 @@ impl Login {
 impl Client {
     /// Connects and logs in. A refusal is a [`ServerError`] inside the error.
     pub fn connect(login: &Login) -> Result<Client> {
-        Client::connect_behind(b"", login)
+        Client::connect_with(b"", login, CAPABILITIES)
     }
 
     /// As [`Client::connect`], behind a proxy that sends this header before the login.
     pub fn connect_behind(header: &[u8], login: &Login) -> Result<Client> {
+        Client::connect_with(header, login, CAPABILITIES)
+    }
+
+    /// As [`Client::connect`], with other capabilities than those of this client. Who takes more
+    /// than these reads replies by [`Client::next_packet`].
+    pub fn connect_able(login: &Login, capabilities: u32) -> Result<Client> {
+        Client::connect_with(b"", login, capabilities)
+    }
+
+    fn connect_with(header: &[u8], login: &Login, capabilities: u32) -> Result<Client> {
         let stream = TcpStream::connect((login.host.as_str(), login.port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(READ_LIMIT))?;
@@ -156,7 +166,7 @@ impl Client {
         }
         let salt = client.take_greeting(&greeting)?;
         client.stream.write_all(header)?;
-        client.write_packet(&login_packet(login, &salt))?;
+        client.write_packet(&login_packet(login, capabilities, &salt))?;
         client.finish_login(login)?;
         Ok(client)
     }
@@ -264,6 +274,11 @@ impl Client {
     pub fn send_command(&mut self, byte: u8, body: &[u8]) -> Result<()> {
         self.sequence = 0;
         self.write_packet(&[&[byte], body].concat())
+    }
+
+    /// Sends a packet that answers the server's last one.
+    pub fn send_packet(&mut self, packet: &[u8]) -> Result<()> {
+        self.write_packet(packet)
     }
 
     /// The next packet of a reply.
@@ -426,9 +441,9 @@ fn shorten(statement: &str) -> String {
     statement.chars().take(200).collect()
 }
 
-fn login_packet(login: &Login, salt: &[u8]) -> Vec<u8> {
+fn login_packet(login: &Login, capabilities: u32, salt: &[u8]) -> Vec<u8> {
     let has_database = !login.database.is_empty();
-    let capabilities = CAPABILITIES | if has_database { CONNECT_WITH_DB } else { 0 };
+    let capabilities = capabilities | if has_database { CONNECT_WITH_DB } else { 0 };
     let mut packet = capabilities.to_le_bytes().to_vec();
     packet.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     packet.push(COLLATION);

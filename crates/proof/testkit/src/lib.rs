@@ -13,6 +13,7 @@ pub mod folder;
 pub mod hostile;
 pub mod naive_store;
 pub mod process;
+pub mod programs;
 pub mod server;
 pub mod statement_file;
 pub mod topology;

@@ -39,6 +39,9 @@ enum Command {
     Ci(ci::Arguments),
     /// Compares the answers to SELECT statements with MariaDB's.
     Differential(lab::differential::Arguments),
+    /// Plays random programs of clients that share the gateway's connections, and compares each
+    /// reply with what a private connection gives.
+    Programs(lab::gateway::programs::Arguments),
     /// Compares speed and processor time with MariaDB in one interleaved run.
     Bench(lab::bench::Arguments),
     /// Compares commits with MariaDB's where many clients lock the same few rows.
@@ -108,6 +111,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Tidy(arguments) => tidy::run(&shell, &arguments),
         Command::Ci(arguments) => ci::run(&shell, &arguments),
         Command::Differential(arguments) => lab::differential::run(&arguments),
+        Command::Programs(arguments) => lab::gateway::programs::run(&arguments),
         Command::Bench(arguments) => optimized(|| lab::bench::run(&arguments)),
         Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),
         Command::Latency(arguments) => optimized(|| lab::bench::latency::run(&arguments)),

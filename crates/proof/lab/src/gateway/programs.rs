@@ -1,0 +1,72 @@
+//! Random programs of several clients over few connections of the gateway, beside the same programs
+//! over private connections to MariaDB (`testkit::programs`).
+
+use anyhow::{Context, Result, ensure};
+use testkit::programs::{Program, Stage, server_options};
+use testkit::topology::{Replicated, small};
+use testkit::{Folder, Launch, Server, free_port};
+
+use super::start;
+
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// How many programs are drawn.
+    #[arg(long, default_value_t = 200)]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Connections to each server.
+    #[arg(long, default_value_t = 2)]
+    connections: u32,
+    /// Replicas of the server behind the gateway.
+    #[arg(long, default_value_t = 0)]
+    replicas: usize,
+    /// How many differences are reduced and printed before the run ends.
+    #[arg(long, default_value_t = 1)]
+    show: usize,
+}
+
+/// Draws, plays, compares and prints differences; an error if there are any.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let options = server_options();
+    let with_options = |launch: Launch| options.iter().fold(launch, |launch, it| launch.with(*it));
+    let servers = match arguments.replicas {
+        0 => vec![with_options(small()).start()?],
+        count => Replicated::start_with(count, with_options)?.servers,
+    };
+    let reference = with_options(small()).start()?;
+    let folder = Folder::new("gateway")?;
+    let port = free_port()?;
+    let ports: Vec<u16> = servers.iter().map(Server::port).collect();
+    let mut roots = servers.iter().map(Server::connect);
+    let primary = roots.next().context("there is a server")??;
+    let replicas = roots.collect::<Result<_>>()?;
+    let stage = Stage::new(primary, (reference.connect()?, reference.port()), port)?;
+    let mut stage = stage.with_replicas(replicas);
+    let _gateway = start(&folder, port, &ports, (arguments.connections, None))?;
+    let mut found = 0;
+    let mut actions = 0;
+    for seed in arguments.seed..arguments.seed + arguments.seeds {
+        let program = Program::draw(seed);
+        actions += program.parts.iter().map(Vec::len).sum::<usize>();
+        let compared = stage
+            .compare(&program)
+            .with_context(|| format!("seed {seed}"))?;
+        let Some(difference) = compared else {
+            continue;
+        };
+        println!("[seed {seed}]\n{}", stage.reduce(difference)?);
+        println!(
+            "again: cargo xtask programs --seed {seed} --seeds 1 --connections {} --replicas {}",
+            arguments.connections, arguments.replicas
+        );
+        found += 1;
+        if arguments.show <= found {
+            break;
+        }
+    }
+    println!("{actions} actions, {found} programs differ");
+    ensure!(found == 0, "{found} programs differ");
+    Ok(())
+}
