@@ -2,7 +2,7 @@
 //! over private connections to MariaDB (`testkit::programs`).
 
 use anyhow::{Context, Result, ensure};
-use testkit::programs::{Program, Stage, server_options};
+use testkit::programs::{Plant, Planted, Program, Stage, server_options};
 use testkit::topology::{Replicated, small};
 use testkit::{Folder, Launch, Server, free_port};
 
@@ -22,14 +22,24 @@ pub struct Arguments {
     /// Replicas of the server behind the gateway.
     #[arg(long, default_value_t = 0)]
     replicas: usize,
+    /// Plays them through proxies that each make one kind of mistake, in place of the gateway. Each
+    /// has to be found, and nothing where none is made.
+    #[arg(long)]
+    planted: bool,
     /// How many differences are reduced and printed before the run ends.
     #[arg(long, default_value_t = 1)]
     show: usize,
 }
 
+/// Programs within which each planted mistake has to be found.
+const PLANTED_SEEDS: u64 = 12;
+
 /// Draws, plays, compares and prints differences; an error if there are any.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let options = server_options();
+    if arguments.planted {
+        return run_planted();
+    }
     let with_options = |launch: Launch| options.iter().fold(launch, |launch, it| launch.with(*it));
     let servers = match arguments.replicas {
         0 => vec![with_options(small()).start()?],
@@ -68,5 +78,46 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     println!("{actions} actions, {found} programs differ");
     ensure!(found == 0, "{found} programs differ");
+    Ok(())
+}
+
+/// Plays programs through proxies with planted mistakes.
+fn run_planted() -> Result<()> {
+    let start = || {
+        let options = server_options();
+        let launch = options.iter().fold(small(), |launch, it| launch.with(*it));
+        launch.start()
+    };
+    let (behind, reference) = (start()?, start()?);
+    let mut stage = Stage::new(
+        behind.connect()?,
+        (reference.connect()?, reference.port()),
+        0,
+    )?;
+    let mut wrong = Vec::new();
+    let all = Plant::ALL.iter().copied();
+    for (name, plant) in all.chain([("nothing", Plant::Nothing)]) {
+        let planted = Planted::new(behind.port(), plant)?;
+        let found = std::thread::scope(|scope| {
+            planted.serve(scope);
+            stage.go_to(planted.port()?);
+            let mut seeds = 1..=PLANTED_SEEDS;
+            let is_found = |seed: &u64| {
+                let compared = stage.compare(&Program::draw(*seed));
+                compared.is_ok_and(|it| it.is_some())
+            };
+            let found = seeds.find(is_found);
+            planted.end()?;
+            anyhow::Ok(found)
+        })?;
+        match found {
+            Some(seed) => println!("{name}: found by seed {seed}"),
+            None => println!("{name}: not found"),
+        }
+        if found.is_some() == (plant == Plant::Nothing) {
+            wrong.push(name);
+        }
+    }
+    ensure!(wrong.is_empty(), "wrong: {}", wrong.join(", "));
     Ok(())
 }

@@ -71,6 +71,7 @@ const OWN: &[&str] = &[
     "CREATE PROCEDURE keeps() SET @a = '{c}kept', sql_select_limit = 7",
     "CREATE PROCEDURE begins() BEGIN START TRANSACTION; INSERT INTO t (v) VALUES (77); END",
     "CREATE PROCEDURE shadows() CREATE TEMPORARY TABLE IF NOT EXISTS m SELECT 5 id, '{c}' owner",
+    "CREATE PROCEDURE mine() SELECT ROW_COUNT(), '{c}', @a, DATABASE()",
     "CREATE PROCEDURE warns() BEGIN DECLARE i INT; SET i = CAST('{c}' AS INT); END",
     "CREATE FUNCTION last() RETURNS BIGINT RETURN LAST_INSERT_ID()",
     "CREATE FUNCTION sets(x INT) RETURNS INT BEGIN SET @b = CONCAT('{c}', x); RETURN x; END",

@@ -132,7 +132,6 @@ fn last(draw: &mut Draw<'_>) -> Vec<Action> {
         "SELECT LAST_INSERT_ID()",
         "SELECT @@last_insert_id, @@identity",
         "SELECT ROW_COUNT(), LAST_INSERT_ID()",
-        "CREATE OR REPLACE PROCEDURE mine() SELECT ROW_COUNT(), '{c}'",
         "SELECT ROW_COUNT() AS n, '{c}'",
         "SELECT LAST_INSERT_ID({n})",
         "SELECT last()",
@@ -411,7 +410,6 @@ fn calls(draw: &mut Draw<'_>) -> Vec<Action> {
         "CALL begins()",
         "SELECT last(), '{c}'",
         "SELECT adds({n})",
-        "CREATE OR REPLACE PROCEDURE mine() SELECT '{c}', @a, DATABASE()",
         "CALL mine()",
     ])
 }
