@@ -92,8 +92,10 @@ const MONITOR_COUNT_MAX: usize = SERVER_COUNT_MAX;
 /// Most preference of a server, and most failed checks of one that is still up.
 const COUNT_MAX: u64 = 1000;
 
-/// A year: most that a replica may be behind.
-const LAG_SECONDS_MAX: u64 = 365 * 24 * 3600;
+/// Longer than a replica is behind, a statement runs or a client is silent.
+const UP_TO_A_YEAR: Kind = Kind::Seconds {
+    max: 365 * 24 * 3600,
+};
 
 /// A day: longer than any client waits.
 const WAIT_SECONDS_MAX: u64 = 24 * 3600;
@@ -200,7 +202,7 @@ pub const SECTIONS: &[Section] = &[
                 "proxy_protocol",
                 Kind::Choice(&["off", "v1", "v2"]),
                 "off",
-                "Whether it is told the address of each client, by a header of the PROXY \
+                "Whether it gets the address of each client, in a header of the PROXY \
                  protocol. It has to expect that (MariaDB: `proxy_protocol_networks`).",
             ),
             defaulted(
@@ -285,9 +287,7 @@ pub const SECTIONS: &[Section] = &[
             ),
             optional(
                 "lag_max",
-                FieldKind::One(Kind::Seconds {
-                    max: LAG_SECONDS_MAX,
-                }),
+                FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that a replica may be behind; it serves nothing while it is behind by \
                  more, until it is at half of that.",
             ),
@@ -322,9 +322,7 @@ pub const SECTIONS: &[Section] = &[
             ),
             optional(
                 "lag_max",
-                FieldKind::One(Kind::Seconds {
-                    max: LAG_SECONDS_MAX,
-                }),
+                FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that a replica may be behind to which `read-write-split` sends reads.",
             ),
             defaulted(
@@ -368,16 +366,12 @@ pub const SECTIONS: &[Section] = &[
             ),
             optional(
                 "max_statement_time",
-                FieldKind::One(Kind::Seconds {
-                    max: LAG_SECONDS_MAX,
-                }),
+                FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that a statement may run. It is then ended as by KILL QUERY.",
             ),
             optional(
                 "idle_transaction_timeout",
-                FieldKind::One(Kind::Seconds {
-                    max: LAG_SECONDS_MAX,
-                }),
+                FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that a client may be silent in a transaction. It is then disconnected.",
             ),
         ],
@@ -432,16 +426,12 @@ pub const SECTIONS: &[Section] = &[
             ),
             optional(
                 "lag_max",
-                FieldKind::One(Kind::Seconds {
-                    max: LAG_SECONDS_MAX,
-                }),
+                FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that a replica may be behind that the statement goes to.",
             ),
             optional(
                 "max_statement_time",
-                FieldKind::One(Kind::Seconds {
-                    max: LAG_SECONDS_MAX,
-                }),
+                FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that the statement may run. It is then ended as by KILL QUERY.",
             ),
             optional(

@@ -140,7 +140,7 @@ async fn connect_to(
 }
 
 /// Connects to the first server of a service and a role that can be reached. A rule may say another
-/// role, or the server. An error is what its client is told.
+/// role, or the server. Returns the error for the client if none can be reached.
 pub(crate) async fn connect(
     worker: &Worker,
     service: ServiceId,

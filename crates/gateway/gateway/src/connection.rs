@@ -448,14 +448,25 @@ impl Connection {
         }
     }
 
-    /// The first row of the answer to a question of the gateway.
+    /// The first row of the answer to a question of the gateway. Answers are ASCII. A session that
+    /// gets its results as UCS-2 or the like has zeros between their letters, which are left out.
     async fn ask(&mut self, text: &[u8]) -> Result<Vec<Option<Vec<u8>>>, NotReady> {
         let outcomes = self.server.query(text, limits()).await?;
         match outcomes.into_iter().next() {
-            Some(Outcome::Rows(rows)) => Ok(rows.rows.into_iter().next().unwrap_or_default()),
+            Some(Outcome::Rows(rows)) => {
+                let mut row = rows.rows.into_iter().next().unwrap_or_default();
+                let values = row.iter_mut().flatten();
+                values.for_each(|value| value.retain(|byte| *byte != 0));
+                Ok(row)
+            }
             Some(Outcome::Failed(error)) => Err(NotReady::Refused(error)),
             Some(Outcome::Done { .. }) | None => Ok(Vec::new()),
         }
+    }
+
+    /// The first value of that row.
+    async fn ask_value(&mut self, text: &[u8]) -> Result<Option<Vec<u8>>, NotReady> {
+        Ok(self.ask(text).await?.into_iter().flatten().next())
     }
 
     /// Runs a statement of the gateway's own, whose result is only whether it succeeds.
@@ -470,7 +481,7 @@ impl Connection {
             Product::MariaDb => b"SELECT @@gtid_binlog_pos LIMIT 1",
             Product::MySql => b"SELECT @@global.gtid_executed LIMIT 1",
         };
-        let value = self.ask(text).await?.into_iter().flatten().next();
+        let value = self.ask_value(text).await?;
         let text = value.and_then(|it| String::from_utf8(it).ok());
         let position = text.and_then(|text| match product {
             Product::MariaDb => Some(GtidPosition::MariaDb(MariaDbPosition::parse(&text).ok()?)),
@@ -492,13 +503,8 @@ impl Connection {
         };
         let seconds = limit.as_secs_f64();
         let text = format!("SELECT {function}('{position}', {seconds}) LIMIT 1");
-        let value = self
-            .ask(text.as_bytes())
-            .await?
-            .into_iter()
-            .flatten()
-            .next();
-        Ok(value.is_some_and(|it| it.into_iter().filter(|byte| *byte != 0).eq(*b"0")))
+        let value = self.ask_value(text.as_bytes()).await?;
+        Ok(value.is_some_and(|it| it == b"0"))
     }
 
     /// FOUND_ROWS() and LAST_INSERT_ID(). The LIMIT counts, whatever `sql_select_limit` is.
@@ -506,11 +512,7 @@ impl Connection {
         let row = self
             .ask(b"SELECT FOUND_ROWS(), LAST_INSERT_ID() LIMIT 1")
             .await?;
-        // The session may get its results as UCS-2 or the like, which has zeros between digits.
-        let number = |value: &Option<Vec<u8>>| {
-            let digits = value.as_ref()?.iter().copied().filter(|byte| *byte != 0);
-            String::from_utf8(digits.collect()).ok()?.parse().ok()
-        };
+        let number = |value: &Option<Vec<u8>>| str::from_utf8(value.as_ref()?).ok()?.parse().ok();
         let mut numbers = row.iter().filter_map(number);
         let (Some(found), Some(id)) = (numbers.next(), numbers.next()) else {
             return Err(NotReady::Lost("it does not tell two numbers".to_owned()));

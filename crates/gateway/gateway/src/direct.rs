@@ -9,7 +9,7 @@ use wire::{CommandByte, ErrorPacket, OkPacket, StatusFlags};
 
 use crate::connect::{Held, login_as};
 use crate::end::End;
-use crate::guest::{ChangedUser, Failed, Guest, Request, mode_of, refusal};
+use crate::guest::{ChangedUser, Failed, Guest, Request, database_in, mode_of, refusal};
 use crate::hot;
 use crate::running::Stay;
 
@@ -65,7 +65,7 @@ impl Direct {
         }
     }
 
-    /// What the client is told whose server is lost.
+    /// Tells the client at its end that its server is lost.
     fn lose(&mut self) -> End {
         let name = &self.held.place.server().options.name;
         self.guest.lost = Some(ClientError::worded(WORDS_SERVER_LOST, &[name]));
@@ -120,8 +120,10 @@ impl Direct {
             Failed::Session(end) => end,
             Failed::Server(_) | Failed::Refused(_) => self.lose(),
         })?;
-        if let Some(changes) = answer.exchange.session_changes() {
-            self.guest.note_changes(changes);
+        if self.guest.ruled.looks_at_schema()
+            && let Some(name) = answer.exchange.session_changes().and_then(database_in)
+        {
+            self.guest.look_at_rules(&name);
         }
         Ok(())
     }

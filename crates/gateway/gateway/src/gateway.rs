@@ -134,8 +134,8 @@ impl Gateway {
         })
     }
 
-    /// What connections have in common that are logged in as this, to a server that is told the
-    /// client. `None` if too many kinds of them are known.
+    /// Returns the pool's key of this login at a server that gets the client's address. `None` if
+    /// too many kinds of logins are known.
     pub(crate) fn pool_login(&self, login: &Login) -> Option<pool::Login> {
         Some(pool::Login {
             account: AccountId(self.accounts.intern(login.user.clone())?),

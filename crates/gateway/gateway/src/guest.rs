@@ -19,7 +19,9 @@ use link::{Agreed, Ending, Exchange, ForwardError, Limit, Turn};
 use monitor::ServerState;
 use runtime::TaskClass;
 use syntax::{KillStatement, KillTarget, SqlMode};
-use wire::{Command, CommandByte, ErrorPacket, OkKind, OkPacket, StatusFlags};
+use wire::{
+    Command, CommandByte, ErrorPacket, OkKind, OkPacket, SessionChange, SessionChanges, StatusFlags,
+};
 
 use crate::connect::login_as;
 use crate::end::End;
@@ -204,10 +206,12 @@ impl Guest {
         }
     }
 
-    /// A server has reported these changes of the session.
-    pub(crate) fn note_changes(&mut self, changes: &[u8]) {
-        let name = &self.worker.gateway.service(self.service).options.name;
-        self.ruled.note((name, self.client.info()), changes);
+    /// The session is in this database now, for the rules.
+    pub(crate) fn look_at_rules(&mut self, schema: &[u8]) {
+        if self.ruled.looks_at_schema() {
+            let service = &self.worker.gateway.service(self.service).options.name;
+            self.ruled.look(service, self.client.info(), Some(schema));
+        }
     }
 
     /// A command has come.
@@ -485,6 +489,15 @@ impl Guest {
         let connection_id = server.info().connection_id;
         kill::end_later(&self.worker, target, login, connection_id);
     }
+}
+
+/// The database that a server says the session is in now. `None` if it is where it was.
+pub(crate) fn database_in(changes: &[u8]) -> Option<Box<[u8]>> {
+    let name = |change| match change {
+        SessionChange::Schema(name) => Some(name.into()),
+        _ => None,
+    };
+    SessionChanges::decode(changes).filter_map(name).last()
 }
 
 /// As servers with this status read a text.

@@ -44,31 +44,24 @@ pub(crate) fn end_later(worker: &Rc<Worker>, target: Target, login: Login, conne
     });
 }
 
-/// Ends a statement on its server, as who has sent it. Its connection stays.
-pub(crate) async fn stop(worker: &Worker, aim: Aim, login: &Login) {
-    let Some((server, connection_id)) = aim.at else {
-        return;
-    };
-    worker.counters.overdue.increment();
-    let text = format!("KILL QUERY {connection_id}");
-    // An error is in the log, or says that there is nothing to be ended any more.
-    let _ = ask(worker, server, login, text.as_bytes()).await;
+/// Ends the statement that a client has running. The aim keeps the connection from others until
+/// that is done.
+pub(crate) async fn end_statement(worker: &Worker, aim: Aim, login: &Login) {
+    if let Some((server, connection_id)) = aim.at {
+        let target = &worker.gateway.server(server).options.target;
+        let text = format!("KILL QUERY {connection_id}");
+        end(worker, target, login, &text).await;
+    }
 }
 
-/// Ends the statement that a client has running, in a task of its own. The aim keeps the connection
-/// from others until that is done.
+/// The same, in a task of its own.
 pub(crate) fn end_statement_later(worker: &Rc<Worker>, aim: Aim, client: &ClientInfo) {
-    let (Some((server, connection_id)), Ok(login)) = (aim.at, login_as(client)) else {
+    let (Some(_), Ok(login)) = (aim.at, login_as(client)) else {
         return;
     };
     worker.counters.kills.increment();
-    let target = worker.gateway.server(server).options.target.clone();
     let worker = Rc::clone(worker);
-    runtime::spawn_background(async move {
-        let text = format!("KILL QUERY {connection_id}");
-        end(&worker, &target, &login, &text).await;
-        drop(aim);
-    });
+    runtime::spawn_background(async move { end_statement(&worker, aim, &login).await });
 }
 
 async fn end(worker: &Worker, target: &Target, login: &Login, text: &str) {

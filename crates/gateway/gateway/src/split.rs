@@ -23,13 +23,13 @@ use pool::Age;
 use router::{Command, Goal, History, Pin, Plan, Report, Told, Written};
 use runtime::Alarm;
 use syntax::SqlMode;
-use syntax::class::{Detail, Facts, classify};
-use wire::{CommandByte, OkPacket, SessionChange, SessionChanges, StatusFlags};
+use syntax::class::Facts;
+use wire::{CommandByte, OkPacket, StatusFlags};
 
 use crate::connect::{login_as, no_server};
 use crate::connection::{Origin, Reads, Warnings, is_about_tracking};
 use crate::end::End;
-use crate::guest::{Answer, ChangedUser, Guest, Request, mode_of};
+use crate::guest::{Answer, ChangedUser, Guest, Request, database_in, mode_of};
 use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, SplitOptions};
 use crate::running::Stay;
@@ -56,6 +56,7 @@ pub(crate) struct Split {
     /// What it has set.
     history: Arc<History>,
     /// The database that a server has told last, unless `history` has a later one.
+    /// COM_RESET_CONNECTION keeps it, also if the session has come there by what is not kept.
     database: Option<Box<[u8]>>,
     /// As which it logs in to servers, by the pool's names.
     pool_login: pool::Login,
@@ -420,20 +421,13 @@ impl Split {
         }
         if let Some(name) = command.database(mode) {
             self.guest.note_database(&name);
+            self.database = None;
         }
-        let is_of_database = match &command {
-            Command::InitDb(_) => true,
-            Command::Query(text) => matches!(classify(text, mode).detail, Detail::Use(_)),
-            Command::SetOption(_) => false,
-        };
         let mut history = History::clone(&self.history);
         if history.keep(command, mode).is_err() {
             self.session.pin(Pin::LongHistory, place);
         }
         self.history = self.guest.worker.share_history(history);
-        if is_of_database {
-            self.database = None;
-        }
         let commands = self.history.list().clone();
         if let Some(lane) = self.lane(place) {
             lane.connection.has_run(&commands);
@@ -579,15 +573,13 @@ impl Split {
             },
         };
         let has_written = self.session.answered(plan, place, report);
-        if let Some(changes) = report.changes {
-            self.guest.note_changes(changes);
+        if let Some(name) = report.changes.and_then(database_in) {
+            self.guest.look_at_rules(&name);
+            self.database = Some(name);
         }
         if tally.has_rows && !exchange.reports_changes() && plan.facts.has_any(MAY_CHANGE) {
             // To a client without DEPRECATE_EOF the server tells nothing behind rows.
             self.session.pin(Pin::Unknown, place);
-        }
-        if let Some(name) = exchange.session_changes().and_then(database_in) {
-            self.database = Some(name);
         }
         self.note_sharing(plan, place, answer.ending);
         if has_written && self.options.causal_reads == CausalReads::Service {
@@ -608,16 +600,6 @@ impl Split {
         self.part_with_all();
         self.guest.leave(end).await;
     }
-}
-
-/// The database that a server says the session is in now. COM_RESET_CONNECTION keeps it, also if
-/// the session has come there by what is not kept.
-fn database_in(changes: &[u8]) -> Option<Box<[u8]>> {
-    let name = |change| match change {
-        SessionChange::Schema(name) => Some(name.into()),
-        _ => None,
-    };
-    SessionChanges::decode(changes).filter_map(name).last()
 }
 
 /// The login of a client's session to servers. It leaves out the client's connection attributes,

@@ -12,7 +12,7 @@ pub(crate) struct Warnings {
     pub(crate) rows: Vec<Vec<Option<Vec<u8>>>>,
 }
 
-/// What a client is told of a column.
+/// The description of a column.
 #[derive(Debug)]
 struct Column {
     name: Vec<u8>,

@@ -5,11 +5,11 @@
 //! way until the server has carried the KILL out ([`Overdue::finish`]).
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Duration;
 
 use env::Instant;
@@ -23,15 +23,20 @@ use crate::worker::Worker;
 
 /// See the module's head.
 pub(crate) struct Overdue {
-    alarm: Alarm,
     until: Instant,
     /// Who asks, and for what.
     worker: Rc<Worker>,
     running: Arc<Running>,
-    /// Under way since the time is over.
-    kill: Option<Pin<Box<dyn Future<Output = ()>>>>,
-    /// The server has answered.
-    is_over: bool,
+    stage: Stage,
+}
+
+enum Stage {
+    /// The statement still has time.
+    Waits(Alarm),
+    /// The server is asked to end it.
+    Ends(Pin<Box<dyn Future<Output = ()>>>),
+    /// The server has answered, or cannot be asked.
+    Over,
 }
 
 impl fmt::Debug for Overdue {
@@ -49,56 +54,44 @@ impl Overdue {
         time_max: Duration,
     ) -> Overdue {
         Overdue {
-            alarm: Alarm::default(),
             until: runtime::now() + time_max,
             worker: Rc::clone(worker),
             running: Arc::clone(running),
-            kill: None,
-            is_over: false,
+            stage: Stage::Waits(Alarm::default()),
         }
     }
 
     /// Looks at the time, and does what is due as this client.
     pub(crate) fn poll(&mut self, client: &ClientInfo, context: &mut Context<'_>) {
-        if self.is_over {
-            return;
+        if let Stage::Waits(alarm) = &mut self.stage
+            && alarm.poll_until(self.until, context).is_ready()
+        {
+            self.stage = self.begin(client);
         }
-        if self.kill.is_none() {
-            if self.alarm.poll_until(self.until, context).is_pending() {
-                return;
-            }
-            let Ok(login) = login_as(client) else {
-                self.is_over = true;
-                return;
-            };
-            let (worker, aim) = (Rc::clone(&self.worker), self.running.aim());
-            self.kill = Some(Box::pin(
-                async move { kill::stop(&worker, aim, &login).await },
-            ));
-        }
-        self.poll_kill(context);
-    }
-
-    fn poll_kill(&mut self, context: &mut Context<'_>) {
-        if let Some(kill) = &mut self.kill
+        if let Stage::Ends(kill) = &mut self.stage
             && kill.as_mut().poll(context).is_ready()
         {
-            self.is_over = true;
+            self.stage = Stage::Over;
         }
+    }
+
+    /// The time is over.
+    fn begin(&self, client: &ClientInfo) -> Stage {
+        let aim = self.running.aim();
+        let (Some(_), Ok(login)) = (aim.at, login_as(client)) else {
+            return Stage::Over;
+        };
+        self.worker.counters.overdue.increment();
+        let worker = Rc::clone(&self.worker);
+        Stage::Ends(Box::pin(async move {
+            kill::end_statement(&worker, aim, &login).await;
+        }))
     }
 
     /// The statement has ended. Waits for the end of what it has begun.
-    pub(crate) async fn finish(mut self) {
-        if self.kill.is_none() || self.is_over {
-            return;
+    pub(crate) async fn finish(self) {
+        if let Stage::Ends(kill) = self.stage {
+            kill.await;
         }
-        poll_fn(|context| {
-            self.poll_kill(context);
-            match self.is_over {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await;
     }
 }

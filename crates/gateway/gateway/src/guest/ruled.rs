@@ -8,7 +8,6 @@ use errcode::{ClientError, WORDS_REFUSED};
 use front::{ClientInfo, Peer};
 use router::{Judge, Judged, RuleSet, Ruling, SessionFacts};
 use syntax::SqlMode;
-use wire::{SessionChange, SessionChanges};
 
 /// See the module's head.
 #[derive(Debug)]
@@ -30,27 +29,18 @@ impl Ruled {
             judge,
             rules: None,
         };
-        ruled.look(
-            (service, client),
-            client.database.as_deref().map(str::as_bytes),
-        );
+        let schema = client.database.as_deref().map(str::as_bytes);
+        ruled.look(service, client, schema);
         ruled
     }
 
-    /// The server has reported these changes of the session of a service.
-    pub(crate) fn note(&mut self, session: (&str, &ClientInfo), changes: &[u8]) {
-        if !self.looks_at_schema {
-            return;
-        }
-        for change in SessionChanges::decode(changes) {
-            if let SessionChange::Schema(name) = change {
-                self.look(session, Some(name));
-            }
-        }
+    /// Whether a rule has a condition of the default database.
+    pub(crate) fn looks_at_schema(&self) -> bool {
+        self.looks_at_schema
     }
 
     /// The session has this default database now.
-    fn look(&mut self, (service, client): (&str, &ClientInfo), schema: Option<&[u8]>) {
+    pub(crate) fn look(&mut self, service: &str, client: &ClientInfo, schema: Option<&[u8]>) {
         let facts = SessionFacts {
             service,
             user: &client.user,

@@ -148,10 +148,7 @@ impl Split {
                 Err(Failed::Server(retry)) => retry,
             };
             let error = self.lost_error(place);
-            if self.lose(place) != Loss::Nothing {
-                self.guest.lost = Some(error);
-                return Err(End::Server);
-            }
+            self.survive(place)?;
             if !self.guest.client.link().is_usable() {
                 return Err(End::Server);
             }
@@ -273,18 +270,9 @@ impl Split {
         let Some(place) = primary else {
             return Ok(());
         };
-        if let Some(kept) = self.lingers_at {
-            // The question would take the place of what it is kept for.
-            self.part_with(kept).await;
-        }
-        match self.make_ready(place, Reads::default()).await {
-            Ok(()) => {}
-            Err(Unready::Session(end)) => return Err(end),
-            // The read finds out whether any server takes it.
-            Err(Unready::Refused(_) | Unready::Failed(_) | Unready::Victim) => return Ok(()),
-        }
-        let lane = self.lane(place).expect("it is ready");
-        lane.is_own = false;
+        let Some(lane) = self.lane_for_question(place).await? else {
+            return Ok(());
+        };
         match lane.connection.position().await {
             Ok(Some(position)) => {
                 let service = self.guest.gateway().service(self.guest.service);
@@ -292,17 +280,28 @@ impl Split {
                 self.session.locate(position);
             }
             Ok(None) | Err(NotReady::Refused(_)) => {}
-            Err(NotReady::Lost(_)) => {
-                let error = self.lost_error(place);
-                if self.lose(place) != Loss::Nothing {
-                    self.guest.lost = Some(error);
-                    return Err(End::Server);
-                }
-            }
+            Err(NotReady::Lost(_)) => self.survive(place)?,
         }
         // A session that waits for a connection must not hold another one.
         self.settle().await;
         Ok(())
+    }
+
+    /// The lane to a server, to ask it something beside the session's statements. `None` if it does
+    /// not stand ready: the read finds out whether any server takes it.
+    async fn lane_for_question(&mut self, place: Place) -> Result<Option<&mut Lane>, End> {
+        if let Some(kept) = self.lingers_at {
+            // The question would take the place of what it is kept for.
+            self.part_with(kept).await;
+        }
+        match self.make_ready(place, Reads::default()).await {
+            Ok(()) => {}
+            Err(Unready::Session(end)) => return Err(end),
+            Err(Unready::Refused(_) | Unready::Failed(_) | Unready::Victim) => return Ok(None),
+        }
+        let lane = self.lane(place).expect("it is ready");
+        lane.is_own = false;
+        Ok(Some(lane))
     }
 
     /// Has a replica wait for what a read has to see, if none is known to have it. Returns the
@@ -342,18 +341,9 @@ impl Split {
         let Some(place) = chosen(&Written::Nothing) else {
             return Ok(None);
         };
-        if let Some(kept) = self.lingers_at {
-            // The question would take the place of what it is kept for.
-            self.part_with(kept).await;
-        }
-        match self.make_ready(place, Reads::default()).await {
-            Ok(()) => {}
-            Err(Unready::Session(end)) => return Err(end),
-            // The read finds out whether any server takes it.
-            Err(Unready::Refused(_) | Unready::Failed(_) | Unready::Victim) => return Ok(None),
-        }
-        let lane = self.lane(place).expect("it is ready");
-        lane.is_own = false;
+        let Some(lane) = self.lane_for_question(place).await? else {
+            return Ok(None);
+        };
         let waited = lane.connection.wait_for(&position, limit).await;
         let counters = &self.guest.worker.counters;
         match waited {
@@ -365,13 +355,7 @@ impl Split {
             Err(NotReady::Refused(error)) => {
                 tracing::debug!(%error, "a replica does not wait for a write");
             }
-            Err(NotReady::Lost(_)) => {
-                let error = self.lost_error(place);
-                if self.lose(place) != Loss::Nothing {
-                    self.guest.lost = Some(error);
-                    return Err(End::Server);
-                }
-            }
+            Err(NotReady::Lost(_)) => self.survive(place)?,
         }
         // A session that waits for a connection must not hold another one.
         self.settle().await;
@@ -395,6 +379,19 @@ impl Split {
             }
         }
         Ok(None)
+    }
+
+    /// Gives the connection to a lost server up.
+    ///
+    /// # Errors
+    /// The session has lost with it what another connection cannot give, and ends.
+    fn survive(&mut self, place: Place) -> Result<(), End> {
+        let error = self.lost_error(place);
+        if self.lose(place) == Loss::Nothing {
+            return Ok(());
+        }
+        self.guest.lost = Some(error);
+        Err(End::Server)
     }
 
     /// Gives the connection to a server up.
@@ -475,11 +472,7 @@ impl Split {
                 false => Box::pin(self.put_right(place, reads)).await,
             };
         }
-        let error = self.lost_error(place);
-        if self.lose(place) != Loss::Nothing {
-            self.guest.lost = Some(error);
-            return Err(Unready::Session(End::Server));
-        }
+        self.survive(place).map_err(Unready::Session)?;
         self.take_ready(place, id, reads).await
     }
 

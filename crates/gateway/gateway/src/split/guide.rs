@@ -8,7 +8,7 @@ use monitor::ServerId as Place;
 use router::{Judged, Plan, Route};
 use syntax::class::{Hint, find_hint};
 
-use crate::guest::{Ruled, refusal};
+use crate::guest::{Guest, Ruled, refusal};
 use crate::options::ServiceId;
 use crate::worker::Worker;
 
@@ -72,19 +72,24 @@ impl Split {
         text: &[u8],
         judged: &Judged,
     ) -> Result<(), Box<ClientError>> {
-        let guides = Guides {
-            session: &self.session,
-            worker: &self.guest.worker,
-            service: self.guest.service,
-            ruled: &self.guest.ruled,
-        };
+        let guides = Guides::of(&self.session, &self.guest);
         let time_max = guide(plan, text, judged, guides)?;
         self.guest.time_max = time_max.or(self.guest.time_max);
         Ok(())
     }
 }
 
-impl Guides<'_> {
+impl<'a> Guides<'a> {
+    /// Those of a client's session.
+    pub(super) fn of(session: &'a router::Session, guest: &'a Guest) -> Guides<'a> {
+        Guides {
+            session,
+            worker: &guest.worker,
+            service: guest.service,
+            ruled: &guest.ruled,
+        }
+    }
+
     /// Returns whether the hint says where the statement goes.
     fn follow_hint(&self, plan: &mut Plan, hint: &Hint<'_>, judged: &Judged) -> bool {
         let server = hint.server.and_then(|name| self.place_of(name));

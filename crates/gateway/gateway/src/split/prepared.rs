@@ -366,12 +366,7 @@ impl Split {
         let mut plan = self
             .session
             .plan_execution(statement.text.bytes(), mode, &statement.judged);
-        let guides = Guides {
-            session: &self.session,
-            worker: &self.guest.worker,
-            service: self.guest.service,
-            ruled: &self.guest.ruled,
-        };
+        let guides = Guides::of(&self.session, &self.guest);
         let text = statement.text.bytes();
         match guide(&mut plan, text, &statement.judged, guides) {
             Ok(time_max) => self.guest.time_max = time_max.or(self.guest.time_max),
@@ -428,12 +423,7 @@ impl Split {
             None => {
                 let (text, judged) = (statement.text.bytes(), &statement.judged);
                 let mut plan = self.session.plan(text, mode, judged);
-                let guides = Guides {
-                    session: &self.session,
-                    worker: &self.guest.worker,
-                    service: self.guest.service,
-                    ruled: &self.guest.ruled,
-                };
+                let guides = Guides::of(&self.session, &self.guest);
                 // Its execution is what a rule refuses.
                 let _ = guide(&mut plan, text, judged, guides);
                 plan.goal

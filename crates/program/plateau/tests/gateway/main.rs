@@ -57,10 +57,16 @@ fn create_accounts(root: &mut Client) {
 
 /// The sections that name these servers, and the account that watches them.
 fn sections(servers: &[&Server]) -> String {
+    sections_with(servers, "")
+}
+
+/// The same, with more fields of each server.
+fn sections_with(servers: &[&Server], fields: &str) -> String {
     let mut text = String::new();
     for (index, server) in servers.iter().enumerate() {
         let port = server.port();
-        text += &format!("[[server]]\nname = \"db{index}\"\naddress = \"127.0.0.1:{port}\"\n");
+        text +=
+            &format!("[[server]]\nname = \"db{index}\"\naddress = \"127.0.0.1:{port}\"\n{fields}");
     }
     text + "[[monitor]]\nuser = \"plateau\"\npassword = \"watch\"\n"
 }

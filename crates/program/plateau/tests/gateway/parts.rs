@@ -13,16 +13,9 @@ struct Pair {
 impl Pair {
     fn start(limit: &str) -> Pair {
         let servers = vec![backend(), backend()];
-        let mut text = String::new();
-        for (index, server) in servers.iter().enumerate() {
-            let port = server.port();
-            text += &format!(
-                "[[server]]\nname = \"db{index}\"\naddress = \"127.0.0.1:{port}\"\n\
-                 {limit}\n"
-            );
-        }
-        text += "[[monitor]]\nuser = \"plateau\"\npassword = \"watch\"\n\
-                 [[service]]\nname = \"both\"\nrouter = \"read-write-split\"\nwait = 30\n";
+        let both: Vec<_> = servers.iter().collect();
+        let service = "[[service]]\nname = \"both\"\nrouter = \"read-write-split\"\nwait = 30\n";
+        let text = sections_with(&both, &format!("{limit}\n")) + service;
         for server in &servers {
             let mut root = server.connect().expect("root gets in");
             root.run("CREATE TABLE shop.account (id INT PRIMARY KEY, amount INT)")
