@@ -9,18 +9,14 @@
 //!
 //! All that it needs is sent at once, so being put right takes one round trip.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use auth::Random;
-use backend::{
-    DetachedServer, Login, Message, Outcome, Product, QueryLimits, RequestError, Server,
-};
+use backend::{DetachedServer, Login, Outcome, Product, QueryLimits, RequestError, Server};
 use env::Instant;
 use errcode::ClientError;
-use foldhash::fast::RandomState;
 use front::RandomSource;
 use link::{Limit, Resources};
 use monitor::gtid::GtidPosition;
@@ -31,9 +27,11 @@ use router::CommandList;
 use wire::{Capabilities, CommandByte};
 
 pub(crate) mod common;
+mod prepared;
 mod warnings;
 
-use common::StatementText;
+use prepared::Shelf;
+pub(crate) use prepared::StatementKey;
 pub(crate) use warnings::Warnings;
 
 /// What the gateway asks on its own must be answered in this time.
@@ -44,10 +42,6 @@ const OWN_BYTES_MAX: usize = 64 << 10;
 
 /// A connection that was not used for so long is looked at before it is used.
 const STALE_AFTER: Duration = Duration::from_secs(1);
-
-/// Statements that are prepared on a connection. With a limit of 100 connections they are less than
-/// `max_prepared_stmt_count` of a server, which is 16,382.
-pub(crate) const PREPARED_MAX: usize = 128;
 
 /// Uses tables, and so clears the warnings of a connection.
 const WASH: &[u8] = b"DO (SELECT 1 FROM (SELECT 1) t)";
@@ -137,9 +131,8 @@ struct State {
     has_warnings: bool,
     /// COM_SET_OPTION has run. What it has set outlives COM_RESET_CONNECTION and COM_CHANGE_USER.
     has_option: bool,
-    prepared: HashMap<Arc<StatementText>, Prepared, RandomState>,
-    /// Counts uses of prepared statements.
-    uses: u64,
+    /// Its prepared statements.
+    shelf: Shelf,
 }
 
 /// What a connection has run since its login or its reset.
@@ -147,19 +140,6 @@ struct State {
 struct Given {
     origin: Arc<Origin>,
     commands: CommandList,
-}
-
-/// A statement on a connection.
-#[derive(Debug)]
-struct Prepared {
-    /// The server's number.
-    id: u32,
-    /// The types of parameters that the server was told last.
-    types: Box<[u8]>,
-    /// The state in which it was prepared.
-    given: Given,
-    /// Which use it was that used it last.
-    used: u64,
 }
 
 /// Why a connection cannot be used.
@@ -213,8 +193,7 @@ impl Connection {
             insert_id: Some(0),
             has_warnings: false,
             has_option: false,
-            prepared: HashMap::default(),
-            uses: 0,
+            shelf: Shelf::default(),
         };
         Box::new(Connection { server, state })
     }
@@ -429,7 +408,7 @@ impl Connection {
         self.state.set_up = None;
         self.state.insert_id = Some(0);
         self.state.has_warnings = false;
-        self.state.prepared.clear();
+        self.state.shelf.clear();
     }
 
     /// Has the server tell changes of the session, and a Galera member read what others wrote.
@@ -526,63 +505,6 @@ impl Connection {
         let until = Limit::after(OWN_TIME_MAX);
         Ok(Warnings::ask(&mut self.server, until, OWN_BYTES_MAX).await?)
     }
-
-    /// The server's number of a statement that is prepared here for sessions as the one that has
-    /// the connection, and whether it was told these types last. The caller tells it others.
-    pub(crate) fn prepared(&mut self, text: &Arc<StatementText>) -> Option<(u32, &mut Box<[u8]>)> {
-        let State {
-            given,
-            prepared,
-            uses,
-            ..
-        } = &mut self.state;
-        let found = prepared.get_mut(text)?;
-        if Some(&found.given) != given.as_ref() {
-            return None;
-        }
-        *uses += 1;
-        found.used = *uses;
-        Some((found.id, &mut found.types))
-    }
-
-    /// Prepares a statement here.
-    pub(crate) async fn prepare(&mut self, text: &Arc<StatementText>) -> Result<(), NotReady> {
-        let id = prepare_on(&mut self.server, text.bytes()).await?;
-        self.note_prepared(text, id).await;
-        Ok(())
-    }
-
-    /// The server has prepared a statement. The one that was used least recently makes room.
-    pub(crate) async fn note_prepared(&mut self, text: &Arc<StatementText>, id: u32) {
-        self.close_statement(text).await;
-        if PREPARED_MAX <= self.state.prepared.len() {
-            let all = self.state.prepared.iter();
-            let oldest = all.min_by_key(|(_, it)| it.used);
-            if let Some(text) = oldest.map(|(text, _)| Arc::clone(text)) {
-                self.close_statement(&text).await;
-            }
-        }
-        let Some(given) = self.state.given.clone() else {
-            return;
-        };
-        self.state.uses += 1;
-        let prepared = Prepared {
-            id,
-            types: Box::default(),
-            given,
-            used: self.state.uses,
-        };
-        self.state.prepared.insert(Arc::clone(text), prepared);
-    }
-
-    /// Closes a statement, if it is prepared here.
-    pub(crate) async fn close_statement(&mut self, text: &Arc<StatementText>) {
-        if let Some(prepared) = self.state.prepared.remove(text) {
-            let id = prepared.id.to_le_bytes();
-            // Who is lost has closed it; the next use of the connection finds out.
-            let _ = self.server.send(CommandByte::STMT_CLOSE, &id).await;
-        }
-    }
 }
 
 fn is_same(one: &Arc<Origin>, other: &Arc<Origin>) -> bool {
@@ -600,21 +522,4 @@ pub(crate) fn is_about_tracking(text: &[u8]) -> bool {
     let name = b"session_track";
     let mut places = text.windows(name.len());
     places.any(|place| place.eq_ignore_ascii_case(name))
-}
-
-/// Prepares a statement, and returns the server's number of it.
-async fn prepare_on(server: &mut Server, text: &[u8]) -> Result<u32, NotReady> {
-    server.send(CommandByte::STMT_PREPARE, text).await?;
-    let mut outcome = Err(NotReady::Lost("it did not answer".to_owned()));
-    while let Some(received) = server.receive(Limit::after(OWN_TIME_MAX)).await? {
-        match received.message() {
-            Ok(Message::Prepared(prepared)) => outcome = Ok(prepared.statement_id),
-            Ok(Message::Error(error)) => {
-                outcome = Err(NotReady::Refused(error.to_client_error()));
-            }
-            Ok(_) => {}
-            Err(error) => return Err(NotReady::Lost(error.to_string())),
-        }
-    }
-    outcome
 }

@@ -8,11 +8,9 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use settings::SqlMode;
-use syntax::class::set::{Scope, Target, assignments};
-use syntax::class::{Detail, Source, classify};
-use syntax::token::name_value;
-use wire::CommandByte;
+use syntax::class::{Detail, classify};
 
+use crate::command::{Command, decides_reading, names_of};
 use crate::command_list::CommandList;
 
 /// Most commands that are kept. Programs set some ten variables.
@@ -20,51 +18,6 @@ pub const HISTORY_COMMANDS_MAX: usize = 64;
 
 /// Most bytes of all of them.
 pub const HISTORY_BYTES_MAX: usize = 16 << 10;
-
-/// A command that changed the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// COM_QUERY with this text.
-    Query(Box<[u8]>),
-    /// COM_INIT_DB with this name.
-    InitDb(Box<[u8]>),
-    /// COM_SET_OPTION with this option.
-    SetOption([u8; 2]),
-}
-
-impl Command {
-    /// The database that it chooses.
-    pub fn database(&self, mode: SqlMode) -> Option<Vec<u8>> {
-        match self {
-            Command::InitDb(name) => Some(name.to_vec()),
-            Command::Query(text) => match classify(text, mode).detail {
-                Detail::Use(name) if name.starts_with(b"`") || name.starts_with(b"\"") => {
-                    Some(name_value(name).to_vec())
-                }
-                Detail::Use(name) => Some(name.to_vec()),
-                _ => None,
-            },
-            Command::SetOption(_) => None,
-        }
-    }
-
-    /// Its first byte.
-    pub fn byte(&self) -> u8 {
-        match self {
-            Command::Query(_) => CommandByte::QUERY,
-            Command::InitDb(_) => CommandByte::INIT_DB,
-            Command::SetOption(_) => CommandByte::SET_OPTION,
-        }
-    }
-
-    /// What follows that.
-    pub fn body(&self) -> &[u8] {
-        match self {
-            Command::Query(bytes) | Command::InitDb(bytes) => bytes,
-            Command::SetOption(option) => option,
-        }
-    }
-}
 
 /// See the module's head.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,6 +27,8 @@ pub struct History {
     total_bytes: usize,
     /// All commands.
     list: CommandList,
+    /// Those that decide how servers read texts.
+    reading: CommandList,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +38,8 @@ struct Entry {
     names: Option<Vec<Box<[u8]>>>,
     /// It is a PREPARE: the database and the variables of its time hold for the statement.
     prepares: bool,
+    /// Servers may read the texts behind it in another way.
+    decides_reading: bool,
 }
 
 impl Hash for History {
@@ -108,12 +65,20 @@ impl History {
         &self.list
     }
 
+    /// Those commands that decide how servers read a text: the database, character sets,
+    /// `sql_mode`, and all that is not known to leave that alone.
+    pub fn reading(&self) -> &CommandList {
+        &self.reading
+    }
+
     /// Keeps a command that has succeeded.
     ///
     /// # Errors
     /// If there is no room.
     pub fn keep(&mut self, command: Command, mode: SqlMode) -> Result<(), Full> {
-        let names = names_of(&command, mode);
+        let parts = (command.byte(), command.body());
+        let names = names_of(parts, mode);
+        let decides_reading = decides_reading(parts, mode);
         if let Some(names) = &names {
             self.supersede(names);
         }
@@ -134,9 +99,10 @@ impl History {
                 command,
                 names,
                 prepares,
+                decides_reading,
             });
         }
-        self.list = CommandList::of(self.entries.iter().map(Entry::parts));
+        self.note_lists();
         match is_forgotten || has_room {
             true => Ok(()),
             false => Err(Full),
@@ -149,7 +115,14 @@ impl History {
             .retain(|it| matches!(it.command, Command::SetOption(_)));
         let lengths = self.entries.iter().map(|it| it.command.body().len());
         self.total_bytes = lengths.sum();
+        self.note_lists();
+    }
+
+    /// The commands have changed.
+    fn note_lists(&mut self) {
         self.list = CommandList::of(self.entries.iter().map(Entry::parts));
+        let deciding = self.entries.iter().filter(|it| it.decides_reading);
+        self.reading = CommandList::of(deciding.map(Entry::parts));
     }
 
     /// The database that the kept commands have left; `None` if none has chosen one.
@@ -179,48 +152,10 @@ impl History {
     }
 }
 
-/// The names that a command sets to constants, sorted.
-fn names_of(command: &Command, mode: SqlMode) -> Option<Vec<Box<[u8]>>> {
-    let one = |kind: &str, name: &[u8]| Some(vec![named(kind, name)]);
-    let text = match command {
-        Command::Query(text) => text,
-        Command::InitDb(_) => return one("use", b""),
-        Command::SetOption(_) => return one("option", b""),
-    };
-    match classify(text, mode).detail {
-        Detail::Use(_) => return one("use", b""),
-        Detail::Prepare(name, Source::Literal(_)) => return one("prepare", name),
-        Detail::Deallocate(name) => return one("prepare", name),
-        _ => {}
-    }
-    let mut names = Vec::new();
-    for assignment in assignments(text, mode) {
-        let is_phrase = matches!(assignment.target, Target::Names | Target::CharacterSet);
-        if !assignment.value.is_constant() && !is_phrase {
-            return None;
-        }
-        names.push(match assignment.target {
-            Target::User(name) => named("@", name),
-            Target::System(name) if assignment.scope == Scope::Session => named("", name),
-            Target::System(name) => named("@@", name),
-            Target::Names => named("names", b""),
-            Target::CharacterSet => named("character set", b""),
-            _ => return None,
-        });
-    }
-    names.sort_unstable();
-    (!names.is_empty()).then_some(names)
-}
-
-fn named(kind: &str, name: &[u8]) -> Box<[u8]> {
-    let mut key = kind.as_bytes().to_vec();
-    key.push(b' ');
-    key.extend(name.iter().map(u8::to_ascii_lowercase));
-    key.into()
-}
-
 #[cfg(test)]
 mod tests {
+    use wire::CommandByte;
+
     use super::*;
 
     fn kept(texts: &[&str]) -> Vec<String> {

@@ -34,8 +34,10 @@ mod rules;
 mod judge;
 mod written;
 
+mod command;
 mod command_list;
 mod history;
+mod reading;
 
 mod choice;
 mod plan;
@@ -43,12 +45,14 @@ mod recall;
 mod session;
 
 pub use choice::{Balance, Cost, Load, ResponseTime, choose};
+pub use command::Command;
 pub use command_list::CommandList;
-pub use history::{Command, HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
+pub use history::{HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};
 pub use parts::Step;
 pub use pins::{Pin, Pins};
 pub use plan::{Goal, OF_LAST_STATEMENT, Plan};
+pub use reading::{Detour, LoginReading};
 pub use recall::{Recall, Residue, Told};
 pub use rules::{
     PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError, Ruling, SessionFacts,

@@ -632,7 +632,11 @@ impl Split {
                     Request::Peeked => self.guest.client.link().peeked_body().0,
                     Request::Taken(_, sent) => sent,
                 };
-                let address = self.statements.address(number, lane, kind, sent).await?;
+                let statements = &mut self.statements;
+                let now = self.history.reading();
+                let address = statements
+                    .address(number, (lane, now), (kind, sent))
+                    .await?;
                 match request {
                     Request::Peeked if address.only_renumbers() => {
                         let link = self.guest.client.link();

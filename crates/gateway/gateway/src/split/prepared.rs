@@ -1,26 +1,28 @@
 //! Statements that the client has prepared, on whichever server they run.
 //!
 //! A client's number of a statement is the gateway's. A server that has not prepared it does so
-//! when it is needed there. A client tells the types of parameters once; a server that was not told
-//! gets them with the values.
+//! when it is needed there, in the database and with the variables by which the client prepared it.
+//! A client tells the types of parameters once; a server that was not told gets them with the
+//! values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use errcode::{
-    ClientError, ER_STMT_HAS_NO_OPEN_CURSOR, ER_UNKNOWN_STMT_HANDLER, Retry, WORDS_SERVER_LOST,
+    ClientError, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_STMT_HAS_NO_OPEN_CURSOR,
+    ER_UNKNOWN_STMT_HANDLER, Retry, WORDS_SERVER_LOST,
 };
 use foldhash::fast::RandomState;
 use link::Ending;
 use monitor::ServerId as Place;
-use router::{Goal, Judged};
+use router::{CommandList, Goal, Judged};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::Facts;
 use wire::{CommandByte, StatusFlags};
 
-use crate::connection::NotReady;
 use crate::connection::common::StatementText;
+use crate::connection::{NotReady, StatementKey};
 use crate::end::End;
 use crate::guest::{Failed, Request};
 use crate::hot::HotPlace;
@@ -33,6 +35,13 @@ use super::lane::Lane;
 /// MariaDB: stands for the statement that was prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
 
+/// Most statements that a session has at a time: as many as a server lets all sessions have by
+/// default (`max_prepared_stmt_count`).
+pub(super) const STATEMENTS_MAX: usize = 16_382;
+
+/// Most bytes of their texts.
+pub(super) const STATEMENT_BYTES_MAX: usize = 32 << 20;
+
 /// Bytes of COM_STMT_EXECUTE before the NULL bits: number, cursor, iterations.
 const EXECUTE_HEAD_BYTES: usize = 9;
 
@@ -41,6 +50,8 @@ const EXECUTE_HEAD_BYTES: usize = 9;
 pub(super) struct Statements {
     by_number: HashMap<u32, Statement, RandomState>,
     last: u32,
+    /// Of all texts.
+    total_bytes: usize,
     /// One has had a cursor or long data.
     needs_places: bool,
 }
@@ -48,7 +59,7 @@ pub(super) struct Statements {
 #[derive(Debug)]
 struct Statement {
     /// As servers are told it.
-    text: Arc<StatementText>,
+    key: StatementKey,
     judged: Judged,
     parameter_count: usize,
     /// Two bytes for each parameter, as the client has told last.
@@ -96,13 +107,32 @@ impl Statements {
         })
     }
 
-    fn add(&mut self, text: Arc<StatementText>, judged: Judged) -> u32 {
+    /// Whether there is room for a text.
+    fn has_room(&self, text: &[u8]) -> bool {
+        let bytes = self.total_bytes + text.len();
+        self.by_number.len() < STATEMENTS_MAX && bytes <= STATEMENT_BYTES_MAX
+    }
+
+    /// Adds a statement that is prepared in this state, and returns its number.
+    fn add(&mut self, text: Arc<StatementText>, reading: &CommandList, judged: Judged) -> u32 {
         self.last = match self.last + 1 {
             LAST_PREPARED => 1,
             next => next,
         };
+        self.total_bytes += text.bytes().len();
+        let others = self.by_number.values().map(|it| &it.key);
+        let twins = others.filter(|it| it.text == text && it.reading == *reading);
+        let mut copies: Vec<_> = twins.map(|it| it.copy).collect();
+        copies.sort_unstable();
+        let copy = (0..).zip(&copies).find(|(copy, used)| copy != *used);
+        let copy = copy.map_or(stdx::to_u32(copies.len()), |(copy, _)| copy);
+        let reading = reading.clone();
         let statement = Statement {
-            text,
+            key: StatementKey {
+                text,
+                reading,
+                copy,
+            },
             judged,
             parameter_count: 0,
             types: SmallVec::new(),
@@ -112,6 +142,12 @@ impl Statements {
         };
         self.by_number.insert(self.last, statement);
         self.last
+    }
+
+    fn remove(&mut self, number: u32) -> Option<Statement> {
+        let statement = self.by_number.remove(&number)?;
+        self.total_bytes -= statement.key.text.bytes().len();
+        Some(statement)
     }
 
     /// Whether a cursor is open on the connection to a server, or long data waits there.
@@ -141,13 +177,13 @@ impl Statements {
     }
 
     /// Has a server prepare a statement, unless it has, and returns what a command for it needs
-    /// there. `sent` is the body of the command.
+    /// there. `now` has the commands by which the connection reads texts, and `sent` is the body
+    /// of the command.
     pub(super) async fn address(
         &mut self,
         number: u32,
-        lane: &mut Lane,
-        kind: Kind,
-        sent: &[u8],
+        (lane, now): (&mut Lane, &CommandList),
+        (kind, sent): (Kind, &[u8]),
     ) -> Result<Address, Unaddressed> {
         let Some(statement) = self.by_number.get_mut(&number) else {
             let byte = CommandByte::STMT_EXECUTE;
@@ -157,15 +193,15 @@ impl Statements {
             Kind::Execute => statement.note_types(sent),
             Kind::Other => Types::None,
         };
-        if lane.connection.prepared(&statement.text).is_none() {
-            let prepared = lane.connection.prepare(&statement.text).await;
+        if lane.connection.prepared(&statement.key).is_none() {
+            let prepared = lane.connection.prepare(&statement.key, now).await;
             prepared.map_err(|error| match error {
                 NotReady::Refused(error) => Unaddressed::Refused(error),
                 NotReady::Lost(_) => Unaddressed::Lost,
             })?;
             lane.is_own = false;
         }
-        let prepared = lane.connection.prepared(&statement.text);
+        let prepared = lane.connection.prepared(&statement.key);
         let (id, here) = prepared.expect("it is prepared");
         let types = match told {
             Types::Untold(at) if **here != *statement.types => Some((at, statement.types.clone())),
@@ -295,8 +331,15 @@ impl Split {
             }
             false => text,
         };
+        if !self.statements.has_room(text) {
+            let number = ER_MAX_PREPARED_STMT_COUNT_REACHED;
+            let error = ClientError::new(number, &[&self.statements.by_number.len()]);
+            self.guest.write_error(&error);
+            return Ok(());
+        }
         let shared = self.guest.worker.share_text(text);
-        let number = self.statements.add(Arc::clone(&shared), judged);
+        let reading = self.history.reading();
+        let number = self.statements.add(shared, reading, judged);
         let byte = CommandByte::STMT_PREPARE;
         let request = Request::Taken(byte, text);
         let repeat = Some((byte, text));
@@ -305,15 +348,16 @@ impl Split {
             .await?;
         let told = answered.and_then(|(place, it)| Some((place, it.exchange.prepared()?)));
         let Some((place, prepared)) = told else {
-            self.statements.by_number.remove(&number);
+            self.statements.remove(number);
             return Ok(());
         };
-        if let Some(statement) = self.statements.by_number.get_mut(&number) {
+        let lane = self.lanes.get_mut(usize::from(place.0));
+        if let Some(statement) = self.statements.by_number.get_mut(&number)
+            && let Some(Some(lane)) = lane
+        {
             statement.parameter_count = usize::from(prepared.parameter_count);
-        }
-        if let Some(lane) = self.lane(place) {
             let id = prepared.statement_id;
-            lane.connection.note_prepared(&shared, id).await;
+            lane.connection.note_prepared(&statement.key, id).await;
         }
         self.pin_reader(facts, place);
         Ok(())
@@ -363,11 +407,11 @@ impl Split {
         };
         HotPlace::Statement.note(statement);
         let mode = SqlMode::default();
-        let mut plan = self
-            .session
-            .plan_execution(statement.text.bytes(), mode, &statement.judged);
+        let mut plan =
+            self.session
+                .plan_execution(statement.key.text.bytes(), mode, &statement.judged);
         let guides = Guides::of(&self.session, &self.guest);
-        let text = statement.text.bytes();
+        let text = statement.key.text.bytes();
         match guide(&mut plan, text, &statement.judged, guides) {
             Ok(time_max) => self.guest.time_max = time_max.or(self.guest.time_max),
             Err(error) => {
@@ -399,8 +443,16 @@ impl Split {
             && let Some(statement) = self.statements.by_number.get_mut(&number)
         {
             let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
+            let had_place = statement.cursor_at.is_some() || data_at.is_some();
             statement.cursor_at = has_cursor.then_some(place);
             self.statements.needs_places |= has_cursor;
+            let lane = self.lanes.get_mut(usize::from(place.0));
+            if let Some(Some(lane)) = lane.filter(|_| has_cursor || had_place) {
+                match has_cursor {
+                    true => lane.connection.hold_statement(&statement.key),
+                    false => lane.connection.release_statement(&statement.key),
+                }
+            }
         }
         Ok(())
     }
@@ -421,7 +473,7 @@ impl Split {
         let goal = match statement.data_at {
             Some(place) => Goal::Held(place),
             None => {
-                let (text, judged) = (statement.text.bytes(), &statement.judged);
+                let (text, judged) = (statement.key.text.bytes(), &statement.judged);
                 let mut plan = self.session.plan(text, mode, judged);
                 let guides = Guides::of(&self.session, &self.guest);
                 // Its execution is what a rule refuses.
@@ -435,6 +487,12 @@ impl Split {
         if let Some(statement) = self.statements.by_number.get_mut(&number) {
             statement.data_at = answered.map(|(place, _)| place);
             self.statements.needs_places = true;
+            let lane = statement
+                .data_at
+                .and_then(|it| self.lanes.get_mut(usize::from(it.0)));
+            if let Some(Some(lane)) = lane {
+                lane.connection.hold_statement(&statement.key);
+            }
         }
         Ok(())
     }
@@ -482,7 +540,7 @@ impl Split {
             return Ok(());
         };
         let number = self.statements.resolve(number);
-        let Some(statement) = self.statements.by_number.remove(&number) else {
+        let Some(statement) = self.statements.remove(number) else {
             return Ok(());
         };
         // Where others may use it, it stays until there is no room for it.
@@ -493,7 +551,7 @@ impl Split {
         let is_closed = !self.options.multiplexes;
         for (place, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(lane) = lane.as_mut().filter(|_| is_closed || is_used(place)) {
-                lane.connection.close_statement(&statement.text).await;
+                lane.connection.close_statement(&statement.key).await;
             }
         }
         Ok(())

@@ -17,6 +17,7 @@ mod kill;
 mod logins;
 mod monitoring;
 mod parts;
+mod prepared;
 mod programs;
 mod proxy_headers;
 mod reload;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A gateway whose sessions share this many connections to one server.
-fn sharing(backend: &Server, count: usize) -> Gateway {
+pub(crate) fn sharing(backend: &Server, count: usize) -> Gateway {
     let server = sections(&[backend]).replacen(
         "[[monitor]]",
         &format!("max_connections = {count}\n[[monitor]]"),

@@ -5,7 +5,9 @@ use testkit::topology::{Galera, Replicated};
 use super::roles::replicated;
 use super::*;
 
-fn split_over(topology: &Replicated) -> Gateway {
+const RESET_CONNECTION: u8 = 31;
+
+pub(crate) fn split_over(topology: &Replicated) -> Gateway {
     let servers: Vec<_> = topology.servers.iter().collect();
     let watch = "interval = 0.1\ntimeout = 0.5\n";
     let service = "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\nwait = 5\n";
@@ -179,108 +181,6 @@ fn the_session_is_the_same_on_each_server() {
     assert_eq!(client.next_packet().unwrap()[0], 0);
     assert_ne!(reader(&mut client), 0);
     assert_eq!(client.value("SELECT @a").unwrap(), None);
-}
-
-/// A statement of the binary protocol.
-struct Prepared {
-    id: [u8; 4],
-    has_parameter: bool,
-}
-
-const RESET_CONNECTION: u8 = 31;
-const STMT_PREPARE: u8 = 22;
-const STMT_EXECUTE: u8 = 23;
-const STMT_CLOSE: u8 = 25;
-
-fn prepare(client: &mut Client, text: &str) -> Prepared {
-    client
-        .send_command(STMT_PREPARE, text.as_bytes())
-        .expect("sent");
-    let ok = client.next_packet().expect("an answer");
-    assert_eq!(ok[0], 0, "{text}: {:?}", String::from_utf8_lossy(&ok));
-    let id = *ok[1..].first_chunk().expect("an id");
-    let (columns, parameters) = (ok[5], ok[7]);
-    for count in [parameters, columns] {
-        // Definitions have an EOF packet behind them.
-        for _ in 0..if count == 0 { 0 } else { count + 1 } {
-            client.next_packet().expect("a definition");
-        }
-    }
-    let has_parameter = parameters == 1;
-    Prepared { id, has_parameter }
-}
-
-/// Executes with an INT parameter, whose type is told if `types` says so. Returns the first packet
-/// of each row, or what came in its place.
-fn execute(client: &mut Client, prepared: &Prepared, value: i32, types: Types) -> Vec<Vec<u8>> {
-    let mut body = [&prepared.id[..], &[0, 1, 0, 0, 0]].concat();
-    if prepared.has_parameter {
-        body.push(0);
-        match types {
-            Types::Told => body.extend([1, 3, 0]),
-            Types::Untold => body.push(0),
-        }
-        body.extend(value.to_le_bytes());
-    }
-    client.send_command(STMT_EXECUTE, &body).expect("sent");
-    let first = client.next_packet().expect("an answer");
-    if first[0] == 0 || first[0] == 0xff {
-        return vec![first];
-    }
-    for _ in 0..=first[0] {
-        client.next_packet().expect("a definition");
-    }
-    let mut rows = Vec::new();
-    loop {
-        let row = client.next_packet().expect("a row");
-        if row[0] == 0xfe {
-            return rows;
-        }
-        rows.push(row);
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Types {
-    Told,
-    Untold,
-}
-
-#[test]
-fn prepared_statements_run_on_each_server() {
-    let topology = replicated();
-    mark(&topology);
-    let gateway = split_over(&topology);
-    let mut client = gateway.connect();
-    client
-        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
-        .unwrap();
-    let read = prepare(&mut client, "SELECT place FROM shop.here WHERE place >= ?");
-    let write = prepare(&mut client, "INSERT INTO shop.t VALUES (?)");
-    assert_ne!(read.id, write.id);
-    let mut places = Vec::new();
-    for id in 0..6 {
-        let types = if id == 0 { Types::Told } else { Types::Untold };
-        let done = execute(&mut client, &write, id, types);
-        assert_eq!(done[0][0], 0, "{done:?}");
-        // A statement that was not told types elsewhere gets them there.
-        let rows = execute(&mut client, &read, 0, types);
-        places.push(*rows[0].last_chunk::<4>().expect("an INT"));
-    }
-    assert_eq!(places[0], [0; 4], "the table was just written to");
-    wait_until("a replica is read from", || {
-        let rows = execute(&mut client, &read, 0, Types::Untold);
-        rows[0].last_chunk::<4>() != Some(&[0; 4])
-    });
-    client.run("BEGIN").unwrap();
-    let rows = execute(&mut client, &read, 0, Types::Untold);
-    assert_eq!(rows[0].last_chunk::<4>(), Some(&[0; 4]));
-    client.run("COMMIT").unwrap();
-    client.send_command(STMT_CLOSE, &read.id).unwrap();
-    let gone = execute(&mut client, &read, 0, Types::Told);
-    assert_eq!(gone[0][..3], [0xff, 0xdb, 0x04], "error 1243");
-    let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
-    assert_eq!(count.as_deref(), Some("6"));
 }
 
 #[test]

@@ -4,14 +4,26 @@ use router::Judge;
 
 use super::*;
 
-fn text() -> Arc<StatementText> {
-    Arc::new(StatementText::new(b"", &RandomState::default()))
+fn text(bytes: &[u8]) -> Arc<StatementText> {
+    Arc::new(StatementText::new(bytes, &RandomState::default()))
+}
+
+fn judged() -> Judged {
+    Judge::default().judge_unread(b"SELECT ?", SqlMode::default())
+}
+
+fn add(statements: &mut Statements, bytes: &[u8], reading: &CommandList) -> u32 {
+    statements.add(text(bytes), reading, judged())
 }
 
 fn statement(parameter_count: usize) -> Statement {
     Statement {
-        text: text(),
-        judged: Judge::default().judge_unread(b"SELECT ?", SqlMode::default()),
+        key: StatementKey {
+            text: text(b""),
+            reading: CommandList::default(),
+            copy: 0,
+        },
+        judged: judged(),
         parameter_count,
         types: SmallVec::new(),
         data_at: None,
@@ -70,10 +82,9 @@ fn short_bodies_and_statements_without_parameters_have_no_types() {
 #[test]
 fn numbers_count_up_and_pass_the_one_that_means_the_last() {
     let mut statements = Statements::default();
-    let judged = Judge::default().judge_unread(b"SELECT 1", SqlMode::default());
     let mut add = |last| {
         statements.last = last;
-        let number = statements.add(text(), judged.clone());
+        let number = add(&mut statements, b"", &CommandList::default());
         (number, statements.resolve(LAST_PREPARED))
     };
     assert_eq!(add(0), (1, 1));
@@ -83,4 +94,57 @@ fn numbers_count_up_and_pass_the_one_that_means_the_last() {
     );
     assert_eq!(add(LAST_PREPARED - 1), (1, 1));
     assert_eq!(statements.resolve(5), 5);
+}
+
+#[test]
+fn statements_of_one_text_are_told_apart() {
+    let mut statements = Statements::default();
+    let here = CommandList::default();
+    let elsewhere = CommandList::of([(CommandByte::INIT_DB, &b"a"[..])].into_iter());
+    let (one, two) = (text(b"SELECT 1"), text(b"SELECT 2"));
+    let copy = |statements: &mut Statements, text: &Arc<StatementText>, reading| {
+        let number = statements.add(Arc::clone(text), reading, judged());
+        (number, statements.by_number[&number].key.copy)
+    };
+    let (first, copy_of_first) = copy(&mut statements, &one, &here);
+    let (second, copy_of_second) = copy(&mut statements, &one, &here);
+    assert_eq!((copy_of_first, copy_of_second), (0, 1));
+    assert_eq!(copy(&mut statements, &one, &elsewhere).1, 0);
+    assert_eq!(copy(&mut statements, &two, &here).1, 0);
+    assert_eq!(copy(&mut statements, &one, &here).1, 2);
+    for (closed, free) in [(second, 1), (first, 0)] {
+        statements.remove(closed).expect("it is there");
+        assert_eq!(copy(&mut statements, &one, &here).1, free);
+    }
+    assert_eq!(copy(&mut statements, &one, &here).1, 3);
+}
+
+#[test]
+fn room_is_bounded_by_statements_and_bytes() {
+    let mut statements = Statements::default();
+    let reading = CommandList::default();
+    let half = vec![b' '; STATEMENT_BYTES_MAX / 2];
+    let first = add(&mut statements, &half, &reading);
+    assert!(statements.has_room(&half) && statements.has_room(&half[1..]));
+    assert!(!statements.has_room(&[&half[..], b" "].concat()));
+    statements.remove(first).expect("it is there");
+    assert!(statements.has_room(&[&half[..], &half].concat()));
+
+    let text = text(b"");
+    let judged = judged();
+    for number in 0..STATEMENTS_MAX {
+        assert!(statements.has_room(b""), "{number}");
+        let number = u32::try_from(number).expect("few");
+        let key = StatementKey {
+            text: Arc::clone(&text),
+            reading: reading.clone(),
+            copy: number,
+        };
+        let mut statement = statement(0);
+        (statement.key, statement.judged) = (key, judged.clone());
+        statements.by_number.insert(number, statement);
+    }
+    assert!(!statements.has_room(b""));
+    statements.remove(0).expect("it is there");
+    assert!(statements.has_room(b""));
 }

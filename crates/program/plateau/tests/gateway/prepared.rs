@@ -1,0 +1,323 @@
+//! Statements of the binary protocol: each as the client has prepared it, wherever it runs.
+
+use super::roles::replicated;
+use super::shared::sharing;
+use super::split::{mark, split_over};
+use super::*;
+
+/// A statement of the binary protocol.
+struct Prepared {
+    id: [u8; 4],
+    has_parameter: bool,
+}
+
+const STMT_PREPARE: u8 = 22;
+const STMT_EXECUTE: u8 = 23;
+const STMT_CLOSE: u8 = 25;
+const STMT_FETCH: u8 = 28;
+
+fn prepare(client: &mut Client, text: &str) -> Prepared {
+    client
+        .send_command(STMT_PREPARE, text.as_bytes())
+        .expect("sent");
+    let ok = client.next_packet().expect("an answer");
+    assert_eq!(ok[0], 0, "{text}: {:?}", String::from_utf8_lossy(&ok));
+    let id = *ok[1..].first_chunk().expect("an id");
+    let (columns, parameters) = (ok[5], ok[7]);
+    for count in [parameters, columns] {
+        // Definitions have an EOF packet behind them.
+        for _ in 0..if count == 0 { 0 } else { count + 1 } {
+            client.next_packet().expect("a definition");
+        }
+    }
+    let has_parameter = parameters == 1;
+    Prepared { id, has_parameter }
+}
+
+/// Executes with an INT parameter, whose type is told if `types` says so. Returns the first packet
+/// of each row, or what came in its place.
+fn execute(client: &mut Client, prepared: &Prepared, value: i32, types: Types) -> Vec<Vec<u8>> {
+    let mut body = [&prepared.id[..], &[0, 1, 0, 0, 0]].concat();
+    if prepared.has_parameter {
+        body.push(0);
+        match types {
+            Types::Told => body.extend([1, 3, 0]),
+            Types::Untold => body.push(0),
+        }
+        body.extend(value.to_le_bytes());
+    }
+    client.send_command(STMT_EXECUTE, &body).expect("sent");
+    let first = client.next_packet().expect("an answer");
+    if first[0] == 0 || first[0] == 0xff {
+        return vec![first];
+    }
+    for _ in 0..=first[0] {
+        client.next_packet().expect("a definition");
+    }
+    let mut rows = Vec::new();
+    loop {
+        let row = client.next_packet().expect("a row");
+        if row[0] == 0xfe {
+            return rows;
+        }
+        rows.push(row);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Types {
+    Told,
+    Untold,
+}
+
+#[test]
+fn prepared_statements_run_on_each_server() {
+    let topology = replicated();
+    mark(&topology);
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    client
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
+        .unwrap();
+    let read = prepare(&mut client, "SELECT place FROM shop.here WHERE place >= ?");
+    let write = prepare(&mut client, "INSERT INTO shop.t VALUES (?)");
+    assert_ne!(read.id, write.id);
+    let mut places = Vec::new();
+    for id in 0..6 {
+        let types = if id == 0 { Types::Told } else { Types::Untold };
+        let done = execute(&mut client, &write, id, types);
+        assert_eq!(done[0][0], 0, "{done:?}");
+        // A statement that was not told types elsewhere gets them there.
+        let rows = execute(&mut client, &read, 0, types);
+        places.push(*rows[0].last_chunk::<4>().expect("an INT"));
+    }
+    assert_eq!(places[0], [0; 4], "the table was just written to");
+    wait_until("a replica is read from", || {
+        let rows = execute(&mut client, &read, 0, Types::Untold);
+        rows[0].last_chunk::<4>() != Some(&[0; 4])
+    });
+    client.run("BEGIN").unwrap();
+    let rows = execute(&mut client, &read, 0, Types::Untold);
+    assert_eq!(rows[0].last_chunk::<4>(), Some(&[0; 4]));
+    client.run("COMMIT").unwrap();
+    client.send_command(STMT_CLOSE, &read.id).unwrap();
+    let gone = execute(&mut client, &read, 0, Types::Told);
+    assert_eq!(gone[0][..3], [0xff, 0xdb, 0x04], "error 1243");
+    let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+    assert_eq!(count.as_deref(), Some("6"));
+}
+
+/// A client of the gateway, and one of the server itself that does the same.
+struct Pair([Client; 2]);
+
+impl Pair {
+    fn run(&mut self, text: &str) {
+        let [told, expected] = self.0.each_mut().map(|it| it.query(text).expect(text));
+        match (told, expected) {
+            (Outcome::Error(told), Outcome::Error(expected)) => {
+                assert_eq!(told.number, expected.number, "{text}");
+            }
+            (Outcome::Error(error), _) | (_, Outcome::Error(error)) => panic!("{text}: {error:?}"),
+            _ => {}
+        }
+    }
+
+    fn prepare(&mut self, text: &str) -> [Prepared; 2] {
+        self.0.each_mut().map(|it| prepare(it, text))
+    }
+
+    /// The rows of both, which are the same.
+    fn execute(&mut self, prepared: &[Prepared; 2]) -> Vec<Vec<u8>> {
+        let [through, alone] = &mut self.0;
+        let told = execute(through, &prepared[0], 0, Types::Told);
+        let expected = execute(alone, &prepared[1], 0, Types::Told);
+        assert_eq!(told, expected);
+        told
+    }
+}
+
+/// Has every connection of a gateway with two serve another client in turn.
+fn take_turns(gateway: &Gateway) {
+    let mut others: Vec<_> = (0..2).map(|_| gateway.connect()).collect();
+    for other in &mut others {
+        other.run("BEGIN").expect("a connection is free");
+    }
+    for other in &mut others {
+        other.run("SET @other = 1").expect("it is theirs");
+        other.run("COMMIT").expect("it is given back");
+    }
+}
+
+#[test]
+fn a_statement_is_read_as_when_it_was_prepared() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    for name in ["a", "b"] {
+        root.run(&format!("CREATE DATABASE {name}")).unwrap();
+        let table = format!("CREATE TABLE {name}.t SELECT '{name}' name");
+        root.run(&table).unwrap();
+    }
+    root.run("CREATE TABLE a.own SELECT 'own' name").unwrap();
+    let gateway = sharing(&backend, 2);
+    let login = Login {
+        port: backend.port(),
+        ..gateway.login("app", "secret")
+    };
+    let mut pair = Pair([gateway.connect(), Client::connect(&login).unwrap()]);
+    pair.run("USE a");
+    let statements = [
+        "SELECT name FROM t",
+        "SELECT name FROM own",
+        "SELECT \"name\" FROM t",
+        "SELECT 'x' || 'y', DATABASE()",
+    ]
+    .map(|text| pair.prepare(text));
+    for change in [
+        "USE b",
+        "SET sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT'",
+        "SET NAMES latin1",
+        "SET autocommit = 0",
+        "SET @a = 1",
+        "USE shop",
+    ] {
+        pair.run(change);
+        pair.run("COMMIT");
+        for _ in 0..2 {
+            take_turns(&gateway);
+            for statement in &statements {
+                pair.execute(statement);
+            }
+            pair.run("COMMIT");
+            // What was done for the statements is undone.
+            let text = "SELECT DATABASE(), @@sql_mode, @@character_set_client, @@autocommit, \
+                        @@character_set_results, @@collation_connection";
+            let [told, expected] = pair.0.each_mut().map(|it| it.rows(text).unwrap());
+            assert_eq!(told, expected, "after {change}");
+            pair.run("COMMIT");
+        }
+    }
+    // In the state of now it is another statement.
+    let again = pair.prepare("SELECT \"name\", DATABASE() FROM b.t");
+    take_turns(&gateway);
+    assert!(pair.execute(&again)[0].ends_with(b"\x01b\x04shop"));
+    pair.run("COMMIT");
+}
+
+#[test]
+fn in_a_state_that_cannot_be_had_again_the_database_is_the_right_one() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    for name in ["a", "b"] {
+        root.run(&format!("CREATE DATABASE {name}")).unwrap();
+        let table = format!("CREATE TABLE {name}.t SELECT '{name}' name");
+        root.run(&table).unwrap();
+    }
+    let gateway = sharing(&backend, 2);
+    let mut client = gateway.connect();
+    client.run("USE a").unwrap();
+    let statement = prepare(&mut client, "SELECT name FROM t");
+    client
+        .run("SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES')")
+        .unwrap();
+    client.run("USE b").unwrap();
+    take_turns(&gateway);
+    let rows = execute(&mut client, &statement, 0, Types::Told);
+    assert!(rows[0].ends_with(b"\x01a"), "{rows:?}");
+    assert_eq!(
+        client.value("SELECT name FROM t").unwrap().as_deref(),
+        Some("b")
+    );
+}
+
+#[test]
+fn a_statement_whose_database_is_gone_leaves_the_session_where_it_is() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE DATABASE a").unwrap();
+    root.run("CREATE TABLE a.t SELECT 'a' name").unwrap();
+    root.run("CREATE TABLE shop.t SELECT 'shop' name").unwrap();
+    let gateway = sharing(&backend, 2);
+    let mut client = gateway.connect();
+    client.run("USE a").unwrap();
+    let statement = prepare(&mut client, "SELECT name FROM t");
+    client.run("USE shop").unwrap();
+    root.run("DROP DATABASE a").unwrap();
+    take_turns(&gateway);
+    client.run("BEGIN").unwrap();
+    let refused = execute(&mut client, &statement, 0, Types::Told);
+    assert_eq!(refused[0][..3], [0xff, 0x19, 0x04], "error 1049");
+    let name = client.value("SELECT name FROM t").unwrap();
+    assert_eq!(name.as_deref(), Some("shop"));
+    client.run("COMMIT").unwrap();
+}
+
+/// Executes with a cursor.
+fn open_cursor(client: &mut Client, prepared: &Prepared) {
+    let body = [&prepared.id[..], &[1, 1, 0, 0, 0]].concat();
+    client.send_command(STMT_EXECUTE, &body).expect("sent");
+    let first = client.next_packet().expect("an answer");
+    assert_eq!(first, [1], "one column");
+    for _ in 0..2 {
+        client.next_packet().expect("a definition, and their end");
+    }
+}
+
+/// The next row of a cursor.
+fn fetch(client: &mut Client, prepared: &Prepared) -> Vec<u8> {
+    let body = [&prepared.id[..], &[1, 0, 0, 0]].concat();
+    client.send_command(STMT_FETCH, &body).expect("sent");
+    let row = client.next_packet().expect("a row");
+    assert_eq!(row[0], 0, "{}", row.escape_ascii());
+    client.next_packet().expect("the end of the rows");
+    row
+}
+
+#[test]
+fn statements_of_one_text_have_a_cursor_each() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let mut client = gateway.connect();
+    client.run("CREATE TABLE shop.t (id INT)").unwrap();
+    client
+        .run("INSERT INTO shop.t VALUES (1), (2), (3)")
+        .unwrap();
+    let text = "SELECT id FROM shop.t ORDER BY id";
+    let (outer, inner) = (prepare(&mut client, text), prepare(&mut client, text));
+    let last = |row: &[u8]| row.last_chunk().copied().map(i32::from_le_bytes);
+    open_cursor(&mut client, &outer);
+    for id in 1..=3 {
+        assert_eq!(last(&fetch(&mut client, &outer)), Some(id));
+        open_cursor(&mut client, &inner);
+        assert_eq!(last(&fetch(&mut client, &inner)), Some(1));
+        // More statements than a connection keeps leave a cursor alone.
+        for number in 0..150 * i32::from(id == 1) {
+            let other = prepare(&mut client, &format!("SELECT {number}"));
+            execute(&mut client, &other, 0, Types::Told);
+        }
+    }
+}
+
+#[test]
+fn texts_of_a_session_take_so_much_room() {
+    const BYTES_MAX: usize = 32 << 20;
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let mut client = gateway.connect();
+    let text = format!("SELECT 1 -- {}", "x".repeat((4 << 20) - 12));
+    let all: Vec<_> = (0..BYTES_MAX / text.len())
+        .map(|_| prepare(&mut client, &text))
+        .collect();
+    let is_room = |client: &mut Client| {
+        client.send_command(STMT_PREPARE, b"DO 1").unwrap();
+        let answer = client.next_packet().unwrap();
+        if answer[0] == 0 {
+            return true;
+        }
+        assert_eq!(answer[1..3], 1461_u16.to_le_bytes());
+        false
+    };
+    assert!(!is_room(&mut client));
+    client.send_command(STMT_CLOSE, &all[0].id).unwrap();
+    assert!(is_room(&mut client));
+    assert_eq!(execute(&mut client, &all[1], 0, Types::Told).len(), 1);
+}
