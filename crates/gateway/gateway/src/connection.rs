@@ -131,6 +131,8 @@ struct State {
     has_warnings: bool,
     /// COM_SET_OPTION has run. What it has set outlives COM_RESET_CONNECTION and COM_CHANGE_USER.
     has_option: bool,
+    /// SET ROLE may have run, which outlives COM_RESET_CONNECTION.
+    has_role: bool,
     /// Its prepared statements.
     shelf: Shelf,
 }
@@ -193,6 +195,7 @@ impl Connection {
             insert_id: Some(0),
             has_warnings: false,
             has_option: false,
+            has_role: false,
             shelf: Shelf::default(),
         };
         Box::new(Connection { server, state })
@@ -235,6 +238,11 @@ impl Connection {
         self.state.given = None;
     }
 
+    /// A statement may have set a role unseen.
+    pub(crate) fn may_have_role(&mut self) {
+        self.state.has_role = true;
+    }
+
     /// It belongs to another account than the session that has it now.
     pub(crate) fn is_of_another(&mut self) {
         self.state.given = None;
@@ -247,6 +255,7 @@ impl Connection {
             given.commands = commands.clone();
         }
         self.state.has_option |= sets_option(commands);
+        self.state.has_role |= commands.iter().any(|(_, text)| is_about_role(text));
     }
 
     /// The client has changed what the server tells of the session.
@@ -337,6 +346,7 @@ impl Connection {
             .send_all(&sent, Limit::after(OWN_TIME_MAX))
             .await?;
         self.state.has_option |= sets_option(needs.commands);
+        self.state.has_role |= sent.iter().any(|(_, text)| is_about_role(text));
         self.state.set_up = Some(needs.role);
         self.state.given = Some(Given {
             origin: Arc::clone(needs.origin),
@@ -364,10 +374,11 @@ impl Connection {
         self.known(needs).is_none()
     }
 
-    /// Whether only a login gives it this origin. COM_RESET_CONNECTION keeps the account and the
-    /// database, and brings back the character set of the login.
+    /// Whether only a login gives it this origin. COM_RESET_CONNECTION keeps the account, the role
+    /// and the database, and brings back the character set of the login.
     fn must_log_in(&self, origin: &Origin) -> bool {
         self.state.is_foreign
+            || self.state.has_role
             || origin.database.is_none()
             || self.state.login_collation != origin.collation
     }
@@ -377,6 +388,12 @@ impl Connection {
         (login, random): (&Login, &RandomSource),
     ) -> Result<(), NotReady> {
         let limit = Limit::after(OWN_TIME_MAX);
+        if self.server.info().version.product == Product::MariaDb {
+            // COM_CHANGE_USER leaves the role, a default one included, to the next user
+            // (MariaDB 10.11).
+            let no_role: (u8, &[u8]) = (CommandByte::QUERY, b"SET ROLE NONE");
+            self.server.send_all(&[no_role], limit).await?;
+        }
         let mut fill = |bytes: &mut [u8]| random(bytes);
         let mut random = Random(&mut fill);
         let changed = self.server.change_user(login, limit, &mut random).await;
@@ -386,6 +403,7 @@ impl Connection {
         })?;
         self.begin_anew();
         self.state.is_foreign = false;
+        self.state.has_role = false;
         self.state.login_collation = login.collation;
         Ok(())
     }
@@ -519,7 +537,15 @@ fn sets_option(commands: &CommandList) -> bool {
 
 /// Whether a text may change what the server tells of the session. Connector/J of MariaDB does.
 pub(crate) fn is_about_tracking(text: &[u8]) -> bool {
-    let name = b"session_track";
+    names(text, b"session_track")
+}
+
+/// Whether a text may set a role.
+fn is_about_role(text: &[u8]) -> bool {
+    names(text, b"role")
+}
+
+fn names(text: &[u8], name: &[u8]) -> bool {
     let mut places = text.windows(name.len());
     places.any(|place| place.eq_ignore_ascii_case(name))
 }

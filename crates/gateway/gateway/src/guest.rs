@@ -171,7 +171,7 @@ impl Guest {
         status: StatusFlags,
         limit: Duration,
     ) -> Result<u8, End> {
-        let gateway = Arc::clone(&self.worker.gateway);
+        let gateway = &self.worker.gateway;
         let (class, limit) = match status.contains(StatusFlags::IN_TRANSACTION) {
             true => {
                 let service = &gateway.service(self.service).options;

@@ -464,13 +464,17 @@ impl Split {
                 ..(*self.origin).clone()
             });
         }
-        self.keep_option();
+        self.change_history(History::reset);
         self.statements = Statements::default();
+        let may_have_role = self.session.pins().has(Pin::Unknown);
         self.session.reset(self.status);
         // What the session holds ends at once, on each of its servers.
         for place in self.places() {
             if let Some(lane) = self.lane(place) {
                 lane.connection.forget_state();
+                if may_have_role {
+                    lane.connection.may_have_role();
+                }
                 if let Err(Unready::Session(end)) = self.make_ready(place, Reads::default()).await {
                     return Err(end);
                 }
@@ -483,10 +487,9 @@ impl Split {
         Ok(())
     }
 
-    /// Forgets all commands but COM_SET_OPTION, which outlives all that begins a session anew.
-    fn keep_option(&mut self) {
+    fn change_history(&mut self, change: fn(&mut History)) {
         let mut history = History::clone(&self.history);
-        history.keep_option();
+        change(&mut history);
         self.history = self.guest.worker.share_history(history);
     }
 
@@ -496,7 +499,7 @@ impl Split {
             return Ok(());
         }
         self.part_with_all();
-        self.keep_option();
+        self.change_history(History::log_in_anew);
         self.database = None;
         self.statements = Statements::default();
         let begun = match identify(&self.guest) {

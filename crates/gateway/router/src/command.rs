@@ -91,6 +91,13 @@ fn named(kind: &str, name: &[u8]) -> Box<[u8]> {
     key.into()
 }
 
+/// Whether a text is SET ROLE.
+pub(crate) fn sets_role(text: &[u8]) -> bool {
+    // The word is the same in each mode.
+    let mut assignments = assignments(text, SqlMode::default());
+    assignments.any(|it| it.target == Target::Role)
+}
+
 /// Variables that programs set often, and that no server reads a text by.
 pub(crate) const READ_BY_NONE: [&str; 6] = [
     "autocommit",

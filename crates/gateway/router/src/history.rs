@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use settings::SqlMode;
 use syntax::class::{Detail, classify};
 
-use crate::command::{Command, decides_reading, names_of};
+use crate::command::{Command, decides_reading, names_of, sets_role};
 use crate::command_list::CommandList;
 
 /// Most commands that are kept. Programs set some ten variables.
@@ -109,10 +109,22 @@ impl History {
         }
     }
 
-    /// Forgets all commands: the session is as after its login, but for COM_SET_OPTION.
-    pub fn keep_option(&mut self) {
-        self.entries
-            .retain(|it| matches!(it.command, Command::SetOption(_)));
+    /// The client has logged in anew: only COM_SET_OPTION is left.
+    pub fn log_in_anew(&mut self) {
+        self.retain(|it| matches!(it, Command::SetOption(_)));
+    }
+
+    /// COM_RESET_CONNECTION: COM_SET_OPTION is left, and the role (MariaDB 10.11).
+    pub fn reset(&mut self) {
+        self.retain(|it| match it {
+            Command::SetOption(_) => true,
+            Command::Query(text) => sets_role(text),
+            Command::InitDb(_) => false,
+        });
+    }
+
+    fn retain(&mut self, is_left: impl Fn(&Command) -> bool) {
+        self.entries.retain(|it| is_left(&it.command));
         let lengths = self.entries.iter().map(|it| it.command.body().len());
         self.total_bytes = lengths.sum();
         self.note_lists();
@@ -238,6 +250,34 @@ mod tests {
     }
 
     #[test]
+    fn an_option_outlives_all_and_a_role_a_reset() {
+        let mode = SqlMode::default();
+        let mut history = History::default();
+        let option = Command::SetOption([1, 0]);
+        let role = Command::Query(b"SET ROLE boss".as_slice().into());
+        for command in [
+            Command::InitDb(b"a".as_slice().into()),
+            option.clone(),
+            Command::Query(b"SET NAMES latin1".as_slice().into()),
+            role.clone(),
+        ] {
+            history.keep(command, mode).unwrap();
+        }
+        let parts = |command: &Command| (command.byte(), command.body().to_vec());
+        let left = |history: &History| {
+            let list = history.list().iter();
+            list.map(|(byte, body)| (byte, body.to_vec()))
+                .collect::<Vec<_>>()
+        };
+        history.reset();
+        assert_eq!(left(&history), [parts(&option), parts(&role)]);
+        assert_eq!(history.total_bytes, option.body().len() + role.body().len());
+        history.log_in_anew();
+        assert_eq!(left(&history), [parts(&option)]);
+        assert_eq!(history.total_bytes, option.body().len());
+    }
+
+    #[test]
     fn room_is_bounded_by_commands_and_bytes() {
         let keep = |history: &mut History, text: &str| {
             let command = Command::Query(text.as_bytes().into());
@@ -249,17 +289,8 @@ mod tests {
         }
         assert_eq!(keep(&mut history, "SET @another = 1"), Err(Full));
         assert_eq!(keep(&mut history, "SET @a0 = 2"), Ok(()), "takes a place");
-        history.keep_option();
-        assert_eq!(history.list().iter().next(), None);
-        let option = Command::SetOption([1, 0]);
-        assert_eq!(history.keep(option.clone(), SqlMode::default()), Ok(()));
-        history.keep_option();
-        assert_eq!(
-            history.list().iter().next(),
-            Some((option.byte(), option.body()))
-        );
-        assert_eq!(history.total_bytes, option.body().len());
-        history = History::default();
+        history.reset();
+        assert_eq!(history, History::default());
 
         let frame = "SET @a = ''".len();
         let of_bytes = |bytes: usize| format!("SET @a = '{}'", "x".repeat(bytes - frame));

@@ -18,6 +18,12 @@ fn value(client: &mut Client, text: &str) -> String {
     value.unwrap_or_else(|| "NULL".to_owned())
 }
 
+/// COM_RESET_CONNECTION.
+fn reset(client: &mut Client) {
+    client.send_command(31, b"").expect("sent");
+    assert_eq!(client.next_packet().expect("an answer")[0], 0);
+}
+
 /// Connections of the clients' account.
 fn open_count(root: &mut Client) -> usize {
     let text = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'app'";
@@ -163,15 +169,13 @@ fn what_holds_a_connection_is_nobody_elses() {
 
 #[test]
 fn a_reset_session_is_as_after_its_login() {
-    const RESET_CONNECTION: u8 = 31;
     let backend = backend();
     let gateway = sharing(&backend, 1);
     let mut client = gateway.connect();
     client.run("USE shop").unwrap();
     client.run("SET @a = 1, autocommit = 0").unwrap();
     client.run("CREATE TEMPORARY TABLE mine (id INT)").unwrap();
-    client.send_command(RESET_CONNECTION, b"").unwrap();
-    assert_eq!(client.next_packet().unwrap()[0], 0);
+    reset(&mut client);
     let row = "SELECT CONCAT(@a IS NULL, @@autocommit, DATABASE())";
     assert_eq!(value(&mut client, row), "1ONshop");
     assert_eq!(client.error_number("SELECT * FROM mine").unwrap(), 1146);
@@ -283,7 +287,6 @@ fn what_the_gateway_asks_is_read_whatever_the_session_has_set() {
 #[test]
 fn an_option_is_its_sessions() {
     const SET_OPTION: u8 = 27;
-    const RESET_CONNECTION: u8 = 31;
     let backend = backend();
     let gateway = sharing(&backend, 1);
     let [mut one, mut other] = [gateway.connect(), gateway.connect()];
@@ -295,21 +298,18 @@ fn an_option_is_its_sessions() {
         let refused = error_of(one.query_all(several).unwrap().remove(0));
         assert_eq!(refused.number, 1064);
         // A server keeps the option, too.
-        one.send_command(RESET_CONNECTION, b"").unwrap();
-        assert_eq!(one.next_packet().unwrap()[0], 0);
+        reset(&mut one);
     }
 }
 
 #[test]
 fn a_reset_keeps_the_database_however_it_was_chosen() {
-    const RESET_CONNECTION: u8 = 31;
     let backend = backend();
     let gateway = sharing(&backend, 1);
     let mut client = gateway.connect();
     client.query_all(b"USE shop; SELECT 1").unwrap();
     client.run("PREPARE p FROM 'SELECT 1'").unwrap();
-    client.send_command(RESET_CONNECTION, b"").unwrap();
-    assert_eq!(client.next_packet().unwrap()[0], 0);
+    reset(&mut client);
     assert_eq!(value(&mut client, "SELECT DATABASE()"), "shop");
 }
 
@@ -339,4 +339,56 @@ fn an_unknown_statement_is_told_as_servers_do() {
         let [told, expected] = &mut answers;
         assert_eq!(told, expected, "{}", String::from_utf8_lossy(expected));
     }
+}
+
+#[test]
+fn a_role_is_its_sessions() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE ROLE boss").unwrap();
+    root.run("GRANT boss TO app@'%'").unwrap();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("SET ROLE boss").unwrap();
+    for _ in 0..2 {
+        assert_eq!(value(&mut one, "SELECT CURRENT_ROLE()"), "boss");
+        assert_eq!(value(&mut other, "SELECT CURRENT_ROLE()"), "NULL");
+    }
+    // As on MariaDB, the role outlives a reset.
+    reset(&mut one);
+    assert_eq!(value(&mut other, "SELECT CURRENT_ROLE()"), "NULL");
+    assert_eq!(value(&mut one, "SELECT CURRENT_ROLE()"), "boss");
+    // Set by what the gateway does not look into.
+    other.run("BEGIN NOT ATOMIC SET ROLE boss; END").unwrap();
+    assert_eq!(value(&mut other, "SELECT CURRENT_ROLE()"), "boss");
+    reset(&mut other);
+    let mut third = gateway.connect();
+    assert_eq!(value(&mut third, "SELECT CURRENT_ROLE()"), "NULL");
+}
+
+#[test]
+fn a_role_is_its_accounts() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    for statement in [
+        "CREATE ROLE boss",
+        "GRANT boss TO app@'%'",
+        "SET DEFAULT ROLE boss FOR app@'%'",
+        "CREATE USER other@'%' IDENTIFIED BY 'secret'",
+    ] {
+        root.run(statement).expect(statement);
+    }
+    let gateway = sharing(&backend, 1);
+    let mut app = gateway.connect();
+    let mut other = Client::connect(&gateway.login("other", "secret")).unwrap();
+    let role = "SELECT CURRENT_ROLE()";
+    for _ in 0..2 {
+        assert_eq!(value(&mut app, role), "boss");
+        assert_eq!(value(&mut other, role), "NULL");
+    }
+    app.run("SET ROLE NONE").unwrap();
+    assert_eq!(value(&mut other, role), "NULL");
+    assert_eq!(value(&mut app, role), "NULL");
+    let mut second = gateway.connect();
+    assert_eq!(value(&mut second, role), "boss");
 }
