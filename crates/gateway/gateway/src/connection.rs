@@ -487,6 +487,12 @@ impl Connection {
         Ok(position.filter(|it| !it.is_empty()))
     }
 
+    /// Whether the connection has a user lock, by a query that says 0 or 1.
+    pub(crate) async fn holds_lock(&mut self, question: &[u8]) -> Result<bool, NotReady> {
+        let value = self.ask_value(question).await?;
+        Ok(value.is_none_or(|it| it != b"0"))
+    }
+
     /// Waits until the server has applied what was written up to a position, for so long. Returns
     /// whether it has.
     pub(crate) async fn wait_for(

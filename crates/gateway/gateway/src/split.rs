@@ -37,6 +37,7 @@ use crate::running::Stay;
 mod answer;
 mod guide;
 mod lane;
+mod locks;
 mod parts;
 mod prepared;
 mod recall;
@@ -45,6 +46,7 @@ mod sharing;
 use answer::{Chooser, Job, Unready};
 use guide::{Guides, guide};
 use lane::Lane;
+use locks::{Locks, OF_LOCKS};
 use prepared::Statements;
 
 /// See the module's head.
@@ -70,6 +72,8 @@ pub(crate) struct Split {
     lingers_at: Option<Place>,
     /// Warnings of its last statement, whose connection is given away.
     warnings: Option<Box<Warnings>>,
+    /// `None` unless it may have some.
+    locks: Option<Box<Locks>>,
     statements: Statements,
     /// The status that the client was told last.
     status: StatusFlags,
@@ -132,6 +136,7 @@ impl Split {
             lanes: Vec::new(),
             lingers_at: None,
             warnings: None,
+            locks: None,
             statements: Statements::default(),
             status: StatusFlags::AUTOCOMMIT,
             patience: Alarm::default(),
@@ -198,6 +203,7 @@ impl Split {
         self.status = StatusFlags(status.unwrap_or(self.status).0 & OF_LOGIN.0);
         self.session.reset(self.status);
         self.warnings = None;
+        self.locks = None;
         self.lingers_at = None;
     }
 
@@ -312,6 +318,9 @@ impl Split {
                 let refusing = self.refuse(Job::Plain, Request::Peeked, &error);
                 return Box::pin(refusing).await.map(|_| ());
             }
+        }
+        if plan.facts.has_any(OF_LOCKS) {
+            return Box::pin(self.locking_query(plan, mode)).await;
         }
         if recall::is_needed(&self.options, &plan) {
             return Box::pin(self.recalling_query(plan, mode)).await;

@@ -341,6 +341,12 @@ impl Session {
         self.pinned_at = Some(self.pinned_at.unwrap_or(at));
     }
 
+    /// A reason to stay has ended.
+    pub fn unpin(&mut self, pin: Pin) {
+        self.pins.lift(pin);
+        self.pinned_at = self.pinned_at.filter(|_| !self.pins.is_empty());
+    }
+
     /// Takes the reasons away that end with the reply to a statement, or with its connection.
     pub fn reset(&mut self, status: StatusFlags) {
         let written = std::mem::take(&mut self.written);

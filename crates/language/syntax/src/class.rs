@@ -36,6 +36,7 @@ mod verdict;
 
 mod calls;
 mod hint;
+mod locks;
 
 pub use calls::replace_calls;
 pub use effect::{
@@ -47,5 +48,6 @@ pub use first::{
 };
 
 pub use hint::{COMMENT_BYTES_MAX, Hint, HintError, HintRoute, PLACE_MAX, find_hint};
+pub use locks::lock_names;
 pub use state::{Flags, State};
 pub use verdict::{Kind, Verdict, verdict};

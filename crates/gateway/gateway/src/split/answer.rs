@@ -385,7 +385,7 @@ impl Split {
     ///
     /// # Errors
     /// The session has lost with it what another connection cannot give, and ends.
-    fn survive(&mut self, place: Place) -> Result<(), End> {
+    pub(super) fn survive(&mut self, place: Place) -> Result<(), End> {
         let error = self.lost_error(place);
         if self.lose(place) == Loss::Nothing {
             return Ok(());

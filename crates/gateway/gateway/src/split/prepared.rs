@@ -31,6 +31,7 @@ use super::Split;
 use super::answer::Job;
 use super::guide::{Guides, guide};
 use super::lane::Lane;
+use super::locks::OF_LOCKS;
 
 /// MariaDB: stands for the statement that was prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
@@ -438,23 +439,44 @@ impl Split {
             _ => Job::Execute(number),
         };
         let answered = self.answer(&plan, job, request, repeat).await?;
+        if plan.facts.has_any(OF_LOCKS)
+            && let Some(statement) = self.statements.by_number.get(&number)
+        {
+            // Where the mode of now reads the text otherwise, it finds no name.
+            let text = Arc::clone(&statement.key.text);
+            let mode = self.mode();
+            Box::pin(self.look_at_locks(plan.facts, text.bytes(), mode)).await?;
+        }
         if let Some((place, answer)) = answered
             && let Ending::Status(status) = answer.ending
-            && let Some(statement) = self.statements.by_number.get_mut(&number)
         {
-            let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
-            let had_place = statement.cursor_at.is_some() || data_at.is_some();
-            statement.cursor_at = has_cursor.then_some(place);
-            self.statements.needs_places |= has_cursor;
-            let lane = self.lanes.get_mut(usize::from(place.0));
-            if let Some(Some(lane)) = lane.filter(|_| has_cursor || had_place) {
-                match has_cursor {
-                    true => lane.connection.hold_statement(&statement.key),
-                    false => lane.connection.release_statement(&statement.key),
-                }
-            }
+            self.note_cursor(number, place, (status, data_at));
         }
         Ok(())
+    }
+
+    /// A statement was executed with long data that was sent to `data_at`; the status says whether
+    /// it has a cursor.
+    fn note_cursor(
+        &mut self,
+        number: u32,
+        place: Place,
+        (status, data_at): (StatusFlags, Option<Place>),
+    ) {
+        let Some(statement) = self.statements.by_number.get_mut(&number) else {
+            return;
+        };
+        let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
+        let was_held = statement.cursor_at.is_some() || data_at.is_some();
+        statement.cursor_at = has_cursor.then_some(place);
+        self.statements.needs_places |= has_cursor;
+        let lane = self.lanes.get_mut(usize::from(place.0));
+        if let Some(Some(lane)) = lane.filter(|_| has_cursor || was_held) {
+            match has_cursor {
+                true => lane.connection.hold_statement(&statement.key),
+                false => lane.connection.release_statement(&statement.key),
+            }
+        }
     }
 
     /// COM_STMT_SEND_LONG_DATA, which has no answer.

@@ -88,7 +88,7 @@ impl Split {
     }
 
     /// Whether only the connection to a server knows something of the last statement.
-    fn has_residue(&self, place: Place) -> bool {
+    pub(super) fn has_residue(&self, place: Place) -> bool {
         self.session.last() == Some(place) && !self.session.recall().residue().is_empty()
     }
 
@@ -120,7 +120,8 @@ impl Split {
         self.give_back(place);
     }
 
-    async fn collect(&mut self, place: Place) -> Result<(), NotReady> {
+    /// Asks a connection for what only that knows of the last statement.
+    pub(super) async fn collect(&mut self, place: Place) -> Result<(), NotReady> {
         let residue = self.session.recall().residue();
         let Some(Some(lane)) = self.lanes.get_mut(usize::from(place.0)) else {
             return Ok(());

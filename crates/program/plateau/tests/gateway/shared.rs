@@ -392,3 +392,45 @@ fn a_role_is_its_accounts() {
     let mut second = gateway.connect();
     assert_eq!(value(&mut second, role), "boss");
 }
+
+#[test]
+fn a_session_without_locks_leaves_its_connection() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    value(&mut root, "SELECT GET_LOCK('taken', 0)");
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    let mut is_free = || match other.query("SELECT 1").unwrap() {
+        Outcome::Error(error) => {
+            assert_eq!(error.number, 1040);
+            false
+        }
+        _ => true,
+    };
+    // It has none: another session has it.
+    assert_eq!(value(&mut one, "SELECT GET_LOCK('taken', 0)"), "0");
+    assert!(is_free());
+    assert_eq!(value(&mut one, "SELECT GET_LOCK('a', 0), ROW_COUNT()"), "1");
+    assert_eq!(value(&mut one, "SELECT GET_LOCK('b', 0)"), "1");
+    assert!(!is_free());
+    assert_eq!(value(&mut one, "SELECT RELEASE_LOCK('a')"), "1");
+    assert!(!is_free());
+    one.run("INSERT INTO shop.t VALUES (1)").unwrap_err();
+    assert_eq!(value(&mut one, "SELECT RELEASE_LOCK('b')"), "1");
+    assert!(is_free());
+    // A lock is taken as often as it was asked for.
+    for _ in 0..2 {
+        one.run("DO GET_LOCK('a', 0)").unwrap();
+    }
+    one.run("DO RELEASE_LOCK('a')").unwrap();
+    assert!(!is_free());
+    one.run("DO RELEASE_LOCK('a')").unwrap();
+    assert!(is_free());
+    // A name that the gateway cannot know.
+    one.run("SET @name = 'c'").unwrap();
+    assert_eq!(value(&mut one, "SELECT GET_LOCK(@name, 0)"), "1");
+    assert_eq!(value(&mut one, "SELECT RELEASE_LOCK(@name)"), "1");
+    assert!(!is_free());
+    assert_eq!(value(&mut one, "SELECT RELEASE_ALL_LOCKS()"), "0");
+    assert!(is_free());
+}
