@@ -195,7 +195,11 @@ impl SessionHandle {
         if at_least <= current.order {
             return Poll::Ready(());
         }
-        current.waker = Some(context.waker().clone());
+        // Mostly it is the same one, which costs nothing to keep.
+        match &mut current.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
         Poll::Pending
     }
 
