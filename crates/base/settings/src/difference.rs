@@ -8,10 +8,10 @@ use crate::table::TABLE;
 /// What may change while the program runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Changeable {
+    /// Settings outside of sections.
+    pub settings: &'static [&'static str],
     /// Kinds of sections.
     pub sections: &'static [&'static str],
-    /// Fields of other sections: the kind, and the field.
-    pub fields: &'static [(&'static str, &'static str)],
 }
 
 impl Configuration {
@@ -22,17 +22,17 @@ impl Configuration {
             let name = setting.name;
             // Others are defaults, or what the start has found out.
             let is_given = self.line_of(name).is_some() || other.line_of(name).is_some();
-            if is_given && self.settings.value(name) != other.settings.value(name) {
+            let is_fixed = !changeable.settings.contains(&name);
+            if is_fixed && is_given && self.settings.value(name) != other.settings.value(name) {
                 differences.push(format!("`{name}`"));
             }
         }
         let sections = self.declared().iter();
         let fixed = sections.filter(|it| !changeable.sections.contains(&it.name));
         for section in fixed {
-            let fields = changeable.fields;
-            let kept = |entry: &Entry| kept_values(entry, section, fields);
+            let values = |entry: &Entry| values(entry, section);
             let of = |it: &Configuration| -> Vec<_> {
-                it.sections.all(section.name).map(kept).collect()
+                it.sections.all(section.name).map(values).collect()
             };
             if of(self) != of(other) {
                 differences.push(format!("sections `{}`", section.name));
@@ -42,15 +42,10 @@ impl Configuration {
     }
 }
 
-/// The values of all fields of a section that may not change.
-fn kept_values(
-    entry: &Entry,
-    section: &Section,
-    changeable: &[(&str, &str)],
-) -> Vec<Vec<crate::Value>> {
+/// The values of all fields of a section.
+fn values(entry: &Entry, section: &Section) -> Vec<Vec<crate::Value>> {
     let fields = section.fields.iter();
-    let kept = fields.filter(|it| !changeable.contains(&(section.name, it.name)));
-    kept.map(|it| entry.values(it.name).to_vec()).collect()
+    fields.map(|it| entry.values(it.name).to_vec()).collect()
 }
 
 #[cfg(test)]
@@ -67,8 +62,8 @@ mod tests {
     #[test]
     fn what_may_change_is_no_difference() {
         let changeable = Changeable {
+            settings: &["max_connections"],
             sections: &["rule"],
-            fields: &[("server", "max_connections")],
         };
         let server = "[[server]]\nname = \"a\"\naddress = \"db:1\"\n";
         let base = read(&format!("workers = 2\n{server}"));
@@ -76,7 +71,7 @@ mod tests {
         let none: [&str; 0] = [];
         assert_eq!(differences(&format!("workers = 2\n\n\n{server}")), none);
         let rule = "[[rule]]\nname = \"r\"\nrefuse = \"no\"\n";
-        let more = format!("workers = 2\n{server}max_connections = 7\n{rule}");
+        let more = format!("workers = 2\nmax_connections = 70\n{server}{rule}");
         assert_eq!(differences(&more), none);
         assert_eq!(differences(server), ["`workers`"]);
         let other = format!("workers = 3\n{}", server.replace("db:1", "db:2"));

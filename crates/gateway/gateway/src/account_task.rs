@@ -2,6 +2,7 @@
 //! and after a login that newer ones might have let in.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Login, Outcome, Product, QueryLimits, Rows, Server};
@@ -13,7 +14,7 @@ use wire::Capabilities;
 
 use crate::account_list::{AccountList, AccountTable};
 use crate::options::{ServerId, ServiceId};
-use crate::service::Known;
+use crate::service::{Known, Readings, Service};
 use crate::worker::Worker;
 
 /// Accounts are never older than this.
@@ -28,40 +29,63 @@ const READ_TIME_MAX: Duration = Duration::from_secs(10);
 /// Most bytes of all accounts: a hundred thousand of them.
 const ACCOUNT_BYTES_MAX: usize = 32 << 20;
 
-/// Reads the accounts of a service for as long as the gateway runs. One worker does it.
-pub async fn keep_accounts(worker: Rc<Worker>, service: ServiceId) {
+/// Reads the accounts of those services of this worker's configuration that `before` does not have,
+/// for as long as configurations have them. One worker does it, each time that it has adopted a
+/// configuration.
+pub fn keep_accounts(worker: &Worker, before: &Worker) {
+    for service in worker.generation.services() {
+        let is_it = |it: &Service| Arc::ptr_eq(&it.readings, &service.readings);
+        let mut known = before.generation.services().iter();
+        if !known.any(is_it) {
+            runtime::spawn_background(keep(Arc::clone(&service.readings)));
+        }
+    }
+}
+
+async fn keep(readings: Arc<Readings>) {
     let mut is_failing = false;
-    loop {
+    // Of the present configuration, and only as long as it takes.
+    while let Some((worker, service)) = present(&readings) {
         let was_failing = std::mem::replace(&mut is_failing, !refresh(&worker, service).await);
         if was_failing && !is_failing {
-            let service = &*worker.gateway.service(service).options.name;
+            let service = &*worker.generation.service(service).options.name;
             tracing::info!(service, "the accounts of a service can be read again");
         }
+        drop(worker);
         runtime::sleep(REFRESH_PAUSE).await;
         if !is_failing {
-            let asked = worker.gateway.service(service).wants_accounts.notified();
+            let asked = readings.wants_accounts.notified();
             let on_time = runtime::sleep(REFRESH_EVERY);
             first_of(std::pin::pin!(asked), std::pin::pin!(on_time)).await;
         }
     }
 }
 
+/// The service in the configuration that this worker has adopted, if it is there.
+fn present(readings: &Arc<Readings>) -> Option<(Rc<Worker>, ServiceId)> {
+    let worker: Rc<Worker> = runtime::local()?;
+    let mut ids = worker.generation.service_ids();
+    let is_it = |id: &ServiceId| Arc::ptr_eq(&worker.generation.service(*id).readings, readings);
+    let id = ids.find(is_it)?;
+    Some((worker, id))
+}
+
 /// Reads the accounts from the first server that has them. Returns whether one did.
 async fn refresh(worker: &Worker, id: ServiceId) -> bool {
-    let service = worker.gateway.service(id);
+    let service = worker.generation.service(id);
     let mut reasons = Vec::new();
     for server in &service.options.servers {
         match read(worker, id, *server).await {
             Ok(known) => {
-                let was_ready = service.known().is_some();
-                service.publish(known);
-                if !was_ready && let Some(known) = service.known() {
+                let was_ready = service.readings.known().is_some();
+                service.readings.publish(known);
+                if !was_ready && let Some(known) = service.readings.known() {
                     tell_first(&service.options.name, &known);
                 }
                 return true;
             }
             Err(reason) => {
-                let name = &worker.gateway.server(*server).options.name;
+                let name = &worker.generation.server(*server).options.name;
                 reasons.push(format!("{name}: {reason}"));
             }
         }
@@ -82,9 +106,9 @@ fn tell_first(service: &str, known: &Known) {
 
 /// Reads what a server tells of itself and its accounts.
 async fn read(worker: &Worker, service: ServiceId, server: ServerId) -> Result<Known, String> {
-    let options = worker.gateway.monitor_options(service);
+    let options = worker.generation.monitor_options(service);
     let login = Login::new(options.user.clone(), options.secret.clone());
-    let target = &worker.gateway.server(server).options.target;
+    let target = &worker.generation.server(server).options.target;
     let connected = worker.connect(target, &login).await;
     let mut server = connected.map_err(|error| error.with_causes())?;
     let table = match server.info().version.product {

@@ -10,7 +10,7 @@ use monitor::{Condition, DownReason, Rank, ServerMap, ServerState};
 use router::Route;
 use wire::Capabilities;
 
-use crate::gateway::ServerPlace;
+use crate::gateway::generation::ServerPlace;
 use crate::options::{Role, ServerId, ServiceId};
 use crate::worker::Worker;
 
@@ -56,8 +56,8 @@ fn candidates(
     role: Role,
     route: Option<&Route>,
 ) -> Vec<ServerId> {
-    let gateway = &worker.gateway;
-    let servers = &gateway.service(service).options.servers;
+    let generation = &worker.generation;
+    let servers = &generation.service(service).options.servers;
     let (role, only) = match route {
         None => (role, None),
         Some(Route::Primary) => (Role::Primary, None),
@@ -65,7 +65,7 @@ fn candidates(
         Some(Route::Server(name)) => (Role::Any, Some(name)),
     };
     let is_meant = |id: &&ServerId| {
-        let name = &gateway.server(**id).options.name;
+        let name = &generation.server(**id).options.name;
         only.is_none_or(|only| name.eq_ignore_ascii_case(only))
     };
     let mut ranked: Vec<_> = servers
@@ -73,7 +73,11 @@ fn candidates(
         .filter(is_meant)
         .filter_map(|id| {
             let preference = worker.with_state(*id, |it| preference(it, role))?;
-            Some((preference, gateway.server(*id).session_count(), *id))
+            Some((
+                preference,
+                generation.server(*id).known.session_count(),
+                *id,
+            ))
         })
         .collect();
     ranked.sort();
@@ -108,7 +112,7 @@ pub(crate) async fn connect_server(
     id: ServerId,
     login: &Login,
 ) -> Result<Server, NoConnection> {
-    let options = &worker.gateway.server(id).options;
+    let options = &worker.generation.server(id).options;
     let error = match worker.connect(&options.target, login).await {
         Ok(server) => return Ok(server),
         Err(ConnectError::Refused(error)) if error.retry == Retry::Never => {
@@ -129,7 +133,7 @@ async fn connect_to(
     login: &Login,
     info: &ClientInfo,
 ) -> Result<Held, NoConnection> {
-    let place = worker.gateway.take_place(id);
+    let place = worker.generation.take_place(id);
     let server = connect_server(worker, id, login).await?;
     let agreed = server.agreed_with(info.capabilities);
     Ok(Held {
@@ -161,7 +165,7 @@ pub(crate) async fn connect(
 
 /// What a client is told whose service has no server for it.
 pub(crate) fn no_server(worker: &Worker, service: ServiceId, reason: &str) -> ClientError {
-    let name = &worker.gateway.service(service).options.name;
+    let name = &worker.generation.service(service).options.name;
     ClientError::worded(WORDS_NO_SERVER, &[name, &reason])
 }
 

@@ -26,6 +26,7 @@ use wire::{
 use crate::connect::login_as;
 use crate::end::End;
 use crate::gateway::Gateway;
+use crate::gateway::generation::Generation;
 use crate::kill;
 use crate::options::{ServerId, ServiceId};
 use crate::running::{Running, Stay};
@@ -117,8 +118,9 @@ impl Guest {
         client: Client,
         handle: &Arc<SessionHandle>,
     ) -> Guest {
-        let name = &worker.gateway.service(service).options.name;
-        let running = Running::nowhere(service);
+        let generation = &worker.generation;
+        let name = &generation.service(service).options.name;
+        let running = Running::nowhere(generation.number, service);
         running.standing.run(runtime::now());
         let database = client.info().database.clone();
         handle.update(|line| line.database = database);
@@ -139,9 +141,14 @@ impl Guest {
         &self.worker.gateway
     }
 
+    /// The configuration that it has.
+    pub(crate) fn generation(&self) -> &Arc<Generation> {
+        &self.worker.generation
+    }
+
     /// Waits for a command. Returns its first byte.
     pub(crate) async fn peek_command(&mut self, status: StatusFlags) -> Result<u8, End> {
-        self.peek_for(status, self.gateway().limits.wait_timeout)
+        self.peek_for(status, self.generation().limits.wait_timeout)
             .await
     }
 
@@ -152,7 +159,7 @@ impl Guest {
         status: StatusFlags,
         server: &link::Link,
     ) -> Result<u8, End> {
-        let wait_timeout = self.gateway().limits.wait_timeout;
+        let wait_timeout = self.generation().limits.wait_timeout;
         let soon = SERVER_WATCH_DELAY.min(wait_timeout);
         match self.peek_for(status, soon).await {
             Err(End::Idle) if soon < wait_timeout => {}
@@ -171,10 +178,10 @@ impl Guest {
         status: StatusFlags,
         limit: Duration,
     ) -> Result<u8, End> {
-        let gateway = &self.worker.gateway;
+        let worker = &self.worker;
         let (class, limit) = match status.contains(StatusFlags::IN_TRANSACTION) {
             true => {
-                let service = &gateway.service(self.service).options;
+                let service = &worker.generation.service(self.service).options;
                 let idle_max = service.idle_transaction_max.unwrap_or(limit);
                 (TaskClass::InTransaction, limit.min(idle_max))
             }
@@ -182,7 +189,7 @@ impl Guest {
         };
         let peeked = {
             let peek = pin!(self.client.peek_command(limit, class));
-            let dismissed = pin!(gateway.clients().registry().dismissed(&self.handle));
+            let dismissed = pin!(worker.gateway.clients().registry().dismissed(&self.handle));
             first_of(peek, dismissed).await
         };
         match peeked {
@@ -209,7 +216,7 @@ impl Guest {
     /// The session is in this database now, for the rules.
     pub(crate) fn look_at_rules(&mut self, schema: &[u8]) {
         if self.ruled.looks_at_schema() {
-            let service = &self.worker.gateway.service(self.service).options.name;
+            let service = &self.worker.generation.service(self.service).options.name;
             self.ruled.look(service, self.client.info(), Some(schema));
         }
     }
@@ -222,7 +229,7 @@ impl Guest {
             self.running.take_kill();
         }
         self.running.standing.run(runtime::now());
-        let service = &self.gateway().service(self.service).options;
+        let service = &self.generation().service(self.service).options;
         self.time_max = service.statement_time_max;
     }
 
@@ -248,7 +255,7 @@ impl Guest {
         request: Request<'_>,
         statement_id: Option<u32>,
     ) -> Result<Answer, Failed> {
-        self.worker.counters.count_statement(id);
+        self.worker.count_statement(id);
         let by = (&self.worker, &self.running);
         let time_max = self.time_max;
         let mut overdue = time_max.map(|it| Box::new(Overdue::new(by, it)));
@@ -308,7 +315,7 @@ impl Guest {
                 Failed::Session(End::Client)
             }
             Origin::Server | Origin::Ourselves => {
-                let name = &*self.gateway().server(server).options.name;
+                let name = &*self.generation().server(server).options.name;
                 tracing::warn!(connection_id = id, server = name, %error, "a server was lost");
                 self.worker.report_failure(server);
                 Failed::Server(error.retry())
@@ -318,7 +325,7 @@ impl Guest {
 
     /// Takes the command that was peeked at.
     pub(crate) async fn take_command(&mut self) -> Result<link::PacketBytes, End> {
-        let wait_timeout = self.gateway().limits.wait_timeout;
+        let wait_timeout = self.generation().limits.wait_timeout;
         let class = TaskClass::OutsideTransaction;
         let read = self.client.read_command(wait_timeout, class).await;
         read.map_err(|_| End::Client)
@@ -423,15 +430,15 @@ impl Guest {
             ErrorPacket::encode(self.client.out(), &error);
             return Err(End::Client);
         };
-        let gateway = Arc::clone(self.gateway());
-        let service = gateway.service(self.service);
-        let known = service.known().expect("a client has logged in by it");
-        let accounts = AccountLookup::new(service, known);
+        let worker = Rc::clone(&self.worker);
+        let readings = &worker.generation.service(self.service).readings;
+        let known = readings.known().expect("a client has logged in by it");
+        let accounts = AccountLookup::new(readings, known);
         if let Err(failure) = self.client.change_user(&change, &accounts).await {
             let peer = self.client.info().peer;
-            let clients = gateway.clients();
+            let clients = worker.gateway.clients();
             clients.log_failed_login(self.handle.id(), peer, &failure);
-            service.wants_accounts.notify();
+            readings.wants_accounts.notify();
             self.failed_changes += 1;
             return match failure {
                 LoginFailure::Refused(_) => Ok(ChangedUser::No),
@@ -448,7 +455,7 @@ impl Guest {
             line.user = user;
             line.database = database;
         });
-        let name = &self.gateway().service(self.service).options.name;
+        let name = &self.generation().service(self.service).options.name;
         self.ruled = Ruled::new(self.worker.judge(), name, self.client.info());
         Ok(ChangedUser::Yes)
     }
@@ -485,7 +492,7 @@ impl Guest {
         let Ok(login) = login_as(self.client.info()) else {
             return;
         };
-        let target = self.gateway().server(id).options.target.clone();
+        let target = self.generation().server(id).options.target.clone();
         let connection_id = server.info().connection_id;
         kill::end_later(&self.worker, target, login, connection_id);
     }

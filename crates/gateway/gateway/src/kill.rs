@@ -19,7 +19,8 @@ use syntax::{KillStatement, KillTarget, SqlMode};
 
 use crate::connect::login_as;
 use crate::gateway::Victim;
-use crate::options::{ServerId, ServiceId};
+use crate::gateway::server::KnownServer;
+use crate::options::ServiceId;
 use crate::running::Aim;
 use crate::worker::Worker;
 
@@ -48,9 +49,12 @@ pub(crate) fn end_later(worker: &Rc<Worker>, target: Target, login: Login, conne
 /// that is done.
 pub(crate) async fn end_statement(worker: &Worker, aim: Aim, login: &Login) {
     if let Some((server, connection_id)) = aim.at {
-        let target = &worker.gateway.server(server).options.target;
+        let Some(server) = worker.gateway.servers.find(server) else {
+            // Its connections are closed, too.
+            return;
+        };
         let text = format!("KILL QUERY {connection_id}");
-        end(worker, target, login, &text).await;
+        end(worker, &server.target, login, &text).await;
     }
 }
 
@@ -114,18 +118,21 @@ pub(crate) async fn carry_out(
     worker.counters.kills.increment();
     let mut aim = victim.running.aim();
     if aim.at.is_none() && victim.handle.line().user != login.user {
-        let any = worker.gateway.service(service).options.servers.first();
+        let any = worker.generation.service(service).options.servers.first();
         let any = any.expect("a service has a server");
-        let outcomes = ask(worker, *any, &login, MAY_KILL).await?;
+        let any = &worker.generation.server(*any).known;
+        let outcomes = ask(worker, any, &login, MAY_KILL).await?;
         if !outcomes.iter().any(has_rows) {
             return Err(ClientError::new(ER_KILL_DENIED_ERROR, &[&kill.number]));
         }
         // Meanwhile it may have got a connection.
         aim = victim.running.aim();
     }
-    if let Some((server, connection_id)) = aim.at {
+    if let Some((server, connection_id)) = aim.at
+        && let Some(server) = worker.gateway.servers.find(server)
+    {
         let text = kill.with_number(text, connection_id.into());
-        ask(worker, server, &login, &text).await?;
+        ask(worker, &server, &login, &text).await?;
     }
     // It may also wait for another connection, or try again on one.
     victim.handle.give_order(match kill.target {
@@ -147,11 +154,10 @@ fn has_rows(outcome: &Outcome) -> bool {
 /// Runs a statement on a server. Its error is the client's.
 async fn ask(
     worker: &Worker,
-    server: ServerId,
+    server: &KnownServer,
     login: &Login,
     text: &[u8],
 ) -> Result<Vec<Outcome>, ClientError> {
-    let server = &worker.gateway.server(server).options;
     let outcomes = run(worker, &server.target, login, text).await;
     let outcomes = outcomes.map_err(|error| {
         let server = &*server.name;

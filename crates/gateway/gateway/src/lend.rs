@@ -19,58 +19,64 @@ impl Worker {
     /// Gives a connection back that is at rest.
     pub(crate) fn give_back(self: &Rc<Self>, slot: Slot<Resting>, connection: Box<Connection>) {
         if let Some(order) = self.pool.release(slot, connection, runtime::now()) {
-            self.carry_out(order);
+            carry_out(order);
         }
     }
 
     /// Closes a connection that is not used any longer.
     pub(crate) fn dismiss(&self, connection: Box<Connection>) {
-        runtime::spawn_background(async move { connection.server.close().await });
-    }
-
-    fn carry_out(self: &Rc<Self>, order: Order<Box<Connection>, Resting>) {
-        match order {
-            Order::Close(Closing { connection, .. }) => self.dismiss(connection),
-            Order::HandOver(connection, ticket) => {
-                runtime::spawn_background(async move {
-                    match runtime::timeout(MOVE_TIME_MAX, connection.detach()).await {
-                        // One that is returned is void, and closed as it is dropped.
-                        Ok(Ok(resting)) => drop(ticket.deliver(resting, runtime::now())),
-                        Ok(Err(error)) => {
-                            tracing::debug!(%error, "a connection cannot change its worker");
-                            ticket.failed();
-                        }
-                        Err(error) => {
-                            tracing::debug!(%error, "a connection does not leave its worker");
-                            ticket.failed();
-                        }
-                    }
-                });
-            }
-        }
+        close(connection);
     }
 }
 
 /// Offers idle connections of a worker to other workers that want them, and closes those that are
 /// too old, for as long as the gateway runs. Each worker does it.
 pub async fn keep_pool(worker: Rc<Worker>) {
-    let sweeper = Rc::clone(&worker);
+    let (pool, sweeper) = (Rc::clone(&worker.pool), Rc::clone(&worker.pool));
+    // It is of one configuration, and this task is not.
+    drop(worker);
     runtime::spawn_background(async move {
         loop {
             runtime::sleep(SWEEP_EVERY).await;
             let now = runtime::now();
-            for order in sweeper.pool.sweep(now) {
-                sweeper.carry_out(order);
+            for order in sweeper.sweep(now) {
+                carry_out(order);
             }
             if runtime::worker_index() == 0 {
-                drop(sweeper.pool.pool().sweep(now));
+                drop(sweeper.pool().sweep(now));
             }
         }
     });
     loop {
-        worker.pool.asked().await;
-        for order in worker.pool.answer(runtime::now()) {
-            worker.carry_out(order);
+        pool.asked().await;
+        for order in pool.answer(runtime::now()) {
+            carry_out(order);
         }
     }
+}
+
+fn carry_out(order: Order<Box<Connection>, Resting>) {
+    match order {
+        Order::Close(Closing { connection, .. }) => close(connection),
+        Order::HandOver(connection, ticket) => {
+            runtime::spawn_background(async move {
+                match runtime::timeout(MOVE_TIME_MAX, connection.detach()).await {
+                    // One that is returned is void, and closed as it is dropped.
+                    Ok(Ok(resting)) => drop(ticket.deliver(resting, runtime::now())),
+                    Ok(Err(error)) => {
+                        tracing::debug!(%error, "a connection cannot change its worker");
+                        ticket.failed();
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "a connection does not leave its worker");
+                        ticket.failed();
+                    }
+                }
+            });
+        }
+    }
+}
+
+fn close(connection: Box<Connection>) {
+    runtime::spawn_background(async move { connection.server.close().await });
 }

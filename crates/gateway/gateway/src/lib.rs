@@ -7,7 +7,8 @@
 //!                            Service: its servers, their accounts, what clients are greeted with
 //! ```
 //!
-//! [`Gateway`] is one a program, [`Worker`] one a worker, a session one a client. A session lives
+//! [`Gateway`] is one a program, [`Generation`] one a configuration, [`Worker`] one a worker and
+//! configuration, a session one a client. A session lives
 //! on the worker that has accepted its client, with its server connections, so no lock guards it.
 //! What workers share is behind an atomic pointer to an immutable value: accounts, greetings.
 
@@ -21,7 +22,6 @@ mod service;
 mod end;
 mod gateway;
 mod numbers;
-mod watch;
 mod worker;
 
 mod account_task;
@@ -41,6 +41,7 @@ mod session;
 pub use account_task::keep_accounts;
 pub use end::End;
 pub use gateway::Gateway;
+pub use gateway::generation::Generation;
 pub use lend::keep_pool;
 pub use monitor::{DownReason, Order, Role as MonitorRole};
 pub use numbers::{
@@ -53,5 +54,4 @@ pub use options::{
 pub use pool::Numbers as PoolNumbers;
 pub use session::serve;
 pub use syntax::KillTarget;
-pub use watch::watch_servers;
 pub use worker::{Counters, Worker};

@@ -6,7 +6,7 @@ mod views;
 use std::sync::Arc;
 
 use metrics::{Counter, Label, Metric, Registry, Unit, sum_of};
-use monitor::{Monitor, ServerState};
+use monitor::ServerState;
 use pool::{CloseReason, Numbers};
 use router::Pin;
 
@@ -15,6 +15,7 @@ pub use views::{ServerView, ServiceView, SessionState, SessionView, WatchedView,
 
 use crate::end::End;
 use crate::gateway::Gateway;
+use crate::gateway::generation::{Generation, ServerShare};
 use crate::options::{ServerId, ServiceId};
 use crate::worker::Counters;
 
@@ -201,13 +202,12 @@ const OF_POOL: [Read<Numbers, u64>; 11] = [
 ];
 
 impl Gateway {
-    /// Shows the numbers of the gateway. `counters` are those of all workers, `monitors` those of
-    /// [`crate::watch_servers`].
+    /// Shows the numbers of the gateway with its present configuration, and of servers that only
+    /// older sessions have. `counters` are those of all workers.
     pub fn register_metrics(
         self: &Arc<Self>,
         registry: &mut Registry,
         counters: &Arc<[Arc<Counters>]>,
-        monitors: &[Monitor],
     ) {
         for (metric, pick) in SUMS {
             registry.add(metric, sum_of(counters, pick));
@@ -229,26 +229,28 @@ impl Gateway {
         }
         let gateway = Arc::clone(self);
         registry.add(SESSIONS_NOW, move || stdx::to_u64(gateway.victims_count()));
-        for (number, monitor) in monitors.iter().enumerate() {
-            monitor.register_metrics(registry, &Label::new("monitor", &number.to_string()));
+        let present = self.present();
+        for (number, watch) in present.watches().enumerate() {
+            let label = Label::new("monitor", &number.to_string());
+            watch.monitor.register_metrics(registry, &label);
         }
-        for id in self.server_ids() {
-            let sum = sum_of(counters, move |it| it.sent(id));
-            let label = Label::new("server", &self.server(id).options.name);
-            registry.add_labelled(SERVER_STATEMENTS, label, sum);
-            self.register_server(registry, id, monitors);
+        for (generation, server) in self.all_servers() {
+            self.register_server(registry, &generation, server);
         }
     }
 
     fn register_server(
         self: &Arc<Self>,
         registry: &mut Registry,
+        generation: &Generation,
         id: ServerId,
-        monitors: &[Monitor],
     ) {
-        let server = self.server(id);
-        let label = || Label::new("server", &server.options.name);
-        let pool_id = server.pool_id;
+        let server = generation.server(id);
+        let name = self.unlike_name(server);
+        let label = || Label::new("server", &name);
+        let known = Arc::clone(&server.known);
+        registry.add_labelled(SERVER_STATEMENTS, label(), move || known.sent());
+        let pool_id = server.known.pool_id;
         for (metric, read) in OF_POOL {
             let pool = Arc::clone(&self.pool);
             let read = move || pool.numbers(pool_id).as_ref().map_or(0, read);
@@ -257,9 +259,8 @@ impl Gateway {
         let Some((monitor, place)) = server.watch else {
             return;
         };
-        let monitor = monitors.get(monitor.0).expect("each was started");
         for (metric, read) in OF_SERVER {
-            let monitor = monitor.clone();
+            let monitor = generation.watch(monitor).monitor.clone();
             let read = move || {
                 let present = monitor.present();
                 present.map.server(place).map_or(0, read)
@@ -268,20 +269,45 @@ impl Gateway {
         }
     }
 
+    /// The name of a server, with its address if the present configuration has another one of that
+    /// name.
+    fn unlike_name(&self, server: &ServerShare) -> String {
+        let present = self.present();
+        let name = &server.options.name;
+        let is_other =
+            |it: &ServerShare| it.options.name == *name && it.known.pool_id != server.known.pool_id;
+        match present.servers().iter().any(is_other) {
+            true => format!("{name}@{}", server.options.target.address),
+            false => name.to_string(),
+        }
+    }
+
+    /// All servers: those of the present configuration in its order, then those that only older
+    /// sessions have, each in the newest configuration that has it.
+    fn all_servers(&self) -> Vec<(Arc<Generation>, ServerId)> {
+        let mut all: Vec<(Arc<Generation>, ServerId)> = Vec::new();
+        for generation in self.generations().iter().rev() {
+            for id in generation.server_ids() {
+                let known = &generation.server(id).known;
+                let is_it = |(other, id): &(Arc<Generation>, ServerId)| {
+                    Arc::ptr_eq(&other.server(*id).known, known)
+                };
+                if !all.iter().any(is_it) {
+                    all.push((Arc::clone(generation), id));
+                }
+            }
+        }
+        all
+    }
+
     /// A service none of whose servers can be reached, if there is one.
-    pub fn ailing_service(&self, monitors: &[Monitor]) -> Option<Arc<str>> {
+    pub fn ailing_service(&self) -> Option<Arc<str>> {
+        let present = self.present();
         let is_served = |id: &ServiceId| {
-            let mut servers = self.service(*id).options.servers.iter();
-            servers.any(|id| {
-                let watch = self.server(*id).watch;
-                watch.is_some_and(|(monitor, place)| {
-                    let present = monitors.get(monitor.0).map(Monitor::present);
-                    let state = present.as_ref().and_then(|it| it.map.server(place));
-                    state.is_some_and(ServerState::is_reachable)
-                })
-            })
+            let mut servers = present.service(*id).options.servers.iter();
+            servers.any(|id| present.with_state(*id, ServerState::is_reachable) == Some(true))
         };
-        let ailing = self.service_ids().find(|id| !is_served(id))?;
-        Some(Arc::clone(&self.service(ailing).options.name))
+        let ailing = present.service_ids().find(|id| !is_served(id))?;
+        Some(Arc::clone(&present.service(ailing).options.name))
     }
 }

@@ -9,19 +9,19 @@ use front::LoginRules;
 use monitor::Rank;
 use router::{Balance, Rules};
 
-/// A server, by its place in the configuration.
+/// A server, by its place in one configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId(pub usize);
 
-/// A service, by its place in the configuration.
+/// A service, by its place in one configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceId(pub usize);
 
-/// A monitor, by its place in the configuration.
+/// A monitor, by its place in one configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MonitorId(pub usize);
 
-/// What a gateway is set to. Constant while it runs.
+/// What a gateway is set to. It never changes; other options take its place.
 #[derive(Debug)]
 pub struct Options {
     /// All servers.

@@ -5,14 +5,19 @@
 //! kills counts itself first and then reads where to; a session that gives its connection away
 //! takes its place away first and then reads the count ([`Running::leave`]). So one of both sees
 //! the other: either the KILL finds nothing, or the connection is closed.
+//!
+//! Sessions of older configurations are found, too. So servers are known here by the pool's names
+//! of them, which are never given to another server. Service and places are those of the session's
+//! own configuration, whose number it tells.
 
 mod standing;
 
 use std::sync::Arc;
 
+use pool::ServerId;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::options::{ServerId, ServiceId};
+use crate::options::ServiceId;
 
 pub(crate) use standing::{Phase, Seen, Standing, Stay};
 
@@ -29,7 +34,7 @@ pub(crate) struct Running {
     kills: AtomicU32,
     /// An operator has asked for the end of its statement, and the session has not seen it.
     is_kill_asked: AtomicBool,
-    /// Constant.
+    /// Its place in the session's configuration. Constant.
     service: u16,
 }
 
@@ -51,19 +56,24 @@ impl Drop for Aim {
 }
 
 impl Running {
-    /// Of a session that uses no connection.
-    pub(crate) fn nowhere(service: ServiceId) -> Running {
+    /// Of a session of this configuration that uses no connection.
+    pub(crate) fn nowhere(generation: u32, service: ServiceId) -> Running {
         Running {
             last: AtomicU64::new(NOWHERE),
             named: AtomicU64::new(NOWHERE),
-            standing: Standing::default(),
+            standing: Standing::of(generation),
             kills: AtomicU32::new(0),
             is_kill_asked: AtomicBool::new(false),
             service: u16::try_from(service.0).expect("there are few services"),
         }
     }
 
-    /// The service whose client it is.
+    /// The number of the session's configuration.
+    pub(crate) fn generation(&self) -> u32 {
+        self.standing.generation()
+    }
+
+    /// The service whose client it is, by its place there.
     pub(crate) fn service(&self) -> ServiceId {
         ServiceId(self.service.into())
     }
@@ -118,17 +128,16 @@ impl Running {
 }
 
 fn packed(server: ServerId, connection_id: u32) -> u64 {
-    let server = u32::try_from(server.0).expect("there are few servers");
-    u64::from(server) << 32 | u64::from(connection_id)
+    u64::from(server.number()) << 32 | u64::from(connection_id)
 }
 
 fn unpacked(packed: u64) -> Option<(ServerId, u32)> {
     if packed == NOWHERE {
         return None;
     }
-    let server = usize::try_from(packed >> 32).expect("it was one");
+    let server = u32::try_from(packed >> 32).expect("shifted");
     let connection_id = u32::try_from(packed & u64::from(u32::MAX)).expect("masked");
-    Some((ServerId(server), connection_id))
+    Some((ServerId::of_number(server), connection_id))
 }
 
 #[cfg(test)]
@@ -139,6 +148,10 @@ mod tests {
     /// worker prefetches one line of it.
     const RUNNING_BYTES_MAX: usize = 64;
 
+    fn server(number: u32) -> ServerId {
+        ServerId::of_number(number)
+    }
+
     #[test]
     fn it_is_one_line_of_memory() {
         let counts = 2 * size_of::<usize>();
@@ -147,24 +160,25 @@ mod tests {
 
     #[test]
     fn both_numbers_come_back() {
-        let running = Arc::new(Running::nowhere(ServiceId(0)));
+        let running = Arc::new(Running::nowhere(7, ServiceId(3)));
+        assert_eq!((running.generation(), running.service()), (7, ServiceId(3)));
         assert_eq!(running.aim().at, None);
-        running.set(ServerId(0), 7);
-        assert_eq!(running.aim().at, Some((ServerId(0), 7)));
-        running.set(ServerId(255), u32::MAX);
-        assert_eq!(running.aim().at, Some((ServerId(255), u32::MAX)));
-        assert_eq!(running.server(), Some(ServerId(255)));
-        assert!(!running.is_named(ServerId(1), 8));
-        running.name(ServerId(1), 8);
-        assert!(running.is_named(ServerId(1), 8) && !running.is_named(ServerId(0), 7));
+        running.set(server(0), 7);
+        assert_eq!(running.aim().at, Some((server(0), 7)));
+        running.set(server(255), u32::MAX);
+        assert_eq!(running.aim().at, Some((server(255), u32::MAX)));
+        assert_eq!(running.server(), Some(server(255)));
+        assert!(!running.is_named(server(1), 8));
+        running.name(server(1), 8);
+        assert!(running.is_named(server(1), 8) && !running.is_named(server(0), 7));
     }
 
     #[test]
     fn a_connection_that_a_kill_aims_at_is_not_given_away() {
-        let running = Arc::new(Running::nowhere(ServiceId(0)));
-        running.set(ServerId(0), 7);
+        let running = Arc::new(Running::nowhere(7, ServiceId(3)));
+        running.set(server(0), 7);
         assert!(running.leave());
-        running.set(ServerId(0), 8);
+        running.set(server(0), 8);
         let aim = running.aim();
         assert!(!running.leave());
         assert_eq!(running.aim().at, None);

@@ -18,19 +18,28 @@ use sync::{Mutex, Notify};
 use crate::account_list::AccountList;
 use crate::options::ServiceOptions;
 
-/// See the module's head. Any worker reads it; [`crate::account_task`] publishes.
+/// See the module's head. Any worker reads it. Of one configuration; a service of the next one with
+/// the same name shares what is not constant.
 #[derive(Debug)]
 pub(crate) struct Service {
     /// Constant.
     pub(crate) options: ServiceOptions,
+    /// Who may log in.
+    pub(crate) readings: Arc<Readings>,
+    /// What its sessions have written, if all of them are to see it.
+    pub(crate) written: Arc<SharedWritten>,
+}
+
+/// What is read of a service's servers. [`crate::account_task`] publishes.
+#[derive(Debug, Default)]
+pub(crate) struct Readings {
     /// What a server has told; `None` until one has answered.
     known: ArcSwapOption<Known>,
-    /// The accounts are to be read again: a login has failed that might succeed by newer ones.
+    /// The accounts are to be read again: a login has failed that might succeed by newer ones, or
+    /// the configuration has changed.
     pub(crate) wants_accounts: Notify,
     /// Logins that wait for newer accounts.
     waiting: Mutex<Waiting>,
-    /// What its sessions have written, if all of them are to see it.
-    pub(crate) written: SharedWritten,
 }
 
 /// What the sessions of a service have written together. Who reads looks whether there is anything
@@ -95,13 +104,26 @@ impl Service {
     pub(crate) fn new(options: ServiceOptions) -> Service {
         Service {
             options,
-            known: ArcSwapOption::empty(),
-            wants_accounts: Notify::default(),
-            waiting: Mutex::default(),
-            written: SharedWritten::default(),
+            readings: Arc::default(),
+            written: Arc::default(),
         }
     }
 
+    /// The same service in the next configuration, whose sessions see what was written there.
+    pub(crate) fn continued(
+        &self,
+        options: ServiceOptions,
+        written: Arc<SharedWritten>,
+    ) -> Service {
+        Service {
+            options,
+            readings: Arc::clone(&self.readings),
+            written,
+        }
+    }
+}
+
+impl Readings {
     /// What a server has told last.
     pub(crate) fn known(&self) -> Option<Arc<Known>> {
         self.known.load_full()
@@ -138,21 +160,21 @@ impl Service {
 /// A login's view of the accounts: those when it began, or newer ones.
 #[derive(Debug)]
 pub(crate) struct AccountLookup<'s> {
-    service: &'s Service,
+    readings: &'s Readings,
     known: RefCell<Arc<Known>>,
 }
 
 impl<'s> AccountLookup<'s> {
-    pub(crate) fn new(service: &'s Service, known: Arc<Known>) -> AccountLookup<'s> {
+    pub(crate) fn new(readings: &'s Readings, known: Arc<Known>) -> AccountLookup<'s> {
         AccountLookup {
-            service,
+            readings,
             known: RefCell::new(known),
         }
     }
 
     async fn look_again(&self) {
-        self.service.renewed().await;
-        if let Some(known) = self.service.known() {
+        self.readings.renewed().await;
+        if let Some(known) = self.readings.known() {
             *self.known.borrow_mut() = known;
         }
     }

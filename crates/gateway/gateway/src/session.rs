@@ -24,7 +24,7 @@ use crate::end::End;
 use crate::gateway::Victim;
 use crate::guest::Guest;
 use crate::hot::HotPlace;
-use crate::options::{Router, ServiceId};
+use crate::options::Router;
 use crate::service::AccountLookup;
 use crate::split::Split;
 use crate::worker::Worker;
@@ -44,8 +44,12 @@ struct Entered {
     number: u32,
 }
 
-/// Serves a connection to its end.
-pub fn serve(worker: Rc<Worker>, service: ServiceId, stream: Stream) -> impl Future<Output = ()> {
+/// Serves a connection of a service to its end. Without a name it is the first service.
+pub fn serve(
+    worker: Rc<Worker>,
+    service: Option<Arc<str>>,
+    stream: Stream,
+) -> impl Future<Output = ()> {
     let here = Rc::clone(&worker);
     // Boxed, so that an idle client's task reserves no room for its login.
     let entering = Box::pin(enter(worker, service, stream));
@@ -85,36 +89,43 @@ async fn leave(worker: Rc<Worker>, entered: Box<Entered>, end: End) {
 
 /// Logs a client in and connects it to a server. Returns `None` if that fails; the client has been
 /// told why.
-async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<Entered>> {
+async fn enter(
+    worker: Rc<Worker>,
+    service: Option<Arc<str>>,
+    stream: Stream,
+) -> Option<Box<Entered>> {
     let gateway = Arc::clone(&worker.gateway);
-    let service = gateway.service(id);
+    let generation = Arc::clone(&worker.generation);
+    // A service that is gone has no client that has connected later.
+    let id = generation.service_named(service.as_deref())?;
+    let service = generation.service(id);
     let front = worker.front(id);
-    let Some(known) = service.known() else {
+    let Some(known) = service.readings.known() else {
         let name = &service.options.name;
         let error = ClientError::worded(WORDS_NO_SERVER, &[name, &"none has answered yet"]);
         Client::refuse(stream, front, &error).await;
         return None;
     };
-    front.set_rules(gateway.limits.login_rules);
+    front.set_rules(generation.limits.login_rules);
     front.set_greeting(known.greeting.clone());
     let entrance = Entrance {
         front,
-        limit: gateway.max_connections,
+        limit: generation.max_connections,
         evictions: &worker.counters.logins_evicted,
         numbers: ClientNumbers::High,
     };
-    let accounts = AccountLookup::new(service, known);
+    let accounts = AccountLookup::new(&service.readings, known);
     let logged_in = gateway.clients().log_in(stream, &accounts, entrance).await;
     if logged_in.is_none() {
         // Newer accounts might let it in the next time.
-        service.wants_accounts.notify();
+        service.readings.wants_accounts.notify();
     }
     let since_us = runtime::now().nanos() / 1000;
     let admitted = gateway
         .clients()
-        .admit(logged_in?, gateway.max_connections, since_us);
+        .admit(logged_in?, generation.max_connections, since_us);
     let (mut client, handle) = admitted.await?;
-    let limits = &gateway.limits;
+    let limits = &generation.limits;
     client.set_timeouts(limits.read_timeout, limits.login_rules.write_timeout);
     first_round(&worker, id).await;
     let number = client.info().connection_id;
@@ -152,7 +163,7 @@ async fn enter(worker: Rc<Worker>, id: ServiceId, stream: Stream) -> Option<Box<
 /// Connects a client to its first server. An error is what it is told.
 async fn open(guest: Guest) -> Result<Session, Box<(Client, ClientError)>> {
     let (worker, service) = (Rc::clone(&guest.worker), guest.service);
-    match worker.gateway.service(service).options.router {
+    match worker.generation.service(service).options.router {
         Router::ReadConnection(role) => {
             let ruling = guest.ruled.general_ruling();
             let to = (role, ruling.route.as_ref());
@@ -161,8 +172,9 @@ async fn open(guest: Guest) -> Result<Session, Box<(Client, ClientError)>> {
                 Err(error) => return Err(Box::new((guest.client, error))),
             };
             let connection_id = held.server.info().connection_id;
-            guest.running.set(held.place.id(), connection_id);
-            guest.running.name(held.place.id(), connection_id);
+            let pool_id = held.place.server().known.pool_id;
+            guest.running.set(pool_id, connection_id);
+            guest.running.name(pool_id, connection_id);
             if let Some((_, place)) = held.place.server().watch {
                 guest.running.standing.hold(place);
             }
@@ -187,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_task_of_a_client_is_small() {
-        fn bytes<F: Future>(_: fn(Rc<Worker>, ServiceId, Stream) -> F) -> usize {
+        fn bytes<F: Future>(_: fn(Rc<Worker>, Option<Arc<str>>, Stream) -> F) -> usize {
             size_of::<F>()
         }
         let bytes = bytes(serve);

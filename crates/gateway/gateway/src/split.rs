@@ -595,7 +595,7 @@ impl Split {
         }
         self.note_sharing(plan, place, answer.ending);
         if has_written && self.options.causal_reads == CausalReads::Service {
-            let service = self.guest.gateway().service(self.guest.service);
+            let service = self.guest.generation().service(self.guest.service);
             service.written.advance(self.session.written());
         }
     }

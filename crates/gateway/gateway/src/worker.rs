@@ -1,7 +1,10 @@
-//! [`Worker`]: a worker's part of the gateway.
+//! [`Worker`]: a worker's part of one configuration of the gateway.
+//!
+//! A session has the one that its worker had when it began. What does not depend on the
+//! configuration is the same in all of them ([`Lasting`]).
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use auth::Random;
@@ -17,46 +20,69 @@ use crate::connection::common::{Common, SHARED_TEXT_BYTES_MAX, StatementText};
 use crate::connection::{Origin, PoolFront};
 use crate::end::End;
 use crate::gateway::Gateway;
-use crate::options::{ServerId, ServiceId};
+use crate::gateway::generation::Generation;
+use crate::options::{MonitorId, ServerId, ServiceId};
 
-/// What the sessions of a worker share.
+/// What the sessions of a worker share that have the same configuration.
 #[derive(Debug)]
 pub struct Worker {
     /// What all workers share.
     pub(crate) gateway: Arc<Gateway>,
+    /// The configuration.
+    pub(crate) generation: Arc<Generation>,
+    lasting: Rc<Lasting>,
     /// What the connections of each service's clients share, by the service's id.
     fronts: Vec<Rc<front::Shared>>,
-    /// The watches over servers, by their ids.
-    watches: Vec<Watch>,
+    /// The maps of the servers, by the monitors' ids.
+    maps: Vec<RefCell<MapReader>>,
     /// Its part of the pool.
-    pub(crate) pool: PoolFront,
-    /// Where sessions begin.
-    origins: RefCell<Common<Origin>>,
-    /// What they have set.
-    histories: RefCell<Common<History>>,
-    /// What they have prepared.
-    texts: RefCell<Common<StatementText>>,
-    /// Verdicts on texts by the rules for sessions that begin.
-    judge: RefCell<Rc<RefCell<Judge>>>,
+    pub(crate) pool: Rc<PoolFront>,
+    /// Verdicts on texts by the rules.
+    judge: Rc<RefCell<Judge>>,
     /// What each server has to do for this worker, by the servers' ids.
-    loads: Vec<Cell<Load>>,
-    /// Clients of this worker with a session.
-    session_count: Cell<usize>,
+    loads: Vec<Rc<Cell<Load>>>,
+    /// Which worker it is.
+    index: usize,
     /// What all links of the worker share.
     pub(crate) resources: Rc<Resources>,
     /// What happened on this worker.
     pub(crate) counters: Arc<Counters>,
 }
 
-/// A monitor, as a worker sees it.
+/// What a worker keeps from one configuration to the next.
 #[derive(Debug)]
-struct Watch {
-    monitor: Monitor,
-    reader: RefCell<MapReader>,
+struct Lasting {
+    /// What clients are let in by. Constant.
+    front: front::Options,
+    /// Where sessions begin.
+    origins: RefCell<Common<Origin>>,
+    /// What they have set.
+    histories: RefCell<Common<History>>,
+    /// What they have prepared.
+    texts: RefCell<Common<StatementText>>,
+    /// What each server has to do for this worker.
+    loads: RefCell<Vec<(pool::ServerId, Weak<Cell<Load>>)>>,
+    /// Clients of this worker with a session.
+    session_count: Cell<usize>,
+}
+
+impl Lasting {
+    /// What a server has to do for this worker.
+    fn load(&self, server: pool::ServerId) -> Rc<Cell<Load>> {
+        let mut loads = self.loads.borrow_mut();
+        loads.retain(|(_, load)| 0 < load.strong_count());
+        let known = loads.iter().find(|(id, _)| *id == server);
+        if let Some(load) = known.and_then(|(_, load)| load.upgrade()) {
+            return load;
+        }
+        let load = Rc::default();
+        loads.push((server, Rc::downgrade(&load)));
+        load
+    }
 }
 
 /// What happened on a worker, since its start. The worker writes, anybody reads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Counters {
     /// What happened on the connections of its clients.
     pub front: Arc<front::Counters>,
@@ -66,8 +92,6 @@ pub struct Counters {
     pub sessions: Counter,
     /// Commands that were sent to servers.
     pub statements: Counter,
-    /// The same of each server, by the servers' ids.
-    sent: Box<[Counter]>,
     /// Sessions that ended, by why.
     pub ends: [Counter; End::COUNT],
     /// Times that a session was pinned to its server, by why.
@@ -89,37 +113,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Those of a worker of this gateway.
-    pub fn new(gateway: &Gateway) -> Counters {
-        Counters {
-            front: Arc::default(),
-            logins_evicted: Counter::default(),
-            sessions: Counter::default(),
-            statements: Counter::default(),
-            sent: gateway.server_ids().map(|_| Counter::default()).collect(),
-            ends: Default::default(),
-            pins: Default::default(),
-            failed_connects: Counter::default(),
-            kills: Counter::default(),
-            overdue: Counter::default(),
-            refused: Counter::default(),
-            victims: Counter::default(),
-            waited_reads: Counter::default(),
-            late_reads: Counter::default(),
-        }
-    }
-
-    /// A command goes to a server.
-    pub(crate) fn count_statement(&self, server: ServerId) {
-        self.statements.increment();
-        self.sent(server).increment();
-    }
-
-    /// Commands that were sent to a server.
-    pub(crate) fn sent(&self, server: ServerId) -> &Counter {
-        self.sent.get(server.0).expect("servers never go")
-    }
-
     /// Sessions that ended for this reason.
     pub(crate) fn ended(&self, end: End) -> &Counter {
         self.ends.get(end.index()).expect("one a reason")
@@ -137,52 +130,91 @@ impl Counters {
 }
 
 impl Worker {
-    /// The part of the worker that calls it. `monitors` are those of [`crate::watch_servers`],
-    /// `front` is what clients are let in by.
+    /// The part of the worker that calls it before the first configuration. `front` is what clients
+    /// are let in by.
     pub fn new(
         gateway: Arc<Gateway>,
-        monitors: &[Monitor],
-        front: &front::Options,
+        front: front::Options,
         resources: Rc<Resources>,
         counters: Arc<Counters>,
     ) -> Rc<Worker> {
-        let shared = |_| {
-            let (resources, counters) = (Rc::clone(&resources), Arc::clone(&counters.front));
-            front::Shared::new(front.clone(), resources, counters)
-        };
-        let fronts = gateway.service_ids().map(shared).collect();
-        let watches = monitors.iter().map(|monitor| Watch {
-            monitor: monitor.clone(),
-            reader: RefCell::new(monitor.reader()),
-        });
         let pool = PoolFront::new(Arc::clone(&gateway.pool), runtime::worker_index());
-        let judge = Judge::new(gateway.rules());
-        let judge = RefCell::new(Rc::new(RefCell::new(judge)));
-        let loads = gateway.server_ids().map(|_| Cell::default()).collect();
         Rc::new(Worker {
             gateway,
-            fronts,
-            watches: watches.collect(),
-            pool,
-            origins: RefCell::default(),
-            histories: RefCell::default(),
-            texts: RefCell::default(),
-            judge,
-            loads,
-            session_count: Cell::new(0),
+            generation: Arc::new(Generation::empty()),
+            lasting: Rc::new(Lasting {
+                front,
+                origins: RefCell::default(),
+                histories: RefCell::default(),
+                texts: RefCell::default(),
+                loads: RefCell::default(),
+                session_count: Cell::new(0),
+            }),
+            fronts: Vec::new(),
+            maps: Vec::new(),
+            pool: Rc::new(pool),
+            judge: Rc::new(RefCell::new(Judge::new(Arc::default()))),
+            loads: Vec::new(),
+            index: runtime::worker_index(),
             resources,
             counters,
         })
     }
 
+    /// The part of the same worker in the next configuration.
+    fn next(&self, generation: Arc<Generation>) -> Worker {
+        let front = |id| {
+            let name = &generation.service(id).options.name;
+            match self.generation.service_named(Some(name)) {
+                Some(same) => Rc::clone(self.front(same)),
+                None => front::Shared::new(
+                    self.lasting.front.clone(),
+                    Rc::clone(&self.resources),
+                    Arc::clone(&self.counters.front),
+                ),
+            }
+        };
+        let servers = generation.servers().iter();
+        let watches = generation.watches();
+        Worker {
+            gateway: Arc::clone(&self.gateway),
+            lasting: Rc::clone(&self.lasting),
+            fronts: generation.service_ids().map(front).collect(),
+            maps: watches
+                .map(|it| RefCell::new(it.monitor.reader()))
+                .collect(),
+            pool: Rc::clone(&self.pool),
+            judge: Rc::new(RefCell::new(Judge::new(Arc::clone(&generation.rules)))),
+            loads: servers
+                .map(|it| self.lasting.load(it.known.pool_id))
+                .collect(),
+            generation,
+            index: self.index,
+            resources: Rc::clone(&self.resources),
+            counters: Arc::clone(&self.counters),
+        }
+    }
+
+    /// Sessions that begin on this worker go by another configuration from now on. Returns the
+    /// worker's part of it, to be kept for those.
+    #[must_use = "sessions take what the worker keeps"]
+    pub fn adopt(&self, generation: Arc<Generation>) -> Rc<Worker> {
+        let adopted = Rc::new(self.next(generation));
+        // What is known of accounts may be of servers that the services do not have any more.
+        let old = self.generation.services().iter();
+        let all = old.chain(adopted.generation.services());
+        all.for_each(|it| it.readings.wants_accounts.notify());
+        adopted
+    }
+
     /// The copy of an origin that all sessions share.
     pub(crate) fn share_origin(&self, origin: Origin) -> Arc<Origin> {
-        self.origins.borrow_mut().share(origin)
+        self.lasting.origins.borrow_mut().share(origin)
     }
 
     /// The copy of a history that all sessions share.
     pub(crate) fn share_history(&self, history: History) -> Arc<History> {
-        self.histories.borrow_mut().share(history)
+        self.lasting.histories.borrow_mut().share(history)
     }
 
     /// The copy of a statement's text that all sessions share, if it is not long.
@@ -191,7 +223,7 @@ impl Worker {
         if SHARED_TEXT_BYTES_MAX < bytes.len() {
             return Arc::new(text);
         }
-        self.texts.borrow_mut().share(text)
+        self.lasting.texts.borrow_mut().share(text)
     }
 
     /// What the connections of a service's clients share.
@@ -201,23 +233,25 @@ impl Worker {
 
     /// Asks for the servers of a service, as its monitor sees them now.
     pub(crate) fn with_map<T>(&self, service: ServiceId, ask: impl FnOnce(&Published) -> T) -> T {
-        let monitor = self.gateway.service(service).options.monitor;
-        let watch = self.watches.get(monitor.0).expect("one a monitor");
-        ask(watch.reader.borrow_mut().map())
+        let monitor = self.generation.service(service).options.monitor;
+        ask(self.map_reader(monitor).borrow_mut().map())
+    }
+
+    fn map_reader(&self, monitor: MonitorId) -> &RefCell<MapReader> {
+        self.maps.get(monitor.0).expect("one a monitor")
     }
 
     /// The monitor of a service.
     pub(crate) fn monitor(&self, service: ServiceId) -> &Monitor {
-        let monitor = self.gateway.service(service).options.monitor;
-        &self.watches.get(monitor.0).expect("one a monitor").monitor
+        let monitor = self.generation.service(service).options.monitor;
+        &self.generation.watch(monitor).monitor
     }
 
     /// Asks for a server, as its monitor sees it now.
     pub(crate) fn with_state<T>(&self, id: ServerId, ask: impl FnOnce(&ServerState) -> T) -> T {
-        let server = self.gateway.server(id);
+        let server = self.generation.server(id);
         let (monitor, place) = server.watch.expect("each server of a service is watched");
-        let watch = self.watches.get(monitor.0).expect("one a monitor");
-        let mut reader = watch.reader.borrow_mut();
+        let mut reader = self.map_reader(monitor).borrow_mut();
         ask(reader
             .map()
             .map
@@ -227,41 +261,48 @@ impl Worker {
 
     /// The verdicts on texts, for a session that begins.
     pub(crate) fn judge(&self) -> Rc<RefCell<Judge>> {
-        let rules = self.gateway.rules();
-        let mut judge = self.judge.borrow_mut();
-        let goes_by_these = Arc::ptr_eq(judge.borrow().rules(), &rules);
-        if !goes_by_these {
-            *judge = Rc::new(RefCell::new(Judge::new(rules)));
-        }
-        Rc::clone(&judge)
+        Rc::clone(&self.judge)
     }
 
     /// What a server of a service has to do for this worker; `None` if it is none of the service's.
     pub(crate) fn load_of(&self, service: ServiceId, place: monitor::ServerId) -> Option<Load> {
-        let id = self.gateway.server_at(service, place);
-        let servers = &self.gateway.service(service).options.servers;
+        let id = self.generation.server_at(service, place);
+        let servers = &self.generation.service(service).options.servers;
         let is_ours = servers.contains(&id);
-        self.loads.get(id.0).filter(|_| is_ours).map(Cell::get)
+        let load = self.loads.get(id.0).filter(|_| is_ours);
+        load.map(|it| it.get())
     }
 
     /// A client of this worker has a session.
     pub(crate) fn begin_session(&self) {
-        self.session_count.set(self.session_count.get() + 1);
+        self.lasting
+            .session_count
+            .set(self.lasting.session_count.get() + 1);
     }
 
     /// Its session has ended.
     pub(crate) fn end_session(&self) {
-        self.session_count.set(self.session_count.get() - 1);
+        self.lasting
+            .session_count
+            .set(self.lasting.session_count.get() - 1);
     }
 
     /// How many clients of this worker have a session.
     pub(crate) fn session_count(&self) -> usize {
-        self.session_count.get()
+        self.lasting.session_count.get()
     }
 
-    /// What each server has to do for this worker, by the servers' ids.
-    pub(crate) fn loads(&self) -> Vec<Load> {
-        self.loads.iter().map(Cell::get).collect()
+    /// What each server of any configuration has to do for this worker.
+    pub(crate) fn loads(&self) -> Vec<(pool::ServerId, Load)> {
+        let loads = self.lasting.loads.borrow();
+        let load = |(id, load): &(_, Weak<Cell<Load>>)| Some((*id, load.upgrade()?.get()));
+        loads.iter().filter_map(load).collect()
+    }
+
+    /// A command goes to a server.
+    pub(crate) fn count_statement(&self, id: ServerId) {
+        self.counters.statements.increment();
+        self.generation.server(id).known.count_sent(self.index);
     }
 
     /// A server was sent a statement.
@@ -283,7 +324,7 @@ impl Worker {
     }
 
     fn change_load(&self, id: ServerId, change: impl FnOnce(&mut Load)) {
-        let load = self.loads.get(id.0).expect("servers never go");
+        let load = self.loads.get(id.0).expect("one a server");
         let mut changed = load.get();
         change(&mut changed);
         load.set(changed);
@@ -291,9 +332,8 @@ impl Worker {
 
     /// A session has found a server dead.
     pub(crate) fn report_failure(&self, id: ServerId) {
-        if let Some((monitor, place)) = self.gateway.server(id).watch
-            && let Some(watch) = self.watches.get(monitor.0)
-        {
+        if let Some((monitor, place)) = self.generation.server(id).watch {
+            let watch = self.generation.watch(monitor);
             watch.monitor.report_failure(place);
         }
     }
@@ -335,7 +375,6 @@ impl Worker {
 
     /// Random bytes for logins.
     pub(crate) fn random(&self) -> &RandomSource {
-        let any = self.fronts.first().expect("a gateway has a service");
-        &any.options().random
+        &self.lasting.front.random
     }
 }

@@ -13,6 +13,18 @@ pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, FixedState>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId(pub(crate) u32);
 
+impl ServerId {
+    /// Its number, for those who keep it in less than a word.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The server of this number, which another one has told.
+    pub fn of_number(number: u32) -> ServerId {
+        ServerId(number)
+    }
+}
+
 /// Counts how often a server's connections were declared void. Rises with
 /// [`crate::Pool::raise_version`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -8,10 +8,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ::gateway::{Counters, Gateway, Inside, Options, ServiceId, Worker};
+use ::gateway::{Counters, Gateway, Inside, Options, Worker};
 use anyhow::{Context, Result, ensure};
 use metrics::Registry;
-use monitor::Monitor;
 use runtime::{Address, Preemption, Runtime, Terminations};
 use session::Server;
 use settings::Configuration;
@@ -24,7 +23,7 @@ use crate::gateway_options::shown;
 use crate::keys::Keys;
 use crate::listen::{self, Bound, Ports};
 use crate::monitoring;
-use crate::reload::Reload;
+use crate::reload::{Reload, Workers};
 
 /// What a gateway is started with.
 pub(crate) struct Begun {
@@ -56,11 +55,6 @@ pub(crate) fn run(
     ports.bind_sockets()?;
     admin_ports.bind_sockets()?;
     let bound = ports.addresses();
-    let names: Vec<Arc<str>> = options
-        .services
-        .iter()
-        .map(|it| Arc::clone(&it.name))
-        .collect();
     let servers: Vec<String> = options.servers.iter().map(shown).collect();
     let runtime_options = runtime::Options {
         // A statement costs the gateway so little that a wake-up for each would double it.
@@ -68,16 +62,22 @@ pub(crate) fn run(
         ..configuration::runtime_options(settings)?
     };
     let runtime = Runtime::start(runtime_options, || {})?;
-    let gateway = Gateway::new(options, runtime.handle().worker_count());
+    let gateway = Gateway::new(runtime.handle().worker_count());
     let front = configuration::front_options(settings, keys)?;
     let packet_memory_bytes = usize::try_from(settings.unsigned("packet_memory_size"))?;
     let packet_memory = front::PacketMemory::new(packet_memory_bytes);
-    let parts = start_workers(&gateway, (&front, &packet_memory), &runtime);
+    let counters = start_workers(&gateway, (&front, &packet_memory), &runtime);
+    let workers = Workers {
+        gateway: Arc::clone(&gateway),
+        handle: runtime.handle().clone(),
+        packet_memory: packet_memory.clone(),
+        random: Arc::clone(&front.random),
+    };
+    workers.apply(options)?;
     runtime.handle().set_refusal(listen::refusal());
-    serve_clients(ports, &names, &runtime)?;
-    let reload = Reload::new(arguments, begun, Arc::clone(&gateway));
-    let monitors = parts.monitors.clone();
-    let inside = Inside::new(Arc::clone(&gateway), monitors, Arc::clone(&parts.counters));
+    serve_clients(ports, &runtime)?;
+    let reload = Reload::new(arguments, begun, workers);
+    let inside = Inside::new(Arc::clone(&gateway), Arc::clone(&counters));
     let operators = admin::Parts {
         admins,
         ports: admin_ports,
@@ -88,15 +88,20 @@ pub(crate) fn run(
     };
     let operators = admin::serve(settings, &runtime, operators)?;
     end_with(&gateway, operators.clone(), &runtime);
-    let mut registry = Registry::new();
-    runtime.handle().register_metrics(&mut registry);
-    gateway.register_metrics(&mut registry, &parts.counters, &parts.monitors);
-    let (asked, monitors) = (Arc::clone(&gateway), parts.monitors);
+    let (shown, handle) = (Arc::clone(&gateway), runtime.handle().clone());
+    // Made for each answer, since servers come and go.
+    let numbers = move || {
+        let mut registry = Registry::new();
+        handle.register_metrics(&mut registry);
+        shown.register_metrics(&mut registry, &counters);
+        registry.exposition()
+    };
+    let asked = Arc::clone(&gateway);
     let ailing = move || {
-        let service = asked.ailing_service(&monitors)?;
+        let service = asked.ailing_service()?;
         Some(format!("no server of the service `{service}` answers"))
     };
-    monitoring::serve(&runtime, monitoring, move || registry.exposition(), ailing)?;
+    monitoring::serve(&runtime, monitoring, numbers, ailing)?;
     greet(&bound, &servers, &runtime)?;
     let killed = Arc::clone(&gateway);
     let kill = move || {
@@ -107,18 +112,13 @@ pub(crate) fn run(
     wait_for_end(terminations, runtime, kill, Some(reload))
 }
 
-/// Lets clients in to the services of these names.
-fn serve_clients(ports: Ports, names: &[Arc<str>], runtime: &Runtime) -> Result<()> {
+/// Lets clients in to the services that listeners name.
+fn serve_clients(ports: Ports, runtime: &Runtime) -> Result<()> {
     for (listener, service) in ports.into_listeners() {
-        let is_named = |name: &Arc<str>| {
-            let service = service.as_deref();
-            service.is_none_or(|it| it.eq_ignore_ascii_case(name))
-        };
-        let place = names.iter().position(is_named);
-        let id = ServiceId(place.expect("the reader has looked the name up"));
+        let service: Option<Arc<str>> = service.map(Arc::from);
         let serve = move |stream| {
             let worker: Rc<Worker> = runtime::local().expect("each worker was given its part");
-            ::gateway::serve(worker, id, stream)
+            ::gateway::serve(worker, service.clone(), stream)
         };
         runtime.serve(listener, serve).map_err(listen::explain)?;
     }
@@ -136,55 +136,31 @@ fn make_directory(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What was started that tells how the gateway is.
-struct Parts {
-    /// Of each worker.
-    counters: Arc<[Arc<Counters>]>,
-    monitors: Vec<Monitor>,
-}
-
-/// Gives each worker its part, and the first one the tasks of the whole gateway.
+/// Gives each worker its part. Returns the counters of each.
 fn start_workers(
     gateway: &Arc<Gateway>,
     (front, packet_memory): (&front::Options, &front::PacketMemory),
     runtime: &Runtime,
-) -> Parts {
+) -> Arc<[Arc<Counters>]> {
     let front = front::Options {
         secret_use: front::SecretUse::Keep,
         ..front.clone()
     };
-    let monitors = {
-        let (gateway, random) = (Arc::clone(gateway), Arc::clone(&front.random));
-        let packet_memory = packet_memory.clone();
-        runtime.block_on_worker(0, move || async move {
-            let resources = front::Resources::new(packet_memory, Arc::default());
-            ::gateway::watch_servers(&gateway, &resources, &random)
-        })
-    };
     let worker_count = runtime.handle().worker_count();
-    let counters: Arc<[Arc<Counters>]> = (0..worker_count)
-        .map(|_| Arc::new(Counters::new(gateway)))
-        .collect();
+    let counters: Arc<[Arc<Counters>]> = (0..worker_count).map(|_| Arc::default()).collect();
     for (index, counters) in counters.iter().enumerate() {
         let counters = Arc::clone(counters);
         let (gateway, front) = (Arc::clone(gateway), front.clone());
-        let (monitors, packet_memory) = (monitors.clone(), packet_memory.clone());
+        let packet_memory = packet_memory.clone();
         runtime.block_on_worker(index, move || async move {
             let traffic = Arc::clone(&counters.front.traffic);
             let resources = front::Resources::new(packet_memory, traffic);
-            let worker = Worker::new(gateway, &monitors, &front, resources, counters);
+            let worker = Worker::new(gateway, front, resources, counters);
             runtime::spawn_background(::gateway::keep_pool(Rc::clone(&worker)));
             runtime::set_local(worker);
         });
     }
-    let gateway = Arc::clone(gateway);
-    runtime.block_on_worker(0, move || async move {
-        let worker: Rc<Worker> = runtime::local().expect("set above");
-        for id in gateway.service_ids() {
-            runtime::spawn_background(::gateway::keep_accounts(Rc::clone(&worker), id));
-        }
-    });
-    Parts { counters, monitors }
+    counters
 }
 
 /// Ends all sessions in time once the gateway stops.

@@ -29,8 +29,17 @@ pub struct Target {
     pub io_timeout: Duration,
 }
 
+impl Target {
+    /// Whether a connection to one is as good as a connection to the other: only the times differ.
+    pub fn is_same_place(&self, other: &Target) -> bool {
+        self.address == other.address
+            && self.tls == other.tls
+            && self.proxy_header == other.proxy_header
+    }
+}
+
 /// Whether TLS protects a connection.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsMode {
     /// Never.
     Off,
@@ -43,7 +52,18 @@ pub enum TlsMode {
 pub struct TlsClient {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    /// The authorities that are trusted, in PEM; `None` if the certificate is not checked.
+    authorities: Option<Arc<str>>,
 }
+
+impl PartialEq for TlsClient {
+    /// Whether both take the same certificates.
+    fn eq(&self, other: &TlsClient) -> bool {
+        self.name == other.name && self.authorities == other.authorities
+    }
+}
+
+impl Eq for TlsClient {}
 
 /// Why certificates cannot be checked as asked.
 #[derive(Debug, Error)]
@@ -85,6 +105,7 @@ impl TlsClient {
         Ok(TlsClient {
             config: Arc::new(config),
             name,
+            authorities: Some(authorities_pem.into()),
         })
     }
 
@@ -112,6 +133,7 @@ impl TlsClient {
         Ok(TlsClient {
             config: Arc::new(config),
             name,
+            authorities: None,
         })
     }
 }

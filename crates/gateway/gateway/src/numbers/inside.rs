@@ -10,10 +10,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use clients::KillOrder;
-use monitor::{Change, Monitor, Order, ServerId as Place, ServerState};
+use monitor::{Change, Order, ServerId as Place, ServerState};
 use router::Load;
 use syntax::KillTarget;
 
+use crate::gateway::generation::Generation;
+use crate::gateway::watch::Watch;
 use crate::gateway::{Gateway, Victim};
 use crate::numbers::views::{
     ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
@@ -26,8 +28,6 @@ use crate::worker::{Counters, Worker};
 #[derive(Clone)]
 pub struct Inside {
     gateway: Arc<Gateway>,
-    /// By their ids. Constant.
-    monitors: Vec<Monitor>,
     /// Of each worker. Constant.
     counters: Arc<[Arc<Counters>]>,
 }
@@ -51,7 +51,8 @@ pub enum OrderError {
 /// What the tasks of a worker have to do and have done.
 struct Work {
     sessions: usize,
-    loads: Vec<Load>,
+    /// By the servers' names in the pool.
+    loads: Vec<(pool::ServerId, Load)>,
 }
 
 /// Sessions that are read in one go.
@@ -64,78 +65,75 @@ impl fmt::Debug for Inside {
 }
 
 impl Inside {
-    /// The inside of a gateway. `monitors` are those of [`crate::watch_servers`], `counters` those
-    /// of all workers.
-    pub fn new(
-        gateway: Arc<Gateway>,
-        monitors: Vec<Monitor>,
-        counters: Arc<[Arc<Counters>]>,
-    ) -> Inside {
-        Inside {
-            gateway,
-            monitors,
-            counters,
-        }
+    /// The inside of a gateway. `counters` are those of all workers.
+    pub fn new(gateway: Arc<Gateway>, counters: Arc<[Arc<Counters>]>) -> Inside {
+        Inside { gateway, counters }
     }
 
-    /// All servers, in the order of the settings.
+    /// All servers, in the order of the settings; then those that only older sessions have.
     pub async fn servers(&self) -> Vec<ServerView> {
         let work = self.work().await;
-        let sessions = self.count_sessions(|service, seen| {
-            let held = seen.held();
-            held.filter_map(|place| self.server_at(service, place))
-                .collect()
+        let sessions = self.count_sessions(|generation, victim, seen| {
+            let service = victim.running.service();
+            let pool_id = |place| {
+                let id = server_at(generation, service, place)?;
+                Some(generation.server(id).known.pool_id)
+            };
+            seen.held().filter_map(pool_id).collect()
         });
         let sessions = sessions.await;
-        let view = |id: ServerId| {
-            let server = self.gateway.server(id);
-            let loads = work.iter().filter_map(|it| it.loads.get(id.0));
+        let present = self.gateway.present().number;
+        let view = |(generation, id): (Arc<Generation>, ServerId)| {
+            let server = generation.server(id);
+            let pool_id = server.known.pool_id;
+            let loads = work.iter().flat_map(|it| &it.loads);
+            let loads = loads.filter(|(id, _)| *id == pool_id);
+            let numbers = self.gateway.pool.numbers(pool_id);
             ServerView {
                 name: Arc::clone(&server.options.name),
                 address: server.options.target.address.to_string(),
-                watched: self.with_state(id, watched),
+                is_removed: generation.number != present,
+                watched: generation.with_state(id, watched),
                 rank: server.options.rank.0,
-                pool: self
-                    .gateway
-                    .pool
-                    .numbers(server.pool_id)
-                    .unwrap_or_default(),
+                pool: numbers.unwrap_or_default(),
                 connections_max: server.options.connections_max,
-                sessions: sessions.get(&id).copied().unwrap_or_default(),
-                under_way: loads.map(|it| u64::from(it.operations)).sum(),
-                statements: self.counters.iter().map(|it| it.sent(id).value()).sum(),
+                sessions: sessions.get(&pool_id).copied().unwrap_or_default(),
+                under_way: loads.map(|(_, it)| u64::from(it.operations)).sum(),
+                statements: server.known.sent(),
             }
         };
-        self.gateway.server_ids().map(view).collect()
+        self.gateway.all_servers().into_iter().map(view).collect()
     }
 
-    /// All services, in the order of the settings.
+    /// All services, in the order of the settings; then those that only older sessions have.
     pub async fn services(&self) -> Vec<ServiceView> {
-        let sessions = self.count_sessions(|service, _| vec![service]).await;
-        let view = |id: ServiceId| {
-            let options = &self.gateway.service(id).options;
-            let servers = options.servers.iter();
-            let is_reachable = |id: &&ServerId| self.with_state(**id, ServerState::is_reachable);
-            let map = self.monitors.get(options.monitor.0).map(Monitor::present);
-            let primary = map.and_then(|it| it.map.primary().map(|it| Arc::clone(&it.entry.name)));
-            ServiceView {
-                name: Arc::clone(&options.name),
-                router: options.router,
-                servers: servers.clone().map(|id| self.name(*id)).collect(),
-                monitor: options.monitor.0,
-                primary,
-                reachable: servers.filter(|id| is_reachable(id) == Some(true)).count(),
-                sessions: sessions.get(&id).copied().unwrap_or_default(),
+        let sessions = self.count_sessions(|generation, victim, _| {
+            let service = generation.service(victim.running.service());
+            vec![Arc::clone(&service.options.name)]
+        });
+        let sessions = sessions.await;
+        let mut views: Vec<ServiceView> = Vec::new();
+        let present = self.gateway.present().number;
+        for generation in self.gateway.generations().iter().rev() {
+            for id in generation.service_ids() {
+                let name = &generation.service(id).options.name;
+                let count = sessions.get(name).copied().unwrap_or_default();
+                let is_wanted = generation.number == present || 0 < count;
+                if is_wanted && !views.iter().any(|it| it.name == *name) {
+                    views.push(service(generation, id, count));
+                }
             }
-        };
-        self.gateway.service_ids().map(view).collect()
+        }
+        views
     }
 
     /// All clients that are logged in, by their numbers.
     pub async fn sessions(&self) -> Vec<SessionView> {
         let mut views = Vec::new();
-        self.each_session(|number, victim, seen| views.push(self.session(number, victim, seen)))
-            .await;
+        self.each_session(|generation, number, victim, seen| {
+            views.push(session(generation, number, victim, seen));
+        })
+        .await;
         views
     }
 
@@ -147,7 +145,11 @@ impl Inside {
             sessions: work.sessions,
             sessions_begun: counters.sessions.value(),
             statements: counters.statements.value(),
-            under_way: work.loads.iter().map(|it| u64::from(it.operations)).sum(),
+            under_way: work
+                .loads
+                .iter()
+                .map(|(_, it)| u64::from(it.operations))
+                .sum(),
             failed_connects: counters.failed_connects.value(),
             kills: counters.kills.value(),
         };
@@ -155,29 +157,40 @@ impl Inside {
         workers.map(view).collect()
     }
 
-    /// Orders what a server is to be used for. Returns once its monitor's map says so.
+    /// Orders what a server is to be used for, by sessions of all configurations. Returns once the
+    /// maps say so.
     ///
     /// # Errors
     /// There is no such server.
     pub async fn order(&self, name: &str, order: Order) -> Result<(), OrderError> {
-        let watched = self.gateway.server_ids().filter_map(|id| {
-            let server = self.gateway.server(id);
-            let (monitor, place) = server.watch?;
-            let monitor = self.monitors.get(monitor.0)?;
-            Some((&server.options.name, monitor, place))
-        });
-        let watched: Vec<_> = watched.collect();
-        let is_it = |(known, ..): &&(&Arc<str>, _, _)| known.eq_ignore_ascii_case(name);
-        let Some((server, monitor, place)) = watched.iter().find(is_it) else {
-            let known: Vec<&str> = watched.iter().map(|(known, ..)| &***known).collect();
+        let mut known: Vec<Arc<str>> = Vec::new();
+        let mut meant: Vec<(Arc<Watch>, Place)> = Vec::new();
+        for generation in self.gateway.generations().iter().rev() {
+            for server in generation.servers() {
+                let Some((monitor, place)) = server.watch else {
+                    continue;
+                };
+                let watch = generation.watch(monitor);
+                let name_of_it = &server.options.name;
+                if !known.contains(name_of_it) {
+                    known.push(Arc::clone(name_of_it));
+                }
+                let is_counted = |(other, _): &(Arc<Watch>, _)| Arc::ptr_eq(other, watch);
+                if name_of_it.eq_ignore_ascii_case(name) && !meant.iter().any(is_counted) {
+                    meant.push((Arc::clone(watch), place));
+                }
+            }
+        }
+        if meant.is_empty() {
             return Err(OrderError::NoServer {
                 name: name.to_owned(),
                 known: known.join(", "),
             });
-        };
-        let server = &***server;
-        tracing::info!(server, %order, "an operator has ordered this");
-        monitor.change(*place, Change::Order(order)).await;
+        }
+        tracing::info!(server = name, %order, "an operator has ordered this");
+        for (watch, place) in meant {
+            watch.monitor.change(place, Change::Order(order)).await;
+        }
         Ok(())
     }
 
@@ -220,46 +233,26 @@ impl Inside {
         all
     }
 
-    fn session(&self, number: u32, victim: &Victim, seen: &Seen) -> SessionView {
-        let line = victim.handle.line();
-        let service = victim.running.service();
-        let name = |place: Place| Some(self.name(self.server_at(service, place)?));
-        SessionView {
-            number,
-            user: line.user,
-            host: line.host,
-            service: Arc::clone(&self.gateway.service(service).options.name),
-            database: line.database,
-            state: match seen.phase {
-                Phase::Idle => SessionState::Idle,
-                Phase::Running => SessionState::Running,
-                Phase::Connection(place) => name(place).map_or(
-                    SessionState::WaitsForServer,
-                    SessionState::WaitsForConnection,
-                ),
-                Phase::Server => SessionState::WaitsForServer,
-            },
-            age: seen.age,
-            pins: seen.stay.pins,
-            stays_at: seen.stay.at.and_then(name),
-            is_in_transaction: seen.stay.is_in_transaction,
-            connections: seen.held().filter_map(name).collect(),
-        }
-    }
-
-    /// Shows each session to `see`. Others run now and then.
-    async fn each_session(&self, mut see: impl FnMut(u32, &Victim, &Seen)) {
+    /// Shows each session to `see`, with its configuration. Others run now and then.
+    async fn each_session(&self, mut see: impl FnMut(&Generation, u32, &Victim, &Seen)) {
         let mut from = 0;
         loop {
             let some = self.gateway.some_victims(from, CHUNK);
+            let generations = self.gateway.generations();
             let now = runtime::now();
             for (number, victim) in &some {
-                see(*number, victim, &victim.running.standing.look(now));
+                let own = victim.running.generation();
+                // One that has ended meanwhile may have been the last of its configuration.
+                if let Some(generation) = generations.iter().find(|it| it.number == own) {
+                    let seen = victim.running.standing.look(now);
+                    see(generation, *number, victim, &seen);
+                }
             }
             match some.last().and_then(|(last, _)| last.checked_add(1)) {
                 Some(next) => from = next,
                 None => return,
             }
+            drop(generations);
             runtime::yield_now().await;
         }
     }
@@ -267,34 +260,72 @@ impl Inside {
     /// How many sessions belong to each thing.
     async fn count_sessions<T: std::hash::Hash + Eq>(
         &self,
-        of: impl Fn(ServiceId, &Seen) -> Vec<T>,
+        of: impl Fn(&Generation, &Victim, &Seen) -> Vec<T>,
     ) -> HashMap<T, usize> {
         let mut counts = HashMap::new();
-        self.each_session(|_, victim, seen| {
-            for thing in of(victim.running.service(), seen) {
+        self.each_session(|generation, _, victim, seen| {
+            for thing in of(generation, victim, seen) {
                 *counts.entry(thing).or_default() += 1;
             }
         })
         .await;
         counts
     }
+}
 
-    /// The server at a place of a service's map.
-    fn server_at(&self, service: ServiceId, place: Place) -> Option<ServerId> {
-        let servers = &self.gateway.monitor_options(service).servers;
-        servers.get(usize::from(place.0)).copied()
+fn service(generation: &Generation, id: ServiceId, sessions: usize) -> ServiceView {
+    let options = &generation.service(id).options;
+    let servers = options.servers.iter();
+    let is_reachable =
+        |id: &&ServerId| generation.with_state(**id, ServerState::is_reachable) == Some(true);
+    let present = generation.watch(options.monitor).monitor.present();
+    let primary = present.map.primary();
+    let name = |id: &ServerId| Arc::clone(&generation.server(*id).options.name);
+    ServiceView {
+        name: Arc::clone(&options.name),
+        router: options.router,
+        servers: servers.clone().map(name).collect(),
+        monitor: options.monitor.0,
+        primary: primary.map(|it| Arc::clone(&it.entry.name)),
+        reachable: servers.filter(is_reachable).count(),
+        sessions,
     }
+}
 
-    fn name(&self, id: ServerId) -> Arc<str> {
-        Arc::clone(&self.gateway.server(id).options.name)
+fn session(generation: &Generation, number: u32, victim: &Victim, seen: &Seen) -> SessionView {
+    let line = victim.handle.line();
+    let service = victim.running.service();
+    let name = |place: Place| {
+        let id = server_at(generation, service, place)?;
+        Some(Arc::clone(&generation.server(id).options.name))
+    };
+    SessionView {
+        number,
+        user: line.user,
+        host: line.host,
+        service: Arc::clone(&generation.service(service).options.name),
+        database: line.database,
+        state: match seen.phase {
+            Phase::Idle => SessionState::Idle,
+            Phase::Running => SessionState::Running,
+            Phase::Connection(place) => name(place).map_or(
+                SessionState::WaitsForServer,
+                SessionState::WaitsForConnection,
+            ),
+            Phase::Server => SessionState::WaitsForServer,
+        },
+        age: seen.age,
+        pins: seen.stay.pins,
+        stays_at: seen.stay.at.and_then(name),
+        is_in_transaction: seen.stay.is_in_transaction,
+        connections: seen.held().filter_map(name).collect(),
     }
+}
 
-    /// Asks for a server, as its monitor sees it now.
-    fn with_state<T>(&self, id: ServerId, ask: impl FnOnce(&ServerState) -> T) -> Option<T> {
-        let (monitor, place) = self.gateway.server(id).watch?;
-        let present = self.monitors.get(monitor.0)?.present();
-        present.map.server(place).map(ask)
-    }
+/// The server at a place of a service's map.
+fn server_at(generation: &Generation, service: ServiceId, place: Place) -> Option<ServerId> {
+    let servers = &generation.monitor_options(service).servers;
+    servers.get(usize::from(place.0)).copied()
 }
 
 fn watched(state: &ServerState) -> WatchedView {

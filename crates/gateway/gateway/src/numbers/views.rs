@@ -15,6 +15,8 @@ pub struct ServerView {
     pub name: Arc<str>,
     /// Where it is.
     pub address: String,
+    /// The present configuration does not have it: only older sessions use it.
+    pub is_removed: bool,
     /// What its monitor says; `None` if no monitor watches it.
     pub watched: Option<WatchedView>,
     /// How much it is preferred: the lowest is.

@@ -22,6 +22,8 @@ pub(crate) struct Standing {
     held: AtomicU64,
     /// When the phase began, in milliseconds; wraps after 49 days.
     since_ms: AtomicU32,
+    /// The configuration that the places are of. Constant. It is here because here is room for it.
+    generation: u32,
 }
 
 /// What a session is doing.
@@ -71,6 +73,19 @@ const WAITS_AT: u32 = 48;
 const HELD_PLACES: u16 = 63;
 
 impl Standing {
+    /// Of a session of this configuration.
+    pub(crate) fn of(generation: u32) -> Standing {
+        Standing {
+            generation,
+            ..Standing::default()
+        }
+    }
+
+    /// The configuration that the places are of.
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// The session waits for a command. Returns the pins that are new since it did so last.
     pub(crate) fn rest(&self, stay: Stay, now: Instant) -> Pins {
         let before = self.packed.load(Ordering::Relaxed);

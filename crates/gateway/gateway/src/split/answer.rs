@@ -246,7 +246,7 @@ impl Split {
         match self.options.causal_reads {
             CausalReads::Off | CausalReads::Session => {}
             CausalReads::Service => {
-                let service = self.guest.gateway().service(self.guest.service);
+                let service = self.guest.generation().service(self.guest.service);
                 service.written.show(&mut self.seen, &mut self.session);
             }
         }
@@ -275,7 +275,7 @@ impl Split {
         };
         match lane.connection.position().await {
             Ok(Some(position)) => {
-                let service = self.guest.gateway().service(self.guest.service);
+                let service = self.guest.generation().service(self.guest.service);
                 service.written.locate(self.seen, &position);
                 self.session.locate(position);
             }
@@ -452,7 +452,7 @@ impl Split {
     /// Makes the lane to a server usable for a statement that reads this.
     pub(super) async fn make_ready(&mut self, place: Place, reads: Reads) -> Result<(), Unready> {
         let (worker, service) = (&self.guest.worker, self.guest.service);
-        let id = worker.gateway.server_at(service, place);
+        let id = worker.generation.server_at(service, place);
         let (epoch, role) = worker.with_state(id, |it| (it.epoch, Role::of(it)));
         let needs = Needs {
             origin: &self.origin,
@@ -545,7 +545,8 @@ impl Split {
             let (id, number) = (lane.id, lane.connection.server.info().connection_id);
             let guest = &self.guest;
             if guest.worker.with_state(id, ServerState::serves_writes) {
-                guest.running.name(id, number);
+                let pool_id = guest.generation().server(id).known.pool_id;
+                guest.running.name(pool_id, number);
             }
         }
         self.put_right(place, reads).await
@@ -553,7 +554,7 @@ impl Split {
 
     async fn put_right(&mut self, place: Place, reads: Reads) -> Result<(), Unready> {
         let worker = &self.guest.worker;
-        let id = worker.gateway.server_at(self.guest.service, place);
+        let id = worker.generation.server_at(self.guest.service, place);
         let state = worker.with_state(id, ServerState::clone);
         let needs = Needs {
             origin: &self.origin,
@@ -619,7 +620,8 @@ impl Split {
         let lane = slot.and_then(Option::as_mut).expect("it is ready");
         let id = lane.id;
         let connection_id = lane.connection.server.info().connection_id;
-        self.guest.running.set(id, connection_id);
+        let pool_id = self.guest.generation().server(id).known.pool_id;
+        self.guest.running.set(pool_id, connection_id);
         let told = match job {
             Job::Prepare(number) => Some(number),
             Job::Plain | Job::Execute(_) | Job::Statement(_) | Job::Data(_) => None,

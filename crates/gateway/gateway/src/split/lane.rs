@@ -99,7 +99,7 @@ impl Split {
         acquired: Acquired<Box<Connection>, Resting>,
     ) -> Result<(), Unready> {
         let worker = Rc::clone(&self.guest.worker);
-        let id = worker.gateway.server_at(self.guest.service, place);
+        let id = worker.generation.server_at(self.guest.service, place);
         let Acquired { mut slot, found } = acquired;
         let epoch = worker.with_state(id, |it| it.epoch);
         let (held, is_turned) = match found {
@@ -179,7 +179,7 @@ impl Split {
                 slots,
             },
         };
-        let server = worker.gateway.server(id);
+        let server = worker.generation.server(id);
         let mut login = self.pool_login;
         if server.options.target.proxy_header.is_none() {
             // A connection that tells nothing of its client is anybody's.
@@ -192,7 +192,7 @@ impl Split {
         };
         worker
             .pool
-            .ask(server.pool_id, ask)
+            .ask(server.known.pool_id, ask)
             .map_err(|error| refused(&error))
     }
 
@@ -203,7 +203,7 @@ impl Split {
         id: ServerId,
     ) -> Result<Acquired<Box<Connection>, Resting>, Unready> {
         let worker = &self.guest.worker;
-        if let Some((_, place)) = worker.gateway.server(id).watch {
+        if let Some((_, place)) = worker.generation.server(id).watch {
             self.guest.running.standing.wait_for_connection(place);
         }
         let ended = Cell::new(Ended::InTime);

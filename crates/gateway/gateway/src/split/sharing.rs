@@ -227,9 +227,9 @@ impl Split {
 
     /// What messages call a server.
     pub(super) fn server_name(&self, place: Place) -> std::sync::Arc<str> {
-        let gateway = self.guest.gateway();
-        let id = gateway.server_at(self.guest.service, place);
-        std::sync::Arc::clone(&gateway.server(id).options.name)
+        let generation = self.guest.generation();
+        let id = generation.server_at(self.guest.service, place);
+        std::sync::Arc::clone(&generation.server(id).options.name)
     }
 
     /// What a client is told whose connection to a server was lost.

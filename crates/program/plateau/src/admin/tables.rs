@@ -71,7 +71,10 @@ fn server_row(server: &ServerView) -> Row {
         of_monitor(|it| Some(state(it.down))),
         of_monitor(|it| Some(role(it.role).to_owned())),
         of_monitor(|it| Some(it.serves.to_string())),
-        of_monitor(|it| Some(it.wanted.to_string())),
+        match server.is_removed {
+            true => text("removed"),
+            false => of_monitor(|it| Some(it.wanted.to_string())),
+        },
         number(server.rank),
         watched.and_then(|it| it.lag).map_or(Value::Null, millis),
         of_monitor(|it| it.position.clone()),

@@ -2,30 +2,34 @@
 
 use std::process::Command;
 
+use sync::atomic::{AtomicBool, Ordering};
 use testkit::free_port;
 
+use super::roles::replicated;
 use super::*;
 
 /// A gateway with an operator, whose file can be written again.
 struct Reloaded {
     gateway: Gateway,
-    /// The file, but for the sections that change.
-    base: String,
+    /// The file before the sections that change.
+    head: String,
     operator: Client,
 }
 
+const SHOP: &str = "[[service]]\nname = \"shop\"\nrouter = \"read-write-split\"\nwait = 1\n";
+
+const MONITOR: &str = "[[monitor]]\nuser = \"plateau\"\npassword = \"watch\"\ninterval = 0.2\n";
+
+const DIRECT: &str = "[[service]]\nname = \"direct\"\n";
+
 impl Reloaded {
-    fn start(backend: &Server) -> Reloaded {
+    fn start(rest: &str) -> Reloaded {
         let port = free_port().expect("a port");
-        let base = format!(
+        let head = format!(
             "admin_listen = \"127.0.0.1:{port}\"\n\
-             [[service]]\nname = \"shop\"\nrouter = \"read-write-split\"\nwait = 1\n\
-             [[admin]]\nuser = \"ops\"\npassword = \"keys\"\nmay = \"change\"\n\
-             [[monitor]]\nuser = \"plateau\"\npassword = \"watch\"\n\
-             [[server]]\nname = \"db0\"\naddress = \"127.0.0.1:{}\"\n",
-            backend.port()
+             [[admin]]\nuser = \"ops\"\npassword = \"keys\"\nmay = \"change\"\n"
         );
-        let gateway = Gateway::start(&base, "auto");
+        let gateway = Gateway::start(&format!("{head}{rest}"), "auto");
         let operator = Client::connect(&Login {
             user: "ops".to_owned(),
             password: "keys".to_owned(),
@@ -33,21 +37,65 @@ impl Reloaded {
         });
         Reloaded {
             gateway,
-            base,
+            head,
             operator: operator.expect("ops gets in"),
         }
     }
 
-    /// The file has this behind its base now.
+    /// The file has this behind its head now.
     fn write(&self, rest: &str) {
         let file = self.gateway.folder.path().join("plateau.toml");
-        fs::write(file, format!("{}{rest}", self.base)).expect("the file is written");
+        fs::write(file, format!("{}{rest}", self.head)).expect("the file is written");
     }
 
     fn reload(&mut self) -> Outcome {
         let reloaded = self.operator.query("RELOAD CONFIGURATION");
         reloaded.expect("an answer")
     }
+
+    /// The gateway goes by this file now.
+    fn take(&mut self, rest: &str) {
+        self.write(rest);
+        let outcome = self.reload();
+        assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    }
+
+    fn connect(&self) -> Client {
+        self.gateway.connect()
+    }
+
+    /// The values of a query to the gateway's tables, row by row.
+    fn told(&mut self, text: &str) -> Vec<String> {
+        let rows = self.operator.rows(text).expect(text);
+        let values = rows.into_iter().flatten();
+        let text = |value: Option<Vec<u8>>| value.map(|it| String::from_utf8(it).expect("a text"));
+        values.map(|it| text(it).unwrap_or_default()).collect()
+    }
+
+    /// How many statements a server was sent.
+    fn statements(&mut self, server: &str) -> u64 {
+        let text = format!("SELECT statements FROM plateau.servers WHERE name = '{server}'");
+        self.told(&text).remove(0).parse().expect("a number")
+    }
+}
+
+/// The section of a server.
+fn section(name: &str, server: &Server) -> String {
+    let port = server.port();
+    format!("[[server]]\nname = \"{name}\"\naddress = \"127.0.0.1:{port}\"\n")
+}
+
+fn port_of(client: &mut Client) -> u16 {
+    let port = client.value("SELECT @@port").expect("a port");
+    port.expect("a value").parse().expect("a number")
+}
+
+/// How many connections a server has of the gateway: its clients' and its monitor's.
+fn connections(server: &Server) -> String {
+    let text = "SELECT COUNT(*) FROM information_schema.processlist \
+                WHERE user IN ('app', 'plateau')";
+    let mut root = server.connect().expect("root gets in");
+    root.value(text).expect(text).expect("a number")
 }
 
 const REFUSE: &str = "[[rule]]\nname = \"r\"\npattern = 'select 1'\nrefuse = \"not now\"\n";
@@ -55,16 +103,16 @@ const REFUSE: &str = "[[rule]]\nname = \"r\"\npattern = 'select 1'\nrefuse = \"n
 #[test]
 fn new_sessions_go_by_new_rules_and_old_ones_stay() {
     let backend = backend();
-    let mut reloaded = Reloaded::start(&backend);
-    let mut old = reloaded.gateway.connect();
+    let base = format!("{SHOP}{}", sections(&[&backend]));
+    let mut reloaded = Reloaded::start(&base);
+    let mut old = reloaded.connect();
     assert!(old.value("SELECT 1").is_ok());
-    reloaded.write(REFUSE);
-    assert!(matches!(reloaded.reload(), Outcome::Done(_)));
+    reloaded.take(&format!("{base}{REFUSE}"));
     assert!(old.value("SELECT 1").is_ok(), "it keeps its rules");
-    let mut new = reloaded.gateway.connect();
+    let mut new = reloaded.connect();
     assert_eq!(error_of(new.query("SELECT 1").unwrap()).message, "not now");
     // By the signal, and back.
-    reloaded.write("");
+    reloaded.write(&base);
     let id = reloaded.gateway.server.process().id().to_string();
     let sent = Command::new("kill").args(["-HUP", &id]).status();
     assert!(sent.unwrap().success());
@@ -77,37 +125,265 @@ fn new_sessions_go_by_new_rules_and_old_ones_stay() {
 #[test]
 fn limits_of_servers_change_at_once() {
     let backend = backend();
-    let mut reloaded = Reloaded::start(&backend);
-    reloaded.write("max_connections = 1\noverflow = 0\n");
-    assert!(matches!(reloaded.reload(), Outcome::Done(_)));
-    let mut waiter = reloaded.gateway.connect();
-    let mut holder = reloaded.gateway.connect();
+    let with = |limits: &str| format!("{SHOP}{}", sections_with(&[&backend], limits));
+    let mut reloaded = Reloaded::start(&with(""));
+    let mut waiter = reloaded.connect();
+    reloaded.take(&with("max_connections = 1\noverflow = 0\n"));
+    let mut holder = reloaded.connect();
     holder.run("BEGIN").unwrap();
     holder.run("SELECT 1").unwrap();
     assert_eq!(waiter.error_number("SELECT 1").unwrap(), 1040);
-    reloaded.write("max_connections = 2\n");
-    assert!(matches!(reloaded.reload(), Outcome::Done(_)));
+    reloaded.take(&with("max_connections = 2\n"));
     assert!(waiter.value("SELECT 1").is_ok());
 }
 
 #[test]
 fn mistakes_change_nothing_and_the_rest_is_named() {
     let backend = backend();
-    let mut reloaded = Reloaded::start(&backend);
-    reloaded.write(&REFUSE.replace("select 1", "("));
-    let error = error_of(reloaded.reload());
-    assert!(error.message.contains("unclosed group"), "{error:?}");
-    reloaded.write("rnak = 1\n");
-    let error = error_of(reloaded.reload());
-    assert!(error.message.contains("did you mean `rank`"), "{error:?}");
-    reloaded.write(&format!("rank = 1\n{REFUSE}"));
-    assert!(matches!(reloaded.reload(), Outcome::Done(_)));
+    let base = format!("{SHOP}{}", sections(&[&backend]));
+    let mut reloaded = Reloaded::start(&base);
+    let mut old = reloaded.connect();
+    let refused = |reloaded: &mut Reloaded, rest: &str, told: &str| {
+        reloaded.write(&format!("{rest}{REFUSE}"));
+        let error = error_of(reloaded.reload());
+        assert!(error.message.contains(told), "{error:?}");
+        assert!(reloaded.connect().value("SELECT 1").is_ok());
+        assert_eq!(reloaded.told("SELECT name FROM plateau.servers"), ["db0"]);
+    };
+    let pattern = REFUSE.replace("select 1", "(").replace("\"r\"", "\"s\"");
+    refused(&mut reloaded, &(base.clone() + &pattern), "unclosed group");
+    let misspelt = format!("{SHOP}{}", sections_with(&[&backend], "rnak = 1\n"));
+    refused(&mut reloaded, &misspelt, "did you mean `rank`");
+    let nowhere = "[[server]]\nname = \"db1\"\naddress = \"no-such-host.invalid:1\"\n";
+    refused(&mut reloaded, &(base.clone() + nowhere), "cannot look up");
+    let unwatched = format!("{SHOP}{}", section("db0", &backend));
+    refused(&mut reloaded, &unwatched, "no section `monitor` watches");
+    refused(&mut reloaded, "", "there is no section `server`");
+    reloaded.head = format!("workers = 1\n{}", reloaded.head);
+    reloaded.take(&format!("{base}{REFUSE}"));
     wait_until("the rest is named", || {
         let log = reloaded.gateway.log();
-        log.contains("needs_restart=\"sections `server`\"")
+        log.contains("needs_restart=\"`workers`\"")
     });
-    assert_eq!(
-        reloaded.gateway.connect().error_number("SELECT 1").unwrap(),
-        1148
-    );
+    let mut new = reloaded.connect();
+    assert_eq!(new.error_number("SELECT 1").unwrap(), 1148);
+    assert!(old.value("SELECT 1").is_ok());
+}
+
+#[test]
+fn sessions_keep_the_options_of_their_service() {
+    let backend = backend();
+    let servers = sections(&[&backend]);
+    let mut reloaded = Reloaded::start(&format!("{SHOP}{servers}"));
+    let mut old = reloaded.connect();
+    let mut open = reloaded.connect();
+    open.run("BEGIN").unwrap();
+    open.run("CREATE TEMPORARY TABLE shop.t (id INT)").unwrap();
+    let limits = "max_statement_time = 0.3\nidle_transaction_timeout = 0.3\n";
+    reloaded.take(&format!("{SHOP}{limits}{servers}"));
+    let mut new = reloaded.connect();
+    assert_eq!(new.error_number("SELECT SLEEP(30)").unwrap(), 1317);
+    for client in [&mut old, &mut open] {
+        let slept = client.value("SELECT SLEEP(0.7)").unwrap();
+        assert_eq!(slept.as_deref(), Some("0"), "it has no limit");
+    }
+    new.run("BEGIN").unwrap();
+    new.run("SELECT 1").unwrap();
+    wait_until("the new session's transaction is ended", || {
+        let text = format!(
+            "SELECT 1 FROM plateau.sessions WHERE id = {}",
+            new.connection_id
+        );
+        reloaded.told(&text).is_empty()
+    });
+    let rows = open.value("SELECT COUNT(*) FROM shop.t").unwrap();
+    assert_eq!(rows.as_deref(), Some("0"), "it is in its transaction");
+    open.run("COMMIT").unwrap();
+    // And back: those that begin now have no limit either.
+    reloaded.take(&format!("{SHOP}{servers}"));
+    let slept = reloaded.connect().value("SELECT SLEEP(0.7)").unwrap();
+    assert_eq!(slept.as_deref(), Some("0"));
+}
+
+#[test]
+fn servers_come_and_go() {
+    let topology = replicated();
+    let [primary, first, second] = topology.servers.as_slice() else {
+        panic!("three servers")
+    };
+    let with = |replicas: &[String]| {
+        let primary = section("main", primary);
+        format!("{SHOP}{primary}{}{MONITOR}", replicas.concat())
+    };
+    let (first_section, second_section) = (section("one", first), section("two", second));
+    let mut reloaded = Reloaded::start(&with(std::slice::from_ref(&first_section)));
+    let mut old = reloaded.connect();
+    let reads = |client: &mut Client| {
+        for _ in 0..20 {
+            client.rows("SELECT 1").unwrap();
+        }
+    };
+    reads(&mut old);
+    assert!(0 < reloaded.statements("one"));
+
+    // A second replica: new sessions read from it, the old one does not.
+    reloaded.take(&with(&[first_section, second_section.clone()]));
+    let mut new = reloaded.connect();
+    reads(&mut new);
+    let count = reloaded.statements("two");
+    assert!(0 < count, "it gets reads");
+    reads(&mut old);
+    assert_eq!(reloaded.statements("two"), count, "it is not of its list");
+    old.run("BEGIN").unwrap();
+    old.run("CREATE TABLE shop.t (id INT PRIMARY KEY)").unwrap();
+    new.quit().unwrap();
+
+    // The first goes: the old session keeps it.
+    reloaded.take(&with(&[second_section]));
+    let shown = reloaded.told("SELECT name, wanted FROM plateau.servers");
+    assert_eq!(shown, ["main", "up", "two", "up", "one", "removed"]);
+    let mut new = reloaded.connect();
+    let count = reloaded.statements("one");
+    reads(&mut new);
+    assert_eq!(reloaded.statements("one"), count, "no new session uses it");
+    old.run("BEGIN").unwrap();
+    old.run("INSERT INTO shop.t VALUES (1)").unwrap();
+    old.run("COMMIT").unwrap();
+    // Once the replica has what it wrote.
+    wait_until("the old session does", || {
+        reads(&mut old);
+        reloaded.statements("one") != count
+    });
+    let name = "SELECT name FROM plateau.servers";
+    assert_eq!(reloaded.told(name), ["main", "two", "one"]);
+    assert_ne!(connections(first), "0");
+
+    // With the old session its connections end, those of the monitor, too.
+    old.quit().unwrap();
+    wait_until("the server is left", || connections(first) == "0");
+    assert_eq!(reloaded.told(name), ["main", "two"]);
+    let written = new.value("SELECT id FROM shop.t").unwrap();
+    assert_eq!(written.as_deref(), Some("1"));
+}
+
+#[test]
+fn a_server_moves_to_another_address() {
+    let (here, there) = (backend(), backend());
+    let with = |server| format!("{DIRECT}{}{MONITOR}", section("db", server));
+    let mut reloaded = Reloaded::start(&with(&here));
+    let mut old = reloaded.connect();
+    let mut running = reloaded.connect();
+    assert_eq!(port_of(&mut old), here.port());
+    running.send_query(b"SELECT SLEEP(60)").unwrap();
+    reloaded.take(&with(&there));
+    let mut new = reloaded.connect();
+    assert_eq!(port_of(&mut new), there.port());
+    assert_eq!(port_of(&mut old), here.port());
+    let shown = reloaded.told("SELECT name, wanted, sessions FROM plateau.servers");
+    assert_eq!(shown, ["db", "up", "1", "db", "removed", "2"]);
+    // A session finds one of an older configuration.
+    wait_until("the statement runs", || {
+        let running = "SELECT COUNT(*) FROM information_schema.processlist \
+                       WHERE info LIKE 'SELECT SLEEP%'";
+        let count = here.connect().unwrap().value(running).unwrap();
+        count.as_deref() == Some("1")
+    });
+    new.run(&format!("KILL QUERY {}", running.connection_id))
+        .unwrap();
+    let killed = running.read_outcomes().unwrap();
+    assert!(matches!(
+        killed.as_slice(),
+        [Outcome::Rows(_) | Outcome::Error(_)]
+    ));
+    old.quit().unwrap();
+    running.quit().unwrap();
+    wait_until("the old address is left", || connections(&here) == "0");
+    let shown = reloaded.told("SELECT name, wanted FROM plateau.servers");
+    assert_eq!(shown, ["db", "up"]);
+    // And back: the server is a new one again.
+    reloaded.take(&with(&here));
+    assert_eq!(port_of(&mut reloaded.connect()), here.port());
+    assert_eq!(port_of(&mut new), there.port());
+}
+
+#[test]
+fn orders_of_operators_reach_all_sessions_and_last() {
+    let (one, two) = (backend(), backend());
+    let with = |rest: &str| format!("{DIRECT}{}{rest}{MONITOR}", section("one", &one));
+    let mut reloaded = Reloaded::start(&with(""));
+    let mut old = reloaded.connect();
+    assert_eq!(port_of(&mut old), one.port());
+    reloaded.operator.run("SET SERVER one = 'drain'").unwrap();
+    reloaded.take(&with(&section("two", &two)));
+    let wanted = "SELECT name, wanted FROM plateau.servers";
+    assert_eq!(reloaded.told(wanted), ["one", "drain", "two", "up"]);
+    assert_eq!(port_of(&mut reloaded.connect()), two.port());
+    assert_eq!(port_of(&mut old), one.port(), "it may end what it does");
+    reloaded
+        .operator
+        .run("SET SERVER one = 'maintenance'")
+        .unwrap();
+    assert_eq!(old.error_number("SELECT 1").unwrap(), 1158);
+}
+
+#[test]
+fn no_client_is_dropped_while_reloads_come() {
+    let topology = replicated();
+    let [primary, first, second] = topology.servers.as_slice() else {
+        panic!("three servers")
+    };
+    let both = section("one", first) + &section("two", second);
+    let configurations = [
+        format!("{SHOP}{}{both}{MONITOR}", section("main", primary)),
+        format!(
+            "{SHOP}{}{}{MONITOR}",
+            section("main", primary),
+            section("one", first)
+        ),
+        format!(
+            "{SHOP}lag_max = 10\n{}{both}{MONITOR}",
+            section("main", primary)
+        ),
+        format!(
+            "{SHOP}multiplex = false\n{both}{}{MONITOR}",
+            section("main", primary)
+        ),
+    ];
+    let mut reloaded = Reloaded::start(&configurations[0]);
+    let create = "CREATE TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY, by_whom INT)";
+    reloaded.connect().run(create).unwrap();
+    let is_over = AtomicBool::new(false);
+    let login = reloaded.gateway.login("app", "secret");
+    let work = &|number: usize| {
+        let connect = || Client::connect(&login).expect("app gets in");
+        let mut client = connect();
+        let mut done: u32 = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            client.run("BEGIN").unwrap();
+            let insert = format!("INSERT INTO shop.t (by_whom) VALUES ({number})");
+            client.run(&insert).unwrap();
+            client.run("COMMIT").unwrap();
+            done += 1;
+            let text = format!("SELECT COUNT(*) FROM shop.t WHERE by_whom = {number}");
+            let count = client.value(&text).unwrap();
+            assert_eq!(count, Some(done.to_string()), "it sees what it wrote");
+            // Some stay for ever, others come again.
+            if number.is_multiple_of(2) && done.is_multiple_of(10) {
+                std::mem::replace(&mut client, connect()).quit().unwrap();
+            }
+        }
+        done
+    };
+    let done: Vec<u32> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|it| scope.spawn(move || work(it))).collect();
+        for round in 0..40 {
+            reloaded.take(&configurations[round % configurations.len()]);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let done = clients.into_iter().map(|it| it.join());
+        done.collect::<Result<_, _>>().expect("no client fails")
+    });
+    assert!(done.iter().all(|it| 0 < *it), "{done:?}");
+    let shown = reloaded.told("SELECT COUNT(*) FROM plateau.sessions");
+    assert_eq!(shown, ["0"]);
 }

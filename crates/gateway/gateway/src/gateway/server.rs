@@ -1,0 +1,146 @@
+//! [`KnownServer`]: a server, from the first configuration that has it to the last session that may
+//! use it.
+//!
+//! Two configurations have the same server if its name and its place (address, TLS, PROXY protocol)
+//! are the same. Then they share its connections, their limits and its counters. A server of
+//! another address is another server, whatever its name.
+
+use std::sync::{Arc, Weak};
+
+use backend::Target;
+use metrics::Counter;
+use pool::{Limits, Pool, Recycling};
+use sync::atomic::{AtomicUsize, Ordering};
+use sync::{CachePadded, Mutex};
+
+use crate::connection::Resting;
+use crate::options::ServerOptions;
+
+/// See the module's head. The last owner retires it: its idle connections are closed.
+#[derive(Debug)]
+pub(crate) struct KnownServer {
+    /// By which messages name it. Constant.
+    pub(crate) name: Arc<str>,
+    /// Where it is. Its times are those of the first configuration. Constant.
+    pub(crate) target: Target,
+    /// Its name in the pool, which no other server ever gets. Constant.
+    pub(crate) pool_id: pool::ServerId,
+    pool: Arc<Pool<Resting>>,
+    /// Sessions that have a connection to it. Relaxed: it only decides who gets the next client,
+    /// and each session adds and takes away its own one.
+    session_count: AtomicUsize,
+    /// Commands that it was sent, by worker. Each worker writes its own.
+    sent: Box<[CachePadded<Counter>]>,
+}
+
+impl KnownServer {
+    /// Sets how many connections sessions may share.
+    fn set_limits(&self, limits: Limits) {
+        let closing = self.pool.set_limits(self.pool_id, limits);
+        // Each is closed by its worker, or here by being dropped.
+        drop(closing);
+    }
+
+    /// How many sessions have a connection to it.
+    pub(crate) fn session_count(&self) -> usize {
+        self.session_count.load(Ordering::Relaxed)
+    }
+
+    /// One session more has one.
+    pub(crate) fn enter(&self) {
+        self.session_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One session less has one.
+    pub(crate) fn leave(&self) {
+        self.session_count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A worker sends it a command.
+    pub(crate) fn count_sent(&self, worker: usize) {
+        if let Some(sent) = self.sent.get(worker) {
+            sent.increment();
+        }
+    }
+
+    /// Commands that it was sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.iter().map(|it| it.value()).sum()
+    }
+}
+
+impl Drop for KnownServer {
+    /// No session can use it any more.
+    fn drop(&mut self) {
+        // Those of a worker are closed by it, the others here by being dropped.
+        drop(self.pool.remove_server(self.pool_id));
+    }
+}
+
+/// All servers that are known.
+#[derive(Debug)]
+pub(crate) struct KnownServers {
+    pool: Arc<Pool<Resting>>,
+    worker_count: usize,
+    /// Touched by changes of the configuration and by KILL.
+    all: Mutex<Vec<Weak<KnownServer>>>,
+}
+
+impl KnownServers {
+    pub(crate) fn new(pool: Arc<Pool<Resting>>, worker_count: usize) -> KnownServers {
+        KnownServers {
+            pool,
+            worker_count,
+            all: Mutex::default(),
+        }
+    }
+
+    /// The server that these options are about, with their limits from now on.
+    pub(crate) fn take(&self, options: &ServerOptions) -> Arc<KnownServer> {
+        let limits = limits(options);
+        let is_it = |it: &&Arc<KnownServer>| {
+            it.name == options.name && it.target.is_same_place(&options.target)
+        };
+        // Outside of the mutex, since the last owner of a server may be among these.
+        let known = self.all();
+        if let Some(known) = known.iter().find(is_it) {
+            known.set_limits(limits);
+            return Arc::clone(known);
+        }
+        let name = Arc::clone(&options.name);
+        let counters = (0..self.worker_count).map(|_| CachePadded::default());
+        let added = Arc::new(KnownServer {
+            pool_id: self
+                .pool
+                .add_server(Arc::clone(&name), limits, Recycling::default()),
+            name,
+            target: options.target.clone(),
+            pool: Arc::clone(&self.pool),
+            session_count: AtomicUsize::new(0),
+            sent: counters.collect(),
+        });
+        let mut all = self.all.lock();
+        all.retain(|it| 0 < it.strong_count());
+        all.push(Arc::downgrade(&added));
+        added
+    }
+
+    /// All of them, in the order in which they came.
+    fn all(&self) -> Vec<Arc<KnownServer>> {
+        let all = self.all.lock().clone();
+        all.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// A server by its name in the pool.
+    pub(crate) fn find(&self, id: pool::ServerId) -> Option<Arc<KnownServer>> {
+        self.all().into_iter().find(|it| it.pool_id == id)
+    }
+}
+
+fn limits(options: &ServerOptions) -> Limits {
+    let usual = Limits::new(options.connections_max);
+    Limits {
+        overflow: options.overflow.unwrap_or(usual.overflow),
+        ..usual
+    }
+}
