@@ -116,6 +116,6 @@ pub use peer_watch::{PeerState, PeerWatch};
 pub use received::ReceivedBytes;
 pub use reserve::{Refusal, Shortage};
 pub use run_queue::TaskClass;
-pub use start::{DriverChoice, Handle, Outcome, Runtime, StartError};
+pub use start::{DriverChoice, Handle, Outcome, Runtime, Serving, StartError};
 pub use stream::{DetachedStream, SendMode, Stream};
 pub use termination::{Termination, Terminations};

@@ -18,6 +18,7 @@ use std::time::Duration;
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt};
+use sync::Notify;
 
 use crate::context::{sleep, spawn_background};
 use crate::options::Address;
@@ -76,12 +77,12 @@ impl Listener {
         &self.address
     }
 
-    /// Lets the workers accept and serve.
+    /// Lets the workers accept and serve. Returns what ends that, for each of them.
     pub(crate) fn serve<F>(
         self,
         shared: &Arc<Shared>,
         serve: impl Fn(Stream) -> F + Send + Sync + 'static,
-    ) -> Result<(), ListenError>
+    ) -> Result<Vec<Arc<Notify>>, ListenError>
     where
         F: Future<Output = ()> + 'static,
     {
@@ -98,14 +99,17 @@ impl Listener {
         }
         sockets.insert(0, self.first);
         let spawner: Arc<Spawner> = Arc::new(move |descriptor| start_session(descriptor, &serve));
+        let mut all_closed = Vec::new();
         for (worker_index, socket) in sockets.into_iter().enumerate() {
             let spawner = spawner.clone();
+            let closed = Arc::new(Notify::default());
+            all_closed.push(Arc::clone(&closed));
             let job = Box::new(move || {
-                spawn_background(accept_all(socket, spawner));
+                spawn_background(accept_all(socket, spawner, closed));
             });
             shared.send(worker_index, Message::Run(job));
         }
-        Ok(())
+        Ok(all_closed)
     }
 }
 
@@ -148,8 +152,8 @@ impl Drop for Accepting {
     }
 }
 
-/// Accepts until the runtime is asked to stop.
-async fn accept_all(socket: OwnedFd, spawner: Arc<Spawner>) {
+/// Accepts until the listener is closed, or the runtime is asked to stop.
+async fn accept_all(socket: OwnedFd, spawner: Arc<Spawner>, closed: Arc<Notify>) {
     let worker = current();
     let driver = worker.driver.clone();
     worker.shared.reserve.fill();
@@ -158,9 +162,10 @@ async fn accept_all(socket: OwnedFd, spawner: Arc<Spawner>) {
     let key = registered.expect("a worker's first sockets find room");
     let accepting = Accepting { driver, key };
     let mut stop = std::pin::pin!(crate::context::shutdown());
+    let mut closed = std::pin::pin!(closed.notified());
     loop {
         let accepted = poll_fn(|context| {
-            if stop.as_mut().poll(context).is_ready() {
+            if stop.as_mut().poll(context).is_ready() || closed.as_mut().poll(context).is_ready() {
                 return std::task::Poll::Ready(None);
             }
             if !current().spend(context.waker()) {

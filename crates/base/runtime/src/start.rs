@@ -3,8 +3,9 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use env::Clock as _;
 use env::linux::SystemClock;
 use rustix::process::{Resource, Rlimit};
 use rustix::thread::CpuSet;
+use sync::Notify;
 
 use crate::blocking::Helpers;
 use crate::context::spawn;
@@ -32,8 +34,6 @@ const FILE_CALL_HELPER_COUNT: usize = 2;
 pub struct Runtime {
     handle: Handle,
     threads: Vec<JoinHandle<io::Result<u64>>>,
-    /// Files of unix sockets, to be removed at the end.
-    socket_files: Mutex<Vec<std::path::PathBuf>>,
 }
 
 /// What other threads, and the workers themselves, may ask of a runtime.
@@ -41,6 +41,17 @@ pub struct Runtime {
 pub struct Handle {
     shared: Arc<Shared>,
     driver: Arc<DriverChoice>,
+    /// Files of unix sockets, to be removed at the end.
+    socket_files: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+/// A listener whose clients are served. Dropping it changes nothing.
+#[derive(Debug)]
+pub struct Serving {
+    address: Address,
+    /// Each ends the task of one worker.
+    closed: Vec<Arc<Notify>>,
+    socket_files: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 /// Which kernel interface the loops use.
@@ -101,11 +112,11 @@ impl Runtime {
         let handle = Handle {
             shared,
             driver: Arc::new(driver),
+            socket_files: Arc::default(),
         };
         let mut runtime = Self {
             handle,
             threads: Vec::new(),
-            socket_files: Mutex::default(),
         };
         runtime.start_workers(&options, &cores, Arc::new(setup))?;
         Ok(runtime)
@@ -150,7 +161,7 @@ impl Runtime {
         &self.handle
     }
 
-    /// Serves a listener's clients: each on one worker, as a task of `serve`.
+    /// As [`Handle::serve`], until the runtime is asked to stop.
     pub fn serve<F>(
         &self,
         listener: Listener,
@@ -159,14 +170,7 @@ impl Runtime {
     where
         F: Future<Output = ()> + 'static,
     {
-        if let Address::Unix(path) = listener.address() {
-            let mut files = self
-                .socket_files
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            files.push(path.clone());
-        }
-        listener.serve(&self.handle.shared, serve)
+        self.handle.serve(listener, serve).map(drop)
     }
 
     /// As [`Handle::block_on_worker`].
@@ -198,13 +202,7 @@ impl Runtime {
             }
         }
         self.handle.shared.helpers.stop();
-        let files = std::mem::take(
-            &mut *self
-                .socket_files
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        for file in files {
+        for file in std::mem::take(&mut *files_of(&self.handle.socket_files)) {
             // The file is gone already, or we may not remove it: nothing depends on it.
             let _ = rustix::fs::unlink(&file);
         }
@@ -259,6 +257,26 @@ impl Handle {
         self.shared.send(worker_index, Message::Run(job));
     }
 
+    /// Serves a listener's clients: each on one worker, as a task of `serve`.
+    pub fn serve<F>(
+        &self,
+        listener: Listener,
+        serve: impl Fn(Stream) -> F + Send + Sync + 'static,
+    ) -> Result<Serving, ListenError>
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let address = listener.address().clone();
+        if let Address::Unix(path) = &address {
+            files_of(&self.socket_files).push(path.clone());
+        }
+        Ok(Serving {
+            address,
+            closed: listener.serve(&self.shared, serve)?,
+            socket_files: Arc::clone(&self.socket_files),
+        })
+    }
+
     /// Asks the workers to stop. Listeners close and [`shutdown`](crate::shutdown) resolves. The
     /// workers end when all tasks have ended or `patience` is over. Any thread; may be repeated.
     pub fn shutdown(&self, patience: Duration) {
@@ -288,6 +306,28 @@ impl Handle {
             .recv()
             .expect("the runtime outlives what it is asked to run")
     }
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Closes the listener, soon. Clients that were accepted stay.
+    pub fn close(self) {
+        if let Address::Unix(path) = &self.address {
+            files_of(&self.socket_files).retain(|it| it != path);
+            // The file is gone already, or we may not remove it: nothing depends on it.
+            let _ = rustix::fs::unlink(path);
+        }
+        self.closed.iter().for_each(|it| it.notify());
+    }
+}
+
+/// The list, whoever has panicked with it.
+fn files_of(files: &Mutex<Vec<PathBuf>>) -> MutexGuard<'_, Vec<PathBuf>> {
+    files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Handle {

@@ -48,8 +48,8 @@ pub use numbers::{
     Inside, OrderError, ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
 };
 pub use options::{
-    CausalReads, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
-    ServiceId, ServiceOptions, SplitOptions,
+    CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, Role, Router, ServerId,
+    ServerOptions, ServiceId, ServiceOptions, SplitOptions,
 };
 pub use pool::Numbers as PoolNumbers;
 pub use session::serve;

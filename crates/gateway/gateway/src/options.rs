@@ -30,6 +30,8 @@ pub struct Options {
     pub monitors: Vec<MonitorOptions>,
     /// All services.
     pub services: Vec<ServiceOptions>,
+    /// Where clients connect.
+    pub listeners: Vec<ListenerOptions>,
     /// What is said about statements beyond that.
     pub rules: Arc<Rules>,
     /// Most clients with a session, of all services.
@@ -55,6 +57,15 @@ pub struct ServerOptions {
     pub connections_max: u32,
     /// By how many sessions may exceed that which hold other connections. `None`: by as many again.
     pub overflow: Option<u32>,
+}
+
+/// A place where clients connect.
+#[derive(Debug)]
+pub struct ListenerOptions {
+    /// By which the settings name it; no other one has it.
+    pub name: Arc<str>,
+    /// The service that its clients get.
+    pub service: ServiceId,
 }
 
 /// A watch over servers.

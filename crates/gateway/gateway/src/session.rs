@@ -44,15 +44,11 @@ struct Entered {
     number: u32,
 }
 
-/// Serves a connection of a service to its end. Without a name it is the first service.
-pub fn serve(
-    worker: Rc<Worker>,
-    service: Option<Arc<str>>,
-    stream: Stream,
-) -> impl Future<Output = ()> {
+/// Serves a connection that was accepted at a listener to its end.
+pub fn serve(worker: Rc<Worker>, listener: Arc<str>, stream: Stream) -> impl Future<Output = ()> {
     let here = Rc::clone(&worker);
     // Boxed, so that an idle client's task reserves no room for its login.
-    let entering = Box::pin(enter(worker, service, stream));
+    let entering = Box::pin(enter(worker, listener, stream));
     async move {
         let Some(mut entered) = entering.await else {
             return;
@@ -89,15 +85,11 @@ async fn leave(worker: Rc<Worker>, entered: Box<Entered>, end: End) {
 
 /// Logs a client in and connects it to a server. Returns `None` if that fails; the client has been
 /// told why.
-async fn enter(
-    worker: Rc<Worker>,
-    service: Option<Arc<str>>,
-    stream: Stream,
-) -> Option<Box<Entered>> {
+async fn enter(worker: Rc<Worker>, listener: Arc<str>, stream: Stream) -> Option<Box<Entered>> {
     let gateway = Arc::clone(&worker.gateway);
     let generation = Arc::clone(&worker.generation);
-    // A service that is gone has no client that has connected later.
-    let id = generation.service_named(service.as_deref())?;
+    // A listener that is gone is being closed.
+    let id = generation.service_at(&listener)?;
     let service = generation.service(id);
     let front = worker.front(id);
     let Some(known) = service.readings.known() else {
@@ -199,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_task_of_a_client_is_small() {
-        fn bytes<F: Future>(_: fn(Rc<Worker>, Option<Arc<str>>, Stream) -> F) -> usize {
+        fn bytes<F: Future>(_: fn(Rc<Worker>, Arc<str>, Stream) -> F) -> usize {
             size_of::<F>()
         }
         let bytes = bytes(serve);

@@ -165,7 +165,7 @@ impl Worker {
     fn next(&self, generation: Arc<Generation>) -> Worker {
         let front = |id| {
             let name = &generation.service(id).options.name;
-            match self.generation.service_named(Some(name)) {
+            match self.generation.service_named(name) {
                 Some(same) => Rc::clone(self.front(same)),
                 None => front::Shared::new(
                     self.lasting.front.clone(),

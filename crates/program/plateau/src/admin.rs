@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It is the database's SQL over a store that has no engine. Its sessions run on the gateway's
-//! workers. Its accounts are those of the sections `admin`; nothing can change them at run time.
+//! workers. Its accounts are those of the sections `admin`; only a new settings file changes them.
 
 mod tables;
 
@@ -85,7 +85,10 @@ pub(crate) fn serve(
         return Ok(None);
     }
     let addresses = parts.ports.addresses();
-    let accounts = accounts(parts.admins, &parts.front, runtime)?;
+    let random = Arc::clone(&parts.front.random);
+    let admins = parts.admins;
+    let made = runtime.block_on_worker(0, move || accounts(admins, random));
+    let accounts = made?;
     let server = start(settings, &addresses, runtime);
     server.set_accounts(accounts);
     server.set_control(Orders {
@@ -140,24 +143,21 @@ fn start(settings: &Settings, addresses: &[Address], runtime: &Runtime) -> Arc<S
     )
 }
 
-fn accounts(admins: Vec<Admin>, front: &front::Options, runtime: &Runtime) -> Result<Accounts> {
-    let random = Arc::clone(&front.random);
-    let made = runtime.block_on_worker(0, move || async move {
-        let mut accounts = Vec::new();
-        for admin in admins {
-            let hash = match admin.password.as_str() {
-                "" => Ok(String::new()),
-                password => {
-                    let password = password.as_bytes();
-                    session::system::accounts::hash_password(PLUGIN, password, &random).await
-                }
-            };
-            accounts.push(account(admin, hash?));
-        }
-        Ok::<_, ClientError>(accounts)
-    });
-    let made = made.context("a password of a section `admin` cannot be used")?;
-    Ok(Accounts::new(made))
+/// The accounts of operators, made on a worker.
+pub(crate) async fn accounts(admins: Vec<Admin>, random: front::RandomSource) -> Result<Accounts> {
+    let mut accounts = Vec::new();
+    for admin in admins {
+        let hash = match admin.password.as_str() {
+            "" => Ok(String::new()),
+            password => {
+                let password = password.as_bytes();
+                session::system::accounts::hash_password(PLUGIN, password, &random).await
+            }
+        };
+        let hash = hash.context("a password of a section `admin` cannot be used")?;
+        accounts.push(account(admin, hash));
+    }
+    Ok(Accounts::new(accounts))
 }
 
 fn account(admin: Admin, hash: String) -> Account {

@@ -59,6 +59,8 @@ pub(crate) fn read(arguments: &Arguments) -> Result<Configuration> {
 /// A place where clients connect.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
+    /// What the file says. Of several with port 0, each has a number behind it.
+    pub(crate) name: String,
     pub(crate) address: Address,
     /// The service that its section names.
     pub(crate) service: Option<String>,
@@ -68,10 +70,8 @@ pub(crate) struct Place {
 /// any number of listeners may have it.
 fn shared_address(configuration: &Configuration) -> Result<Option<String>> {
     let mut seen = HashSet::new();
-    let tcp = tcp_places(configuration)?.into_iter();
-    let all = tcp
-        .chain(socket_places(configuration))
-        .chain(admin_places(configuration)?);
+    let clients = client_places(configuration)?.into_iter();
+    let all = clients.chain(admin_places(configuration)?);
     let addresses = all.map(|it| it.address);
     let mut fixed = addresses
         .filter(|address| !matches!(address, Address::Tcp(address) if address.port() == 0));
@@ -171,12 +171,30 @@ pub(crate) fn data(settings: &Settings) -> PathBuf {
     PathBuf::from(settings.text("data"))
 }
 
+/// The places for clients: those for TCP, then the unix sockets.
+pub(crate) fn client_places(configuration: &Configuration) -> Result<Vec<Place>> {
+    let mut places = tcp_places(configuration)?;
+    places.extend(socket_places(configuration));
+    let mut seen: Vec<String> = Vec::new();
+    for place in &mut places {
+        let given = std::mem::take(&mut place.name);
+        let before = seen.iter().filter(|it| **it == given).count();
+        place.name = match before {
+            0 => given.clone(),
+            _ => format!("{given} {before}"),
+        };
+        seen.push(given);
+    }
+    Ok(places)
+}
+
 /// The places for TCP: `listen`, then those of the sections.
-pub(crate) fn tcp_places(configuration: &Configuration) -> Result<Vec<Place>> {
+fn tcp_places(configuration: &Configuration) -> Result<Vec<Place>> {
     let places = places(configuration, "listen", "address");
     let addressed = |(text, service): (&str, Option<&str>)| {
         let address: SocketAddr = text.parse().context("an address that was not checked")?;
         Ok(Place {
+            name: text.to_owned(),
             address: Address::Tcp(address),
             service: service.map(str::to_owned),
         })
@@ -185,9 +203,10 @@ pub(crate) fn tcp_places(configuration: &Configuration) -> Result<Vec<Place>> {
 }
 
 /// The unix sockets: `socket`, then those of the sections.
-pub(crate) fn socket_places(configuration: &Configuration) -> Vec<Place> {
+fn socket_places(configuration: &Configuration) -> Vec<Place> {
     let data = data(&configuration.settings);
     let addressed = |(path, service): (&str, Option<&str>)| Place {
+        name: path.to_owned(),
         address: Address::Unix(data.join(path)),
         service: service.map(str::to_owned),
     };
@@ -211,7 +230,8 @@ pub(crate) fn admin_places(configuration: &Configuration) -> Result<Vec<Place>> 
     if let Some(path) = given("admin_socket") {
         addresses.push(Address::Unix(data(settings).join(path)));
     }
-    let place = |address| Place {
+    let place = |address: Address| Place {
+        name: address.to_string(),
         address,
         service: None,
     };

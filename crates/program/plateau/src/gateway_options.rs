@@ -10,13 +10,15 @@ use anyhow::{Context, Result, bail};
 use backend::{ClientSecret, ProxyVersion, Target, TlsClient, TlsMode};
 use clients::login_rules;
 use gateway::{
-    CausalReads, MonitorId, MonitorOptions, Options, Role, Router, ServerId, ServerOptions,
-    ServiceOptions, SplitOptions,
+    CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, Role, Router, ServerId,
+    ServerOptions, ServiceId, ServiceOptions, SplitOptions,
 };
 use monitor::{Kind, Rank, Rules};
 use router::Balance;
 use runtime::Address;
 use settings::{Configuration, Entry, Settings, Value};
+
+use crate::configuration;
 
 mod rules;
 
@@ -62,6 +64,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
             .zip(servers)
             .map(|(id, it)| server(id, it, settings, &monitors))
             .collect::<Result<_>>()?,
+        listeners: listeners(configuration, &services)?,
         monitors,
         services,
         rules: Arc::new(rules::read(configuration)?),
@@ -70,6 +73,26 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
         wait_timeout: seconds("wait_timeout"),
         read_timeout: seconds("net_read_timeout"),
     }))
+}
+
+/// Where clients connect. Who names no service gets the first.
+fn listeners(
+    configuration: &Configuration,
+    services: &[ServiceOptions],
+) -> Result<Vec<ListenerOptions>> {
+    let places = configuration::client_places(configuration)?.into_iter();
+    let listener = |place: configuration::Place| {
+        let is_named = |it: &ServiceOptions| {
+            let name = place.service.as_deref();
+            name.is_none_or(|name| name.eq_ignore_ascii_case(&it.name))
+        };
+        let service = services.iter().position(is_named);
+        ListenerOptions {
+            name: place.name.into(),
+            service: ServiceId(service.expect("the reader has looked the name up")),
+        }
+    };
+    Ok(places.map(listener).collect())
 }
 
 fn monitor(entry: &Entry, names: &[&str]) -> MonitorOptions {

@@ -24,8 +24,8 @@ pub(crate) struct Bound {
 
 /// Where clients connect.
 pub(crate) struct Ports {
-    /// What is bound, with the service that its section names.
-    places: Vec<(Listener, Option<String>)>,
+    /// What is bound, with its name.
+    places: Vec<(Listener, String)>,
     /// Unix sockets, which are created once the data directory is open.
     sockets: Vec<Place>,
 }
@@ -33,9 +33,7 @@ pub(crate) struct Ports {
 impl Ports {
     /// Binds the TCP ports of a configuration.
     pub(crate) fn open(configuration: &Configuration) -> Result<Ports> {
-        let mut places = configuration::tcp_places(configuration)?;
-        places.extend(configuration::socket_places(configuration));
-        let ports = Ports::of(places)?;
+        let ports = Ports::of(configuration::client_places(configuration)?)?;
         anyhow::ensure!(
             !ports.places.is_empty() || !ports.sockets.is_empty(),
             "both `listen` and `socket` are empty, and there is no section `listener`"
@@ -61,7 +59,7 @@ impl Ports {
 
     fn bind(&mut self, place: Place) -> Result<()> {
         let listener = Listener::bind(&place.address).map_err(explain)?;
-        self.places.push((listener, place.service));
+        self.places.push((listener, place.name));
         Ok(())
     }
 
@@ -78,8 +76,8 @@ impl Ports {
         listeners.map(|(it, _)| it.address().clone()).collect()
     }
 
-    /// What is bound, with the service that its section names.
-    pub(crate) fn into_listeners(self) -> Vec<(Listener, Option<String>)> {
+    /// What is bound, with its name.
+    pub(crate) fn into_listeners(self) -> Vec<(Listener, String)> {
         self.places
     }
 }

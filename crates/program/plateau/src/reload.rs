@@ -4,17 +4,19 @@
 //! [`gateway::Generation`]). No client is disconnected. Some settings need a restart; what has
 //! changed of these is named, and stays as it was.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use settings::{Changeable, Configuration};
-use sync::atomic::{AtomicBool, Ordering};
+use sync::Mutex;
 
 use crate::arguments::Arguments;
 use crate::{configuration, gateway_options};
 
+mod listeners;
 mod workers;
 
+pub(crate) use listeners::Listeners;
 pub(crate) use workers::Workers;
 
 /// See the module's head.
@@ -24,13 +26,21 @@ pub(crate) struct Reload {
     /// What the gateway was started with.
     started: Configuration,
     workers: Workers,
-    /// Somebody reads the file, and gives the workers what it says.
-    is_busy: AtomicBool,
+    /// `None`: somebody reads the file, and gives the workers what it says.
+    listeners: Mutex<Option<Listeners>>,
+    /// Makes the accounts of operators. Empty if none can log in.
+    operators: OnceLock<MakeAdmins>,
 }
+
+/// Makes the accounts of operators that a configuration has, and returns what publishes them.
+/// Blocks.
+type MakeAdmins = Box<dyn Fn(&Configuration, &Workers) -> Result<Box<dyn FnOnce()>> + Send + Sync>;
 
 /// What takes effect without a restart.
 const CHANGEABLE: Changeable = Changeable {
     settings: &[
+        "listen",
+        "socket",
         "max_connections",
         "connect_timeout",
         "local_infile",
@@ -39,21 +49,34 @@ const CHANGEABLE: Changeable = Changeable {
         "net_read_timeout",
         "net_write_timeout",
     ],
-    sections: &["rule", "server", "monitor", "service"],
+    sections: &["rule", "server", "monitor", "service", "listener"],
+};
+
+/// The same, if operators can log in.
+const CHANGEABLE_WITH_ADMINS: Changeable = Changeable {
+    settings: CHANGEABLE.settings,
+    sections: &["rule", "server", "monitor", "service", "listener", "admin"],
 };
 
 impl Reload {
     pub(crate) fn new(
         arguments: Arguments,
         started: Configuration,
-        workers: Workers,
+        (workers, listeners): (Workers, Listeners),
     ) -> Arc<Reload> {
         Arc::new(Reload {
             arguments,
             started,
             workers,
-            is_busy: AtomicBool::new(false),
+            listeners: Mutex::new(Some(listeners)),
+            operators: OnceLock::new(),
         })
+    }
+
+    /// Operators can log in, and get their accounts by this. To be called once.
+    pub(crate) fn set_operators(&self, make: MakeAdmins) {
+        let is_first = self.operators.set(make).is_ok();
+        assert!(is_first, "operators are served once");
     }
 
     /// Reads the file and takes what may change. Blocks. Returns what has come of it, in words.
@@ -61,23 +84,42 @@ impl Reload {
     /// # Errors
     /// The file has mistakes, or somebody else is at it; nothing was changed.
     pub(crate) fn run(&self) -> Result<String> {
-        // Acquire and Release: the next one sees what this one has done.
-        let is_busy = self.is_busy.swap(true, Ordering::Acquire);
-        ensure!(!is_busy, "the file is being read at this moment; try again");
-        let told = self.run_alone();
-        self.is_busy.store(false, Ordering::Release);
+        let taken = self.listeners.lock().take();
+        let mut listeners = taken.context("the file is being read at this moment; try again")?;
+        let told = self.run_alone(&mut listeners);
+        *self.listeners.lock() = Some(listeners);
         told
     }
 
-    fn run_alone(&self) -> Result<String> {
+    fn run_alone(&self, listeners: &mut Listeners) -> Result<String> {
         let changed = configuration::read(&self.arguments)?;
         let options = gateway_options::options(&changed)?;
         let options = options.context("there is no section `server`")?;
         let (servers, services) = (options.servers.len(), options.services.len());
+        let places = configuration::client_places(&changed)?;
+        let names: Vec<String> = places.iter().map(|it| it.name.clone()).collect();
+        let admins = self.operators.get();
+        let publish_admins = admins.map(|make| make(&changed, &self.workers));
+        let publish_admins = publish_admins.transpose()?;
+        let bound = listeners.bind(places)?;
         self.workers.apply(options)?;
+        // Who was accepted before finds its service, and who comes now, too.
+        let opened = listeners.open(bound);
+        listeners.close_others(&names);
         let rules = changed.sections.all("rule").count();
         let mut told = format!("Servers: {servers}  Services: {services}  Rules: {rules}");
-        let rest = self.started.differences(&changed, CHANGEABLE);
+        if let Err(error) = opened {
+            told += &format!("  Listeners that failed: {error}");
+            tracing::error!(%error, "clients cannot be accepted");
+        }
+        let changeable = match publish_admins {
+            None => CHANGEABLE,
+            Some(publish) => {
+                publish();
+                CHANGEABLE_WITH_ADMINS
+            }
+        };
+        let rest = self.started.differences(&changed, changeable);
         if !rest.is_empty() {
             told += &format!("  Changes that need a restart: {}", rest.join(", "));
         }

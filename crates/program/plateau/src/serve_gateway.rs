@@ -21,9 +21,9 @@ use crate::configuration;
 use crate::ending::{END_TIMES, wait_for_end};
 use crate::gateway_options::shown;
 use crate::keys::Keys;
-use crate::listen::{self, Bound, Ports};
+use crate::listen::{self, Bound};
 use crate::monitoring;
-use crate::reload::{Reload, Workers};
+use crate::reload::{Listeners, Reload, Workers};
 
 /// What a gateway is started with.
 pub(crate) struct Begun {
@@ -75,8 +75,9 @@ pub(crate) fn run(
     };
     workers.apply(options)?;
     runtime.handle().set_refusal(listen::refusal());
-    serve_clients(ports, &runtime)?;
-    let reload = Reload::new(arguments, begun, workers);
+    let mut listeners = Listeners::new(runtime.handle().clone());
+    listeners.open(ports.into_listeners())?;
+    let reload = Reload::new(arguments, begun, (workers, listeners));
     let inside = Inside::new(Arc::clone(&gateway), Arc::clone(&counters));
     let operators = admin::Parts {
         admins,
@@ -87,6 +88,15 @@ pub(crate) fn run(
         reload: Arc::clone(&reload),
     };
     let operators = admin::serve(settings, &runtime, operators)?;
+    if let Some(server) = operators.clone() {
+        reload.set_operators(Box::new(move |configuration, workers| {
+            let admins = admin::admins(configuration);
+            let random = Arc::clone(&workers.random);
+            let accounts = workers.run(move || admin::accounts(admins, random))??;
+            let server = Arc::clone(&server);
+            Ok(Box::new(move || server.set_accounts(accounts)))
+        }));
+    }
     end_with(&gateway, operators.clone(), &runtime);
     let (shown, handle) = (Arc::clone(&gateway), runtime.handle().clone());
     // Made for each answer, since servers come and go.
@@ -110,19 +120,6 @@ pub(crate) fn run(
     };
     let reload = Box::new(move || reload.run_by_signal());
     wait_for_end(terminations, runtime, kill, Some(reload))
-}
-
-/// Lets clients in to the services that listeners name.
-fn serve_clients(ports: Ports, runtime: &Runtime) -> Result<()> {
-    for (listener, service) in ports.into_listeners() {
-        let service: Option<Arc<str>> = service.map(Arc::from);
-        let serve = move |stream| {
-            let worker: Rc<Worker> = runtime::local().expect("each worker was given its part");
-            ::gateway::serve(worker, service.clone(), stream)
-        };
-        runtime.serve(listener, serve).map_err(listen::explain)?;
-    }
-    Ok(())
 }
 
 /// Creates the directory for keys and sockets.

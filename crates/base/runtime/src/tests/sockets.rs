@@ -734,3 +734,31 @@ fn the_end_closes_listeners_and_lets_sessions_finish() {
         assert_eq!(runtime.wait().unwrap().cut_count, 0);
     });
 }
+
+#[test]
+fn a_listener_that_is_closed_keeps_its_clients() {
+    on_each_driver(|io| {
+        let runtime = start(io, 2);
+        let path = TestPath::new("closed.sock");
+        for address in [loopback(), Address::Unix(path.0.clone())] {
+            let listener = Listener::bind(&address).unwrap();
+            let address = listener.address().clone();
+            let serving = runtime.handle().serve(listener, echo).unwrap();
+            assert_eq!(serving.address(), &address);
+            let bound = address.clone();
+            runtime.block_on_worker(0, move || async move {
+                let mut stream = Stream::connect(&address).await.unwrap();
+                stream.send(vec![1]).await.unwrap();
+                receive_exactly(&mut stream, 1).await;
+                serving.close();
+                while Stream::connect(&address).await.is_ok() {
+                    sleep(Duration::from_millis(1)).await;
+                }
+                stream.send(vec![2]).await.unwrap();
+                assert_eq!(receive_exactly(&mut stream, 1).await, [2]);
+            });
+            // The address is free.
+            Listener::bind(&bound).unwrap();
+        }
+    });
+}

@@ -35,7 +35,8 @@ use std::time::Duration;
 use router::Rules;
 
 use crate::options::{
-    MonitorId, MonitorOptions, Options, ServerId, ServerOptions, ServiceId, ServiceOptions,
+    ListenerOptions, MonitorId, MonitorOptions, Options, ServerId, ServerOptions, ServiceId,
+    ServiceOptions,
 };
 use crate::service::Service;
 
@@ -52,6 +53,8 @@ pub struct Generation {
     servers: Vec<ServerShare>,
     /// By their ids.
     monitors: Vec<Watched>,
+    /// Where clients connect.
+    listeners: Vec<ListenerOptions>,
     /// What is said about statements.
     pub(crate) rules: Arc<Rules>,
     /// Most clients with a session.
@@ -99,6 +102,7 @@ impl Generation {
             services: Vec::new(),
             servers: Vec::new(),
             monitors: Vec::new(),
+            listeners: Vec::new(),
             rules: Arc::default(),
             max_connections: 0,
             limits: ClientLimits {
@@ -147,6 +151,7 @@ impl Generation {
             services,
             servers,
             monitors,
+            listeners: options.listeners,
             rules: options.rules,
             max_connections: options.max_connections,
             limits: ClientLimits {
@@ -252,13 +257,17 @@ impl Generation {
         *found.expect("maps keep their places")
     }
 
-    /// The service of this name; without one the first.
-    pub(crate) fn service_named(&self, name: Option<&str>) -> Option<ServiceId> {
-        let is_it = |id: &ServiceId| {
-            let known = &self.service(*id).options.name;
-            name.is_none_or(|it| it.eq_ignore_ascii_case(known))
-        };
+    /// The service of this name.
+    pub(crate) fn service_named(&self, name: &str) -> Option<ServiceId> {
+        let is_it = |id: &ServiceId| *self.service(*id).options.name == *name;
         self.service_ids().find(is_it)
+    }
+
+    /// The service of the clients of this listener.
+    pub(crate) fn service_at(&self, listener: &str) -> Option<ServiceId> {
+        let mut listeners = self.listeners.iter();
+        let found = listeners.find(|it| *it.name == *listener)?;
+        Some(found.service)
     }
 
     /// Asks for a server, as its monitor sees it now. `None` if no monitor watches it.

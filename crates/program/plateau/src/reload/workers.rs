@@ -50,6 +50,27 @@ impl Workers {
         Ok(())
     }
 
+    /// Runs a future on a worker. Blocks until it is done.
+    ///
+    /// # Errors
+    /// The gateway stops.
+    pub(crate) fn run<F: Future<Output: Send + 'static> + 'static>(
+        &self,
+        make: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<F::Output> {
+        let (told, answer) = mpsc::channel();
+        let job = move || {
+            let future = make();
+            runtime::spawn_background(async move {
+                // The other side waits for exactly this.
+                let _ = told.send(future.await);
+            });
+        };
+        self.handle.send_to(0, Box::new(job));
+        let answered = answer.recv_timeout(ANSWER_TIME_MAX);
+        answered.context("a worker does not answer")
+    }
+
     fn ask<T: Send + 'static>(
         &self,
         worker: usize,

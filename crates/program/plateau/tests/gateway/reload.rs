@@ -326,6 +326,113 @@ fn orders_of_operators_reach_all_sessions_and_last() {
     assert_eq!(old.error_number("SELECT 1").unwrap(), 1158);
 }
 
+/// The section of a listener.
+fn listener(port: u16, service: &str) -> String {
+    format!("[[listener]]\naddress = \"127.0.0.1:{port}\"\nservice = \"{service}\"\n")
+}
+
+#[test]
+fn services_and_listeners_come_and_go() {
+    let (one, two) = (backend(), backend());
+    let direct = |name: &str, server: &str| {
+        format!("[[service]]\nname = \"{name}\"\nservers = [\"{server}\"]\n")
+    };
+    let base = section("one", &one) + MONITOR + &direct("first", "one");
+    let mut reloaded = Reloaded::start(&base);
+    let port = free_port().unwrap();
+    let login = Login {
+        user: "app".to_owned(),
+        password: "secret".to_owned(),
+        ..Login::root(port)
+    };
+    let at_listener = || Client::connect(&login);
+    assert!(at_listener().is_err());
+
+    // A second service before the first: clients of the first listener keep theirs.
+    let mut old = reloaded.connect();
+    let second = direct("second", "two") + &section("two", &two) + &listener(port, "second");
+    let pinned = listener(free_port().unwrap(), "first");
+    let socket = "[[listener]]\nsocket = \"more.sock\"\nservice = \"first\"\n";
+    reloaded.take(&format!("{second}{base}{pinned}{socket}"));
+    let path = reloaded.gateway.server.data().join("more.sock");
+    assert!(path.exists(), "{}", path.display());
+    let mut new = None;
+    wait_until("the new service knows its accounts", || {
+        new = at_listener().ok();
+        new.is_some()
+    });
+    let mut new = new.expect("it is connected");
+    assert_eq!(port_of(&mut new), two.port());
+    assert_eq!(port_of(&mut old), one.port());
+    let services = "SELECT name, sessions FROM plateau.services ORDER BY name";
+    assert_eq!(reloaded.told(services), ["first", "1", "second", "1"]);
+
+    // A port that is taken: nothing changes.
+    let taken = listener(one.port(), "second");
+    reloaded.write(&format!("{second}{base}{taken}"));
+    let error = error_of(reloaded.reload());
+    assert!(error.message.contains("cannot listen on"), "{error:?}");
+    assert!(path.exists(), "{}", path.display());
+    assert_eq!(port_of(&mut at_listener().unwrap()), two.port());
+
+    // The listener gets another service, and the service is left to those who have it.
+    reloaded.take(&format!("{base}{}", listener(port, "first")));
+    assert!(!path.exists(), "{}", path.display());
+    assert_eq!(port_of(&mut at_listener().unwrap()), one.port());
+    assert_eq!(port_of(&mut new), two.port());
+    assert_eq!(reloaded.told(services)[2..], ["second", "1"]);
+
+    // The listener goes; its clients stay.
+    let mut last = at_listener().unwrap();
+    reloaded.take(&base);
+    wait_until("the listener is closed", || at_listener().is_err());
+    assert_eq!(port_of(&mut last), one.port());
+    assert_eq!(port_of(&mut new), two.port());
+    assert_eq!(port_of(&mut reloaded.connect()), one.port());
+    new.quit().unwrap();
+    wait_until("the server is left", || connections(&two) == "0");
+    wait_until("the service is left", || {
+        reloaded.told(services)[0] == "first"
+    });
+    let names = "SELECT name FROM plateau.servers";
+    assert_eq!(reloaded.told(names), ["one"]);
+
+    // And comes again.
+    reloaded.take(&format!("{base}{}", listener(port, "first")));
+    assert_eq!(port_of(&mut at_listener().unwrap()), one.port());
+}
+
+#[test]
+fn accounts_of_operators_change() {
+    let backend = backend();
+    let base = format!("{SHOP}{}", sections(&[&backend]));
+    let mut reloaded = Reloaded::start(&base);
+    let port = reloaded.head.split([':', '"']).nth(2).expect("a port");
+    let port = port.parse().expect("a number");
+    let login = |user: &str, password: &str| {
+        Client::connect(&Login {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            ..Login::root(port)
+        })
+    };
+    reloaded.take(&format!(
+        "[[admin]]\nuser = \"eye\"\npassword = \"look\"\n{base}"
+    ));
+    let mut eye = login("eye", "look").expect("eye gets in");
+    let refused = eye.error_number("RELOAD CONFIGURATION");
+    assert_eq!(refused.unwrap(), 1227);
+    reloaded.head = reloaded.head.replace("keys", "locks");
+    reloaded.take(&base);
+    assert!(login("eye", "look").is_err(), "it is gone");
+    assert!(login("ops", "keys").is_err(), "it has another password");
+    login("ops", "locks").expect("ops gets in");
+    // Sessions stay.
+    assert!(eye.value("SELECT COUNT(*) FROM plateau.servers").is_ok());
+    let log = reloaded.gateway.log();
+    assert!(!log.contains("needs_restart=\"sections"), "{log}");
+}
+
 #[test]
 fn no_client_is_dropped_while_reloads_come() {
     let topology = replicated();
