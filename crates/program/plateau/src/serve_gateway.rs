@@ -89,13 +89,7 @@ pub(crate) fn run(
     };
     let operators = admin::serve(settings, &runtime, operators)?;
     if let Some(server) = operators.clone() {
-        reload.set_operators(Box::new(move |configuration, workers| {
-            let admins = admin::admins(configuration);
-            let random = Arc::clone(&workers.random);
-            let accounts = workers.run(move || admin::accounts(admins, random))??;
-            let server = Arc::clone(&server);
-            Ok(Box::new(move || server.set_accounts(accounts)))
-        }));
+        renew_admins(&reload, server);
     }
     end_with(&gateway, operators.clone(), &runtime);
     let (shown, handle) = (Arc::clone(&gateway), runtime.handle().clone());
@@ -120,6 +114,17 @@ pub(crate) fn run(
     };
     let reload = Box::new(move || reload.run_by_signal());
     wait_for_end(terminations, runtime, kill, Some(reload))
+}
+
+/// Has a new settings file change the accounts of operators.
+fn renew_admins(reload: &Reload, server: Arc<Server>) {
+    reload.set_operators(Box::new(move |configuration, workers| {
+        let admins = admin::admins(configuration);
+        let random = Arc::clone(&workers.random);
+        let accounts = workers.run(move || admin::accounts(admins, random))??;
+        let server = Arc::clone(&server);
+        Ok(Box::new(move || server.set_accounts(accounts)))
+    }));
 }
 
 /// Creates the directory for keys and sockets.

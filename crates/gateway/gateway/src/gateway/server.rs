@@ -144,3 +144,58 @@ fn limits(options: &ServerOptions) -> Limits {
         ..usual
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use backend::TlsMode;
+    use monitor::Rank;
+    use runtime::Address;
+
+    use super::*;
+
+    fn options(name: &str, port: u16) -> ServerOptions {
+        ServerOptions {
+            name: name.into(),
+            target: Target {
+                address: Address::Tcp(([127, 0, 0, 1], port).into()),
+                tls: TlsMode::Off,
+                proxy_header: None,
+                connect_timeout: Duration::from_secs(1),
+                io_timeout: Duration::from_secs(1),
+            },
+            rank: Rank(0),
+            connections_max: 1,
+            overflow: None,
+        }
+    }
+
+    #[test]
+    fn a_server_is_known_by_name_and_place_until_its_last_owner_goes() {
+        let pool = Pool::new(1);
+        let known = KnownServers::new(Arc::clone(&pool), 1);
+        let first = known.take(&options("a", 1));
+        let mut later = options("a", 1);
+        later.rank = Rank(7);
+        later.target.connect_timeout = Duration::from_secs(2);
+        assert!(Arc::ptr_eq(&first, &known.take(&later)));
+        let moved = known.take(&options("a", 2));
+        let other = known.take(&options("b", 1));
+        assert_eq!(pool.servers().len(), 3);
+        let (first_id, moved_id) = (first.pool_id, moved.pool_id);
+        assert_ne!(first_id, moved_id);
+        assert!(
+            known
+                .find(moved_id)
+                .is_some_and(|it| Arc::ptr_eq(&it, &moved))
+        );
+        drop(first);
+        assert!(known.find(first_id).is_none() && pool.numbers(first_id).is_err());
+        // It comes back as another one.
+        let again = known.take(&options("a", 1));
+        assert_ne!(again.pool_id, first_id);
+        drop((moved, other, again));
+        assert!(pool.servers().is_empty());
+    }
+}

@@ -18,7 +18,7 @@ fn reply(port: u16, request: &str) -> (String, String) {
     (status.to_owned(), body.to_owned())
 }
 
-fn get(port: u16, path: &str) -> (String, String) {
+pub(super) fn get(port: u16, path: &str) -> (String, String) {
     reply(port, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"))
 }
 

@@ -5,6 +5,7 @@ use std::process::Command;
 use sync::atomic::{AtomicBool, Ordering};
 use testkit::free_port;
 
+use super::monitoring::get;
 use super::roles::replicated;
 use super::*;
 
@@ -14,6 +15,8 @@ struct Reloaded {
     /// The file before the sections that change.
     head: String,
     operator: Client,
+    /// Where its numbers are.
+    metrics_port: u16,
 }
 
 const SHOP: &str = "[[service]]\nname = \"shop\"\nrouter = \"read-write-split\"\nwait = 1\n";
@@ -25,8 +28,10 @@ const DIRECT: &str = "[[service]]\nname = \"direct\"\n";
 impl Reloaded {
     fn start(rest: &str) -> Reloaded {
         let port = free_port().expect("a port");
+        let metrics_port = free_port().expect("a port");
         let head = format!(
             "admin_listen = \"127.0.0.1:{port}\"\n\
+             metrics_listen = \"127.0.0.1:{metrics_port}\"\n\
              [[admin]]\nuser = \"ops\"\npassword = \"keys\"\nmay = \"change\"\n"
         );
         let gateway = Gateway::start(&format!("{head}{rest}"), "auto");
@@ -39,6 +44,7 @@ impl Reloaded {
             gateway,
             head,
             operator: operator.expect("ops gets in"),
+            metrics_port,
         }
     }
 
@@ -70,6 +76,16 @@ impl Reloaded {
         let values = rows.into_iter().flatten();
         let text = |value: Option<Vec<u8>>| value.map(|it| String::from_utf8(it).expect("a text"));
         values.map(|it| text(it).unwrap_or_default()).collect()
+    }
+
+    /// The servers whose statements the page of numbers counts.
+    fn counted(&self) -> Vec<String> {
+        let (_, page) = get(self.metrics_port, "/metrics");
+        let name = |line: &str| {
+            let rest = line.strip_prefix("plateau_server_statements_total{server=\"")?;
+            Some(rest.split_once('"')?.0.to_owned())
+        };
+        page.lines().filter_map(name).collect()
     }
 
     /// How many statements a server was sent.
@@ -281,6 +297,8 @@ fn a_server_moves_to_another_address() {
     assert_eq!(port_of(&mut old), here.port());
     let shown = reloaded.told("SELECT name, wanted, sessions FROM plateau.servers");
     assert_eq!(shown, ["db", "up", "1", "db", "removed", "2"]);
+    let former = format!("db@127.0.0.1:{}", here.port());
+    assert_eq!(reloaded.counted(), ["db", &*former]);
     // A session finds one of an older configuration.
     wait_until("the statement runs", || {
         let running = "SELECT COUNT(*) FROM information_schema.processlist \
@@ -300,6 +318,7 @@ fn a_server_moves_to_another_address() {
     wait_until("the old address is left", || connections(&here) == "0");
     let shown = reloaded.told("SELECT name, wanted FROM plateau.servers");
     assert_eq!(shown, ["db", "up"]);
+    assert_eq!(reloaded.counted(), ["db"]);
     // And back: the server is a new one again.
     reloaded.take(&with(&here));
     assert_eq!(port_of(&mut reloaded.connect()), here.port());
