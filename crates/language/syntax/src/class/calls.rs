@@ -50,6 +50,9 @@ pub fn replace_calls(
             replaced.extend_from_slice(text.get(copied..start).unwrap_or_default());
             replaced.extend_from_slice(value.as_bytes());
             copied = behind.offset();
+            if text.get(copied).is_some_and(|next| continues_word(*next)) {
+                replaced.push(b' ');
+            }
             lexer = behind;
             list.replace(start, copied);
             continue;
@@ -58,6 +61,11 @@ pub fn replace_calls(
     }
     replaced.extend_from_slice(text.get(copied..).unwrap_or_default());
     replaced
+}
+
+/// Whether a byte behind a number would make both one word: `ROW_COUNT()AND a`.
+fn continues_word(next: u8) -> bool {
+    next.is_ascii_alphanumeric() || matches!(next, b'_' | b'$' | 0x80..)
 }
 
 /// Whether what is read is part of a definition.
@@ -252,6 +260,15 @@ mod tests {
             ),
             ("SELECT ROW_COUNT() AS a", "SELECT 5 AS a"),
             ("SELECT ROW_COUNT() a", "SELECT 5 a"),
+            ("SELECT ROW_COUNT()a", "SELECT 5 a"),
+            (
+                "DELETE FROM t WHERE a = ROW_COUNT()AND b",
+                "DELETE FROM t WHERE a = 5 AND b",
+            ),
+            ("DO ROW_COUNT()_x", "DO 5 _x"),
+            ("DO ROW_COUNT()$", "DO 5 $"),
+            ("DO ROW_COUNT()\u{e4}", "DO 5 \u{e4}"),
+            ("DO ROW_COUNT(),1", "DO 5,1"),
             (
                 "SELECT ROW_COUNT() + 1",
                 "SELECT 5 + 1 AS `ROW_COUNT() + 1`",
