@@ -18,11 +18,13 @@ mod backend_replies;
 mod configuration;
 mod dictionary;
 mod gtid_positions;
+mod http_head;
 mod link_channels;
 mod log;
 mod page;
 mod proxy_header;
 mod recovery;
+mod statement_class;
 mod syntax_stages;
 mod value_bytes;
 mod wire_commands;
@@ -43,6 +45,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("backend", backend_replies::run),
     ("gtid", gtid_positions::run),
     ("syntax", syntax_stages::run),
+    ("statement_class", statement_class::run),
+    ("http_head", http_head::run),
     ("value", value_bytes::run),
     ("page", page::run),
     ("log", log::run),

@@ -22,7 +22,7 @@ use std::time::Duration;
 use runtime::Stream;
 use sync::atomic::{AtomicUsize, Ordering};
 
-use request::{Method, Request, request};
+pub use request::{Method, Request, request};
 
 /// Bytes of a request: a path, and the headers of a browser.
 pub const HEAD_BYTES_MAX: usize = 8 << 10;

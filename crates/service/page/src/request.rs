@@ -6,15 +6,17 @@ use crate::{HEAD_BYTES_MAX, Status};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Request<'h> {
-    pub(crate) method: Method,
+pub struct Request<'h> {
+    /// How.
+    pub method: Method,
     /// Without what follows a question mark.
-    pub(crate) path: &'h str,
+    pub path: &'h str,
 }
 
 /// How it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
+pub enum Method {
+    /// With the body.
     Get,
     /// Without the body.
     Head,
@@ -23,8 +25,10 @@ pub(crate) enum Method {
 /// Headers of a request. Browsers send some 15.
 const HEADERS_MAX: usize = 64;
 
-/// The request that a head is; `None` if more of it has to come.
-pub(crate) fn request(head: &[u8]) -> Option<Result<Request<'_>, Status>> {
+/// The request that a head is; `None` if more of it has to come. What follows the first
+/// [`HEAD_BYTES_MAX`] bytes is not looked at, so it does not matter how much has come at once.
+pub fn request(head: &[u8]) -> Option<Result<Request<'_>, Status>> {
+    let head = head.get(..HEAD_BYTES_MAX).unwrap_or(head);
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(head) {
@@ -96,6 +100,21 @@ mod tests {
         let part = |count| format!("GET /{}", "a".repeat(count - "GET /".len()));
         assert_eq!(of(&part(HEAD_BYTES_MAX - 1)), None);
         assert_eq!(of(&part(HEAD_BYTES_MAX)), refused);
+    }
+
+    /// Of a long head as much may come at once as the kernel has.
+    #[test]
+    fn a_head_that_comes_at_once_has_the_same_limit() {
+        let whole = |count| {
+            let end = " HTTP/1.1\r\n\r\n";
+            format!(
+                "GET /{}{end}",
+                "a".repeat(count - "GET /".len() - end.len())
+            )
+        };
+        assert!(of(&whole(HEAD_BYTES_MAX)).unwrap().is_ok());
+        let refused = Some(Err(Status::HeadTooLarge));
+        assert_eq!(of(&whole(HEAD_BYTES_MAX + 1)), refused);
     }
 
     proptest! {
