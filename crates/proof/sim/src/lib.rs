@@ -1,7 +1,8 @@
-//! The storage engine in a world that one seed controls.
+//! The storage engine, and the gateway's pool and router, in worlds that one seed controls.
 //!
 //! [`World`] has a simulated disk, clock and executor and opens engines in them. [`torture`] runs
-//! random transactions there, crashes, recovers and compares with a model.
+//! random transactions there, crashes, recovers and compares with a model. [`sharing`] has sessions
+//! of several workers share connections to servers that fail.
 
 #![forbid(unsafe_code)]
 
@@ -9,6 +10,7 @@ pub mod fault_profile;
 mod log_harm;
 pub mod rows;
 mod schema;
+pub mod sharing;
 pub mod torture;
 pub mod world;
 

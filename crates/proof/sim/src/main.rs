@@ -1,5 +1,6 @@
-//! Runs seeds of the crash simulation, on one thread for each processor: `sim --seeds N [--from
-//! M]`. Prints the smallest seed that failed with its fault, and exits with status 1 then.
+//! Runs seeds of a simulation, on one thread for each processor: `sim --seeds N [--from M]
+//! [--sharing]`. It is that of crashes, or with `--sharing` that of sessions that share
+//! connections. Prints the smallest seed that failed with its fault, and exits with status 1 then.
 
 #![forbid(unsafe_code)]
 
@@ -11,16 +12,57 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
-use sim::torture::{Tally, TortureOptions, run};
+use sim::sharing::{self, SharingOptions, SharingTally};
+use sim::torture::{self, Tally, TortureOptions};
 
 /// The interval of progress reports.
 const SEEDS_PER_REPORT: u64 = 500;
+
+/// What is simulated.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Crashes,
+    Sharing,
+}
+
+/// What has happened, in a simulation of either kind.
+#[derive(Debug)]
+enum Sum {
+    Crashes(Tally),
+    Sharing(SharingTally),
+}
+
+impl Kind {
+    fn run(self, seed: u64) -> Result<Sum, String> {
+        match self {
+            Kind::Crashes => torture::run(seed, TortureOptions::default()).map(Sum::Crashes),
+            Kind::Sharing => sharing::run(seed, SharingOptions::of_seed(seed)).map(Sum::Sharing),
+        }
+    }
+
+    fn nothing(self) -> Sum {
+        match self {
+            Kind::Crashes => Sum::Crashes(Tally::default()),
+            Kind::Sharing => Sum::Sharing(SharingTally::default()),
+        }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        match (self, other) {
+            (Sum::Crashes(sum), Sum::Crashes(other)) => sum.add(other),
+            (Sum::Sharing(sum), Sum::Sharing(other)) => sum.add(other),
+            _ => unreachable!("all seeds are of one kind"),
+        }
+    }
+}
 
 /// The remaining work, and the results.
 struct Progress {
     seeds: Range<u64>,
     done: u64,
-    sum: Tally,
+    sum: Sum,
     fault: Option<(u64, String)>,
 }
 
@@ -30,20 +72,23 @@ thread_local! {
 }
 
 fn main() -> ExitCode {
-    let Some((from, count)) = arguments() else {
-        return say("usage: sim --seeds N [--from M]", ExitCode::from(2));
+    let Some((kind, from, count)) = arguments() else {
+        return say(
+            "usage: sim --seeds N [--from M] [--sharing]",
+            ExitCode::from(2),
+        );
     };
     name_seed_in_panics();
     let progress = Mutex::new(Progress {
         seeds: from..from.saturating_add(count),
         done: 0,
-        sum: Tally::default(),
+        sum: kind.nothing(),
         fault: None,
     });
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| work(&progress, count));
+            scope.spawn(|| work(kind, &progress, count));
         }
     });
     let progress = progress.into_inner().expect("no seed panicked");
@@ -67,14 +112,14 @@ fn name_seed_in_panics() {
 }
 
 /// Runs seed after seed until none is left or one has failed.
-fn work(progress: &Mutex<Progress>, count: u64) {
+fn work(kind: Kind, progress: &Mutex<Progress>, count: u64) {
     let lock = || progress.lock().expect("no seed panicked");
     loop {
         let Some(seed) = lock().seeds.next() else {
             return;
         };
         SEED.set(seed);
-        let outcome = run(seed, TortureOptions::default());
+        let outcome = kind.run(seed);
         let mut progress = lock();
         match outcome {
             Ok(tally) => progress.sum.add(tally),
@@ -97,11 +142,15 @@ fn work(progress: &Mutex<Progress>, count: u64) {
     }
 }
 
-/// First seed and number of seeds.
-fn arguments() -> Option<(u64, u64)> {
-    let (mut from, mut count) = (0, None);
+/// What is simulated, the first seed and the number of seeds.
+fn arguments() -> Option<(Kind, u64, u64)> {
+    let (mut kind, mut from, mut count) = (Kind::Crashes, 0, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(name) = arguments.next() {
+        if name == "--sharing" {
+            kind = Kind::Sharing;
+            continue;
+        }
         let value = arguments.next()?.parse().ok()?;
         match name.as_str() {
             "--seeds" => count = Some(value),
@@ -109,7 +158,7 @@ fn arguments() -> Option<(u64, u64)> {
             _ => return None,
         }
     }
-    Some((from, count?))
+    Some((kind, from, count?))
 }
 
 fn say(text: &str, code: ExitCode) -> ExitCode {

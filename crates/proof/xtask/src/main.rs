@@ -83,7 +83,7 @@ enum Command {
     Tpcc(lab::tpcc::Arguments),
     /// Runs the fuzz targets: decoders, parser, recovery.
     Fuzz(fuzz::Arguments),
-    /// Runs seeds of the storage crates' crash simulation.
+    /// Runs seeds of a simulation: crashes of the storage crates, or the gateway's pool and router.
     Sim(sim::Arguments),
     /// Runs the tests of reads without a latch under Miri, which finds data races.
     Miri,

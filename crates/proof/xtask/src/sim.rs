@@ -1,4 +1,5 @@
-//! `cargo xtask sim`: random transactions on a simulated disk, seed after seed, optimized.
+//! `cargo xtask sim`: random transactions on a simulated disk, or sessions that share connections
+//! to servers that fail, seed after seed, optimized.
 
 use anyhow::Result;
 
@@ -12,12 +13,15 @@ pub(crate) struct Arguments {
     /// The first of them.
     #[arg(long, default_value_t = 0)]
     from: u64,
+    /// Simulates the gateway's pool and router, and no crashes of the storage engine.
+    #[arg(long)]
+    sharing: bool,
 }
 
 /// Runs the seeds; prints the first that fails.
 pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
     let (seeds, from) = (arguments.seeds.to_string(), arguments.from.to_string());
-    let command = [
+    let mut command = vec![
         "run",
         "--release",
         "-p",
@@ -28,5 +32,8 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
         "--from",
         from.as_str(),
     ];
+    if arguments.sharing {
+        command.push("--sharing");
+    }
     shell.run("cargo", &command)
 }
