@@ -80,6 +80,11 @@ pub enum FileError {
         section: &'static str,
         field: &'static str,
     },
+    #[error("field `{field}` of section `{section}` is an empty list: leave it out, or fill it")]
+    EmptyList {
+        section: &'static str,
+        field: &'static str,
+    },
     #[error("field `{field}` of section `{section}` has more than {max} values")]
     TooManyValues {
         section: &'static str,

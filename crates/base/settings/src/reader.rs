@@ -126,6 +126,12 @@ impl<'a> Reader<'a> {
         let at = value.span().start;
         let (section_name, name) = (section.name, field.name);
         let items: Vec<&Spanned<DeValue<'_>>> = match (field.kind.takes_list(), value.get_ref()) {
+            // To leave it out means all, so an empty list would mean the opposite of what it says.
+            (true, DeValue::Array(items)) if items.is_empty() => {
+                let (section, field) = (section_name, name);
+                self.mistake(at, FileError::EmptyList { section, field });
+                return Vec::new();
+            }
             (true, DeValue::Array(items)) => items.iter().collect(),
             (true, _) => {
                 let (section, field) = (section_name, name);

@@ -212,6 +212,14 @@ fn values_of_the_wrong_form_are_named() {
 }
 
 #[test]
+fn an_empty_list_is_not_all() {
+    check(
+        "[[service]]\nname = \"a\"\nservers = []\n",
+        &["3: field `servers` of section `service` is an empty list: leave it out, or fill it"],
+    );
+}
+
+#[test]
 fn nothing_may_stand_twice() {
     check(
         "buffer_pool_size = \"1G\"\ninnodb_buffer_pool_size = \"2G\"\n",
@@ -248,7 +256,9 @@ fn lists_have_limits() {
     }
     for count in [VALUE_COUNT_MAX - 1, VALUE_COUNT_MAX, VALUE_COUNT_MAX + 1] {
         let values = "1, ".repeat(count);
-        let text = format!("[[service]]\nname = \"s\"\nservers = []\nschemas = [{values}]\n");
+        let server = "[[server]]\nname = \"a\"\naddress = \"1.2.3.4:5\"\n";
+        let service = "[[service]]\nname = \"s\"\nservers = [\"a\"]\n";
+        let text = format!("{server}{service}schemas = [{values}]\n");
         let (configuration, mistakes) = read(&text);
         let service = configuration.sections.one("service").expect("it is read");
         if count <= VALUE_COUNT_MAX {
@@ -257,7 +267,7 @@ fn lists_have_limits() {
                 (count, 0)
             );
         } else {
-            let expected = "4: field `schemas` of section `service` has more than 1024 values";
+            let expected = "7: field `schemas` of section `service` has more than 1024 values";
             assert_eq!(mistakes, [expected]);
         }
     }
