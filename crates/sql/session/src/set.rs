@@ -203,7 +203,7 @@ impl Session {
                 continue;
             };
             let outcome = if *scope == VariableScope::Global {
-                self.check_super()?;
+                self.check_set_global(name)?;
                 system::set_global(&mut tried_globals, name, value).map(drop)
             } else if let Some(extra) = extra_of(name, value).transpose() {
                 extra.map(drop)
@@ -303,6 +303,16 @@ impl Session {
         Ok(())
     }
 
+    /// Whether this session may set a variable for all. What a gateway's operators would set has
+    /// no effect on its clients, so to them all of these are read-only.
+    fn check_set_global(&self, name: &str) -> Result<(), ClientError> {
+        self.check_super()?;
+        match self.state.worker.server.control() {
+            Some(_) => Err(variable_error(name, &VariableError::ReadOnly)),
+            None => Ok(()),
+        }
+    }
+
     /// Sets a system variable of the session, or of all later ones.
     pub(crate) fn set_variable(
         &mut self,
@@ -313,7 +323,7 @@ impl Session {
         let fail = |error| variable_error(name, &error);
         let is_global = scope == VariableScope::Global;
         if is_global {
-            self.check_super()?;
+            self.check_set_global(name)?;
         } else if self.set_extra(name, value).map_err(fail)? {
             self.track_state();
             return Ok(());

@@ -419,6 +419,23 @@ fn operators_end_clients() {
     }
 }
 
+/// The limits of clients are those of the settings file.
+#[test]
+fn operators_set_no_variable_for_all() {
+    let backend = backend();
+    let watched = Watched::start(&[&backend], "");
+    let mut operator = watched.operator();
+    for text in [
+        "SET GLOBAL max_connections = 20",
+        "SET GLOBAL wait_timeout = 9, GLOBAL net_read_timeout = 9",
+    ] {
+        assert_eq!(operator.error_number(text).unwrap(), 1238, "{text}");
+    }
+    let globals = "SELECT @@GLOBAL.max_connections, @@GLOBAL.wait_timeout";
+    assert_eq!(table(&mut operator, globals), [["1040", "28800"]]);
+    operator.run("SET SESSION wait_timeout = 9").unwrap();
+}
+
 #[test]
 fn who_may_only_read_changes_nothing() {
     let backend = backend();
