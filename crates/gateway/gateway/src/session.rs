@@ -94,7 +94,8 @@ async fn enter(worker: Rc<Worker>, listener: Arc<str>, stream: Stream) -> Option
     let front = worker.front(id);
     let Some(known) = service.readings.known() else {
         let name = &service.options.name;
-        let error = ClientError::worded(WORDS_NO_SERVER, &[name, &"none has answered yet"]);
+        let reason = "none has let the gateway read its accounts yet (see the gateway's log)";
+        let error = ClientError::worded(WORDS_NO_SERVER, &[name, &reason]);
         Client::refuse(stream, front, &error).await;
         return None;
     };

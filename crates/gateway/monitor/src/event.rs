@@ -146,13 +146,18 @@ pub(crate) fn log(event: &Event, map: &ServerMap) {
         }
         Event::Epoch { server, epoch } => {
             let server = name(server);
-            tracing::info!(server, epoch = epoch.0, "older connections are left");
+            tracing::info!(
+                server,
+                epoch = epoch.0,
+                "connections made before are no longer used"
+            );
         }
         Event::Primary { from, to } => {
             let from = from.as_ref().map_or("none", name);
             tracing::info!(from, to = name(to), "writes go to another server");
         }
         Event::Begun(notice) => log_notice(notice, name),
+        Event::Ended(Notice::NoPrimary) => tracing::info!("a server takes writes again"),
         Event::Ended(notice) => tracing::info!(?notice, "problem of the servers has ended"),
     }
 }

@@ -201,6 +201,11 @@ impl Inside {
     pub fn kill(&self, number: u64, target: KillTarget) -> Result<(), OrderError> {
         let victim = self.gateway.victim(number, None);
         let victim = victim.ok_or(OrderError::NoClient(number))?;
+        tracing::info!(
+            connection_id = number,
+            ?target,
+            "an operator has ordered KILL"
+        );
         victim.handle.give_order(match target {
             KillTarget::Connection => KillOrder::Connection,
             KillTarget::Query => {
