@@ -11,7 +11,10 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{version} (data format {DATA_FORMAT_VERSION})")
 });
 
-/// A MySQL-compatible database server. Without arguments it listens on 127.0.0.1:4006.
+/// A MySQL-compatible database server, and a gateway for MariaDB and MySQL servers.
+///
+/// Without arguments it is a database that listens on 127.0.0.1:4006. With servers in its settings
+/// file it is a gateway: `plateau init gateway` writes such a file.
 #[derive(Debug, Clone, clap::Parser)]
 #[command(name = "plateau", version = VERSION.as_str(), after_long_help = settings_help())]
 pub(crate) struct Arguments {
@@ -95,7 +98,8 @@ pub(crate) enum Init {
 
 fn settings_help() -> String {
     format!(
-        "Settings and their defaults:\n{}",
+        "Settings and their defaults:\n{}\nSections of the settings file, as [[server]] of a \
+         gateway: `plateau init gateway` writes them with comments.",
         settings::reference_lines()
     )
 }
@@ -111,5 +115,6 @@ mod tests {
         Arguments::command().debug_assert();
         let help = Arguments::command().render_long_help().to_string();
         assert!(help.contains("max_connections = 1040"));
+        assert!(help.contains("\nSections of the settings file"));
     }
 }

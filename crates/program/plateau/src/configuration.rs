@@ -66,13 +66,15 @@ pub(crate) struct Place {
     pub(crate) service: Option<String>,
 }
 
-/// The mistake of two listeners with one address, if there is one. The kernel chooses port 0, so
-/// any number of listeners may have it.
+/// The mistake of two listeners with one address, if there is one; `metrics_listen` counts as a
+/// listener. The kernel chooses port 0, so any number of listeners may have it.
 fn shared_address(configuration: &Configuration) -> Result<Option<String>> {
     let mut seen = HashSet::new();
     let clients = client_places(configuration)?.into_iter();
     let all = clients.chain(admin_places(configuration)?);
-    let addresses = all.map(|it| it.address);
+    let numbers = configuration.settings.text("metrics_listen");
+    let numbers = numbers.parse().ok().map(Address::Tcp);
+    let addresses = all.map(|it| it.address).chain(numbers);
     let mut fixed = addresses
         .filter(|address| !matches!(address, Address::Tcp(address) if address.port() == 0));
     let shared = fixed.find(|address| !seen.insert(address.to_string()));
@@ -352,6 +354,9 @@ mod tests {
             refused.contains("two listeners have the address"),
             "{refused}"
         );
+        let numbers = "metrics_listen = \"127.0.0.1:4006\"\n";
+        let refused = places(numbers).unwrap_err().to_string();
+        assert_eq!(refused, "two listeners have the address 127.0.0.1:4006");
     }
 
     #[test]

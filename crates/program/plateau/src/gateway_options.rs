@@ -268,7 +268,13 @@ fn service_over(
     let watches_all =
         |it: &MonitorOptions| servers.iter().all(|server| it.servers.contains(server));
     let monitor = monitors.iter().position(watches_all).with_context(|| {
-        format!("no section `monitor` watches all servers of the service `{name}`")
+        if monitors.is_empty() {
+            return NO_MONITOR.to_owned();
+        }
+        format!(
+            "no section `monitor` watches all servers of the service `{name}`: one has to name \
+             them all"
+        )
     })?;
     Ok(ServiceOptions {
         name: name.into(),
@@ -279,6 +285,10 @@ fn service_over(
         idle_transaction_max: None,
     })
 }
+
+/// The mistake of a gateway without an account of its own.
+const NO_MONITOR: &str = "section [[monitor]] is missing: it has `user` and `password` of the \
+                          account that watches the servers";
 
 /// A server as the start names it.
 pub(crate) fn shown(server: &ServerOptions) -> String {
@@ -345,11 +355,11 @@ mod tests {
         );
         let no_server = mistake("[[admin]]\nuser = \"ops\"\n");
         assert!(no_server.starts_with("line 1: section `admin` needs servers"));
-        let unwatched = mistake(TWO);
-        assert!(
-            unwatched.contains("no section `monitor` watches"),
-            "{unwatched}"
-        );
+        assert_eq!(mistake(TWO), NO_MONITOR);
+        let one = format!("{TWO}[[monitor]]\nuser = \"m\"\nservers = [\"b\"]\n");
+        let unwatched = "no section `monitor` watches all servers of the service `default`: one \
+                         has to name them all";
+        assert_eq!(mistake(&one), unwatched);
         let twice = mistake(&format!("{TWO}{MONITOR}{MONITOR}"));
         assert_eq!(twice, "two sections `monitor` watch the server `a`");
         let service = "[[service]]\nname = \"s\"\n";

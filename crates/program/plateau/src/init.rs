@@ -65,7 +65,7 @@ fn text(gateway: &Gateway<'_>) -> String {
         "Settings of a gateway. `plateau --check-config` names mistakes; docs/settings.md has all \
          settings, docs/gateway.md says what a gateway does.",
     );
-    text += "\n# Where clients connect.\nlisten = \"127.0.0.1:4006\"\n";
+    text += START;
     let examples = EXAMPLES.map(str::to_owned);
     let servers = match gateway.servers {
         [] => &examples[..],
@@ -85,7 +85,30 @@ fn text(gateway: &Gateway<'_>) -> String {
     section(&mut text, "monitor", &given, Comments::Each);
     let given = [("name", "all"), ("router", "read-write-split")];
     section(&mut text, "service", &given, Comments::Each);
+    text += "\n# More sections, whose fields are in docs/settings.md:\n";
+    for name in ["listener", "rule", "admin"] {
+        let section = declared(name);
+        comment(
+            &mut text,
+            &format!("{}: {}", section.header(), section.text),
+        );
+    }
     text
+}
+
+/// The settings above all sections. At level `info` the log has each change of a server.
+const START: &str = r#"
+# Where clients connect.
+listen = "127.0.0.1:4006"
+# What is logged to standard error; `info` has the role of each server.
+log = "info"
+# Where /metrics and /health answer over HTTP, to everybody who reaches this address.
+# metrics_listen = "127.0.0.1:9104"
+"#;
+
+fn declared(name: &str) -> &'static Section {
+    let found = SECTIONS.iter().find(|section| section.name == name);
+    found.expect("it is declared")
 }
 
 /// How much is said of a section.
@@ -100,8 +123,7 @@ enum Comments {
 /// Appends a section with these values.
 fn section(text: &mut String, name: &str, given: &[(&str, &str)], comments: Comments) {
     let is_first = comments == Comments::Each;
-    let found = SECTIONS.iter().find(|section| section.name == name);
-    let section: &Section = found.expect("it is declared");
+    let section = declared(name);
     text.push('\n');
     if is_first {
         comment(text, section.text);
@@ -187,6 +209,15 @@ mod tests {
             let options = options.unwrap().unwrap();
             assert_eq!(options.servers.len(), 2);
             assert_eq!(options.services.len(), 1);
+        }
+    }
+
+    #[test]
+    fn the_log_shows_roles_and_all_sections_are_named() {
+        let text = example(&[]);
+        assert_eq!(read(&text).settings.text("log"), "info");
+        for section in SECTIONS {
+            assert!(text.contains(&section.header()), "{}", section.name);
         }
     }
 
