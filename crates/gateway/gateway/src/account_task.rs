@@ -43,17 +43,24 @@ pub fn keep_accounts(worker: &Worker, before: &Worker) {
 }
 
 async fn keep(readings: Arc<Readings>) {
-    let mut is_failing = false;
+    let mut failure: Option<String> = None;
     // Of the present configuration, and only as long as it takes.
-    while let Some((worker, service)) = present(&readings) {
-        let was_failing = std::mem::replace(&mut is_failing, !refresh(&worker, service).await);
-        if was_failing && !is_failing {
-            let service = &*worker.generation.service(service).options.name;
-            tracing::info!(service, "the accounts of a service can be read again");
+    while let Some((worker, id)) = present(&readings) {
+        let before = std::mem::replace(&mut failure, refresh(&worker, id).await.err());
+        let service = &*worker.generation.service(id).options.name;
+        match (&before, &failure) {
+            (Some(_), None) => {
+                tracing::info!(service, "the accounts of a service can be read again");
+            }
+            // The same reasons each second would hide all other lines.
+            (before, Some(reasons)) if before.as_ref() != Some(reasons) => {
+                tracing::warn!(service, %reasons, "the accounts of a service cannot be read");
+            }
+            _ => {}
         }
         drop(worker);
         runtime::sleep(REFRESH_PAUSE).await;
-        if !is_failing {
+        if failure.is_none() {
             let asked = readings.wants_accounts.notified();
             let on_time = runtime::sleep(REFRESH_EVERY);
             first_of(std::pin::pin!(asked), std::pin::pin!(on_time)).await;
@@ -70,8 +77,11 @@ fn present(readings: &Arc<Readings>) -> Option<(Rc<Worker>, ServiceId)> {
     Some((worker, id))
 }
 
-/// Reads the accounts from the first server that has them. Returns whether one did.
-async fn refresh(worker: &Worker, id: ServiceId) -> bool {
+/// Reads the accounts from the first server that has them.
+///
+/// # Errors
+/// None has; the reasons of all.
+async fn refresh(worker: &Worker, id: ServiceId) -> Result<(), String> {
     let service = worker.generation.service(id);
     let mut reasons = Vec::new();
     for server in &service.options.servers {
@@ -82,7 +92,7 @@ async fn refresh(worker: &Worker, id: ServiceId) -> bool {
                 if !was_ready && let Some(known) = service.readings.known() {
                     tell_first(&service.options.name, &known);
                 }
-                return true;
+                return Ok(());
             }
             Err(reason) => {
                 let name = &worker.generation.server(*server).options.name;
@@ -90,9 +100,7 @@ async fn refresh(worker: &Worker, id: ServiceId) -> bool {
             }
         }
     }
-    let (service, reasons) = (&*service.options.name, reasons.join("; "));
-    tracing::warn!(service, %reasons, "the accounts of a service cannot be read");
-    false
+    Err(reasons.join("; "))
 }
 
 fn tell_first(service: &str, known: &Known) {

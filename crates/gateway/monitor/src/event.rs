@@ -118,7 +118,7 @@ pub(crate) fn log(event: &Event, map: &ServerMap) {
             to,
             error,
         } => {
-            let (server, error) = (name(server), error.as_deref().unwrap_or_default());
+            let (server, error) = (name(server), error.as_deref());
             match to {
                 Condition::Down(_) => {
                     tracing::warn!(server, %from, %to, error, "server is down");
@@ -136,7 +136,7 @@ pub(crate) fn log(event: &Event, map: &ServerMap) {
             to,
             error,
         } => {
-            let (server, error) = (name(server), error.as_deref().unwrap_or_default());
+            let (server, error) = (name(server), error.as_deref());
             match to {
                 Serves::Nothing(_) => {
                     tracing::warn!(server, %from, %to, error, "server serves nothing");
