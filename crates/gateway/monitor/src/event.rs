@@ -157,8 +157,11 @@ pub(crate) fn log(event: &Event, map: &ServerMap) {
             tracing::info!(from, to = name(to), "writes go to another server");
         }
         Event::Begun(notice) => log_notice(notice, name),
-        Event::Ended(Notice::NoPrimary) => tracing::info!("a server takes writes again"),
-        Event::Ended(notice) => tracing::info!(?notice, "problem of the servers has ended"),
+        Event::Ended(notice) => {
+            let (problem, server) = notice.shown();
+            let server = server.as_ref().map(name);
+            tracing::info!(problem, server, "problem of the servers has ended");
+        }
     }
 }
 
