@@ -1,4 +1,7 @@
 //! [`Trouble`]: a proxy that is slow and breaks connections in the middle of replies.
+//!
+//! (I1) One count of bytes is for all connections. So [`BYTES_MAX`] bytes of the server break a
+//! connection, over however many connections they come.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,15 +18,34 @@ use sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub struct Trouble {
     listener: TcpListener,
     server_port: u16,
-    random: Mutex<Random>,
-    /// Whether it makes trouble.
-    is_on: AtomicBool,
+    luck: Mutex<Luck>,
     broken: AtomicUsize,
     is_over: AtomicBool,
 }
 
-/// A connection breaks after so many bytes of the server at the most.
-const BYTES_MAX: u64 = 40_000;
+/// What decides when there is trouble.
+#[derive(Debug)]
+struct Luck {
+    random: Random,
+    /// Whether there is trouble again and again.
+    is_on: bool,
+    /// Bytes of the server until a connection breaks.
+    left: u64,
+}
+
+impl Luck {
+    /// When the next connection breaks.
+    fn go_on(&mut self) {
+        self.left = match self.is_on {
+            true => self.random.below(BYTES_MAX),
+            false => u64::MAX,
+        };
+    }
+}
+
+/// A connection breaks after so many bytes of the server at the most. Most programs get twice as
+/// many and more.
+const BYTES_MAX: u64 = 8_000;
 
 /// The longest of its delays.
 const DELAY_MS_MAX: u64 = 4;
@@ -34,11 +56,15 @@ const SPARED: &[u8] = b"root\0";
 impl Trouble {
     /// In front of a server. It makes no trouble yet.
     pub fn new(server_port: u16, seed: u64) -> Result<Trouble> {
+        let luck = Luck {
+            random: Random::new(seed),
+            is_on: false,
+            left: u64::MAX,
+        };
         Ok(Trouble {
             listener: TcpListener::bind(("127.0.0.1", 0))?,
             server_port,
-            random: Mutex::new(Random::new(seed)),
-            is_on: AtomicBool::new(false),
+            luck: Mutex::new(luck),
             broken: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
         })
@@ -51,7 +77,14 @@ impl Trouble {
 
     /// Makes trouble from now on.
     pub fn begin(&self) {
-        self.is_on.store(true, Ordering::Relaxed);
+        let mut luck = self.luck.lock();
+        luck.is_on = true;
+        luck.go_on();
+    }
+
+    /// Breaks the connection that has the server's next bytes.
+    pub fn break_next(&self) {
+        self.luck.lock().left = 0;
     }
 
     /// How many connections it has broken.
@@ -77,7 +110,8 @@ impl Trouble {
 
     /// Accepts no more connections.
     pub fn end(&self) -> Result<()> {
-        self.is_on.store(false, Ordering::Relaxed);
+        self.luck.lock().is_on = false;
+        self.luck.lock().go_on();
         self.is_over.store(true, Ordering::Relaxed);
         TcpStream::connect(("127.0.0.1", self.port()?))?;
         Ok(())
@@ -104,35 +138,35 @@ impl Trouble {
         });
         let (mut from, mut to) = (server, client);
         scope.spawn(move || {
-            let mut left = None;
             copy(&mut from, &mut to, |bytes| {
-                if !self.is_on.load(Ordering::Relaxed) || is_spared.load(Ordering::Relaxed) {
-                    return None;
-                }
-                self.trouble(&mut left, bytes)
+                let is_spared = is_spared.load(Ordering::Relaxed);
+                (!is_spared).then(|| self.trouble(bytes)).flatten()
             });
         });
         Ok(())
     }
 
     /// Waits, or says after how many of these bytes the connection breaks.
-    fn trouble(&self, left: &mut Option<u64>, bytes: &[u8]) -> Option<usize> {
-        let (delay_ms, is_slow, budget) = {
-            let mut random = self.random.lock();
-            let delay_ms = 1 + random.below(DELAY_MS_MAX);
-            (delay_ms, random.chance(50), random.below(BYTES_MAX))
+    fn trouble(&self, bytes: &[u8]) -> Option<usize> {
+        let length = stdx::to_u64(bytes.len());
+        let (delay_ms, kept) = {
+            let mut luck = self.luck.lock();
+            let delay_ms = 1 + luck.random.below(DELAY_MS_MAX);
+            let is_slow = luck.random.chance(50) && luck.is_on;
+            let left = luck.left;
+            let kept = (left < length).then_some(left);
+            match kept {
+                Some(_) => luck.go_on(),
+                None => luck.left -= length,
+            }
+            (is_slow.then_some(delay_ms), kept)
         };
-        if is_slow {
+        if let Some(delay_ms) = delay_ms {
             pause(Duration::from_millis(delay_ms));
         }
-        let left = left.get_or_insert(budget);
-        let length = stdx::to_u64(bytes.len());
-        if length <= *left {
-            *left -= length;
-            return None;
-        }
+        let kept = kept?;
         self.broken.fetch_add(1, Ordering::Relaxed);
-        Some(stdx::to_usize(*left))
+        Some(stdx::to_usize(kept))
     }
 }
 
