@@ -43,7 +43,7 @@ mod prepared;
 mod recall;
 mod sharing;
 
-use answer::{Chooser, Job, Unready};
+use answer::{Chooser, Job, RETRY_DELAY, Unready};
 use guide::{Guides, guide};
 use lane::Lane;
 use locks::{Locks, OF_LOCKS};
@@ -177,7 +177,7 @@ impl Split {
                     }
                     Err(Unready::Failed(text)) => reason = text,
                 }
-                // Each server is tried once before the map changes.
+                // Each server is tried once before the map changes or time has passed.
                 if failed.replace(place).is_none() {
                     continue;
                 }
@@ -186,9 +186,10 @@ impl Split {
             let left = until - runtime::now();
             let changed = worker.monitor(service).changed(version);
             self.guest.running.standing.wait_for_server();
-            let is_late = left.is_zero() || runtime::timeout(left, changed).await.is_err();
+            let turn = left.min(RETRY_DELAY);
+            let is_same = left.is_zero() || runtime::timeout(turn, changed).await.is_err();
             self.guest.running.standing.go_on();
-            if is_late {
+            if is_same && turn == left {
                 return Err(no_server(worker, service, &reason));
             }
             failed = None;

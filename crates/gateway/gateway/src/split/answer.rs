@@ -55,6 +55,10 @@ pub(super) enum Unready {
 /// Most servers that a command is sent to.
 const TRIES_MAX: u32 = 2;
 
+/// A server whose connection has failed, and that its monitor calls up, is asked again after so
+/// long. One that is down is known to be down by then.
+pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
+
 /// What a choice among the servers of a service goes by.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chooser<'a> {
@@ -440,11 +444,13 @@ impl Split {
             let left = until - runtime::now();
             let changed = worker.monitor(service).changed(version);
             self.guest.running.standing.wait_for_server();
-            let is_late = left.is_zero() || runtime::timeout(left, changed).await.is_err();
+            let turn = left.min(RETRY_DELAY);
+            let is_same = left.is_zero() || runtime::timeout(turn, changed).await.is_err();
             self.guest.running.standing.go_on();
-            if is_late {
+            if is_same && turn == left {
                 return Err(no_server(worker, service, "there is no primary"));
             }
+            // A connection may fail and its server be well.
             failed = None;
         }
     }

@@ -65,3 +65,26 @@ fn in_trouble_sessions_get_nothing_of_others() {
         }
     });
 }
+
+#[test]
+fn a_server_is_asked_again_whose_connection_breaks() {
+    let behind = backend();
+    let trouble = Trouble::new(behind.port(), 1).expect("a port is free");
+    std::thread::scope(|scope| {
+        let _end = End(&trouble);
+        trouble.serve(scope);
+        let gateway = Gateway::start(&settings(trouble.port().expect("it has a port")), "auto");
+        let mut client = gateway.connect();
+        for broken in 1..=2 {
+            trouble.break_next();
+            // Without another try the read waits for another server, and there is none.
+            assert_eq!(client.value("SELECT 7").unwrap().as_deref(), Some("7"));
+            assert_eq!(trouble.broken(), broken);
+        }
+        // The idle connection breaks in another session's login.
+        trouble.break_next();
+        let mut other = gateway.connect();
+        assert_eq!(other.value("SELECT 8").unwrap().as_deref(), Some("8"));
+        assert_eq!(trouble.broken(), 3);
+    });
+}
