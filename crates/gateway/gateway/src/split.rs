@@ -574,13 +574,16 @@ impl Split {
         let lane = self.lane(place);
         let tells_writes = is_told && lane.is_some_and(|lane| lane.connection.tells_writes());
         let tally = exchange.tally();
+        // An EOF packet ends their replies.
+        let byte = exchange.command_byte();
+        let tells_count = !matches!(byte, CommandByte::SET_OPTION | CommandByte::FIELD_LIST);
         let report = Report {
             status,
             changes: exchange.session_changes(),
             tells_writes,
             told: Told {
-                row_count: tally.has_rows.then_some(tally.row_count),
-                affected_rows: tally.affected_rows,
+                row_count: (tally.has_rows && tells_count).then_some(tally.row_count),
+                affected_rows: tells_count.then_some(tally.affected_rows),
                 last_insert_id: tally.last_insert_id,
                 warnings: tally.warnings,
             },

@@ -15,8 +15,8 @@ use crate::plan::Plan;
 pub struct Told {
     /// How many rows it had; `None` if it is no result set.
     pub row_count: Option<u64>,
-    /// Rows that were changed.
-    pub affected_rows: u64,
+    /// Rows that were changed; `None` if that was not told.
+    pub affected_rows: Option<u64>,
     /// The first automatic value that was generated, or what was put in its place; or 0.
     pub last_insert_id: u64,
     /// Warnings that the server keeps of it.
@@ -122,10 +122,15 @@ impl Recall {
                 self.found_rows = count;
                 self.residue.has_found_rows = !plan.counts_rows;
             }
-            None => self.row_count = i64::try_from(told.affected_rows).unwrap_or(i64::MAX),
+            None => {
+                let count = |rows| i64::try_from(rows).unwrap_or(i64::MAX);
+                self.row_count = told.affected_rows.map_or(-1, count);
+            }
         }
         let is_new = told.last_insert_id != 0 && told.last_insert_id != self.insert_id;
-        if is_new || plan.is_several || plan.is_call || plan.facts.has_any(UNSEEN) {
+        // The reply of INSERT .. RETURNING has rows, and no such value.
+        let is_hidden = plan.may_write && told.row_count.is_some();
+        if is_new || is_hidden || plan.is_several || plan.is_call || plan.facts.has_any(UNSEEN) {
             self.residue.has_insert_id = true;
         }
         // Of several statements the last that has any may be another one than the last.
@@ -176,7 +181,7 @@ mod tests {
 
     fn changed(affected_rows: u64, last_insert_id: u64) -> Told {
         Told {
-            affected_rows,
+            affected_rows: Some(affected_rows),
             last_insert_id,
             ..Told::default()
         }
@@ -190,6 +195,8 @@ mod tests {
         let after = scene.step("UPDATE t SET a = 1", changed(2, 0));
         assert_eq!((after.row_count, after.found_rows), (2, 3));
         assert_eq!(after.residue(), NOTHING);
+        let silent = scene.step("UPDATE t SET a = 1", Told::default());
+        assert_eq!((silent.row_count, silent.found_rows), (-1, 3));
         let value = |reach| after.value(reach).unwrap();
         assert_eq!(value(Reach::RowCount), "COALESCE(2, ROW_COUNT())");
         assert_eq!(value(Reach::FoundRows), "COALESCE(3, FOUND_ROWS())");
@@ -218,6 +225,9 @@ mod tests {
         scene.recall.inserted(7);
         let same = scene.step(insert, changed(1, 7));
         assert!(!same.residue().has_insert_id, "known already");
+        let mut scene = Scene::default();
+        let returning = scene.step("INSERT INTO t VALUES (1) RETURNING a", rows(1));
+        assert!(returning.residue().has_insert_id);
         for unseen in [
             "CALL p()",
             "EXECUTE s",

@@ -246,6 +246,25 @@ fn a_generated_value_is_its_sessions_whatever_else_is_asked() {
     one.rows("SHOW TABLES FROM shop").unwrap();
     assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "2");
     assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "1");
+
+    let returning = "INSERT INTO shop.t VALUES (NULL) RETURNING 'made'";
+    assert_eq!(value(&mut one, returning), "made");
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "2");
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "3");
+}
+
+#[test]
+fn a_command_without_a_count_has_none() {
+    const SET_OPTION: u8 = 27;
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("SET @a = 1").unwrap();
+    one.send_command(SET_OPTION, &[0, 0]).unwrap();
+    assert_eq!(one.next_packet().unwrap()[0], 0xfe);
+    other.run("SET @a = 1").unwrap();
+    assert_eq!(value(&mut one, "SELECT ROW_COUNT()"), "-1");
+    assert_eq!(value(&mut other, "SELECT ROW_COUNT()"), "0");
 }
 
 #[test]
