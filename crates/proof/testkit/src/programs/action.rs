@@ -122,6 +122,11 @@ impl Action {
         }
     }
 
+    /// Whether it is KILL.
+    pub(super) fn kills(&self) -> bool {
+        matches!(self, Action::Query(text) if text.starts_with("KILL"))
+    }
+
     /// Whether it asks how many rows the action before it had.
     pub(super) fn asks_rows(&self) -> bool {
         matches!(self, Action::Query(text) if text.contains("FOUND_ROWS()"))

@@ -10,8 +10,9 @@
 //! client's own; commands for statements and cursors that there are not, since the error is the
 //! gateway's own and in no server's SHOW WARNINGS; statements that are prepared in another database
 //! or under other variables than they are executed in (they are prepared again); FOUND_ROWS()
-//! behind anything but a plain SELECT or SHOW; definitions of routines, since one empties the
-//! server's cache of routines, and the next call in any session then has a warning.
+//! behind anything but a plain SELECT or SHOW; routines that read of the statement before their
+//! call; definitions of routines, since one empties the server's cache of routines, and the next
+//! call in any session then has a warning.
 
 use env::Random;
 

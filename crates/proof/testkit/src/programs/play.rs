@@ -116,10 +116,15 @@ impl Player {
             if action.shows_number() {
                 replace(packet, &value, OWN_NUMBER.as_bytes());
             }
-            if action.names_number() {
-                replace(packet, number.as_bytes(), OWN_NUMBER.as_bytes());
+            match action.kills() {
+                true => forget_text(packet),
+                false if action.names_number() => {
+                    replace(packet, number.as_bytes(), OWN_NUMBER.as_bytes());
+                }
+                false => {}
             }
             forget_tracking(packet);
+            forget_catalog(packet);
         }
         match action {
             Action::Execute(slot, _, Execution::Cursor) => {
@@ -142,6 +147,7 @@ impl Player {
                 });
                 self.numbers.slots[*slot] = id;
             }
+            Action::Close(slot) => self.numbers.slots[*slot] = None,
             Action::Reset | Action::ChangeUser(..) => self.numbers.slots = Default::default(),
             Action::Execute(slot, ..) | Action::Fetch(slot, _) | Action::ResetStatement(slot) => {
                 let id = self.numbers.statement(*slot).to_string();
@@ -163,6 +169,24 @@ fn forget_tracking(packet: &mut [u8]) {
         // An OK packet: two short numbers, the status, a count of warnings.
         [0, _, _, _, high, _, _, ..] => *high &= !CHANGED,
         _ => {}
+    }
+}
+
+/// The error is the gateway's own, whose text is ASCII, whatever character set results have.
+fn forget_text(packet: &mut Vec<u8>) {
+    /// 0xff, the number, `#` and the state.
+    const HEAD_BYTES: usize = 9;
+    if packet.first() == Some(&0xff) {
+        packet.truncate(HEAD_BYTES);
+    }
+}
+
+/// A session with UCS-2 results gets the catalog of columns in that. The gateway's answer to SHOW
+/// WARNINGS has it in ASCII; it is the same word for all columns, and no client reads it.
+fn forget_catalog(packet: &mut Vec<u8>) {
+    const WIDE: &[u8] = b"\x06\0d\0e\0f";
+    if packet.starts_with(WIDE) {
+        packet.splice(..WIDE.len(), b"\x03def".iter().copied());
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Difference {
 const REDUCTIONS_MAX: usize = 80;
 
 /// Options of a server whose tables need not survive it, and which is the same as another one.
-pub fn server_options() -> [&'static str; 9] {
+pub fn server_options() -> [&'static str; 10] {
     [
         "--character-set-server=utf8mb4",
         "--collation-server=utf8mb4_general_ci",
@@ -48,6 +48,7 @@ pub fn server_options() -> [&'static str; 9] {
         "--innodb-flush-log-at-trx-commit=0",
         "--debug-no-sync",
         "--local-infile=1",
+        "--log-bin-trust-function-creators=1",
         "--max-connections=200",
         "--lock-wait-timeout=5",
         "--innodb-lock-wait-timeout=5",
@@ -71,7 +72,7 @@ const OWN: &[&str] = &[
     "CREATE PROCEDURE keeps() SET @a = '{c}kept', sql_select_limit = 7",
     "CREATE PROCEDURE begins() BEGIN START TRANSACTION; INSERT INTO t (v) VALUES (77); END",
     "CREATE PROCEDURE shadows() CREATE TEMPORARY TABLE IF NOT EXISTS m SELECT 5 id, '{c}' owner",
-    "CREATE PROCEDURE mine() SELECT ROW_COUNT(), '{c}', @a, DATABASE()",
+    "CREATE PROCEDURE mine() BEGIN DO 1; SELECT ROW_COUNT(), '{c}', @a, DATABASE(); END",
     "CREATE PROCEDURE warns() BEGIN DECLARE i INT; SET i = CAST('{c}' AS INT); END",
     "CREATE FUNCTION last() RETURNS BIGINT RETURN LAST_INSERT_ID()",
     "CREATE FUNCTION sets(x INT) RETURNS INT BEGIN SET @b = CONCAT('{c}', x); RETURN x; END",

@@ -72,8 +72,8 @@ fn writes(draw: &mut Draw<'_>) -> Vec<Action> {
         "INSERT INTO m (id) VALUES (10 + {n})",
         "INSERT INTO child VALUES (1, 999999)",
         "TRUNCATE TABLE log",
-        "CREATE TABLE IF NOT EXISTS made (a INT, owner VARCHAR(40) DEFAULT '{c}')",
-        "DROP TABLE IF EXISTS made",
+        "CREATE TABLE IF NOT EXISTS {c}db.made (a INT, owner VARCHAR(40) DEFAULT '{c}')",
+        "DROP TABLE IF EXISTS {c}db.made",
         "INSERT INTO common.t VALUES (1)",
         "ALTER TABLE t COMMENT = {v}",
         "ANALYZE TABLE m",
@@ -157,7 +157,7 @@ fn warnings(draw: &mut Draw<'_>) -> Vec<Action> {
             "SELECT '{c}' + 1, '{c}' + 2",
             "INSERT INTO t (v, w) VALUES (1, '{c}1')",
             "CALL warns()",
-            "CREATE TABLE t (a INT)",
+            "CREATE TABLE {c}db.t (a INT)",
         ]);
     }
     if draw.random.chance(200) {
@@ -340,7 +340,7 @@ fn transactions(draw: &mut Draw<'_>) -> Vec<Action> {
             "COMMIT AND NO CHAIN NO RELEASE",
             "COMMIT AND CHAIN",
             "ROLLBACK AND CHAIN",
-            "CREATE OR REPLACE TABLE made (a INT)",
+            "CREATE OR REPLACE TABLE {c}db.made (a INT)",
         ]));
     }
     actions
@@ -561,7 +561,14 @@ fn next_transaction(draw: &mut Draw<'_>) -> Vec<Action> {
 /// A pin keeps the connection for these.
 fn diagnostics(draw: &mut Draw<'_>) -> Vec<Action> {
     let mut actions = draw.query(&["SELECT GET_LOCK('{c}z', 5)"]);
-    actions.extend(warnings(draw));
+    // They use tables: warnings of before the pin, whose connection was given away, are gone.
+    actions.extend(draw.query(&[
+        "INSERT IGNORE INTO t (v, w) VALUES (1, '{c}1'), (2, '{c}2'), (3, {v})",
+        "INSERT INTO t (v, w) VALUES (1, '{c}1')",
+        "DROP TABLE IF EXISTS {c}nothing",
+        "SELECT * FROM {c}none",
+        "SELECT owner, CAST(owner AS INT) FROM m",
+    ]));
     actions.extend(draw.query(&[
         "GET DIAGNOSTICS @n = NUMBER, @rows = ROW_COUNT",
         "GET DIAGNOSTICS CONDITION 1 @text = MESSAGE_TEXT, @code = MYSQL_ERRNO",
