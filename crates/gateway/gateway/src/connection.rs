@@ -524,6 +524,19 @@ impl Connection {
         Ok((found, id))
     }
 
+    /// Whether the session has made temporary tables here, also such as are gone again. MySQL
+    /// reports all of them.
+    pub(crate) async fn has_made_tables(&mut self) -> Result<bool, NotReady> {
+        if self.server.info().version.product == Product::MySql {
+            return Ok(false);
+        }
+        let row = self
+            .ask(b"SHOW SESSION STATUS LIKE 'Com_create_temporary_table'")
+            .await?;
+        // A session may have set `sql_select_limit` to 0: then there is no row.
+        Ok(row.get(1) != Some(&Some(b"0".to_vec())))
+    }
+
     /// The warnings of its last statement.
     pub(crate) async fn warnings(&mut self) -> Result<Warnings, NotReady> {
         let until = Limit::after(OWN_TIME_MAX);

@@ -106,7 +106,17 @@ const LEAVES: Facts = CHANGES
     .with(Facts::TAKES_GLOBAL_LOCK)
     .with(Facts::OPENS_HANDLER);
 
+/// What may change the session in a way that its text does not show.
+const UNSEEN: Facts = Facts::CALLS_UNKNOWN
+    .with(Facts::EXECUTES)
+    .with(Facts::NOT_UNDERSTOOD);
+
 impl Plan {
+    /// Whether it may change the session in a way that its text does not show.
+    pub fn may_change_unseen(&self) -> bool {
+        self.is_call || self.is_several || self.facts.has_any(UNSEEN)
+    }
+
     /// Of a statement in a session without a transaction or a pin. `last` is the server of the
     /// statement before, `access` what transactions of the session may do.
     pub(crate) fn of(

@@ -44,6 +44,8 @@ pub struct Residue {
     pub has_found_rows: bool,
     /// LAST_INSERT_ID(), which may have changed.
     pub has_insert_id: bool,
+    /// Temporary tables that no text shows. MariaDB does not report those of CREATE .. SELECT.
+    pub may_have_tables: bool,
 }
 
 impl Residue {
@@ -98,6 +100,11 @@ impl Recall {
         self.residue.has_insert_id = false;
     }
 
+    /// The connection has told whether it has temporary tables.
+    pub fn asked_tables(&mut self) {
+        self.residue.may_have_tables = false;
+    }
+
     /// The warnings were read, or nobody can read them any more.
     pub fn drop_warnings(&mut self) {
         self.residue.has_warnings = false;
@@ -133,6 +140,7 @@ impl Recall {
         if is_new || is_hidden || plan.is_several || plan.is_call || plan.facts.has_any(UNSEEN) {
             self.residue.has_insert_id = true;
         }
+        self.residue.may_have_tables |= plan.may_change_unseen();
         // Of several statements the last that has any may be another one than the last.
         if told.warnings != 0 || plan.is_several {
             self.residue.has_warnings = true;
@@ -154,6 +162,7 @@ mod tests {
         has_warnings: false,
         has_found_rows: false,
         has_insert_id: false,
+        may_have_tables: false,
     };
 
     #[derive(Default)]
@@ -237,6 +246,8 @@ mod tests {
             let mut scene = Scene::default();
             let after = scene.step(unseen, changed(0, 0));
             assert!(after.residue().has_insert_id, "{unseen}");
+            let is_asked = unseen != "SELECT LAST_INSERT_ID(5)";
+            assert_eq!(after.residue().may_have_tables, is_asked, "{unseen}");
         }
     }
 

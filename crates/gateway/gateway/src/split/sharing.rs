@@ -50,10 +50,12 @@ impl Split {
         if plan.facts.has(Facts::ADVANCES_SEQUENCE) {
             self.session.pin(Pin::Sequence, place);
         }
-        let changes_session = plan.changes_session;
         if let Some(lane) = self.lane(place) {
             lane.is_own = true;
-            lane.is_dirty |= changes_session && matches!(ending, Ending::Error(_));
+            // An error tells no changes, and no later reply does. A write may have a trigger.
+            let may_have_changed =
+                plan.changes_session || plan.may_write || plan.may_change_unseen();
+            lane.is_dirty |= may_have_changed && matches!(ending, Ending::Error(_));
             let may_have_warnings = !plan.clears_warnings || plan.is_several || plan.is_call;
             if residue.has_warnings || may_have_warnings {
                 lane.connection.has_warnings();
@@ -77,7 +79,9 @@ impl Split {
                 continue;
             }
             let has_residue = self.has_residue(place);
-            if has_residue && !self.guest.worker.pool.is_wanted(&lane.slot) {
+            // The next statement has to find temporary tables, wherever it would go.
+            let must_ask = self.session.recall().residue().may_have_tables;
+            if has_residue && !must_ask && !self.guest.worker.pool.is_wanted(&lane.slot) {
                 self.lingers_at = Some(place);
             } else if has_residue {
                 Box::pin(self.part_with(place)).await;
@@ -117,7 +121,9 @@ impl Split {
             self.session.recall_mut().forget();
             return;
         }
-        self.give_back(place);
+        if self.session.is_at_rest() {
+            self.give_back(place);
+        }
     }
 
     /// Asks a connection for what only that knows of the last statement.
@@ -142,6 +148,13 @@ impl Split {
             let rows = lane.connection.warnings().await?;
             recall.drop_warnings();
             self.warnings = (!rows.rows.is_empty()).then(|| Box::new(rows));
+        }
+        // It takes the place of the warnings.
+        if residue.may_have_tables {
+            recall.asked_tables();
+            if lane.connection.has_made_tables().await? {
+                self.session.pin(Pin::TemporaryTable, place);
+            }
         }
         Ok(())
     }
@@ -188,11 +201,12 @@ impl Split {
     /// The session ends, or begins anew: what it holds ends with its connections.
     pub(super) fn part_with_all(&mut self) {
         self.lingers_at = None;
+        let is_known = !self.session.recall().residue().may_have_tables;
         for place in self.places() {
             let is_usable = self
                 .lane(place)
                 .is_some_and(|lane| lane.connection.server.is_at_rest());
-            if is_usable && self.session.is_at_rest() && !self.statements.need(place) {
+            if is_known && is_usable && self.session.is_at_rest() && !self.statements.need(place) {
                 self.give_back(place);
             } else {
                 self.drop_lane(place, CloseReason::Dropped);

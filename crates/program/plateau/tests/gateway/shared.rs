@@ -453,3 +453,69 @@ fn a_session_without_locks_leaves_its_connection() {
     assert_eq!(value(&mut one, "SELECT RELEASE_ALL_LOCKS()"), "0");
     assert!(is_free());
 }
+
+/// Clients that are in the database `shop`: without that, a routine changes the database, and the
+/// server reports a change.
+fn in_shop<const COUNT: usize>(gateway: &Gateway) -> [Client; COUNT] {
+    let login = Login {
+        database: "shop".to_owned(),
+        ..gateway.login("app", "secret")
+    };
+    [0; COUNT].map(|_| Client::connect(&login).expect("app gets in"))
+}
+
+#[test]
+fn a_temporary_table_is_its_sessions_however_it_was_made() {
+    let backend = backend();
+    let gateway = sharing(&backend, 2);
+    let [mut root] = in_shop(&gateway);
+    root.run("CREATE PROCEDURE makes() CREATE TEMPORARY TABLE mine SELECT 'secret' a")
+        .unwrap();
+    root.run(
+        "CREATE FUNCTION made() RETURNS INT BEGIN CREATE TEMPORARY TABLE mine SELECT 'secret' a; \
+         RETURN 1; END",
+    )
+    .unwrap();
+    for text in [
+        "CALL makes()",
+        "SELECT made()",
+        "EXECUTE IMMEDIATE 'CREATE TEMPORARY TABLE mine SELECT ''secret'' a'",
+        "DO 1; CALL makes()",
+    ] {
+        let [mut one, mut other] = in_shop(&gateway);
+        one.query_all(text.as_bytes()).unwrap();
+        for _ in 0..2 {
+            let seen = other.error_number("SELECT a FROM mine").unwrap();
+            assert_eq!(seen, 1146, "{text}");
+            assert_eq!(value(&mut one, "SELECT a FROM mine"), "secret", "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_routine_has_set_before_it_failed_is_nobody_elses() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut root] = in_shop(&gateway);
+    let body = "BEGIN SET @a = 'secret'; SIGNAL SQLSTATE '45000'; END";
+    root.run("CREATE TABLE t (a INT)").unwrap();
+    root.run(&format!("CREATE PROCEDURE fails() {body}"))
+        .unwrap();
+    root.run(&format!(
+        "CREATE TRIGGER fails BEFORE INSERT ON t FOR EACH ROW {body}"
+    ))
+    .unwrap();
+    for text in [
+        "CALL fails()",
+        "INSERT INTO t VALUES (1)",
+        "EXECUTE IMMEDIATE 'CALL fails()'",
+        "DO 1; CALL fails()",
+    ] {
+        let [mut one, mut other] = in_shop(&gateway);
+        let failed = one.query_all(text.as_bytes()).unwrap().pop();
+        assert_eq!(error_of(failed.unwrap()).number, 1644, "{text}");
+        // Whether a transaction is open is known again.
+        one.run("DO 1").unwrap();
+        assert_eq!(value(&mut other, "SELECT @a"), "NULL", "{text}");
+    }
+}
