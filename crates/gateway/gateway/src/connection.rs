@@ -268,9 +268,9 @@ impl Connection {
         self.state.has_warnings = true;
     }
 
-    /// LAST_INSERT_ID() is this now; `None` if it is not known.
-    pub(crate) fn set_insert_id(&mut self, id: Option<u64>) {
-        self.state.insert_id = id;
+    /// LAST_INSERT_ID() may be another one now. Returns what it was, if that was known.
+    pub(crate) fn forget_insert_id(&mut self) -> Option<u64> {
+        self.state.insert_id.take()
     }
 
     /// Whether it can be used as it is.

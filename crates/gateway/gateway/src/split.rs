@@ -597,7 +597,7 @@ impl Split {
             // To a client without DEPRECATE_EOF the server tells nothing behind rows.
             self.session.pin(Pin::Unknown, place);
         }
-        self.note_sharing(plan, place, answer.ending);
+        self.note_sharing(plan, place, answer);
         if has_written && self.options.causal_reads == CausalReads::Service {
             let service = self.guest.generation().service(self.guest.service);
             service.written.advance(self.session.written());

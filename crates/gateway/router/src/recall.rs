@@ -100,6 +100,11 @@ impl Recall {
         self.residue.has_insert_id = false;
     }
 
+    /// The connection has told that LAST_INSERT_ID() was left as it was.
+    pub fn kept_insert_id(&mut self) {
+        self.residue.has_insert_id = false;
+    }
+
     /// The connection has told whether it has temporary tables.
     pub fn asked_tables(&mut self) {
         self.residue.may_have_tables = false;

@@ -194,6 +194,13 @@ impl Split {
     /// Has a server stand ready for a statement.
     async fn arrive(&mut self, plan: &Plan, place: Place) -> Result<(), Unready> {
         self.stay_at(place).await;
+        if let Err(error) = self.learn_insert_id(plan, place).await {
+            self.survive(place).map_err(Unready::Session)?;
+            return Err(match error {
+                NotReady::Lost(text) => Unready::Failed(text),
+                NotReady::Refused(error) => Unready::Refused(error),
+            });
+        }
         let reads = self.reads(plan);
         match self.make_ready(place, reads).await {
             Err(Unready::Victim) => {

@@ -35,6 +35,8 @@ pub(super) struct Lane {
     pub(super) id: ServerId,
     /// What ran on it last is the session's last statement.
     pub(super) is_own: bool,
+    /// LAST_INSERT_ID() before statements that may have changed it, unless a reply told just that.
+    pub(super) before_id: Option<u64>,
     /// A statement that has failed may have changed the state that it has.
     pub(super) is_dirty: bool,
 }
@@ -66,6 +68,7 @@ impl Lane {
             agreed,
             id,
             is_own: false,
+            before_id: None,
             is_dirty: false,
         }
     }

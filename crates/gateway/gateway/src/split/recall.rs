@@ -34,6 +34,11 @@ pub(super) fn is_needed(options: &SplitOptions, plan: &Plan) -> bool {
     options.multiplexes && plan.facts.has_any(BY_WORDS)
 }
 
+/// Whether a statement may read LAST_INSERT_ID().
+pub(super) fn reads_insert_id(plan: &Plan) -> bool {
+    plan.is_call || plan.is_several || plan.facts.has_any(OF_INSERT_ID)
+}
+
 impl Split {
     /// What a statement reads of earlier ones on its connection.
     pub(super) fn reads(&self, plan: &Plan) -> Reads {
@@ -43,7 +48,7 @@ impl Split {
         let recall = self.session.recall();
         let residue = recall.residue();
         let is_own = self.own_lane().is_some();
-        let reads_id = plan.is_call || plan.is_several || plan.facts.has_any(OF_INSERT_ID);
+        let reads_id = reads_insert_id(plan);
         Reads {
             warnings: plan.facts.has(Facts::READS_WARNINGS) && !residue.has_warnings && !is_own,
             insert_id: (reads_id && !residue.has_insert_id).then_some(recall.insert_id()),
@@ -90,6 +95,8 @@ impl Split {
         let is_here = here.is_some_and(|lane| !lane.connection.is_read_wrongly(reads));
         replace_calls(text, mode, |reach| match reach {
             Reach::ConnectionId => Some(self.own_number()),
+            // Statements without rows leave that of another session.
+            Reach::FoundRows if !recall.residue().has_found_rows => recall.value(reach),
             _ if is_here => None,
             _ => recall.value(reach),
         })

@@ -18,9 +18,11 @@ use syntax::token::string_value;
 
 use crate::connection::NotReady;
 use crate::end::End;
+use crate::guest::Answer;
 
 use super::Split;
 use super::lane::Lane;
+use super::recall::reads_insert_id;
 
 /// A connection is kept for so long for what only that knows. Who waits for it meanwhile waits as
 /// long; the next statement of most clients comes sooner.
@@ -39,7 +41,7 @@ impl Split {
     }
 
     /// Notes what a reply has left on its connection.
-    pub(super) fn note_sharing(&mut self, plan: &Plan, place: Place, ending: Ending) {
+    pub(super) fn note_sharing(&mut self, plan: &Plan, place: Place, answer: &Answer) {
         if !self.options.multiplexes {
             return;
         }
@@ -55,13 +57,15 @@ impl Split {
             // An error tells no changes, and no later reply does. A write may have a trigger.
             let may_have_changed =
                 plan.changes_session || plan.may_write || plan.may_change_unseen();
-            lane.is_dirty |= may_have_changed && matches!(ending, Ending::Error(_));
+            lane.is_dirty |= may_have_changed && matches!(answer.ending, Ending::Error(_));
             let may_have_warnings = !plan.clears_warnings || plan.is_several || plan.is_call;
             if residue.has_warnings || may_have_warnings {
                 lane.connection.has_warnings();
             }
             if residue.has_insert_id {
-                lane.connection.set_insert_id(None);
+                let before = lane.connection.forget_insert_id();
+                let told = answer.exchange.tally().last_insert_id;
+                lane.before_id = before.or(lane.before_id).filter(|it| *it != told);
             }
         }
     }
@@ -126,6 +130,22 @@ impl Split {
         }
     }
 
+    /// LAST_INSERT_ID() of a connection is of another session if nothing was generated since.
+    pub(super) async fn learn_insert_id(
+        &mut self,
+        plan: &Plan,
+        place: Place,
+    ) -> Result<(), NotReady> {
+        let recall = self.session.recall();
+        let (own, is_told) = (recall.insert_id(), recall.residue().has_insert_id);
+        let lane = self.lane(place);
+        let is_other = lane.is_some_and(|it| it.before_id.is_some_and(|before| before != own));
+        if is_told && is_other && reads_insert_id(plan) && self.has_residue(place) {
+            return Box::pin(self.collect(place)).await;
+        }
+        Ok(())
+    }
+
     /// Asks a connection for what only that knows of the last statement.
     pub(super) async fn collect(&mut self, place: Place) -> Result<(), NotReady> {
         let residue = self.session.recall().residue();
@@ -137,8 +157,11 @@ impl Split {
         if residue.has_found_rows || residue.has_insert_id {
             let (found, id) = lane.connection.numbers().await?;
             // Else it may be another session's.
-            if residue.has_insert_id {
-                recall.inserted(id);
+            // The reply also tells values that were not generated, and leave it.
+            match lane.before_id.take() {
+                Some(before) if before == id => recall.kept_insert_id(),
+                _ if residue.has_insert_id => recall.inserted(id),
+                _ => {}
             }
             if residue.has_found_rows {
                 recall.found(found);

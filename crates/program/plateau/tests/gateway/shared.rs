@@ -519,3 +519,30 @@ fn what_a_routine_has_set_before_it_failed_is_nobody_elses() {
         assert_eq!(value(&mut other, "SELECT @a"), "NULL", "{text}");
     }
 }
+
+#[test]
+fn what_a_statement_leaves_is_not_read_of_another_session() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = in_shop(&gateway);
+    one.run("CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT)")
+        .unwrap();
+    one.run("INSERT INTO t VALUES (NULL)").unwrap();
+    // The reply tells 50, which was not generated.
+    for lets_go in [false, true] {
+        other.run("REPLACE INTO t VALUES (50)").unwrap();
+        if lets_go {
+            one.run("DO 1").unwrap();
+        }
+        assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "0");
+    }
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "1");
+    other.run("INSERT INTO t VALUES (NULL)").unwrap();
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "51");
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "1");
+
+    one.rows("SELECT 1 UNION SELECT 2 UNION SELECT 3").unwrap();
+    other.rows("SELECT 1 UNION SELECT 2").unwrap();
+    one.run("SET @a = 1").unwrap();
+    assert_eq!(value(&mut one, "SELECT FOUND_ROWS()"), "3");
+}
