@@ -88,6 +88,11 @@ impl Recall {
         }
     }
 
+    /// The gateway has answered with rows.
+    pub fn has_told_rows(&mut self) {
+        self.row_count = -1;
+    }
+
     /// The connection has told FOUND_ROWS().
     pub fn found(&mut self, rows: u64) {
         self.found_rows = rows;

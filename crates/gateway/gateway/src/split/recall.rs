@@ -64,6 +64,11 @@ impl Split {
         if is_alone && plan.facts.has(Facts::READS_WARNINGS) && self.warnings.is_some() {
             return self.tell_warnings(text);
         }
+        if let Some(place) = self.session.last() {
+            // What is asked now is written into the text. If the connection is lost, the statement
+            // finds out.
+            let _ = self.learn_insert_id(&plan, place).await;
+        }
         let words = self.in_other_words(text, mode, self.reads(&plan));
         if let Some(kill) = kill::find(&words) {
             self.guest.kill_by(kill, &words, self.status).await;
@@ -163,6 +168,7 @@ impl Split {
         };
         end_rows(out, capabilities, &ok);
         self.guest.client.end_reply();
+        self.session.recall_mut().has_told_rows();
         Ok(())
     }
 }

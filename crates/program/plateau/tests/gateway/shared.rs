@@ -545,4 +545,16 @@ fn what_a_statement_leaves_is_not_read_of_another_session() {
     other.rows("SELECT 1 UNION SELECT 2").unwrap();
     one.run("SET @a = 1").unwrap();
     assert_eq!(value(&mut one, "SELECT FOUND_ROWS()"), "3");
+
+    // The generated value is asked for before both are written into the text.
+    one.run("INSERT INTO t VALUES (NULL)").unwrap();
+    one.rows("SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1")
+        .unwrap();
+    let both = "SELECT CONCAT(FOUND_ROWS(), ' ', LAST_INSERT_ID())";
+    assert_eq!(value(&mut one, both), "2 52");
+
+    one.run("INSERT IGNORE INTO t VALUES ('a')").unwrap();
+    other.run("DO 1").unwrap();
+    assert_eq!(one.rows("SHOW WARNINGS").unwrap().len(), 1);
+    assert_eq!(value(&mut one, "SELECT ROW_COUNT()"), "-1");
 }

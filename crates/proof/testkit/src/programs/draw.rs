@@ -12,7 +12,8 @@
 //! or under other variables than they are executed in (they are prepared again); FOUND_ROWS()
 //! behind anything but a plain SELECT or SHOW; routines that read of the statement before their
 //! call; definitions of routines, since one empties the server's cache of routines, and the next
-//! call in any session then has a warning.
+//! call in any session then has a warning; SHOW WARNINGS right behind COM_STMT_PREPARE, which
+//! clears older warnings on a server, and not yet in the gateway.
 
 use env::Random;
 
@@ -153,6 +154,7 @@ impl Draw<'_> {
         }
         self.slots[slot] = Some((text, false));
         actions.push(Action::Prepare(slot, self.fill(text)));
+        actions.push(Action::Query(self.fill("SELECT owner FROM {c}db.m")));
         actions
     }
 
