@@ -68,6 +68,12 @@ impl Split {
             // What is asked now is written into the text. If the connection is lost, the statement
             // finds out.
             let _ = self.learn_insert_id(&plan, place).await;
+            let reads = self.reads(&plan);
+            let lane = self.own_lane();
+            let is_put_right = lane.is_some_and(|it| it.connection.is_read_wrongly(reads));
+            if is_put_right && self.session.recall().residue().has_found_rows {
+                let _ = Box::pin(self.collect(place)).await;
+            }
         }
         let words = self.in_other_words(text, mode, self.reads(&plan));
         if let Some(kill) = kill::find(&words) {

@@ -552,6 +552,11 @@ fn what_a_statement_leaves_is_not_read_of_another_session() {
         .unwrap();
     let both = "SELECT CONCAT(FOUND_ROWS(), ' ', LAST_INSERT_ID())";
     assert_eq!(value(&mut one, both), "2 52");
+    // The connection has to be put right before it is read.
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "51");
+    one.rows("SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1")
+        .unwrap();
+    assert_eq!(value(&mut one, both), "2 52");
 
     one.run("INSERT IGNORE INTO t VALUES ('a')").unwrap();
     other.run("DO 1").unwrap();
