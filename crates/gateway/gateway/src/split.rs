@@ -593,8 +593,15 @@ impl Split {
             self.guest.look_at_rules(&name);
             self.database = Some(name);
         }
-        if tally.has_rows && !exchange.reports_changes() && plan.facts.has_any(MAY_CHANGE) {
-            // To a client without DEPRECATE_EOF the server tells nothing behind rows.
+        let is_flagged = status.is_some_and(|it| it.contains(StatusFlags::SESSION_STATE_CHANGED));
+        // The name of a transaction is a change, too.
+        let is_unseen = is_flagged && !plan.changes_session && !plan.may_write;
+        if tally.has_rows
+            && !exchange.reports_changes()
+            && (is_unseen || plan.facts.has_any(MAY_CHANGE))
+        {
+            // To a client without DEPRECATE_EOF the server tells behind rows that something has
+            // changed, and not what.
             self.session.pin(Pin::Unknown, place);
         }
         self.note_sharing(plan, place, answer);

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use syntax::class::set::{Target, assignments};
 use syntax::class::{Access, Class, Effect, Facts, Hint, HintRoute, Kind};
+use syntax::keyword::Keyword;
+use syntax::token::{Kind as TokenKind, Lexer};
 
 use monitor::ServerId;
 use settings::SqlMode;
@@ -104,7 +106,10 @@ const LEAVES: Facts = CHANGES
     .with(Facts::LOCKS_TABLES)
     .with(Facts::TAKES_USER_LOCK)
     .with(Facts::TAKES_GLOBAL_LOCK)
-    .with(Facts::OPENS_HANDLER);
+    .with(Facts::OPENS_HANDLER)
+    .with(Facts::CALLS_UNKNOWN)
+    .with(Facts::EXECUTES)
+    .with(Facts::NOT_UNDERSTOOD);
 
 /// What may change the session in a way that its text does not show.
 const UNSEEN: Facts = Facts::CALLS_UNKNOWN
@@ -134,8 +139,8 @@ impl Plan {
             may_repeat: false,
             may_write: false,
             is_several: verdict.is_several,
-            pins: pins(facts),
-            lifts: lifts(facts),
+            pins: pins(judged),
+            lifts: lifts(text, mode, facts),
             changes_session: facts.has_any(CHANGES),
             effect: judged.effect,
             facts,
@@ -311,8 +316,12 @@ fn reads_tables(text: &[u8], mode: SqlMode) -> bool {
     })
 }
 
-fn pins(facts: Facts) -> Pins {
+fn pins(judged: &Judged) -> Pins {
+    let facts = judged.verdict.facts;
     let mut pins = Pins::default();
+    if runs_unseen(judged) {
+        pins.add(Pin::Unknown);
+    }
     let causes = [
         (Facts::SETS_NEXT_TRANSACTION, Pin::NextTransaction),
         (Facts::CREATES_TEMPORARY, Pin::TemporaryTable),
@@ -329,13 +338,43 @@ fn pins(facts: Facts) -> Pins {
     pins
 }
 
-fn lifts(facts: Facts) -> Pins {
+/// Whether it runs statements that its text does not show. Servers report the variables that these
+/// set, but neither locks nor handlers.
+fn runs_unseen(judged: &Judged) -> bool {
+    let is_immediate =
+        judged.class == Class::Prepared && judged.verdict.facts.has(Facts::CALLS_UNKNOWN);
+    is_immediate || matches!(judged.class, Class::Program | Class::Unknown)
+}
+
+fn lifts(text: &[u8], mode: SqlMode, facts: Facts) -> Pins {
     let mut lifts = Pins::default();
     if facts.has(Facts::UNLOCKS_TABLES) {
         lifts.add(Pin::TableLock);
     }
-    if facts.has(Facts::FREES_USER_LOCKS) {
+    if facts.has(Facts::FREES_USER_LOCKS) && surely_frees_user_locks(text, mode) {
         lifts.add(Pin::UserLock);
     }
     lifts
+}
+
+/// Whether a text is RELEASE_ALL_LOCKS() alone. As a part of an expression it may not be evaluated.
+fn surely_frees_user_locks(text: &[u8], mode: SqlMode) -> bool {
+    let mut lexer = Lexer::new(text, mode);
+    let is_first = matches!(
+        lexer.next_keyword().keyword,
+        Some(Keyword::Select | Keyword::Do)
+    );
+    let name = lexer.next_token();
+    let is_name = name.kind == TokenKind::Word
+        && name
+            .span
+            .of(text)
+            .eq_ignore_ascii_case(b"release_all_locks");
+    let has_parens = lexer.next_token().kind == TokenKind::LeftParen
+        && lexer.next_token().kind == TokenKind::RightParen;
+    let mut behind = lexer.next_token().kind;
+    if behind == TokenKind::Semicolon {
+        behind = lexer.next_token().kind;
+    }
+    is_first && is_name && has_parens && behind == TokenKind::End
 }

@@ -271,9 +271,12 @@ impl Session {
             self.recall.failed();
             // An error tells no flags. The transaction may be gone; the next reply tells.
             self.transaction = self.transaction.failed(plan.effect);
-            if plan.pins.has(Pin::SeveralStatements) {
-                // Those before the one that failed have been carried out.
-                self.pin(Pin::SeveralStatements, at);
+            // Of several statements, those before the one that failed have been carried out. A lock
+            // may have been taken before the error.
+            for pin in [Pin::SeveralStatements, Pin::UserLock] {
+                if plan.pins.has(pin) {
+                    self.pin(pin, at);
+                }
             }
             let has_written = plan.may_write && plan.is_several;
             if has_written {

@@ -28,6 +28,9 @@ use super::recall::reads_insert_id;
 /// long; the next statement of most clients comes sooner.
 const LINGER_TIME_MAX: Duration = Duration::from_millis(10);
 
+/// What servers do not report.
+const UNREPORTED: [Pin; 4] = [Pin::UserLock, Pin::TableLock, Pin::Handler, Pin::Unknown];
+
 impl Split {
     /// Waits for a command. A connection that is kept for it is given back after a while.
     pub(super) async fn peek_command(&mut self) -> Result<u8, End> {
@@ -254,7 +257,13 @@ impl Split {
         let facts = match classify(text, mode).detail {
             Detail::Prepare(_, Source::Literal(quoted)) => {
                 let text = string_value(quoted, mode);
-                self.guest.ruled.judge(&text, mode).verdict.facts
+                let judged = self.guest.ruled.judge(&text, mode);
+                let pins = self.session.plan(&text, mode, &judged).pins;
+                // EXECUTE does not show what it takes.
+                if UNREPORTED.into_iter().any(|pin| pins.has(pin)) {
+                    self.session.pin(Pin::Unknown, place);
+                }
+                judged.verdict.facts
             }
             Detail::Prepare(_, Source::Expression) => Facts::READS_WARNINGS,
             _ => return,

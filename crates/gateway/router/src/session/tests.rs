@@ -466,3 +466,49 @@ fn a_transaction_may_have_parts_on_other_servers() {
     scene.session.rolled_back();
     assert_eq!(scene.session.open_at(), None);
 }
+
+#[test]
+fn what_runs_unseen_and_locks_that_may_stay_pin() {
+    for text in [
+        "EXECUTE IMMEDIATE 'SELECT 1'",
+        "BEGIN NOT ATOMIC DO 1; END",
+        "IF 1 THEN DO 1; END IF",
+        "nonsense",
+    ] {
+        assert!(Scene::new().plan(text).pins.has(Pin::Unknown), "{text}");
+    }
+    for text in [
+        "EXECUTE s",
+        "CALL p()",
+        "SELECT f()",
+        "BEGIN",
+        "SELECT 1; SELECT 2",
+    ] {
+        assert!(Scene::new().plan(text).pins.is_empty(), "{text}");
+    }
+    for text in ["CALL p(); DO 1", "EXECUTE IMMEDIATE 'DO 1'; DO 1"] {
+        let pins = Scene::new().plan(text).pins;
+        assert!(pins.has(Pin::SeveralStatements), "{text}");
+    }
+    for text in ["BACKUP STAGE START", "BACKUP LOCK t"] {
+        assert!(Scene::new().plan(text).pins.has(Pin::TableLock), "{text}");
+    }
+    for (text, is_lifted) in [
+        ("SELECT RELEASE_ALL_LOCKS()", true),
+        ("/* a */ do release_all_locks ( ) ; ", true),
+        ("SELECT RELEASE_ALL_LOCKS() FROM t", false),
+        ("SELECT IF(0, RELEASE_ALL_LOCKS(), 1)", false),
+        ("SELECT RELEASE_ALL_LOCKS() + 1", false),
+        ("DO 0 AND RELEASE_ALL_LOCKS()", false),
+    ] {
+        let lifts = Scene::new().plan(text).lifts;
+        assert_eq!(lifts.has(Pin::UserLock), is_lifted, "{text}");
+    }
+    let mut scene = Scene::new();
+    scene.step(
+        "SELECT GET_LOCK('a', 1), (SELECT 1 UNION SELECT 2)",
+        Primary,
+        Failed,
+    );
+    assert!(scene.session.pins().has(Pin::UserLock));
+}

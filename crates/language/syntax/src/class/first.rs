@@ -65,7 +65,7 @@ pub enum Detail<'a> {
     HandlerClose,
     /// `HANDLER t READ`.
     HandlerRead,
-    /// `FLUSH TABLES WITH READ LOCK`: no one writes until UNLOCK TABLES.
+    /// `FLUSH TABLES WITH READ LOCK`, and `BACKUP`: some or all wait to write until UNLOCK TABLES.
     GlobalReadLock,
 }
 

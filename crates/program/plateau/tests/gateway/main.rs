@@ -21,6 +21,7 @@ mod prepared;
 mod programs;
 mod proxy_headers;
 mod reload;
+mod remains;
 mod roles;
 mod rules;
 mod shared;

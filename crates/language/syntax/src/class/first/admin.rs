@@ -43,9 +43,10 @@ pub(super) fn statement<'a>(words: &mut Words<'a>, first: K) -> Statement<'a> {
         K::Flush => flush(words),
         K::Kill => kill(words),
         K::Get | K::Signal | K::Resignal => none(Class::Diagnostics),
-        K::Check | K::Optimize | K::Repair | K::Reset | K::Backup | K::Install | K::Uninstall => {
+        K::Check | K::Optimize | K::Repair | K::Reset | K::Install | K::Uninstall => {
             commits(Class::Admin)
         }
+        K::Backup => commits(Class::Admin).with(Detail::GlobalReadLock),
         K::Cache | K::Start | K::Stop | K::Change | K::Purge | K::Shutdown => none(Class::Admin),
         K::Binlog => Statement::new(Class::Write, Effect::Unknown),
         _ => Statement::new(Class::Unknown, Effect::Unknown),

@@ -1,0 +1,137 @@
+//! What a statement leaves on its connection, and no server reports: it must not reach the next
+//! session.
+
+use super::*;
+
+/// A gateway whose sessions share one connection, and wait for it a second.
+fn sharing(backend: &Server) -> Gateway {
+    let server = sections_with(&[backend], "max_connections = 1\n");
+    let service = "[[service]]\nname = \"shared\"\nrouter = \"read-write-split\"\nwait = 1\n";
+    Gateway::start(&(server + service), "auto")
+}
+
+/// A statement after which a session keeps its connection, or none that another one could find
+/// something on.
+fn is_kept_apart(gateway: &Gateway, texts: &[&str]) -> bool {
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    for text in texts {
+        one.query_all(text.as_bytes()).expect(text);
+    }
+    match other.query("SELECT 1").expect("an answer") {
+        Outcome::Error(error) => {
+            assert_eq!(error.number, 1040, "{texts:?}: {error:?}");
+            true
+        }
+        _ => is_fresh(&mut other),
+    }
+}
+
+/// Whether a session is as after its login.
+fn is_fresh(client: &mut Client) -> bool {
+    let nothing = client.value("SELECT CONCAT_WS(',', RELEASE_LOCK('a'), @x, @y)");
+    let writes = client.query("UPDATE shop.t SET b = b").expect("an answer");
+    let handler = client.query("HANDLER h READ FIRST").expect("an answer");
+    let lock = nothing.expect("a row");
+    ["0", ""].contains(&lock.unwrap_or_default().as_str())
+        && !matches!(writes, Outcome::Error(_))
+        && error_of(handler).number == 1109
+}
+
+fn prepare(backend: &Server) {
+    let mut root = backend.connect().expect("root gets in");
+    for text in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
+        "CREATE TABLE shop.t (a INT PRIMARY KEY, b INT)",
+        "INSERT INTO shop.t VALUES (1, 1), (2, 2)",
+        "CREATE PROCEDURE shop.fails() BEGIN SET @x = 7; SIGNAL SQLSTATE '45000'; END",
+        "CREATE FUNCTION shop.sets() RETURNS INT BEGIN SET @x = 7; RETURN 1; END",
+        "CREATE VIEW shop.v AS SELECT shop.sets() AS a",
+        "CREATE TABLE shop.checked (a INT)",
+        "CREATE TRIGGER shop.checks BEFORE INSERT ON shop.checked FOR EACH ROW \
+         BEGIN SET @y = 8; SIGNAL SQLSTATE '45000'; END",
+    ] {
+        root.run(text).expect(text);
+    }
+}
+
+#[test]
+fn what_statements_leave_unseen_stays_with_their_session() {
+    let backend = backend();
+    prepare(&backend);
+    let gateway = sharing(&backend);
+    let lock = "DO GET_LOCK(''a'', 0)";
+    for texts in [
+        &[&*format!("EXECUTE IMMEDIATE '{lock}'")][..],
+        &[&*format!("PREPARE p FROM '{lock}'"), "EXECUTE p"],
+        &[&*format!("EXECUTE IMMEDIATE '{lock}'; DO 1")],
+        &["EXECUTE IMMEDIATE 'HANDLER shop.t OPEN AS h'"],
+        &["EXECUTE IMMEDIATE 'LOCK TABLES shop.t READ'"],
+        &["EXECUTE IMMEDIATE 'FLUSH TABLES WITH READ LOCK'"],
+        &["BEGIN NOT ATOMIC DO GET_LOCK('a', 0); END"],
+        &["IF 1 THEN DO GET_LOCK('a', 0); END IF"],
+        &["BACKUP STAGE START"],
+        &["BACKUP LOCK shop.t"],
+    ] {
+        assert!(is_kept_apart(&gateway, texts), "{texts:?}");
+    }
+}
+
+#[test]
+fn what_a_failed_statement_has_done_stays_with_its_session() {
+    let backend = backend();
+    prepare(&backend);
+    let gateway = sharing(&backend);
+    for texts in [
+        &["SELECT GET_LOCK('a', 0), (SELECT 1 UNION SELECT 2)"][..],
+        &["CALL shop.fails()", "SELECT 1"],
+        &["CALL shop.fails()", "DO 1"],
+        &[
+            "BEGIN NOT ATOMIC SET @x = 7; SIGNAL SQLSTATE '45000'; END",
+            "DO 1",
+        ],
+        &["INSERT INTO shop.checked VALUES (1)"],
+    ] {
+        assert!(is_kept_apart(&gateway, texts), "{texts:?}");
+    }
+    // Its own session has it, and one whose text cannot be read is not kept to a connection.
+    let mut own = gateway.connect();
+    own.query("CALL shop.fails()").unwrap();
+    own.run("DO 1").unwrap();
+    assert_eq!(own.value("SELECT @x").unwrap().as_deref(), Some("7"));
+    drop(own);
+    let [mut typist, mut other] = [gateway.connect(), gateway.connect()];
+    for text in ["SELEC 1", "CALL shop.nothing()"] {
+        error_of(typist.query(text).unwrap());
+        typist.run("DO 1").unwrap();
+        assert_eq!(other.value("SELECT 1").unwrap().as_deref(), Some("1"));
+    }
+}
+
+#[test]
+fn variables_that_views_set_stay_with_their_session() {
+    let backend = backend();
+    prepare(&backend);
+    let gateway = sharing(&backend);
+    assert!(is_kept_apart(&gateway, &["SELECT * FROM shop.v"]));
+}
+
+#[test]
+fn locks_are_gone_only_if_they_were_surely_released() {
+    let backend = backend();
+    prepare(&backend);
+    let gateway = sharing(&backend);
+    let lock = "DO GET_LOCK('a', 0)";
+    for text in [
+        "SELECT IF(0, RELEASE_ALL_LOCKS(), 0)",
+        "DO 0 AND RELEASE_ALL_LOCKS()",
+        "SELECT RELEASE_ALL_LOCKS() FROM shop.t WHERE a = 5",
+    ] {
+        assert!(is_kept_apart(&gateway, &[lock, text]), "{text}");
+    }
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    for text in ["SELECT RELEASE_ALL_LOCKS()", "do release_all_locks ( ) ;"] {
+        one.run(lock).unwrap();
+        one.query(text).unwrap();
+        assert_eq!(other.value("SELECT 1").unwrap().as_deref(), Some("1"));
+    }
+}
