@@ -19,7 +19,7 @@ use errcode::{ClientError, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN};
 use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
-use pool::Age;
+use pool::{Age, CloseReason};
 use router::{Command, Goal, History, Pin, Plan, Report, Told, Written};
 use runtime::Alarm;
 use syntax::SqlMode;
@@ -43,7 +43,7 @@ mod prepared;
 mod recall;
 mod sharing;
 
-use answer::{Chooser, Job, RETRY_DELAY, Unready};
+use answer::{Chooser, Job, SECOND_TRY_AFTER, Unready};
 use guide::{Guides, guide};
 use lane::Lane;
 use locks::{Locks, OF_LOCKS};
@@ -186,10 +186,13 @@ impl Split {
             let left = until - runtime::now();
             let changed = worker.monitor(service).changed(version);
             self.guest.running.standing.wait_for_server();
-            let turn = left.min(RETRY_DELAY);
-            let is_same = left.is_zero() || runtime::timeout(turn, changed).await.is_err();
+            let patience = match failed {
+                Some(_) => left.min(SECOND_TRY_AFTER),
+                None => left,
+            };
+            let is_late = left.is_zero() || runtime::timeout(patience, changed).await.is_err();
             self.guest.running.standing.go_on();
-            if is_same && turn == left {
+            if is_late && (failed.is_none() || left.is_zero()) {
                 return Err(no_server(worker, service, &reason));
             }
             failed = None;
@@ -250,6 +253,12 @@ impl Split {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(byte) => {
                     let went = self.command(byte).await;
+                    if self.session.is_closed() {
+                        // COMMIT RELEASE: the server has closed the connection behind its reply.
+                        self.places()
+                            .for_each(|place| self.drop_lane(place, CloseReason::Dropped));
+                        return End::Quit;
+                    }
                     if went.is_ok() {
                         self.settle().await;
                     }

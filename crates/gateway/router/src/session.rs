@@ -33,6 +33,8 @@ pub struct Session {
     recall: Recall,
     /// Statements that did to the transaction what their text does not show.
     surprises: u64,
+    /// Its server has closed the connection, as the client has asked.
+    is_closed: bool,
 }
 
 /// What a server reports at the end of a reply.
@@ -181,6 +183,11 @@ impl Session {
         self.open_at.or(self.pinned_at)
     }
 
+    /// Whether COMMIT or ROLLBACK with RELEASE has ended it.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// The server where its open transaction was begun.
     pub fn open_at(&self) -> Option<ServerId> {
         self.open_at
@@ -286,6 +293,7 @@ impl Session {
         };
         self.recall.answered(plan, &report.told);
         let guess = self.transaction.done(plan.effect);
+        self.is_closed = guess.is_closed == Guess::Yes;
         if !guess.allows(flags(status)) {
             self.surprises += 1;
         }

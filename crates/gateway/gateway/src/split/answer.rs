@@ -52,12 +52,12 @@ pub(super) enum Unready {
     Victim,
 }
 
+/// A server that has lost a connection, and is not down by its monitor after so long, has lost that
+/// connection alone: by KILL, or by a limit of time.
+pub(super) const SECOND_TRY_AFTER: Duration = Duration::from_millis(300);
+
 /// Most servers that a command is sent to.
 const TRIES_MAX: u32 = 2;
-
-/// A server whose connection has failed, and that its monitor calls up, is asked again after so
-/// long. One that is down is known to be down by then.
-pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What a choice among the servers of a service goes by.
 #[derive(Debug, Clone, Copy)]
@@ -451,10 +451,13 @@ impl Split {
             let left = until - runtime::now();
             let changed = worker.monitor(service).changed(version);
             self.guest.running.standing.wait_for_server();
-            let turn = left.min(RETRY_DELAY);
-            let is_same = left.is_zero() || runtime::timeout(turn, changed).await.is_err();
+            let patience = match failed {
+                Some(_) => left.min(SECOND_TRY_AFTER),
+                None => left,
+            };
+            let is_late = left.is_zero() || runtime::timeout(patience, changed).await.is_err();
             self.guest.running.standing.go_on();
-            if is_same && turn == left {
+            if is_late && (failed.is_none() || left.is_zero()) {
                 return Err(no_server(worker, service, "there is no primary"));
             }
             // A connection may fail and its server be well.

@@ -135,3 +135,34 @@ fn locks_are_gone_only_if_they_were_surely_released() {
         assert_eq!(other.value("SELECT 1").unwrap().as_deref(), Some("1"));
     }
 }
+
+#[test]
+fn a_connection_that_was_released_is_nobodys() {
+    let backend = backend();
+    let gateway = sharing(&backend);
+    for texts in [
+        &["BEGIN", "COMMIT RELEASE"][..],
+        &["SET completion_type = 2", "BEGIN", "ROLLBACK"],
+    ] {
+        let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+        for text in texts {
+            one.run(text).expect(text);
+        }
+        assert_eq!(other.value("SELECT 1").unwrap().as_deref(), Some("1"));
+        one.query("SELECT 1").expect_err("its session is over");
+    }
+}
+
+#[test]
+fn a_read_whose_connection_was_killed_is_sent_again() {
+    let backend = backend();
+    let gateway = sharing(&backend);
+    let mut client = gateway.connect();
+    let mut root = backend.connect().unwrap();
+    for number in 0..5 {
+        client.run("DO 1").unwrap();
+        root.run("KILL USER app").unwrap();
+        let value = client.value(&format!("SELECT {number}"));
+        assert_eq!(value.unwrap(), Some(number.to_string()));
+    }
+}
