@@ -418,6 +418,9 @@ impl Split {
             let refused = self.refuse(Job::Plain, request, &error).await;
             return refused.map(|_| ());
         }
+        if recall::is_needed(&self.options, &plan) {
+            return self.recalling_text(plan, text, mode).await;
+        }
         let answered = {
             let repeat = Some((CommandByte::QUERY, text));
             self.answer(&plan, Job::Plain, request, repeat).await?
@@ -426,6 +429,9 @@ impl Split {
             && plan.changes_session
         {
             self.note_tracking(place, text);
+            if plan.facts.has(Facts::PREPARES) {
+                self.pin_text_reader(text, mode, place);
+            }
             if plan.is_kept {
                 self.keep(Command::Query(text.into()), place, &answer, mode);
             }

@@ -59,6 +59,16 @@ impl Split {
     pub(super) async fn recalling_query(&mut self, plan: Plan, mode: SqlMode) -> Result<(), End> {
         let packet = self.guest.take_command().await?;
         let text = packet.get(1..).unwrap_or_default();
+        self.recalling_text(plan, text, mode).await
+    }
+
+    /// The same, of a command that was taken.
+    pub(super) async fn recalling_text(
+        &mut self,
+        plan: Plan,
+        text: &[u8],
+        mode: SqlMode,
+    ) -> Result<(), End> {
         // Of several statements, one reads what those before it have left.
         let is_alone = !plan.is_several;
         if is_alone && plan.facts.has(Facts::READS_WARNINGS) && self.warnings.is_some() {

@@ -166,3 +166,23 @@ fn a_read_whose_connection_was_killed_is_sent_again() {
         assert_eq!(value.unwrap(), Some(number.to_string()));
     }
 }
+
+#[test]
+fn long_texts_read_of_their_own_session_too() {
+    let backend = backend();
+    prepare(&backend);
+    let gateway = sharing(&backend);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    let padding = format!("/*{}*/", "x".repeat(300_000));
+    one.run("UPDATE shop.t SET b = b + 1").unwrap();
+    other.run("DO 1").unwrap();
+    let text = format!("SELECT ROW_COUNT() {padding}");
+    assert_eq!(one.value(&text).unwrap().as_deref(), Some("2"));
+    one.rows("SELECT a FROM shop.t").unwrap();
+    other.rows("SELECT a FROM shop.t WHERE a = 1").unwrap();
+    let text = format!("SELECT FOUND_ROWS() {padding}");
+    assert_eq!(one.value(&text).unwrap().as_deref(), Some("2"));
+    let number = one.connection_id.to_string();
+    let text = format!("SELECT CONNECTION_ID() {padding}");
+    assert_eq!(one.value(&text).unwrap(), Some(number));
+}
