@@ -323,6 +323,7 @@ impl Split {
         }
         let mut plan = self.session.plan_command(hinted.goal);
         plan.may_repeat = true;
+        plan.clears_warnings = hinted.clears_warnings;
         let facts = judged.verdict.facts;
         let words;
         let text = match facts.has(Facts::READS_CONNECTION_ID) && self.options.multiplexes {
@@ -411,6 +412,9 @@ impl Split {
         let mut plan =
             self.session
                 .plan_execution(statement.key.text.bytes(), mode, &statement.judged);
+        // The server is in the database of then meanwhile, and reports that as a change.
+        plan.changes_session |=
+            statement.key.reading != *self.history.reading() && !plan.may_change_unseen();
         let guides = Guides::of(&self.session, &self.guest);
         let text = statement.key.text.bytes();
         match guide(&mut plan, text, &statement.judged, guides) {

@@ -173,7 +173,7 @@ fn mistakes_change_nothing_and_the_rest_is_named() {
     let nowhere = "[[server]]\nname = \"db1\"\naddress = \"no-such-host.invalid:1\"\n";
     refused(&mut reloaded, &(base.clone() + nowhere), "cannot look up");
     let unwatched = format!("{SHOP}{}", section("db0", &backend));
-    refused(&mut reloaded, &unwatched, "no section `monitor` watches");
+    refused(&mut reloaded, &unwatched, "section [[monitor]] is missing");
     refused(&mut reloaded, "", "there is no section `server`");
     reloaded.head = format!("workers = 1\n{}", reloaded.head);
     reloaded.take(&format!("{base}{REFUSE}"));

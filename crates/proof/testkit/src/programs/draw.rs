@@ -8,12 +8,11 @@
 //! Not drawn, because the gateway's answers are other ones, as documented: ways to read warnings
 //! other than SHOW WARNINGS, long after their statement; numbers of connections other than the
 //! client's own; commands for statements and cursors that there are not, since the error is the
-//! gateway's own and in no server's SHOW WARNINGS; statements that are prepared in another database
-//! or under other variables than they are executed in (they are prepared again); FOUND_ROWS()
+//! gateway's own and in no server's SHOW WARNINGS; statements that are prepared under other
+//! variables than they are executed in, which not all can be given back; FOUND_ROWS()
 //! behind anything but a plain SELECT or SHOW; routines that read of the statement before their
 //! call; definitions of routines, since one empties the server's cache of routines, and the next
-//! call in any session then has a warning; SHOW WARNINGS right behind COM_STMT_PREPARE, which
-//! clears older warnings on a server, and not yet in the gateway.
+//! call in any session then has a warning.
 
 use env::Random;
 
@@ -154,7 +153,6 @@ impl Draw<'_> {
         }
         self.slots[slot] = Some((text, false));
         actions.push(Action::Prepare(slot, self.fill(text)));
-        actions.push(Action::Query(self.fill("SELECT owner FROM {c}db.m")));
         actions
     }
 

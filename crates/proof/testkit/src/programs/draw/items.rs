@@ -297,8 +297,7 @@ fn show_variables(draw: &mut Draw<'_>) -> Vec<Action> {
 fn databases(draw: &mut Draw<'_>) -> Vec<Action> {
     let common = || Action::InitDb("common".to_owned());
     let own = Action::InitDb(format!("{}db", draw.mark));
-    let mut actions = draw.close_all();
-    actions.extend(match draw.random.below(8) {
+    match draw.random.below(8) {
         0 => vec![common()],
         1 | 2 => vec![own],
         3 => vec![Action::InitDb(format!("{}nowhere", draw.mark))],
@@ -311,8 +310,7 @@ fn databases(draw: &mut Draw<'_>) -> Vec<Action> {
             "SELECT DATABASE()",
             "USE {c}db;",
         ]),
-    });
-    actions
+    }
 }
 
 fn transactions(draw: &mut Draw<'_>) -> Vec<Action> {
