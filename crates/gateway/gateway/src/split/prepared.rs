@@ -323,7 +323,6 @@ impl Split {
         }
         let mut plan = self.session.plan_command(hinted.goal);
         plan.may_repeat = true;
-        plan.clears_warnings = hinted.clears_warnings;
         let facts = judged.verdict.facts;
         let words;
         let text = match facts.has(Facts::READS_CONNECTION_ID) && self.options.multiplexes {
@@ -360,6 +359,10 @@ impl Split {
             statement.parameter_count = usize::from(prepared.parameter_count);
             let id = prepared.statement_id;
             lane.connection.note_prepared(&statement.key, id).await;
+        }
+        if hinted.clears_warnings {
+            self.session.recall_mut().drop_warnings();
+            self.warnings = None;
         }
         self.pin_reader(facts, place);
         Ok(())

@@ -321,3 +321,29 @@ fn texts_of_a_session_take_so_much_room() {
     assert!(is_room(&mut client));
     assert_eq!(execute(&mut client, &all[1], 0, Types::Told).len(), 1);
 }
+
+#[test]
+fn preparing_clears_warnings_as_on_a_server() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("CREATE TABLE shop.t (a INT)").unwrap();
+    for turns in 0..16_u32 {
+        let mut others_turn = |turn: u32| {
+            if turns & (1 << turn) != 0 {
+                other.error_number("SELECT none").unwrap();
+                other.run("DO 1").unwrap();
+            }
+        };
+        one.send_command(STMT_PREPARE, b"SELECT nothing").unwrap();
+        assert_eq!(one.next_packet().unwrap()[0], 0xff);
+        others_turn(0);
+        one.send_command(STMT_CLOSE, &[0; 4]).unwrap();
+        others_turn(1);
+        prepare(&mut one, "SELECT a FROM shop.t");
+        others_turn(2);
+        let warnings = one.rows("SHOW WARNINGS").unwrap();
+        assert!(warnings.is_empty(), "{turns:b}: {warnings:?}");
+        others_turn(3);
+    }
+}
