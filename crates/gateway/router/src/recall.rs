@@ -58,6 +58,7 @@ impl Residue {
 /// What may generate a value unseen.
 const UNSEEN: Facts = Facts::SETS_LAST_INSERT_ID
     .with(Facts::EXECUTES)
+    .with(Facts::RETURNS_ROWS)
     .with(Facts::NOT_UNDERSTOOD);
 
 impl Recall {
@@ -145,9 +146,7 @@ impl Recall {
             }
         }
         let is_new = told.last_insert_id != 0 && told.last_insert_id != self.insert_id;
-        // The reply of INSERT .. RETURNING has rows, and no such value.
-        let is_hidden = plan.may_write && told.row_count.is_some();
-        if is_new || is_hidden || plan.is_several || plan.is_call || plan.facts.has_any(UNSEEN) {
+        if is_new || plan.is_several || plan.is_call || plan.facts.has_any(UNSEEN) {
             self.residue.has_insert_id = true;
         }
         self.residue.may_have_tables |= plan.may_change_unseen();

@@ -23,10 +23,12 @@ const BY_WORDS: Facts = Facts::READS_ROW_COUNT
     .with(Facts::READS_CONNECTION_ID)
     .with(Facts::READS_WARNINGS);
 
-/// What may read LAST_INSERT_ID(), shown or unseen.
+/// What may read LAST_INSERT_ID(), shown or unseen, and what may leave it or not: then the
+/// connection has the session's value before.
 const OF_INSERT_ID: Facts = Facts::READS_LAST_INSERT_ID
     .with(Facts::CALLS_UNKNOWN)
     .with(Facts::EXECUTES)
+    .with(Facts::RETURNS_ROWS)
     .with(Facts::NOT_UNDERSTOOD);
 
 /// Whether a statement has to be asked in other words, or is answered here.

@@ -67,12 +67,8 @@ impl Split {
             }
             if residue.has_insert_id {
                 let before = lane.connection.forget_insert_id();
-                let tally = answer.exchange.tally();
-                let told = tally.last_insert_id;
-                // INSERT .. RETURNING has most likely generated one.
-                let is_hidden = plan.may_write && tally.has_rows;
-                let is_left = |it: &u64| *it != told && !is_hidden;
-                lane.before_id = before.or(lane.before_id).filter(is_left);
+                let told = answer.exchange.tally().last_insert_id;
+                lane.before_id = before.or(lane.before_id).filter(|it| *it != told);
             }
         }
     }

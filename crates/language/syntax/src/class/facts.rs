@@ -115,6 +115,8 @@ impl Facts {
     pub const DEALLOCATES: Facts = bit(43);
     /// `SET STATEMENT .. FOR`.
     pub const HAS_SET_STATEMENT: Facts = bit(44);
+    /// `RETURNING`.
+    pub const RETURNS_ROWS: Facts = bit(45);
 
     /// What a call says by the reach of its function.
     pub(super) const fn of_call(reach: Reach) -> Facts {
@@ -175,7 +177,7 @@ const fn bit(place: u32) -> Facts {
 }
 
 /// The names, by their bits.
-const NAMES: [&str; 45] = [
+const NAMES: [&str; 46] = [
     "NOT_DETERMINISTIC",
     "READS_SYSTEM_VARIABLES",
     "NO_CACHE",
@@ -221,6 +223,7 @@ const NAMES: [&str; 45] = [
     "EXECUTES",
     "DEALLOCATES",
     "HAS_SET_STATEMENT",
+    "RETURNS_ROWS",
 ];
 
 impl fmt::Debug for Facts {
@@ -247,9 +250,9 @@ mod tests {
 
     #[test]
     fn names_stand_at_their_bits() {
-        let last = Facts::HAS_SET_STATEMENT;
+        let last = Facts::RETURNS_ROWS;
         assert_eq!(last.0, 1 << (NAMES.len() - 1));
-        assert_eq!(format!("{last:?}"), "HAS_SET_STATEMENT");
+        assert_eq!(format!("{last:?}"), "RETURNS_ROWS");
         let two = Facts::READS_ROW_COUNT.with(Facts::PREPARES);
         assert_eq!(format!("{two:?}"), "READS_ROW_COUNT | PREPARES");
         assert_eq!(format!("{:?}", Facts::NONE), "NONE");

@@ -558,3 +558,33 @@ fn what_a_statement_leaves_is_not_read_of_another_session() {
     assert_eq!(one.rows("SHOW WARNINGS").unwrap().len(), 1);
     assert_eq!(value(&mut one, "SELECT ROW_COUNT()"), "-1");
 }
+
+#[test]
+fn what_has_rows_and_generates_nothing_leaves_the_generated_value() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    for (table, first) in [("t", 10), ("u", 50)] {
+        one.run(&format!(
+            "CREATE TABLE shop.{table} (id INT PRIMARY KEY AUTO_INCREMENT, a INT) \
+             AUTO_INCREMENT = {first}"
+        ))
+        .unwrap();
+    }
+    one.run("INSERT INTO shop.t (a) VALUES (1), (1)").unwrap();
+    for (text, expected) in [
+        ("SELECT RELEASE_LOCK('a')", "10"),
+        ("DELETE FROM shop.t WHERE id = 10 RETURNING id", "10"),
+        ("INSERT INTO shop.t VALUES (77, 1) RETURNING id", "10"),
+        ("INSERT INTO shop.t (a) VALUES (1) RETURNING id", "78"),
+    ] {
+        other.run("INSERT INTO shop.u (a) VALUES (1)").unwrap();
+        one.rows(text).unwrap();
+        other.run("INSERT INTO shop.u (a) VALUES (1)").unwrap();
+        assert_eq!(
+            value(&mut one, "SELECT LAST_INSERT_ID()"),
+            expected,
+            "{text}"
+        );
+    }
+}

@@ -163,6 +163,7 @@ impl<'a> Scan<'a> {
             (Some(K::Previous), K::Value) => self.facts.add(Facts::READS_LAST_VALUE),
             (Some(K::Into), K::Outfile | K::Dumpfile) => self.facts.add(Facts::WRITES_FILE),
             (_, K::SqlCalcFoundRows) => self.facts.add(Facts::CALCULATES_FOUND_ROWS),
+            (_, K::Returning) => self.facts.add(Facts::RETURNS_ROWS),
             (_, K::SqlNoCache) => self.facts.add(Facts::NO_CACHE),
             (_, K::Select) => self.checks_calls = true,
             (_, K::Into) => self.into(),

@@ -193,6 +193,13 @@ const FACTS: &[(Facts, &[&str])] = &[
     ),
     (Facts::CHANGES_DATABASE, &["USE a"]),
     (
+        Facts::RETURNS_ROWS,
+        &[
+            "INSERT INTO t VALUES (1) RETURNING a",
+            "DELETE FROM t RETURNING a",
+        ],
+    ),
+    (
         Facts::TAKES_USER_LOCK,
         &["SELECT GET_LOCK('a', 1)", "DO GET_LOCK('a', 1)"],
     ),
