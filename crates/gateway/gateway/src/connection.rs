@@ -437,7 +437,8 @@ impl Connection {
             }
             Product::MariaDb => {
                 b"SET session_track_state_change = ON, session_track_system_variables = \
-                  CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'last_gtid')"
+                  CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), \
+                  'character_set_client', 'last_gtid')"
             }
             Product::MySql => {
                 b"SET session_track_state_change = ON, session_track_gtids = 'OWN_GTID'"

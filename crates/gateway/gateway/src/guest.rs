@@ -507,6 +507,15 @@ pub(crate) fn database_in(changes: &[u8]) -> Option<Box<[u8]>> {
     SessionChanges::decode(changes).filter_map(name).last()
 }
 
+/// The character set that a server says texts of the session have now. `None` if it is the same.
+pub(crate) fn charset_in(changes: &[u8]) -> Option<&[u8]> {
+    let value = |change| match change {
+        SessionChange::Variable { name, value } if name == b"character_set_client" => Some(value),
+        _ => None,
+    };
+    SessionChanges::decode(changes).filter_map(value).last()
+}
+
 /// As servers with this status read a text.
 pub(crate) fn mode_of(status: StatusFlags) -> SqlMode {
     let mut mode = SqlMode::default();

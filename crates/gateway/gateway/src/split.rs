@@ -29,7 +29,7 @@ use wire::{CommandByte, OkPacket, StatusFlags};
 use crate::connect::{login_as, no_server};
 use crate::connection::{Origin, Reads, Warnings, is_about_tracking};
 use crate::end::End;
-use crate::guest::{Answer, ChangedUser, Guest, Request, database_in, mode_of};
+use crate::guest::{Answer, ChangedUser, Guest, Request, charset_in, database_in, mode_of};
 use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, SplitOptions};
 use crate::running::Stay;
@@ -209,6 +209,8 @@ impl Split {
         self.warnings = None;
         self.locks = None;
         self.lingers_at = None;
+        let collation = self.guest.client.info().collation;
+        self.guest.ruled.note_collation(collation);
     }
 
     fn put_lane(&mut self, place: Place, lane: Lane) {
@@ -604,6 +606,9 @@ impl Split {
             },
         };
         let has_written = self.session.answered(plan, place, report);
+        if let Some(name) = report.changes.and_then(charset_in) {
+            self.guest.ruled.note_charset(name);
+        }
         if let Some(name) = report.changes.and_then(database_in) {
             self.guest.look_at_rules(&name);
             self.database = Some(name);

@@ -57,6 +57,21 @@ impl Judged {
         }
     }
 
+    /// The same of a text that a server may read in another way.
+    #[must_use]
+    pub fn distrusted(self) -> Judged {
+        Judged {
+            class: Class::Unknown,
+            verdict: Verdict {
+                kind: Kind::Write,
+                facts: Facts::NOT_UNDERSTOOD,
+                is_several: false,
+            },
+            uses_tables: true,
+            ..self
+        }
+    }
+
     fn of(text: &[u8], mode: SqlMode) -> Judged {
         let first = classify(text, mode);
         let verdict = verdict(text, mode);

@@ -18,7 +18,18 @@ pub(crate) struct Ruled {
     rules: Option<Box<RuleSet>>,
     /// A rule has a condition of the default database.
     looks_at_schema: bool,
+    /// A character of the session's texts may end with the byte of a quote or a backslash.
+    has_ascii_tails: bool,
 }
+
+/// Character sets in which the last byte of a character may be one of ASCII, and their collations.
+const ASCII_TAILS: [(&[u8], &[u16]); 5] = [
+    (b"big5", &[1, 84]),
+    (b"sjis", &[13, 88]),
+    (b"gbk", &[28, 87]),
+    (b"cp932", &[95, 96]),
+    (b"gb18030", &[248, 249, 250]),
+];
 
 impl Ruled {
     /// Of a session that begins.
@@ -28,7 +39,9 @@ impl Ruled {
             looks_at_schema,
             judge,
             rules: None,
+            has_ascii_tails: false,
         };
+        ruled.note_collation(client.collation);
         let schema = client.database.as_deref().map(str::as_bytes);
         ruled.look(service, client, schema);
         ruled
@@ -59,9 +72,26 @@ impl Ruled {
         self.rules.is_some()
     }
 
-    /// What a text does.
+    /// The session's texts are in the character set of this collation now.
+    pub(crate) fn note_collation(&mut self, collation: u16) {
+        let mut sets = ASCII_TAILS.iter();
+        self.has_ascii_tails = sets.any(|(_, collations)| collations.contains(&collation));
+    }
+
+    /// They are in this one.
+    pub(crate) fn note_charset(&mut self, name: &[u8]) {
+        let mut sets = ASCII_TAILS.iter();
+        self.has_ascii_tails = sets.any(|(set, _)| set.eq_ignore_ascii_case(name));
+    }
+
+    /// What a text does. A text is read byte by byte, so one of such a character set may be
+    /// another one for its server.
     pub(crate) fn judge(&self, text: &[u8], mode: SqlMode) -> Judged {
-        self.judge.borrow_mut().judge(text, mode)
+        let judged = self.judge.borrow_mut().judge(text, mode);
+        match self.has_ascii_tails && !text.is_ascii() {
+            true => judged.distrusted(),
+            false => judged,
+        }
     }
 
     /// What is known of a text by its beginning.

@@ -181,3 +181,36 @@ fn long_texts_read_of_their_own_session_too() {
     let text = format!("SELECT CONNECTION_ID() {padding}");
     assert_eq!(one.value(&text).unwrap(), Some(number));
 }
+
+#[test]
+fn texts_of_character_sets_with_ascii_tails_are_not_trusted() {
+    let backend = backend();
+    prepare(&backend);
+    let gateway = sharing(&backend);
+    // Byte by byte, the second is a backslash before a quote; in these sets, both are a character.
+    for (charset, first) in [
+        ("gbk", 0xbf),
+        ("sjis", 0x95),
+        ("cp932", 0x95),
+        ("big5", 0xa5),
+    ] {
+        let text = [
+            b"SELECT '",
+            &[first, b'\\'][..],
+            b"', GET_LOCK('a', 0) -- '",
+        ]
+        .concat();
+        let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+        one.run(&format!("SET NAMES {charset}")).unwrap();
+        one.query("SELECT 1").unwrap();
+        assert_eq!(other.value("SELECT 1").unwrap().as_deref(), Some("1"));
+        one.query_all(&text).unwrap();
+        let held = error_of(other.query("SELECT 1").unwrap());
+        assert_eq!(held.number, 1040, "{charset}");
+        one.run("SET NAMES utf8mb4").unwrap();
+        one.send_command(31, b"").unwrap();
+        assert_eq!(one.next_packet().unwrap()[0], 0);
+        one.query("SELECT '\u{e4}'").unwrap();
+        assert_eq!(other.value("SELECT RELEASE_LOCK('a')").unwrap(), None);
+    }
+}
