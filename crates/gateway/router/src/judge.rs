@@ -12,7 +12,7 @@ use syntax::class::{Class, Effect, Facts, Kind, Verdict, classify, verdict};
 use syntax::keyword::Keyword;
 use syntax::token::{Kind as TokenKind, Lexer};
 
-use crate::rules::{RuleSet, Rules, Ruling, SessionFacts};
+use crate::rules::{RuleSet, Rules, Ruling, SessionFacts, folded};
 
 /// Most verdicts that a worker remembers. An application has some hundred distinct texts.
 pub const VERDICTS_MAX: usize = 4096;
@@ -189,18 +189,18 @@ impl Judge {
     /// Of a text that was not read to its end, by what is known of it: nothing of what it does. The
     /// rules see its beginning.
     pub fn judge_unread(&self, text: &[u8], mode: SqlMode) -> Judged {
-        self.ruled(Judged::unread(text, mode), text)
+        self.ruled(Judged::unread(text, mode), text, mode)
     }
 
     /// What a text does, as a server with this mode reads it.
     pub fn judge(&mut self, text: &[u8], mode: SqlMode) -> Judged {
         if !self.canonical.fill(text, mode) {
-            return self.ruled(Judged::of(text, mode), text);
+            return self.ruled(Judged::of(text, mode), text, mode);
         }
         // The modes that change tokens are rare, and their texts are not remembered.
         if mode != SqlMode::default() {
             let text = self.canonical.text();
-            return self.ruled(Judged::of(text, mode), text);
+            return self.ruled(Judged::of(text, mode), text, mode);
         }
         let key = self.canonical.text();
         if let Some(known) = self.recent.get(key) {
@@ -208,7 +208,7 @@ impl Judge {
         }
         let judged = match self.older.remove(key) {
             Some(known) => known,
-            None => self.ruled(Judged::of(key, mode), key),
+            None => self.ruled(Judged::of(key, mode), key, mode),
         };
         if VERDICTS_MAX / 2 <= self.recent.len() {
             self.older = std::mem::take(&mut self.recent);
@@ -218,9 +218,9 @@ impl Judge {
     }
 
     /// Adds the rules that a text meets.
-    fn ruled(&self, mut judged: Judged, text: &[u8]) -> Judged {
+    fn ruled(&self, mut judged: Judged, text: &[u8], mode: SqlMode) -> Judged {
         if !self.rules.is_empty() {
-            let rules = self.rules.of_text(text);
+            let rules = self.rules.of_text(&folded(text, mode));
             judged.rules = (!rules.is_empty()).then(|| Rc::new(rules));
         }
         judged

@@ -19,6 +19,10 @@ use sha2::{Digest as _, Sha256};
 use stdx::Network;
 use syntax::canonical::Canonical;
 
+mod fold;
+
+pub(crate) use fold::folded;
+
 /// Most rules of a gateway. A set of them is this many bits.
 pub const RULES_MAX: usize = 256;
 
@@ -248,7 +252,7 @@ impl Rules {
     }
 
     /// Those with conditions of the text that this one meets. `text` is canonical, if it has such a
-    /// form.
+    /// form, and [`folded`].
     pub(crate) fn of_text(&self, text: &[u8]) -> RuleSet {
         let head = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
         let mut found = PatternSet::new(self.of_patterns.len());
@@ -310,14 +314,16 @@ impl Who {
 /// A text as rules see it, and its digest.
 pub fn digested(text: &[u8]) -> (Vec<u8>, u64) {
     let mut canonical = Canonical::new();
-    let seen = match canonical.fill(text, SqlMode::default()) {
-        true => canonical.text(),
-        false => text,
+    let mode = SqlMode::default();
+    let seen = match canonical.fill(text, mode) {
+        true => folded(canonical.text(), mode),
+        false => folded(text, mode),
     };
-    (seen.to_vec(), digest(seen))
+    let digest = digest(&seen);
+    (seen, digest)
 }
 
-/// The digest of a text, which should be canonical: the first eight bytes of its SHA-256.
+/// The digest of a text as rules see it: the first eight bytes of its SHA-256.
 pub fn digest(text: &[u8]) -> u64 {
     let hash = Sha256::digest(text);
     let first = hash.first_chunk().expect("it has 32 bytes");
