@@ -50,7 +50,7 @@ pub(crate) fn end_later(worker: &Rc<Worker>, target: Target, login: Login, conne
 pub(crate) async fn end_statement(worker: &Worker, aim: Aim, login: &Login) {
     if let Some((server, connection_id)) = aim.at {
         let Some(server) = worker.gateway.servers.find(server) else {
-            // Its connections are closed, too.
+            // A server that is gone has no connections any more.
             return;
         };
         let text = format!("KILL QUERY {connection_id}");

@@ -6,8 +6,8 @@
 //! takes its place away first and then reads the count ([`Running::leave`]). So one of both sees
 //! the other: either the KILL finds nothing, or the connection is closed.
 //!
-//! Sessions of older configurations are found, too. So servers are known here by the pool's names
-//! of them, which are never given to another server. Service and places are those of the session's
+//! A KILL also finds sessions of older configurations. So servers are known here by their names in
+//! the pool, which are never given to another server. Service and places are those of the session's
 //! own configuration, whose number it tells.
 
 mod standing;

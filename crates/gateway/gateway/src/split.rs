@@ -43,7 +43,7 @@ mod prepared;
 mod recall;
 mod sharing;
 
-use answer::{Chooser, Job, SECOND_TRY_AFTER, Unready};
+use answer::{Chooser, Job, Unready};
 use guide::{Guides, guide};
 use lane::Lane;
 use locks::{Locks, OF_LOCKS};
@@ -98,11 +98,6 @@ const OF_SESSION: StatusFlags = StatusFlags(
         | StatusFlags::IN_READ_ONLY_TRANSACTION.0
         | StatusFlags::DATABASE_DROPPED.0,
 );
-
-/// What may change the session unseen.
-const MAY_CHANGE: Facts = Facts::CALLS_UNKNOWN
-    .with(Facts::EXECUTES)
-    .with(Facts::NOT_UNDERSTOOD);
 
 /// What of that is told at the login.
 const OF_LOGIN: StatusFlags = StatusFlags(
@@ -182,20 +177,8 @@ impl Split {
                     continue;
                 }
             }
-            let (worker, service) = (&self.guest.worker, self.guest.service);
-            let left = until - runtime::now();
-            let changed = worker.monitor(service).changed(version);
-            self.guest.running.standing.wait_for_server();
-            let patience = match failed {
-                Some(_) => left.min(SECOND_TRY_AFTER),
-                None => left,
-            };
-            let is_late = left.is_zero() || runtime::timeout(patience, changed).await.is_err();
-            self.guest.running.standing.go_on();
-            if is_late && (failed.is_none() || left.is_zero()) {
-                return Err(no_server(worker, service, &reason));
-            }
-            failed = None;
+            let until = (until, reason.as_str());
+            self.wait_for_server(version, until, failed.take()).await?;
         };
         self.note_begin(place);
         Ok(())
@@ -614,11 +597,11 @@ impl Split {
             self.database = Some(name);
         }
         let is_flagged = status.is_some_and(|it| it.contains(StatusFlags::SESSION_STATE_CHANGED));
-        // The name of a transaction is a change, too.
+        // The GTID of a write is reported as a change of the session.
         let is_unseen = is_flagged && !plan.changes_session && !plan.may_write;
         if tally.has_rows
             && !exchange.reports_changes()
-            && (is_unseen || plan.facts.has_any(MAY_CHANGE))
+            && (is_unseen || plan.facts.has_any(router::UNSEEN))
         {
             // To a client without DEPRECATE_EOF the server tells behind rows that something has
             // changed, and not what.

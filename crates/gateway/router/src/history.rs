@@ -109,12 +109,13 @@ impl History {
         }
     }
 
-    /// The client has logged in anew: only COM_SET_OPTION is left.
+    /// Forgets all commands but COM_SET_OPTION, since the client has logged in anew.
     pub fn log_in_anew(&mut self) {
         self.retain(|it| matches!(it, Command::SetOption(_)));
     }
 
-    /// COM_RESET_CONNECTION: COM_SET_OPTION is left, and the role (MariaDB 10.11).
+    /// Forgets all commands but COM_SET_OPTION and the role, which outlive COM_RESET_CONNECTION
+    /// (MariaDB 10.11).
     pub fn reset(&mut self) {
         self.retain(|it| match it {
             Command::SetOption(_) => true,

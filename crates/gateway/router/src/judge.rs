@@ -41,16 +41,19 @@ pub struct Judged {
     pub uses_tables: bool,
 }
 
+/// Of a text whose meaning is not known.
+const UNREAD: Verdict = Verdict {
+    kind: Kind::Write,
+    facts: Facts::NOT_UNDERSTOOD,
+    is_several: false,
+};
+
 impl Judged {
     fn unread(text: &[u8], mode: SqlMode) -> Judged {
         let first = classify(text, mode);
         Judged {
             class: first.class,
-            verdict: Verdict {
-                kind: Kind::Write,
-                facts: Facts::NOT_UNDERSTOOD,
-                is_several: false,
-            },
+            verdict: UNREAD,
             effect: first.effect,
             rules: None,
             uses_tables: true,
@@ -62,11 +65,7 @@ impl Judged {
     pub fn distrusted(self) -> Judged {
         Judged {
             class: Class::Unknown,
-            verdict: Verdict {
-                kind: Kind::Write,
-                facts: Facts::NOT_UNDERSTOOD,
-                is_several: false,
-            },
+            verdict: UNREAD,
             uses_tables: true,
             ..self
         }

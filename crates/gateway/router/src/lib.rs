@@ -51,7 +51,7 @@ pub use history::{HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};
 pub use parts::Step;
 pub use pins::{Pin, Pins};
-pub use plan::{Goal, OF_LAST_STATEMENT, Plan};
+pub use plan::{Goal, OF_LAST_STATEMENT, Plan, UNSEEN};
 pub use reading::{Detour, LoginReading};
 pub use recall::{Recall, Residue, Told};
 pub use rules::{

@@ -107,12 +107,10 @@ const LEAVES: Facts = CHANGES
     .with(Facts::TAKES_USER_LOCK)
     .with(Facts::TAKES_GLOBAL_LOCK)
     .with(Facts::OPENS_HANDLER)
-    .with(Facts::CALLS_UNKNOWN)
-    .with(Facts::EXECUTES)
-    .with(Facts::NOT_UNDERSTOOD);
+    .with(UNSEEN);
 
 /// What may change the session in a way that its text does not show.
-const UNSEEN: Facts = Facts::CALLS_UNKNOWN
+pub const UNSEEN: Facts = Facts::CALLS_UNKNOWN
     .with(Facts::EXECUTES)
     .with(Facts::NOT_UNDERSTOOD);
 

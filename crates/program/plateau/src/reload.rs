@@ -103,7 +103,7 @@ impl Reload {
         let publish_admins = publish_admins.transpose()?;
         let bound = listeners.bind(places)?;
         self.workers.apply(options)?;
-        // Who was accepted before finds its service, and who comes now, too.
+        // Now that the workers have the services, each client that is accepted finds its own.
         let opened = listeners.open(bound);
         listeners.close_others(&names);
         let rules = changed.sections.all("rule").count();

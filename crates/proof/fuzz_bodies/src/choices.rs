@@ -1,5 +1,8 @@
 //! [`Choices`]: decisions of a target, taken from the front of its input.
 
+use syntax::SqlMode;
+use syntax::token::MODE_WORDS;
+
 /// The input, read from its front. Missing bytes read as zero, so that every input is complete.
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
@@ -18,6 +21,15 @@ impl<'a> Choices<'a> {
     pub(crate) fn u8(&mut self) -> u8 {
         let [byte] = self.array();
         byte
+    }
+
+    /// The modes that change how a text is read, a bit each.
+    pub(crate) fn sql_mode(&mut self) -> SqlMode {
+        let bits = self.u8();
+        let words = MODE_WORDS.iter().enumerate();
+        words
+            .filter(|(place, _)| bits >> place & 1 == 1)
+            .fold(SqlMode::default(), |mode, (_, word)| mode.with(*word))
     }
 
     pub(crate) fn u16(&mut self) -> u16 {

@@ -20,7 +20,6 @@ use syntax::class::{
     COMMENT_BYTES_MAX, Hint, HintRoute, Kind, classify, find_hint, is_several, replace_calls, set,
     verdict,
 };
-use syntax::token::MODE_WORDS;
 use syntax::{SqlMode, parse};
 
 use crate::choices::Choices;
@@ -30,11 +29,7 @@ const CUT_BYTES_MAX: usize = 64;
 
 pub(crate) fn run(input: &[u8]) {
     let mut choices = Choices::new(input);
-    let bits = choices.u8();
-    let words = MODE_WORDS.iter().enumerate();
-    let mode = words
-        .filter(|(place, _)| bits >> place & 1 == 1)
-        .fold(SqlMode::default(), |mode, (_, word)| mode.with(*word));
+    let mode = choices.sql_mode();
     let text = choices.rest();
     read(text, mode);
     for end in 0..text.len().min(CUT_BYTES_MAX) {

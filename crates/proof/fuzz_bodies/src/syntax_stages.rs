@@ -4,18 +4,14 @@ use syntax::ast::Statement;
 use syntax::canonical::Canonical;
 use syntax::parse::SyntaxErrorKind;
 use syntax::print::{print, print_with};
-use syntax::token::{Kind, Lexer, MODE_WORDS};
+use syntax::token::{Kind, Lexer};
 use syntax::{SqlMode, parse, parse_expr, parse_one};
 
 use crate::choices::Choices;
 
 pub(crate) fn run(input: &[u8]) {
     let mut choices = Choices::new(input);
-    let bits = choices.u8();
-    let words = MODE_WORDS.iter().enumerate();
-    let mode = words
-        .filter(|(place, _)| bits >> place & 1 == 1)
-        .fold(SqlMode::default(), |mode, (_, word)| mode.with(*word));
+    let mode = choices.sql_mode();
     let text = choices.rest();
     tokens(text, mode);
     classes(text, mode);

@@ -252,9 +252,14 @@ impl Generation {
 
     /// The server at a place in the map of a service's monitor.
     pub(crate) fn server_at(&self, service: ServiceId, place: monitor::ServerId) -> ServerId {
+        self.find_at(service, place)
+            .expect("maps keep their places")
+    }
+
+    /// The same; `None` if the map has no such place.
+    pub(crate) fn find_at(&self, service: ServiceId, place: monitor::ServerId) -> Option<ServerId> {
         let servers = &self.monitor_options(service).servers;
-        let found = servers.get(usize::from(place.0));
-        *found.expect("maps keep their places")
+        servers.get(usize::from(place.0)).copied()
     }
 
     /// The service of this name.

@@ -76,7 +76,7 @@ impl Inside {
         let sessions = self.count_sessions(|generation, victim, seen| {
             let service = victim.running.service();
             let pool_id = |place| {
-                let id = server_at(generation, service, place)?;
+                let id = generation.find_at(service, place)?;
                 Some(generation.server(id).known.pool_id)
             };
             seen.held().filter_map(pool_id).collect()
@@ -301,7 +301,7 @@ fn session(generation: &Generation, number: u32, victim: &Victim, seen: &Seen) -
     let line = victim.handle.line();
     let service = victim.running.service();
     let name = |place: Place| {
-        let id = server_at(generation, service, place)?;
+        let id = generation.find_at(service, place)?;
         Some(Arc::clone(&generation.server(id).options.name))
     };
     SessionView {
@@ -325,12 +325,6 @@ fn session(generation: &Generation, number: u32, victim: &Victim, seen: &Seen) -
         is_in_transaction: seen.stay.is_in_transaction,
         connections: seen.held().filter_map(name).collect(),
     }
-}
-
-/// The server at a place of a service's map.
-fn server_at(generation: &Generation, service: ServiceId, place: Place) -> Option<ServerId> {
-    let servers = &generation.monitor_options(service).servers;
-    servers.get(usize::from(place.0)).copied()
 }
 
 fn watched(state: &ServerState) -> WatchedView {

@@ -54,7 +54,7 @@ pub(super) enum Unready {
 
 /// A server that has lost a connection, and is not down by its monitor after so long, has lost that
 /// connection alone: by KILL, or by a limit of time.
-pub(super) const SECOND_TRY_AFTER: Duration = Duration::from_millis(300);
+const SECOND_TRY_AFTER: Duration = Duration::from_millis(300);
 
 /// Most servers that a command is sent to.
 const TRIES_MAX: u32 = 2;
@@ -448,20 +448,35 @@ impl Split {
                 return Err(self.lost_error(place));
             }
             let until = *until.get_or_insert_with(|| runtime::now() + self.options.wait);
-            let left = until - runtime::now();
-            let changed = worker.monitor(service).changed(version);
-            self.guest.running.standing.wait_for_server();
-            let patience = match failed {
-                Some(_) => left.min(SECOND_TRY_AFTER),
-                None => left,
-            };
-            let is_late = left.is_zero() || runtime::timeout(patience, changed).await.is_err();
-            self.guest.running.standing.go_on();
-            if is_late && (failed.is_none() || left.is_zero()) {
-                return Err(no_server(worker, service, "there is no primary"));
-            }
-            // A connection may fail and its server be well.
-            failed = None;
+            let until = (until, "there is no primary");
+            self.wait_for_server(version, until, failed.take()).await?;
+        }
+    }
+
+    /// Waits until the map of servers is another one than this version, or until a server that has
+    /// failed may be tried again: a connection may fail and its server be well.
+    ///
+    /// # Errors
+    /// It is later than `until`; the client is told the reason.
+    pub(super) async fn wait_for_server(
+        &self,
+        version: u64,
+        (until, reason): (Instant, &str),
+        failed: Option<Place>,
+    ) -> Result<(), ClientError> {
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let left = until - runtime::now();
+        let changed = worker.monitor(service).changed(version);
+        self.guest.running.standing.wait_for_server();
+        let patience = match failed {
+            Some(_) => left.min(SECOND_TRY_AFTER),
+            None => left,
+        };
+        let is_late = left.is_zero() || runtime::timeout(patience, changed).await.is_err();
+        self.guest.running.standing.go_on();
+        match is_late && (failed.is_none() || left.is_zero()) {
+            true => Err(no_server(worker, service, reason)),
+            false => Ok(()),
         }
     }
 

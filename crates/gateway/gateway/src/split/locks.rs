@@ -94,7 +94,8 @@ impl Split {
         text: &[u8],
         mode: SqlMode,
     ) -> Result<(), End> {
-        let Some(place) = self.session.held_at().filter(|_| self.has_lock_pin()) else {
+        let has_locks = self.options.multiplexes && self.session.pins().has(Pin::UserLock);
+        let Some(place) = self.session.held_at().filter(|_| has_locks) else {
             self.locks = None;
             return Ok(());
         };
@@ -103,7 +104,7 @@ impl Split {
         if facts.has(Facts::TAKES_USER_LOCK) {
             locks.add(text, mode);
         }
-        let Some(question) = locks.question().filter(|_| self.options.multiplexes) else {
+        let Some(question) = locks.question() else {
             return Ok(());
         };
         match self.ask_for_locks(place, &question).await {
@@ -129,10 +130,6 @@ impl Split {
             }
             None => Ok(true),
         }
-    }
-
-    fn has_lock_pin(&self) -> bool {
-        self.session.pins().has(Pin::UserLock)
     }
 }
 

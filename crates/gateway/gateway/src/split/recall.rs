@@ -26,10 +26,8 @@ const BY_WORDS: Facts = Facts::READS_ROW_COUNT
 /// What may read LAST_INSERT_ID(), shown or unseen, and what may leave it or not: then the
 /// connection has the session's value before.
 const OF_INSERT_ID: Facts = Facts::READS_LAST_INSERT_ID
-    .with(Facts::CALLS_UNKNOWN)
-    .with(Facts::EXECUTES)
     .with(Facts::RETURNS_ROWS)
-    .with(Facts::NOT_UNDERSTOOD);
+    .with(router::UNSEEN);
 
 /// Whether a statement has to be asked in other words, or is answered here.
 pub(super) fn is_needed(options: &SplitOptions, plan: &Plan) -> bool {

@@ -136,6 +136,16 @@ impl Pair {
     }
 }
 
+/// Two databases, each with a table `t` that has its name.
+fn create_twins(root: &mut Client) {
+    for name in ["a", "b"] {
+        let table = format!("CREATE TABLE {name}.t SELECT '{name}' name");
+        root.run(&format!("CREATE DATABASE {name}"))
+            .and_then(|_| root.run(&table))
+            .expect("they are made");
+    }
+}
+
 /// Has every connection of a gateway with two serve another client in turn.
 fn take_turns(gateway: &Gateway) {
     let mut others: Vec<_> = (0..2).map(|_| gateway.connect()).collect();
@@ -152,11 +162,7 @@ fn take_turns(gateway: &Gateway) {
 fn a_statement_is_read_as_when_it_was_prepared() {
     let backend = backend();
     let mut root = backend.connect().unwrap();
-    for name in ["a", "b"] {
-        root.run(&format!("CREATE DATABASE {name}")).unwrap();
-        let table = format!("CREATE TABLE {name}.t SELECT '{name}' name");
-        root.run(&table).unwrap();
-    }
+    create_twins(&mut root);
     root.run("CREATE TABLE a.own SELECT 'own' name").unwrap();
     let gateway = sharing(&backend, 2);
     let login = Login {
@@ -206,12 +212,7 @@ fn a_statement_is_read_as_when_it_was_prepared() {
 #[test]
 fn in_a_state_that_cannot_be_had_again_the_database_is_the_right_one() {
     let backend = backend();
-    let mut root = backend.connect().unwrap();
-    for name in ["a", "b"] {
-        root.run(&format!("CREATE DATABASE {name}")).unwrap();
-        let table = format!("CREATE TABLE {name}.t SELECT '{name}' name");
-        root.run(&table).unwrap();
-    }
+    create_twins(&mut backend.connect().unwrap());
     let gateway = sharing(&backend, 2);
     let mut client = gateway.connect();
     client.run("USE a").unwrap();
