@@ -221,8 +221,9 @@ pub const SECTIONS: &[Section] = &[
                     max: CONNECTIONS_MAX,
                 },
                 "100",
-                "Most connections that sessions of `read-write-split` have to it, all services and \
-                 workers together. It has to be less than the server's own limit.",
+                "Most connections of its pool, for all services and workers together. It has to be \
+                 less than the server's own limit. Those of `read-connection` with \
+                 `multiplex = false` do not count.",
             ),
             optional(
                 "overflow",
@@ -309,9 +310,9 @@ pub const SECTIONS: &[Section] = &[
                 "router",
                 Kind::Choice(&["read-connection", "read-write-split"]),
                 "read-connection",
-                "How statements find their server. `read-connection`: each client gets a \
-                 connection to one server, of those with the fewest clients. \
-                 `read-write-split`: writes go to the primary, reads to replicas.",
+                "How statements find their server. `read-connection`: all of a client go to one \
+                 server, of those with the fewest clients. `read-write-split`: writes go to the \
+                 primary, reads to replicas.",
             ),
             defaulted(
                 "role",
@@ -354,15 +355,15 @@ pub const SECTIONS: &[Section] = &[
                     max: WAIT_SECONDS_MAX,
                 },
                 "10",
-                "Seconds that a statement of `read-write-split` waits for a server that may take \
-                 it, as for a new primary, and for a connection to it.",
+                "Seconds that a statement waits for a server that may take it, as for a new \
+                 primary, and for a connection to it.",
             ),
             defaulted(
                 "multiplex",
                 Kind::Bool,
                 "ON",
-                "Whether sessions of `read-write-split` give their connections back between \
-                 transactions, for other sessions to use.",
+                "Whether sessions give their connections back between transactions, for other \
+                 sessions to use. Without it, `read-connection` passes on what it does not read.",
             ),
             optional(
                 "max_statement_time",

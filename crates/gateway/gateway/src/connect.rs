@@ -1,5 +1,6 @@
 //! Connects a session to a server of its service.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{ConnectError, Login, Server};
@@ -48,31 +49,47 @@ pub(crate) async fn first_round(worker: &Worker, service: ServiceId) {
     }
 }
 
-/// The servers of a service with a role, in the order in which a client tries them: by rank, and
-/// those with the fewest sessions first.
-fn candidates(
-    worker: &Worker,
-    service: ServiceId,
-    role: Role,
-    route: Option<&Route>,
-) -> Vec<ServerId> {
+/// Which servers a client of `read-connection` may get.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) role: Role,
+    /// None but the server of this name.
+    only: Option<Arc<str>>,
+}
+
+impl Wanted {
+    /// Those with the service's role, if a rule says nothing else.
+    pub(crate) fn new(role: Role, route: Option<Route>) -> Wanted {
+        let (role, only) = match route {
+            None => (role, None),
+            Some(Route::Primary) => (Role::Primary, None),
+            Some(Route::Replica) => (Role::Replica, None),
+            Some(Route::Server(name)) => (Role::Any, Some(name)),
+        };
+        Wanted { role, only }
+    }
+
+    /// Whether a server that was taken still has the role.
+    pub(crate) fn is_met_by(&self, server: &ServerState) -> bool {
+        preference(server, self.role).is_some()
+    }
+}
+
+/// The servers of a service that are wanted, in the order in which a client tries them: by rank,
+/// and those with the fewest sessions first.
+pub(crate) fn candidates(worker: &Worker, service: ServiceId, wanted: &Wanted) -> Vec<ServerId> {
     let generation = &worker.generation;
     let servers = &generation.service(service).options.servers;
-    let (role, only) = match route {
-        None => (role, None),
-        Some(Route::Primary) => (Role::Primary, None),
-        Some(Route::Replica) => (Role::Replica, None),
-        Some(Route::Server(name)) => (Role::Any, Some(name)),
-    };
     let is_meant = |id: &&ServerId| {
         let name = &generation.server(**id).options.name;
+        let only = wanted.only.as_ref();
         only.is_none_or(|only| name.eq_ignore_ascii_case(only))
     };
     let mut ranked: Vec<_> = servers
         .iter()
         .filter(is_meant)
         .filter_map(|id| {
-            let preference = worker.with_state(*id, |it| preference(it, role))?;
+            let preference = worker.with_state(*id, |it| preference(it, wanted.role))?;
             Some((
                 preference,
                 generation.server(*id).known.session_count(),
@@ -143,17 +160,17 @@ async fn connect_to(
     })
 }
 
-/// Connects to the first server of a service and a role that can be reached. A rule may say another
-/// role, or the server. Returns the error for the client if none can be reached.
+/// Connects to the first server of a service that is wanted and can be reached. Returns the error
+/// for the client if none can be reached.
 pub(crate) async fn connect(
     worker: &Worker,
     service: ServiceId,
-    (role, route): (Role, Option<&Route>),
+    wanted: &Wanted,
     info: &ClientInfo,
 ) -> Result<Held, ClientError> {
     let login = login_as(info)?;
-    let mut reason = without(role).to_owned();
-    for id in candidates(worker, service, role, route) {
+    let mut reason = without(wanted.role).to_owned();
+    for id in candidates(worker, service, wanted) {
         match connect_to(worker, id, &login, info).await {
             Ok(held) => return Ok(held),
             Err(NoConnection::Refused(error)) => return Err(error),

@@ -1,4 +1,5 @@
-//! [`Direct`]: a session of the router `read-connection`, with one connection to one server.
+//! [`Direct`]: a session of the router `read-connection` that does not multiplex: it has one
+//! connection to one server for itself, and what is said there is not read.
 
 use std::rc::Rc;
 

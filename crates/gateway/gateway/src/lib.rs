@@ -34,7 +34,7 @@ mod lend;
 mod running;
 
 mod direct;
-mod split;
+mod pooled;
 
 mod session;
 

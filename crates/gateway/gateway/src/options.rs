@@ -53,7 +53,8 @@ pub struct ServerOptions {
     pub target: Target,
     /// How much it is preferred.
     pub rank: Rank,
-    /// Most connections that sessions share. Those of `read-connection` are not counted.
+    /// Most connections of its pool. Those of `read-connection` without multiplexing are none of
+    /// it.
     pub connections_max: u32,
     /// By how many sessions may exceed that which hold other connections. `None`: by as many again.
     pub overflow: Option<u32>,
@@ -104,6 +105,10 @@ pub struct ServiceOptions {
     pub monitor: MonitorId,
     /// How statements find their server.
     pub router: Router,
+    /// How long a statement waits for a server that may take it, and for a connection to it.
+    pub wait: Duration,
+    /// Its sessions give their connections back between transactions, for others to use.
+    pub multiplexes: bool,
     /// How long a statement may run, if no rule says it.
     pub statement_time_max: Option<Duration>,
     /// How long a client may be silent in a transaction.
@@ -113,7 +118,7 @@ pub struct ServiceOptions {
 /// How statements find their server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Router {
-    /// Each client gets a connection to one server, of those with this role.
+    /// All statements of a client go to one server, of those with this role.
     ReadConnection(Role),
     /// Writes go to the primary, reads to replicas.
     ReadWriteSplit(SplitOptions),
@@ -126,14 +131,10 @@ pub struct SplitOptions {
     pub lag_max: Option<Duration>,
     /// How a replica is chosen for a read.
     pub balance: Balance,
-    /// How long a statement waits for a server that may take it, and for a connection to it.
-    pub wait: Duration,
     /// Which writes a read on a replica is sure to see.
     pub causal_reads: CausalReads,
     /// How long a read waits on a replica for these writes before it goes to the primary.
     pub causal_wait: Option<Duration>,
-    /// A session gives its connections back between transactions, for others to use.
-    pub multiplexes: bool,
 }
 
 /// Which writes a read on a replica is sure to see.
@@ -147,7 +148,7 @@ pub enum CausalReads {
     Service,
 }
 
-/// Which servers of a service clients are connected to.
+/// Which servers of a service clients of `read-connection` are connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Each that answers, whatever it is among the others.

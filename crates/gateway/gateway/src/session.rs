@@ -5,7 +5,8 @@
 //!        reply back }* -> close both
 //! ```
 //!
-//! Which server a command goes to is the router's to say: [`Direct`] has one, [`Split`] several.
+//! Which server a command goes to is the router's to say. [`Direct`] has one connection for itself,
+//! [`Pooled`] takes connections from the pool.
 //! Commands that concern the connection itself are carried out here: COM_QUIT, COM_CHANGE_USER, and
 //! KILL with a number that a client was told. While a reply is awaited, KILL, the client's end and
 //! the monitor are watched for: the statement is then ended on the server, too.
@@ -18,22 +19,22 @@ use errcode::{ClientError, Origin, WORDS_NO_SERVER};
 use front::Client;
 use runtime::Stream;
 
-use crate::connect::{connect, first_round};
+use crate::connect::{Wanted, connect, first_round};
 use crate::direct::Direct;
 use crate::end::End;
 use crate::gateway::Victim;
 use crate::guest::Guest;
 use crate::hot::HotPlace;
 use crate::options::Router;
+use crate::pooled::Pooled;
 use crate::service::AccountLookup;
-use crate::split::Split;
 use crate::worker::Worker;
 
 /// A client that is logged in, with its servers.
 #[derive(Debug)]
 enum Session {
     Direct(Direct),
-    Split(Split),
+    Pooled(Pooled),
 }
 
 /// A client's session, and by what others know it.
@@ -60,7 +61,7 @@ pub fn serve(worker: Rc<Worker>, listener: Arc<str>, stream: Stream) -> impl Fut
                 HotPlace::Run.note(&*run);
                 run.await
             }
-            Session::Split(session) => session.run().await,
+            Session::Pooled(session) => session.run().await,
         };
         Box::pin(leave(here, entered, end)).await;
     }
@@ -78,7 +79,7 @@ async fn leave(worker: Rc<Worker>, entered: Box<Entered>, end: End) {
     worker.count_end(end);
     match session {
         Session::Direct(session) => Box::pin(session.leave(end)).await,
-        Session::Split(session) => Box::pin(session.leave(end)).await,
+        Session::Pooled(session) => Box::pin(session.leave(end)).await,
     }
     worker.gateway.clients().registry().leave(&handle);
 }
@@ -156,11 +157,11 @@ async fn enter(worker: Rc<Worker>, listener: Arc<str>, stream: Stream) -> Option
 /// Connects a client to its first server. An error is what it is told.
 async fn open(guest: Guest) -> Result<Session, Box<(Client, ClientError)>> {
     let (worker, service) = (Rc::clone(&guest.worker), guest.service);
-    match worker.generation.service(service).options.router {
-        Router::ReadConnection(role) => {
-            let ruling = guest.ruled.general_ruling();
-            let to = (role, ruling.route.as_ref());
-            let held = match connect(&worker, service, to, guest.client.info()).await {
+    let options = &worker.generation.service(service).options;
+    match options.router {
+        Router::ReadConnection(role) if !options.multiplexes => {
+            let wanted = Wanted::new(role, guest.ruled.general_ruling().route);
+            let held = match connect(&worker, service, &wanted, guest.client.info()).await {
                 Ok(held) => held,
                 Err(error) => return Err(Box::new((guest.client, error))),
             };
@@ -175,9 +176,8 @@ async fn open(guest: Guest) -> Result<Session, Box<(Client, ClientError)>> {
             guest.handle.update(|line| line.database = None);
             Ok(Session::Direct(Direct::new(guest, held)))
         }
-        Router::ReadWriteSplit(options) => {
-            let split = Split::enter(guest, options).await?;
-            Ok(Session::Split(split))
+        Router::ReadConnection(_) | Router::ReadWriteSplit(_) => {
+            Ok(Session::Pooled(Pooled::enter(guest).await?))
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::configuration;
 mod rules;
 
 /// The service of a gateway whose file declares none.
-const ONLY_SERVICE: &str = "default";
+const ONLY_SERVICE: &str = "[[service]]\nname = \"default\"\n";
 
 /// The gateway that a configuration describes; `None` if it names no server.
 pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> {
@@ -50,12 +50,18 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>> 
     }
     let mut services: Vec<_> = sections
         .all("service")
-        .map(|it| service(it, &names, &monitors))
+        .map(|it| {
+            let made = service(it, &names, &monitors);
+            made.with_context(|| format!("line {}", it.line()))
+        })
         .collect::<Result<_>>()?;
     if services.is_empty() {
-        let all = (0..names.len()).map(ServerId).collect();
-        let router = Router::ReadConnection(Role::Any);
-        services.push(service_over(ONLY_SERVICE, all, router, &monitors)?);
+        let mut usual = Configuration::default();
+        let mistakes = usual.read_file(ONLY_SERVICE);
+        assert!(mistakes.is_empty(), "{mistakes:?}");
+        for it in usual.sections.all("service") {
+            services.push(service(it, &names, &monitors)?);
+        }
     }
     let seconds = |name| Duration::from_secs(settings.unsigned(name));
     Ok(Some(Options {
@@ -225,46 +231,7 @@ fn tls(entry: &Entry) -> Result<TlsMode> {
 
 fn service(entry: &Entry, names: &[&str], monitors: &[MonitorOptions]) -> Result<ServiceOptions> {
     let name = entry.name().unwrap_or_default();
-    let router = router(entry);
-    let made = service_over(name, server_ids(entry, names), router, monitors);
-    Ok(ServiceOptions {
-        statement_time_max: limit(entry, "max_statement_time"),
-        idle_transaction_max: limit(entry, "idle_transaction_timeout"),
-        ..made.with_context(|| format!("line {}", entry.line()))?
-    })
-}
-
-fn router(entry: &Entry) -> Router {
-    if entry.text("router") == Some("read-write-split") {
-        return Router::ReadWriteSplit(SplitOptions {
-            lag_max: seconds(entry, "lag_max"),
-            wait: seconds(entry, "wait").unwrap_or_default(),
-            causal_reads: match entry.text("causal_reads") {
-                Some("off") => CausalReads::Off,
-                Some("service") => CausalReads::Service,
-                _ => CausalReads::Session,
-            },
-            balance: match entry.text("balance") {
-                Some("response-time") => Balance::ResponseTime,
-                _ => Balance::Operations,
-            },
-            causal_wait: limit(entry, "causal_reads_timeout"),
-            multiplexes: entry.value("multiplex") == Some(&Value::Bool(true)),
-        });
-    }
-    Router::ReadConnection(match entry.text("role") {
-        Some("primary") => Role::Primary,
-        Some("replica") => Role::Replica,
-        _ => Role::Any,
-    })
-}
-
-fn service_over(
-    name: &str,
-    servers: Vec<ServerId>,
-    router: Router,
-    monitors: &[MonitorOptions],
-) -> Result<ServiceOptions> {
+    let servers = server_ids(entry, names);
     let watches_all =
         |it: &MonitorOptions| servers.iter().all(|server| it.servers.contains(server));
     let monitor = monitors.iter().position(watches_all).with_context(|| {
@@ -280,9 +247,34 @@ fn service_over(
         name: name.into(),
         servers,
         monitor: MonitorId(monitor),
-        router,
-        statement_time_max: None,
-        idle_transaction_max: None,
+        router: router(entry),
+        wait: seconds(entry, "wait").unwrap_or_default(),
+        multiplexes: entry.value("multiplex") == Some(&Value::Bool(true)),
+        statement_time_max: limit(entry, "max_statement_time"),
+        idle_transaction_max: limit(entry, "idle_transaction_timeout"),
+    })
+}
+
+fn router(entry: &Entry) -> Router {
+    if entry.text("router") == Some("read-write-split") {
+        return Router::ReadWriteSplit(SplitOptions {
+            lag_max: seconds(entry, "lag_max"),
+            causal_reads: match entry.text("causal_reads") {
+                Some("off") => CausalReads::Off,
+                Some("service") => CausalReads::Service,
+                _ => CausalReads::Session,
+            },
+            balance: match entry.text("balance") {
+                Some("response-time") => Balance::ResponseTime,
+                _ => Balance::Operations,
+            },
+            causal_wait: limit(entry, "causal_reads_timeout"),
+        });
+    }
+    Router::ReadConnection(match entry.text("role") {
+        Some("primary") => Role::Primary,
+        Some("replica") => Role::Replica,
+        _ => Role::Any,
     })
 }
 

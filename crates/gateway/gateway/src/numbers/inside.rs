@@ -79,7 +79,7 @@ impl Inside {
                 let id = generation.find_at(service, place)?;
                 Some(generation.server(id).known.pool_id)
             };
-            seen.held().filter_map(pool_id).collect()
+            seen.places().filter_map(pool_id).collect()
         });
         let sessions = sessions.await;
         let present = self.gateway.present().number;

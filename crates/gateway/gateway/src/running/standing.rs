@@ -173,6 +173,13 @@ impl Seen {
             .map(Place)
             .filter(move |place| held & held_bit(*place) != 0)
     }
+
+    /// These servers, and the one that it stays at.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        let held = self.held;
+        let beyond = self.stay.at.filter(|at| held & held_bit(*at) == 0);
+        self.held().chain(beyond)
+    }
 }
 
 fn held_bit(place: Place) -> u64 {
@@ -249,6 +256,15 @@ mod tests {
         standing.release(Place(62));
         standing.release(Place(1));
         assert_eq!(held(), [0, 63]);
+        for (at, places) in [(0, vec![0, 63]), (7, vec![0, 63, 7])] {
+            let stay = Stay {
+                at: Some(Place(at)),
+                ..Stay::default()
+            };
+            standing.rest(stay, at_ms(0));
+            let seen = standing.look(at_ms(0)).places();
+            assert_eq!(seen.map(|it| it.0).collect::<Vec<_>>(), places);
+        }
     }
 
     #[test]

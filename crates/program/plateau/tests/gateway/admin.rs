@@ -13,13 +13,13 @@ const ADMINS: &str = "[[admin]]\nuser = \"ops\"\npassword = \"keys\"\nmay = \"ch
 const SPLIT: &str = "[[service]]\nname = \"shop\"\nrouter = \"read-write-split\"\nwait = 2\n";
 
 /// A gateway with operators, and the port where these log in.
-struct Watched {
+pub(crate) struct Watched {
     gateway: Gateway,
     port: u16,
 }
 
 impl Watched {
-    fn start(servers: &[&Server], service: &str) -> Watched {
+    pub(crate) fn start(servers: &[&Server], service: &str) -> Watched {
         let port = free_port().expect("a port");
         let watch = "interval = 0.2\ntimeout = 0.5\n";
         let text = format!("admin_listen = \"127.0.0.1:{port}\"\n");
@@ -38,11 +38,11 @@ impl Watched {
         })
     }
 
-    fn operator(&self) -> Client {
+    pub(crate) fn operator(&self) -> Client {
         self.login("ops", "keys").expect("ops gets in")
     }
 
-    fn connect(&self) -> Client {
+    pub(crate) fn connect(&self) -> Client {
         self.gateway.connect()
     }
 }
@@ -352,7 +352,8 @@ fn a_draining_server_keeps_what_is_open_there() {
 fn clients_of_one_connection_leave_a_server_in_maintenance() {
     let topology = replicated();
     let servers: Vec<_> = topology.servers.iter().collect();
-    let watched = Watched::start(&servers, "[[service]]\nname = \"any\"\n");
+    let service = "[[service]]\nname = \"any\"\nmultiplex = false\n";
+    let watched = Watched::start(&servers, service);
     let mut operator = watched.operator();
     let mut clients: Vec<_> = (0..3).map(|_| watched.connect()).collect();
     let at = topology.servers[1].port();

@@ -30,7 +30,7 @@ fn the_statement_of_a_client_that_is_gone_is_ended() {
 #[test]
 fn a_lost_server_is_told_and_the_next_client_gets_another() {
     let (mut one, other) = (backend(), backend());
-    let gateway = Gateway::start(&sections(&[&one, &other]), "auto");
+    let gateway = Gateway::start(&(sections(&[&one, &other]) + PRIVATE), "auto");
     let mut clients: Vec<_> = (0..2).map(|_| gateway.connect()).collect();
     for client in &mut clients {
         client.run("DO 1").unwrap();

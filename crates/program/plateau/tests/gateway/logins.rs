@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn accounts_are_those_of_the_server() {
     let backend = backend();
-    let gateway = Gateway::start(&sections(&[&backend]), "auto");
+    let gateway = Gateway::start(&(sections(&[&backend]) + PRIVATE), "auto");
     assert_eq!(gateway.refusal("app", "wrong").number, 1045);
     assert_eq!(gateway.refusal("nobody", "secret").number, 1045);
     gateway.connect().quit().unwrap();

@@ -12,6 +12,7 @@ use testkit::{
 mod admin;
 mod ends;
 mod failures;
+mod home;
 mod hostile;
 mod kill;
 mod logins;
@@ -27,6 +28,9 @@ mod rules;
 mod shared;
 mod split;
 mod statements;
+
+/// A service whose clients have a connection each.
+const PRIVATE: &str = "[[service]]\nname = \"clients\"\nmultiplex = false\n";
 
 /// A gateway, and the folder with its settings file.
 struct Gateway {

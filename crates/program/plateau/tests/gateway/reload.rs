@@ -23,7 +23,7 @@ const SHOP: &str = "[[service]]\nname = \"shop\"\nrouter = \"read-write-split\"\
 
 const MONITOR: &str = "[[monitor]]\nuser = \"plateau\"\npassword = \"watch\"\ninterval = 0.2\n";
 
-const DIRECT: &str = "[[service]]\nname = \"direct\"\n";
+const DIRECT: &str = "[[service]]\nname = \"direct\"\nmultiplex = false\n";
 
 impl Reloaded {
     fn start(rest: &str) -> Reloaded {

@@ -18,11 +18,11 @@ pub(crate) fn replicated() -> Replicated {
 fn gateway_to(topology: &Replicated, role: &str) -> Gateway {
     let servers: Vec<_> = topology.servers.iter().collect();
     let watch = "interval = 0.2\ntimeout = 0.5\n";
-    let service = format!("[[service]]\nname = \"clients\"\nrole = \"{role}\"\n");
+    let service = format!("{PRIVATE}role = \"{role}\"\n");
     Gateway::start(&(sections(&servers) + watch + &service), "auto")
 }
 
-fn port_of(client: &mut Client) -> u16 {
+pub(crate) fn port_of(client: &mut Client) -> u16 {
     let port = client.value("SELECT @@port").expect("a port");
     port.expect("a value").parse().expect("a number")
 }

@@ -12,17 +12,17 @@ use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Balance, Goal, Loss, Plan, Step, Written};
 use wire::CommandByte;
 
-use crate::connect::no_server;
+use crate::connect::{no_server, without};
 use crate::connection::{Connection, Needs, NotReady, Reads, Resting, Role};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
 use crate::hot::HotPlace;
-use crate::options::{CausalReads, ServerId, ServiceId, SplitOptions};
+use crate::options::{self, CausalReads, ServerId, ServiceId, SplitOptions};
 use crate::worker::Worker;
 
 use super::lane::Lane;
 use super::prepared::Kind;
-use super::{Split, login_of};
+use super::{Pooled, Way, login_of};
 
 /// What a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Chooser<'_> {
     }
 }
 
-impl Split {
+impl Pooled {
     /// Has a server answer a command. Returns `None` if none did: the client has been told why.
     /// `repeat` is the body of the command, to be sent again if a read fails.
     pub(super) async fn answer(
@@ -177,13 +177,20 @@ impl Split {
             let stepped = Box::pin(self.step_parts(plan.step)).await;
             stepped.map_err(Unready::Refused)?;
         }
+        let Way::Split(options) = self.way else {
+            return Ok(plan.goal);
+        };
         if plan.goal != Goal::Replica {
             return Ok(plan.goal);
         }
-        self.learn_writes().await.map_err(Unready::Session)?;
-        if let Some(limit) = self.options.causal_wait {
-            let lag_max = plan.lag_max.or(self.options.lag_max);
-            let waited = Box::pin(self.wait_for_writes(limit, lag_max)).await;
+        let learned = self.learn_writes(options.causal_reads).await;
+        learned.map_err(Unready::Session)?;
+        if let Some(limit) = options.causal_wait {
+            let options = SplitOptions {
+                lag_max: plan.lag_max.or(options.lag_max),
+                ..options
+            };
+            let waited = Box::pin(self.wait_for_writes(limit, &options)).await;
             if let Some(place) = waited.map_err(Unready::Session)? {
                 return Ok(Goal::Held(place));
             }
@@ -253,8 +260,8 @@ impl Split {
     }
 
     /// Learns what a read has to see.
-    async fn learn_writes(&mut self) -> Result<(), End> {
-        match self.options.causal_reads {
+    async fn learn_writes(&mut self, causal_reads: CausalReads) -> Result<(), End> {
+        match causal_reads {
             CausalReads::Off | CausalReads::Session => {}
             CausalReads::Service => {
                 let service = self.guest.generation().service(self.guest.service);
@@ -320,23 +327,19 @@ impl Split {
     async fn wait_for_writes(
         &mut self,
         limit: Duration,
-        lag_max: Option<Duration>,
+        options: &SplitOptions,
     ) -> Result<Option<Place>, End> {
         let Written::UpTo(position) = self.session.written() else {
             return Ok(None);
         };
         let position = position.clone();
         let (worker, service) = (&self.guest.worker, self.guest.service);
-        let options = SplitOptions {
-            lag_max,
-            ..self.options
-        };
         let written = self.session.written();
         let chosen = |written: &Written| {
             let chooser = Chooser {
                 worker,
                 service,
-                options: &options,
+                options,
                 written,
                 failed: None,
             };
@@ -424,33 +427,59 @@ impl Split {
         (goal, lag_max): (Goal, Option<Duration>),
         failed: Option<Place>,
     ) -> Result<Place, ClientError> {
-        let options = SplitOptions {
-            lag_max: lag_max.or(self.options.lag_max),
-            ..self.options
-        };
         let mut failed = failed;
         let mut until = None;
         loop {
-            let (worker, service) = (&self.guest.worker, self.guest.service);
-            let chooser = Chooser {
-                worker,
-                service,
-                options: &options,
-                written: self.session.written(),
-                failed,
-            };
-            let (chosen, version) =
-                worker.with_map(service, |it| (chooser.choose(it, goal), it.version));
+            let (chosen, version) = self.choose((goal, lag_max), failed);
             if let Some(place) = chosen {
                 return Ok(place);
             }
             if let Goal::Held(place) = goal {
                 return Err(self.lost_error(place));
             }
-            let until = *until.get_or_insert_with(|| runtime::now() + self.options.wait);
-            let until = (until, "there is no primary");
+            let until = *until.get_or_insert_with(|| runtime::now() + self.wait);
+            let reason = match &self.way {
+                Way::Home(home) => home.without(),
+                Way::Split(_) => without(options::Role::Primary),
+            };
+            let until = (until, reason);
             self.wait_for_server(version, until, failed.take()).await?;
         }
+    }
+
+    /// The server for a goal now, and the version of the map that it was looked for in.
+    fn choose(
+        &mut self,
+        (goal, lag_max): (Goal, Option<Duration>),
+        failed: Option<Place>,
+    ) -> (Option<Place>, u64) {
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let options = match &mut self.way {
+            Way::Home(home) => {
+                let version = worker.with_map(service, |it| it.version);
+                let chosen = match goal {
+                    Goal::Held(place) => {
+                        let id = worker.generation.server_at(service, place);
+                        let is_reachable = worker.with_state(id, ServerState::is_reachable);
+                        (is_reachable && Some(place) != failed).then_some(place)
+                    }
+                    Goal::Primary | Goal::Replica => home.find(worker, service, failed),
+                };
+                return (chosen, version);
+            }
+            Way::Split(options) => SplitOptions {
+                lag_max: lag_max.or(options.lag_max),
+                ..*options
+            },
+        };
+        let chooser = Chooser {
+            worker,
+            service,
+            options: &options,
+            written: self.session.written(),
+            failed,
+        };
+        worker.with_map(service, |it| (chooser.choose(it, goal), it.version))
     }
 
     /// Waits until the map of servers is another one than this version, or until a server that has
@@ -480,11 +509,20 @@ impl Split {
         }
     }
 
+    /// What a server is for the session. At its home a member of a Galera cluster does not wait for
+    /// what others have written.
+    fn role_of(&self, state: &ServerState) -> Role {
+        match self.way {
+            Way::Home(_) => Role::Other,
+            Way::Split(_) => Role::of(state),
+        }
+    }
+
     /// Makes the lane to a server usable for a statement that reads this.
     pub(super) async fn make_ready(&mut self, place: Place, reads: Reads) -> Result<(), Unready> {
         let (worker, service) = (&self.guest.worker, self.guest.service);
         let id = worker.generation.server_at(service, place);
-        let (epoch, role) = worker.with_state(id, |it| (it.epoch, Role::of(it)));
+        let (epoch, role) = worker.with_state(id, |it| (it.epoch, self.role_of(it)));
         let needs = Needs {
             origin: &self.origin,
             commands: self.history.list(),
@@ -554,7 +592,7 @@ impl Split {
             return false;
         };
         let worker = &self.guest.worker;
-        let (epoch, role) = worker.with_state(id, |it| (it.epoch, Role::of(it)));
+        let (epoch, role) = worker.with_state(id, |it| (it.epoch, self.role_of(it)));
         let needs = Needs {
             origin: &self.origin,
             commands: self.history.list(),
@@ -571,7 +609,7 @@ impl Split {
         reads: Reads,
     ) -> Result<(), Unready> {
         self.take_lane(place, acquired).await?;
-        if !self.options.multiplexes {
+        if !self.multiplexes {
             let lane = self.lane(place).expect("it was taken");
             let (id, number) = (lane.id, lane.connection.server.info().connection_id);
             let guest = &self.guest;
@@ -590,7 +628,7 @@ impl Split {
         let needs = Needs {
             origin: &self.origin,
             commands: self.history.list(),
-            role: Role::of(&state),
+            role: self.role_of(&state),
             reads,
         };
         let slot = self.lanes.get_mut(usize::from(place.0));
@@ -690,7 +728,8 @@ impl Split {
             }
         };
         self.guest.worker.begin_operation(id);
-        let is_timed = self.options.balance == Balance::ResponseTime;
+        let by_time = |it: &SplitOptions| it.balance == Balance::ResponseTime;
+        let is_timed = self.way.split().is_some_and(by_time);
         let begun = is_timed.then(runtime::now);
         let server = &mut lane.connection.server;
         let passed = self

@@ -1,18 +1,19 @@
-//! [`Split`]: a session of the router `read-write-split`, with a connection to each server that it
-//! uses.
+//! [`Pooled`]: a session whose connections come from the pool, one to each server that it uses.
 //!
 //! ```text
 //! command -> Plan (router) -> answer: find a server -> its lane, put right -> pass on -> note what
 //!            the reply tells
 //! ```
 //!
-//! A [`Lane`] is a connection of the pool. Before each use it is given the state of the session
-//! (`connection.rs`), and between transactions it is given back, if the service multiplexes
-//! (`sharing.rs`). What a statement reads of the one before comes from the session then
-//! (`recall.rs`). Statements that clients prepare have numbers of the gateway's own, and are
-//! prepared on each connection that executes them (`prepared.rs`).
+//! It is of the router `read-write-split`, or of a `read-connection` that multiplexes: that one has
+//! a [`Home`], where all its statements go. A [`Lane`] is a connection of the pool. Before each use
+//! it is given the state of the session (`connection.rs`), and between transactions it is given
+//! back, if the service multiplexes (`sharing.rs`). What a statement reads of the one before comes
+//! from the session then (`recall.rs`). Statements that clients prepare have numbers of the
+//! gateway's own, and are prepared on each connection that executes them (`prepared.rs`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use backend::Login;
 use errcode::{ClientError, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN};
@@ -31,11 +32,12 @@ use crate::connection::{Origin, Reads, Warnings, is_about_tracking};
 use crate::end::End;
 use crate::guest::{Answer, ChangedUser, Guest, Request, charset_in, database_in, mode_of};
 use crate::hot::{self, HotPlace};
-use crate::options::{CausalReads, SplitOptions};
+use crate::options::{CausalReads, Router, SplitOptions};
 use crate::running::Stay;
 
 mod answer;
 mod guide;
+mod home;
 mod lane;
 mod locks;
 mod parts;
@@ -45,15 +47,20 @@ mod sharing;
 
 use answer::{Chooser, Job, Unready};
 use guide::{Guides, guide};
+use home::Home;
 use lane::Lane;
 use locks::{Locks, OF_LOCKS};
 use prepared::Statements;
 
 /// See the module's head.
 #[derive(Debug)]
-pub(crate) struct Split {
+pub(crate) struct Pooled {
     guest: Guest,
-    options: SplitOptions,
+    way: Way,
+    /// How long a statement waits for a server and for a connection.
+    wait: Duration,
+    /// It gives its connections back between transactions.
+    multiplexes: bool,
     session: router::Session,
     /// What it has set.
     history: Arc<History>,
@@ -85,6 +92,24 @@ pub(crate) struct Split {
     seen: u64,
 }
 
+/// How its statements find their server.
+#[derive(Debug)]
+enum Way {
+    /// All go to one (`read-connection`).
+    Home(Box<Home>),
+    /// Each goes to the primary or to a replica (`read-write-split`).
+    Split(SplitOptions),
+}
+
+impl Way {
+    fn split(&self) -> Option<&SplitOptions> {
+        match self {
+            Way::Home(_) => None,
+            Way::Split(options) => Some(options),
+        }
+    }
+}
+
 /// Longer texts are not read, and count as writes.
 const READ_BYTES_MAX: usize = 1 << 20;
 
@@ -104,12 +129,18 @@ const OF_LOGIN: StatusFlags = StatusFlags(
     StatusFlags::AUTOCOMMIT.0 | StatusFlags::NO_BACKSLASH_ESCAPES.0 | StatusFlags::ANSI_QUOTES.0,
 );
 
-impl Split {
+impl Pooled {
     /// Connects a client to its first server. An error is what the client is to be told.
-    pub(crate) async fn enter(
-        guest: Guest,
-        options: SplitOptions,
-    ) -> Result<Split, Box<(Client, ClientError)>> {
+    pub(crate) async fn enter(guest: Guest) -> Result<Pooled, Box<(Client, ClientError)>> {
+        let options = &guest.generation().service(guest.service).options;
+        let (router, wait, multiplexes) = (options.router, options.wait, options.multiplexes);
+        let way = match router {
+            Router::ReadConnection(role) => {
+                let route = guest.ruled.general_ruling().route;
+                Way::Home(Box::new(Home::new(role, route)))
+            }
+            Router::ReadWriteSplit(options) => Way::Split(options),
+        };
         let identified = identify(&guest);
         let (origin, pool_login) = match identified {
             Ok(identified) => identified,
@@ -119,9 +150,11 @@ impl Split {
             began_at: runtime::now(),
             session: guest.handle.id(),
         };
-        let mut split = Split {
+        let mut pooled = Pooled {
             guest,
-            options,
+            way,
+            wait,
+            multiplexes,
             session: router::Session::default(),
             history: Arc::default(),
             database: None,
@@ -138,32 +171,21 @@ impl Split {
             spare: Vec::new(),
             seen: 0,
         };
-        match split.begin().await {
-            Ok(()) => Ok(split),
-            Err(error) => Err(Box::new((split.guest.client, error))),
+        match pooled.begin().await {
+            Ok(()) => Ok(pooled),
+            Err(error) => Err(Box::new((pooled.guest.client, error))),
         }
     }
 
-    /// Begins the session on its first server: on the primary, or on a replica if there is none.
+    /// Begins the session on its first server: at its home, or on the primary, or on a replica if
+    /// there is none.
     async fn begin(&mut self) -> Result<(), ClientError> {
-        let until = runtime::now() + self.options.wait;
+        let until = runtime::now() + self.wait;
         let mut failed = None;
         let mut reason = "no server is up".to_owned();
         let place = loop {
-            let (worker, service) = (&self.guest.worker, self.guest.service);
-            let chooser = Chooser {
-                worker,
-                service,
-                options: &self.options,
-                written: &Written::Nothing,
-                failed,
-            };
-            let (chosen, version) = worker.with_map(service, |it| {
-                let primary = chooser.choose(it, Goal::Primary);
-                let chosen = primary.or_else(|| chooser.choose(it, Goal::Replica));
-                (chosen, it.version)
-            });
-            if let Some(place) = chosen {
+            let version = self.map_version();
+            if let Some(place) = self.first_place(failed) {
                 match self.make_ready(place, Reads::default()).await {
                     Ok(()) => break place,
                     Err(Unready::Refused(error)) => return Err(error),
@@ -182,6 +204,37 @@ impl Split {
         };
         self.note_begin(place);
         Ok(())
+    }
+
+    /// Where the session may begin.
+    fn first_place(&mut self, failed: Option<Place>) -> Option<Place> {
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let options = match &mut self.way {
+            Way::Home(home) => {
+                return match failed {
+                    None => home.find(worker, service, None),
+                    Some(_) => home.move_away(worker, service, failed),
+                };
+            }
+            Way::Split(options) => options,
+        };
+        let chooser = Chooser {
+            worker,
+            service,
+            options,
+            written: &Written::Nothing,
+            failed,
+        };
+        worker.with_map(service, |it| {
+            let primary = chooser.choose(it, Goal::Primary);
+            primary.or_else(|| chooser.choose(it, Goal::Replica))
+        })
+    }
+
+    /// The version of the map that the service's monitor has published last.
+    fn map_version(&self) -> u64 {
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        worker.with_map(service, |it| it.version)
     }
 
     /// The session is as its connection to a server says, which is as after a login.
@@ -259,9 +312,13 @@ impl Split {
 
     /// Notes for operators what the session is like between two commands.
     fn rest(&self) {
+        let home = match &self.way {
+            Way::Home(home) => home.place(),
+            Way::Split(_) => None,
+        };
         self.guest.rest(Stay {
             pins: self.session.pins(),
-            at: self.session.held_at(),
+            at: self.session.held_at().or(home),
             is_in_transaction: self.session.open_at().is_some(),
         });
     }
@@ -317,7 +374,7 @@ impl Split {
         if plan.facts.has_any(OF_LOCKS) {
             return Box::pin(self.locking_query(plan, mode)).await;
         }
-        if recall::is_needed(&self.options, &plan) {
+        if self.multiplexes && recall::is_asked(&plan) {
             return Box::pin(self.recalling_query(plan, mode)).await;
         }
         if plan.is_kept {
@@ -403,7 +460,7 @@ impl Split {
             let refused = self.refuse(Job::Plain, request, &error).await;
             return refused.map(|_| ());
         }
-        if recall::is_needed(&self.options, &plan) {
+        if self.multiplexes && recall::is_asked(&plan) {
             return self.recalling_text(plan, text, mode).await;
         }
         let answered = {
@@ -608,7 +665,8 @@ impl Split {
             self.session.pin(Pin::Unknown, place);
         }
         self.note_sharing(plan, place, answer);
-        if has_written && self.options.causal_reads == CausalReads::Service {
+        let shares_writes = |it: &SplitOptions| it.causal_reads == CausalReads::Service;
+        if has_written && self.way.split().is_some_and(shares_writes) {
             let service = self.guest.generation().service(self.guest.service);
             service.written.advance(self.session.written());
         }

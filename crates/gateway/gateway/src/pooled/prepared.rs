@@ -27,7 +27,7 @@ use crate::end::End;
 use crate::guest::{Failed, Request};
 use crate::hot::HotPlace;
 
-use super::Split;
+use super::Pooled;
 use super::answer::Job;
 use super::guide::{Guides, guide};
 use super::lane::Lane;
@@ -309,7 +309,7 @@ fn number_of(body: &[u8]) -> Option<u32> {
     body.first_chunk().map(|number| u32::from_le_bytes(*number))
 }
 
-impl Split {
+impl Pooled {
     /// COM_STMT_PREPARE.
     pub(super) async fn prepare(&mut self) -> Result<(), End> {
         let mode = self.mode();
@@ -325,7 +325,7 @@ impl Split {
         plan.may_repeat = true;
         let facts = judged.verdict.facts;
         let words;
-        let text = match facts.has(Facts::READS_CONNECTION_ID) && self.options.multiplexes {
+        let text = match facts.has(Facts::READS_CONNECTION_ID) && self.multiplexes {
             true => {
                 words = self.with_own_number(text, mode);
                 &*words
@@ -577,7 +577,7 @@ impl Split {
             let at = |it: Option<Place>| it.is_some_and(|it| usize::from(it.0) == place);
             at(statement.cursor_at) || at(statement.data_at)
         };
-        let is_closed = !self.options.multiplexes;
+        let is_closed = !self.multiplexes;
         for (place, lane) in self.lanes.iter_mut().enumerate() {
             if let Some(lane) = lane.as_mut().filter(|_| is_closed || is_used(place)) {
                 lane.connection.close_statement(&statement.key).await;

@@ -13,9 +13,9 @@ use wire::StatusFlags;
 
 use crate::connection::NotReady;
 
-use super::Split;
+use super::Pooled;
 
-impl Split {
+impl Pooled {
     /// Does to the parts of the transaction what a statement asks before it runs.
     pub(super) async fn step_parts(&mut self, step: Step) -> Result<(), ClientError> {
         match step {

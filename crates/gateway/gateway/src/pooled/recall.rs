@@ -11,9 +11,8 @@ use crate::connection::Reads;
 use crate::end::End;
 use crate::guest::Request;
 use crate::kill;
-use crate::options::SplitOptions;
 
-use super::Split;
+use super::Pooled;
 use super::answer::Job;
 use super::lane::Lane;
 
@@ -29,20 +28,21 @@ const OF_INSERT_ID: Facts = Facts::READS_LAST_INSERT_ID
     .with(Facts::RETURNS_ROWS)
     .with(router::UNSEEN);
 
-/// Whether a statement has to be asked in other words, or is answered here.
-pub(super) fn is_needed(options: &SplitOptions, plan: &Plan) -> bool {
-    options.multiplexes && plan.facts.has_any(BY_WORDS)
-}
-
 /// Whether a statement may read LAST_INSERT_ID().
 pub(super) fn reads_insert_id(plan: &Plan) -> bool {
     plan.is_call || plan.is_several || plan.facts.has_any(OF_INSERT_ID)
 }
 
-impl Split {
+/// Whether a statement reads of the one before it what a text may ask in other words, or what is
+/// answered here.
+pub(super) fn is_asked(plan: &Plan) -> bool {
+    plan.facts.has_any(BY_WORDS)
+}
+
+impl Pooled {
     /// What a statement reads of earlier ones on its connection.
     pub(super) fn reads(&self, plan: &Plan) -> Reads {
-        if !self.options.multiplexes {
+        if !self.multiplexes {
             return Reads::default();
         }
         let recall = self.session.recall();

@@ -24,7 +24,7 @@ use crate::options::ServerId;
 use crate::worker::Worker;
 
 use super::answer::Unready;
-use super::{Split, login_of};
+use super::{Pooled, login_of};
 
 /// See the module's head.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Lane {
     }
 }
 
-impl Split {
+impl Pooled {
     /// Takes a connection that the pool has given, or opens one. It may have the state of
     /// another session.
     pub(super) async fn take_lane(
@@ -213,7 +213,7 @@ impl Split {
         let handle = &self.guest.handle;
         let stream = self.guest.client.link().stream();
         let now = runtime::now();
-        let (until, watched_from) = (now + self.options.wait, now + CLIENT_WATCH_DELAY);
+        let (until, watched_from) = (now + self.wait, now + CLIENT_WATCH_DELAY);
         let mut gone = pin!(stream.hung_up());
         let mut given_up = pin!(given_up(worker, handle, id, ServerState::is_reachable));
         let alarm = &mut self.patience;

@@ -13,7 +13,7 @@ use crate::end::End;
 use crate::guest::Request;
 
 use super::answer::Job;
-use super::{Split, recall};
+use super::{Pooled, recall};
 
 /// Most bytes of the names of a session's locks. With more, the session stays until
 /// RELEASE_ALL_LOCKS().
@@ -70,12 +70,12 @@ impl Locks {
     }
 }
 
-impl Split {
+impl Pooled {
     /// A text that takes or frees locks.
     pub(super) async fn locking_query(&mut self, plan: Plan, mode: SqlMode) -> Result<(), End> {
         let text: Box<[u8]> = self.guest.client.link().peeked_body().0.into();
         let facts = plan.facts;
-        if recall::is_needed(&self.options, &plan) {
+        if self.multiplexes && recall::is_asked(&plan) {
             self.recalling_query(plan, mode).await?;
         } else if plan.is_kept {
             self.kept_query(plan, mode).await?;
@@ -94,7 +94,7 @@ impl Split {
         text: &[u8],
         mode: SqlMode,
     ) -> Result<(), End> {
-        let has_locks = self.options.multiplexes && self.session.pins().has(Pin::UserLock);
+        let has_locks = self.multiplexes && self.session.pins().has(Pin::UserLock);
         let Some(place) = self.session.held_at().filter(|_| has_locks) else {
             self.locks = None;
             return Ok(());

@@ -20,7 +20,7 @@ use crate::connection::NotReady;
 use crate::end::End;
 use crate::guest::Answer;
 
-use super::Split;
+use super::Pooled;
 use super::lane::Lane;
 use super::recall::reads_insert_id;
 
@@ -31,7 +31,7 @@ const LINGER_TIME_MAX: Duration = Duration::from_millis(10);
 /// What servers do not report.
 const UNREPORTED: [Pin; 4] = [Pin::UserLock, Pin::TableLock, Pin::Handler, Pin::Unknown];
 
-impl Split {
+impl Pooled {
     /// Waits for a command. A connection that is kept for it is given back after a while.
     pub(super) async fn peek_command(&mut self) -> Result<u8, End> {
         if let Some(place) = self.lingers_at {
@@ -45,7 +45,7 @@ impl Split {
 
     /// Notes what a reply has left on its connection.
     pub(super) fn note_sharing(&mut self, plan: &Plan, place: Place, answer: &Answer) {
-        if !self.options.multiplexes {
+        if !self.multiplexes {
             return;
         }
         let residue = self.session.recall().residue();
@@ -75,7 +75,7 @@ impl Split {
 
     /// Gives back what the session does not need.
     pub(super) async fn settle(&mut self) {
-        if !self.options.multiplexes || !self.session.is_at_rest() {
+        if !self.multiplexes || !self.session.is_at_rest() {
             return;
         }
         for place in self.places() {
@@ -243,7 +243,7 @@ impl Split {
     /// A prepared statement that reads of the one before it keeps the session on its connection,
     /// since it cannot be given other words.
     pub(super) fn pin_reader(&mut self, facts: Facts, place: Place) {
-        if self.options.multiplexes && facts.has_any(router::OF_LAST_STATEMENT) {
+        if self.multiplexes && facts.has_any(router::OF_LAST_STATEMENT) {
             self.session.pin(Pin::LastStatement, place);
         }
     }
@@ -265,7 +265,7 @@ impl Split {
             _ => return,
         };
         let asks_number = facts.has(Facts::READS_CONNECTION_ID);
-        if self.options.multiplexes && asks_number {
+        if self.multiplexes && asks_number {
             self.session.pin(Pin::LastStatement, place);
         }
         self.pin_reader(facts, place);

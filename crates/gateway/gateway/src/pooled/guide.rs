@@ -9,10 +9,10 @@ use router::{Judged, Plan, Route};
 use syntax::class::{Hint, find_hint};
 
 use crate::guest::{Guest, Ruled, refusal};
-use crate::options::ServiceId;
+use crate::options::{Router, ServiceId};
 use crate::worker::Worker;
 
-use super::Split;
+use super::Pooled;
 
 /// What a session's statements are guided by.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +32,11 @@ pub(super) fn guide(
     judged: &Judged,
     guides: Guides<'_>,
 ) -> Result<Option<Duration>, Box<ClientError>> {
-    let hint = hint_of(text);
     let mut is_guided = false;
-    if let Some(hint) = &hint {
-        is_guided = guides.follow_hint(plan, hint, judged);
+    if let Some(hint) = hint_of(text)
+        && guides.are_routed()
+    {
+        is_guided = guides.follow_hint(plan, &hint, judged);
     }
     let Some(ruling) = guides.ruled.ruling(judged) else {
         return Ok(None);
@@ -47,6 +48,7 @@ pub(super) fn guide(
     plan.obey(&ruling);
     if let Some(route) = &ruling.route
         && !is_guided
+        && guides.are_routed()
     {
         let server = match route {
             Route::Server(name) => guides.place_of(name),
@@ -64,7 +66,7 @@ fn hint_of(text: &[u8]) -> Option<Hint<'_>> {
         .ok()
 }
 
-impl Split {
+impl Pooled {
     /// The same, for the session's next statement.
     pub(super) fn guide(
         &mut self,
@@ -88,6 +90,13 @@ impl<'a> Guides<'a> {
             service: guest.service,
             ruled: &guest.ruled,
         }
+    }
+
+    /// Whether statements of the session have a choice among servers. All of `read-connection` go
+    /// to one.
+    fn are_routed(&self) -> bool {
+        let options = &self.worker.generation.service(self.service).options;
+        matches!(options.router, Router::ReadWriteSplit(_))
     }
 
     /// Returns whether the hint says where the statement goes.

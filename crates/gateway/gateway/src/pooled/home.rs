@@ -1,0 +1,72 @@
+//! [`Home`]: the server of a session of `read-connection`.
+
+use monitor::{ServerId as Place, ServerState};
+use router::Route;
+
+use crate::connect::{Wanted, candidates, without};
+use crate::gateway::generation::ServerPlace;
+use crate::options::{Role, ServiceId};
+use crate::worker::Worker;
+
+/// See the module's head. A session stays there as long as the server has the role that is wanted.
+/// After that it moves with the next statement that needs nothing of the old one.
+#[derive(Debug)]
+pub(super) struct Home {
+    wanted: Wanted,
+    /// `None` before the session has begun.
+    server: Option<ServerPlace>,
+    /// The server's place in the monitor's map.
+    place: Option<Place>,
+}
+
+impl Home {
+    /// Of a session that begins. A rule may say another role than the service, or the server.
+    pub(super) fn new(role: Role, route: Option<Route>) -> Home {
+        Home {
+            wanted: Wanted::new(role, route),
+            server: None,
+            place: None,
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    /// What the service lacks if there is no home.
+    pub(super) fn without(&self) -> &'static str {
+        without(self.wanted.role)
+    }
+
+    /// The server for the next statement. `failed` has just failed: a session waits for what its
+    /// monitor says of that before it moves, since a connection may fail and its server be well.
+    pub(super) fn find(
+        &mut self,
+        worker: &Worker,
+        service: ServiceId,
+        failed: Option<Place>,
+    ) -> Option<Place> {
+        if let (Some(server), Some(place)) = (&self.server, self.place)
+            && worker.with_state(server.id(), |it: &ServerState| self.wanted.is_met_by(it))
+        {
+            return Some(place).filter(|it| Some(*it) != failed);
+        }
+        self.move_away(worker, service, failed)
+    }
+
+    /// The first server for a session that begins, or the next one after one has failed.
+    pub(super) fn move_away(
+        &mut self,
+        worker: &Worker,
+        service: ServiceId,
+        failed: Option<Place>,
+    ) -> Option<Place> {
+        let place = |id| Some(worker.generation.server(id).watch?.1);
+        let mut found = candidates(worker, service, &self.wanted).into_iter();
+        let id = found.find(|id| failed.is_none() || place(*id) != failed)?;
+        self.server = Some(worker.generation.take_place(id));
+        self.place = place(id);
+        self.place
+    }
+}
