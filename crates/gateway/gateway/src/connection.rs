@@ -14,7 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::Random;
-use backend::{DetachedServer, Login, Outcome, Product, QueryLimits, RequestError, Server};
+use backend::{
+    Around, ConnectError, DetachedServer, Login, Outcome, Product, QueryLimits, RequestError,
+    Server,
+};
 use env::Instant;
 use errcode::ClientError;
 use front::RandomSource;
@@ -305,12 +308,13 @@ impl Connection {
         let known = given
             .as_ref()
             .and_then(|given| needs.commands.behind(&given.commands));
+        let must_log_in = known.is_none() && self.is_of_another_login(needs.origin);
         match known {
             Some(commands) => sent.extend(commands),
-            None if self.must_log_in(needs.origin) => {
-                self.log_in_anew(login).await?;
+            None if must_log_in => {
                 sent.extend(self.default_option());
                 sent.extend(needs.commands.iter());
+                self.begin_anew();
             }
             None => {
                 sent.push((CommandByte::RESET_CONNECTION, b""));
@@ -342,9 +346,11 @@ impl Connection {
             sent.push((CommandByte::QUERY, WASH));
             self.state.has_warnings = false;
         }
-        self.server
-            .send_all(&sent, Limit::after(OWN_TIME_MAX))
-            .await?;
+        let until = Limit::after(OWN_TIME_MAX);
+        match must_log_in {
+            true => self.log_in_anew(login, &sent, until).await?,
+            false => self.server.send_all(&sent, until).await?,
+        }
         self.state.has_option |= sets_option(needs.commands);
         self.state.has_role |= sent.iter().any(|(_, text)| is_about_role(text));
         self.state.set_up = Some(needs.role);
@@ -374,34 +380,45 @@ impl Connection {
         self.known(needs).is_none()
     }
 
+    /// Whether it has to log in anew for a session.
+    pub(crate) fn must_log_in(&self, needs: &Needs<'_>) -> bool {
+        self.must_begin_anew(needs) && self.is_of_another_login(needs.origin)
+    }
+
     /// Whether only a login gives it this origin. COM_RESET_CONNECTION keeps the account, the role
     /// and the database, and brings back the character set of the login.
-    fn must_log_in(&self, origin: &Origin) -> bool {
+    fn is_of_another_login(&self, origin: &Origin) -> bool {
         self.state.is_foreign
             || self.state.has_role
             || origin.database.is_none()
             || self.state.login_collation != origin.collation
     }
 
+    /// Logs in anew, and runs commands behind that.
     async fn log_in_anew(
         &mut self,
         (login, random): (&Login, &RandomSource),
+        behind: &[(u8, &[u8])],
+        until: Limit,
     ) -> Result<(), NotReady> {
-        let limit = Limit::after(OWN_TIME_MAX);
-        if self.server.info().version.product == Product::MariaDb {
-            // COM_CHANGE_USER leaves the role, a default one included, to the next user
-            // (MariaDB 10.11).
-            let no_role: (u8, &[u8]) = (CommandByte::QUERY, b"SET ROLE NONE");
-            self.server.send_all(&[no_role], limit).await?;
-        }
+        // COM_CHANGE_USER leaves the role, a default one included, to the next user
+        // (MariaDB 10.11).
+        let no_role: &[(u8, &[u8])] = &[(CommandByte::QUERY, b"SET ROLE NONE")];
+        let before = match self.server.info().version.product {
+            Product::MariaDb => no_role,
+            Product::MySql => &[],
+        };
         let mut fill = |bytes: &mut [u8]| random(bytes);
         let mut random = Random(&mut fill);
-        let changed = self.server.change_user(login, limit, &mut random).await;
+        let around = Around { before, behind };
+        let changed = self
+            .server
+            .change_user(login, around, until, &mut random)
+            .await;
         changed.map_err(|error| match error {
-            backend::ConnectError::Refused(error) => NotReady::Refused(error),
+            ConnectError::Refused(error) => NotReady::Refused(error),
             error => NotReady::Lost(error.with_causes()),
         })?;
-        self.begin_anew();
         self.state.is_foreign = false;
         self.state.has_role = false;
         self.state.login_collation = login.collation;

@@ -8,7 +8,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use auth::Random;
-use backend::{ConnectError, Login, Server, Target};
+use backend::{Around, ConnectError, Login, Server, Target};
 use env::Instant;
 use front::RandomSource;
 use link::{Limit, Resources};
@@ -362,7 +362,7 @@ impl Worker {
     ) -> Result<(), ConnectError> {
         let mut fill = |bytes: &mut [u8]| (self.random())(bytes);
         server
-            .change_user(login, limit, &mut Random(&mut fill))
+            .change_user(login, Around::default(), limit, &mut Random(&mut fill))
             .await
     }
 

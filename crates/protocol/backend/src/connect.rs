@@ -10,7 +10,7 @@ use wire::{ProxyHeader, ProxyVersion};
 
 use crate::error::ConnectError;
 use crate::login::{Login, LoginMachine, LoginStep, Protection, ServerInfo};
-use crate::server::Server;
+use crate::server::{Server, write_all};
 use crate::target::{Target, TlsMode};
 
 /// Largest packet of a login: challenges, keys and error texts are far smaller.
@@ -34,11 +34,15 @@ impl Server {
         })
     }
 
-    /// Logs in as another user on the same connection, whose session becomes as new. After an error
-    /// the connection can only be closed.
+    /// Logs in as another user on the same connection, whose session becomes as new. Runs commands
+    /// before that, and others behind it, of which each says only whether it went well. All is sent
+    /// as early as it can be: where the account has a native password, that takes two round trips.
+    /// After an error the connection can only be closed. If the login is refused, those behind may
+    /// have run as the old user.
     pub async fn change_user(
         &mut self,
         login: &Login,
+        around: Around<'_>,
         limit: Limit,
         random: &mut Random<'_>,
     ) -> Result<(), ConnectError> {
@@ -50,18 +54,49 @@ impl Server {
             (false, true) => Protection::UnixSocket,
             (false, false) => Protection::Plain,
         };
+        write_all(&mut self.link, around.before)?;
         self.link.begin_command().map_err(link::Disconnect::from)?;
-        // Until the server has let the user in, the reply to the command is not over.
-        self.reply = link::Reply::new(wire::CommandByte::CHANGE_USER, self.info.capabilities);
         let mut machine =
             LoginMachine::change_user(login, protection, &self.info, self.link.out())?;
-        let drive = drive(&mut self.link, &mut machine, &TlsMode::Off, limit, random);
+        if !around.before.is_empty() {
+            self.link.flush().await?;
+            self.receive_verdicts(around.before, limit).await?;
+        }
+        self.link.expect_sequence(1);
+        // Until the server has let the user in, the reply to the command is not over.
+        self.reply = link::Reply::new(wire::CommandByte::CHANGE_USER, self.info.capabilities);
+        let mut behind = Behind {
+            commands: around.behind,
+            are_sent: false,
+        };
+        let off = (&TlsMode::Off, limit);
+        let drive = drive(&mut self.link, &mut machine, off, &mut behind, random);
         let info = Box::pin(drive).await?;
         self.set_status(info.status);
         self.info = info;
         self.reply = link::Reply::new(wire::CommandByte::QUIT, self.info.capabilities);
+        match behind.are_sent {
+            true => self.receive_verdicts(around.behind, limit).await?,
+            false => self.send_all(around.behind, limit).await?,
+        }
         Ok(())
     }
+}
+
+/// Commands around a change of the user, each a byte and a body.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Around<'a> {
+    /// They run as the old user.
+    pub before: &'a [(u8, &'a [u8])],
+    /// They run as the new one.
+    pub behind: &'a [(u8, &'a [u8])],
+}
+
+/// Commands that follow a login.
+struct Behind<'a> {
+    commands: &'a [(u8, &'a [u8])],
+    /// They were sent with the login's last packet.
+    are_sent: bool,
 }
 
 async fn connect(
@@ -95,7 +130,12 @@ async fn connect(
             .await?;
     }
     let mut machine = LoginMachine::new(login, protection);
-    let info = drive(&mut link, &mut machine, &target.tls, limit, random).await?;
+    let tls = (&target.tls, limit);
+    let mut behind = Behind {
+        commands: &[],
+        are_sent: false,
+    };
+    let info = drive(&mut link, &mut machine, tls, &mut behind, random).await?;
     let packet_bytes_max = usize::try_from(login.packet_bytes_max).unwrap_or(usize::MAX);
     link.set_packet_bytes_max(packet_bytes_max);
     if let Some(method) = info.compression {
@@ -127,18 +167,25 @@ fn proxy_header(version: ProxyVersion, login: &Login, server: &Address) -> Vec<u
 async fn drive(
     link: &mut Link,
     machine: &mut LoginMachine<'_>,
-    tls: &TlsMode,
-    mut limit: Limit,
+    (tls, mut limit): (&TlsMode, Limit),
+    behind: &mut Behind<'_>,
     random: &mut Random<'_>,
 ) -> Result<Box<ServerInfo>, ConnectError> {
     let mut step = LoginStep::Read;
     loop {
         step = match step {
-            LoginStep::Read => {
-                link.follow_sequence();
+            LoginStep::Read | LoginStep::ReadVerdict => {
+                if let LoginStep::ReadVerdict = step
+                    && !behind.are_sent
+                {
+                    write_all(link, behind.commands)?;
+                    behind.are_sent = true;
+                }
                 link.flush().await?;
                 let packet = link.receive_packet(limit).await?;
-                machine.packet(&packet, link.out(), random)?
+                let step = machine.packet(&packet, link.out(), random)?;
+                link.follow_sequence();
+                step
             }
             LoginStep::StartTls => {
                 link.flush().await?;
@@ -146,7 +193,9 @@ async fn drive(
                     return Err(ConnectError::NoTls);
                 };
                 link.start_tls(client.end(), &mut limit).await?;
-                machine.tls_started(link.out())?
+                let step = machine.tls_started(link.out())?;
+                link.follow_sequence();
+                step
             }
             LoginStep::Established(info) => return Ok(info),
         };

@@ -104,6 +104,27 @@ impl From<Disconnect> for ConnectError {
     }
 }
 
+impl From<RequestError> for ConnectError {
+    fn from(error: RequestError) -> ConnectError {
+        match error {
+            RequestError::Refused(error) => ConnectError::Refused(error),
+            RequestError::Link(end) | RequestError::Unanswered(end) => end.into(),
+            RequestError::Malformed(malformed) => malformed.into(),
+            RequestError::Engaged => ConnectError::Link(Disconnect::Engaged),
+            RequestError::Unasked => NOT_ASKED.into(),
+            RequestError::TooLarge { .. } => TOO_LARGE.into(),
+        }
+    }
+}
+
+const NOT_ASKED: Malformed = Malformed {
+    what: "packet that was not asked for",
+};
+
+const TOO_LARGE: Malformed = Malformed {
+    what: "result that is too large",
+};
+
 /// Why a request has no answer, or none that can be read.
 #[derive(Debug, Error)]
 pub enum RequestError {

@@ -30,6 +30,7 @@ mod connect;
 mod query;
 
 pub use auth::{ClientSecret, KeyPolicy};
+pub use connect::Around;
 pub use error::{ConnectError, RequestError};
 pub use login::{Login, ServerInfo};
 pub use message::{Message, RowForm};

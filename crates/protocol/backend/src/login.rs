@@ -110,6 +110,9 @@ pub struct ServerInfo {
 pub(crate) enum LoginStep {
     /// Send what was written and take the next packet.
     Read,
+    /// The same; what was written is the client's last word, so the next packet is an OK or an
+    /// error.
+    ReadVerdict,
     /// Send what was written and start TLS; then call [`LoginMachine::tls_started`].
     StartTls,
     /// The client is in.
@@ -357,6 +360,10 @@ impl<'a> LoginMachine<'a> {
                 let (method, challenge) = switch(payload)?;
                 current = exchange(self.login, method, challenge, self.protection);
                 out.packet(&current.first_response()?);
+                if method == Method::NativePassword {
+                    self.state = State::Authenticating(info, current);
+                    return Ok(LoginStep::ReadVerdict);
+                }
             }
             Some(_) | None => return Err(NOT_DUE.into()),
         }

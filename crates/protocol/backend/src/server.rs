@@ -236,12 +236,18 @@ impl Server {
         if self.link.has_begun_packet() {
             return Err(RequestError::Unasked);
         }
-        for (byte, body) in commands {
-            self.link.begin_command().map_err(link::Disconnect::from)?;
-            Command::encode(self.link.out(), *byte, body);
-        }
+        write_all(&mut self.link, commands)?;
         let sent = self.link.flush().await;
         sent.map_err(|error| RequestError::before_reply(error, &self.link))?;
+        self.receive_verdicts(commands, limit).await
+    }
+
+    /// Reads the replies to commands that were sent at once.
+    pub(crate) async fn receive_verdicts(
+        &mut self,
+        commands: &[(u8, &[u8])],
+        limit: Limit,
+    ) -> Result<(), RequestError> {
         let mut verdict = Ok(());
         for (byte, body) in commands {
             // The ids of a reply go on from those of its own command.
@@ -293,4 +299,13 @@ impl Server {
         let _ = self.send(CommandByte::QUIT, b"").await;
         let _ = self.link.close().await;
     }
+}
+
+/// Writes commands one behind the other; they are not flushed.
+pub(crate) fn write_all(link: &mut Link, commands: &[(u8, &[u8])]) -> Result<(), link::Disconnect> {
+    for (byte, body) in commands {
+        link.begin_command()?;
+        Command::encode(link.out(), *byte, body);
+    }
+    Ok(())
 }

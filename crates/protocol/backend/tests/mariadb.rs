@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use auth::ClientAuthError;
 use backend::{
-    ClientSecret, ConnectError, Login, Outcome, Product, QueryLimits, RequestError, TlsClient,
-    TlsMode,
+    Around, ClientSecret, ConnectError, Login, Outcome, Product, QueryLimits, RequestError,
+    TlsClient, TlsMode,
 };
 use errcode::Retry;
 use link::{Disconnect, Limit};
 use runtime::Address;
 use support::replies::{assert_reads, assert_reads_all, limits, login, start, texts};
-use support::{Authority, connect, limit, on_worker, resources, tcp};
+use support::{Authority, change_user_around, connect, limit, on_worker, resources, tcp};
 use testkit::Folder;
 use wire::{Capabilities, CommandByte, CompressionMethod, StatusFlags};
 
@@ -96,6 +96,88 @@ fn a_greeting_tells_the_server() {
             let login = login(user);
             support::change_user(&mut server, &login).await.unwrap();
             assert_reads(&mut server, user).await;
+        }
+    });
+}
+
+/// Notes who it runs as.
+const SEE: (u8, &[u8]) = (
+    CommandByte::QUERY,
+    b"insert into d.seen (who) values (current_user())",
+);
+
+/// Who has run it, in turn.
+const SEEN: &[u8] = b"select who from d.seen order by n";
+
+const WRONG: (u8, &[u8]) = (CommandByte::QUERY, b"set @@no_such_variable = 1");
+
+fn with_seen() -> testkit::Server {
+    let server = start(&[]);
+    let mut root = server.connect().unwrap();
+    root.run("create table d.seen (n int auto_increment primary key, who text)")
+        .unwrap();
+    server
+}
+
+/// Those before run as the old user, those behind as the new one, whatever its method.
+#[test]
+fn commands_around_a_change_of_the_user() {
+    let server = with_seen();
+    let port = server.port();
+    on_worker(move || async move {
+        let mut server = connect(&tcp(port), TlsMode::Off, &login("native"))
+            .await
+            .unwrap();
+        server.query(b"truncate d.seen", limits()).await.unwrap();
+        for user in ["native", "signed", "nothing", "native"] {
+            let around = Around {
+                before: &[SEE, (CommandByte::QUERY, b"set @kept = 7")],
+                behind: &[SEE],
+            };
+            let changed = change_user_around(&mut server, &login(user), around).await;
+            changed.unwrap();
+            let outcomes = server.query(b"select @kept", limits()).await.unwrap();
+            let Outcome::Rows(rows) = &outcomes[0] else {
+                panic!("{outcomes:?}")
+            };
+            assert_eq!(rows.rows, texts(&[&[None]]));
+        }
+        let outcomes = server.query(SEEN, limits()).await.unwrap();
+        let Outcome::Rows(rows) = &outcomes[0] else {
+            panic!("{outcomes:?}")
+        };
+        let seen = rows.rows.iter().flatten().flatten();
+        let seen: Vec<_> = seen.map(|it| str::from_utf8(it).unwrap()).collect();
+        let [native, signed, nothing] = ["native@%", "signed@%", "nothing@%"];
+        assert_eq!(
+            seen,
+            [
+                native, native, native, signed, signed, nothing, nothing, native
+            ]
+        );
+    });
+}
+
+#[test]
+fn a_refusal_around_a_change_of_the_user_is_told() {
+    let server = start(&[]);
+    let port = server.port();
+    on_worker(move || async move {
+        let right = login("native");
+        let wrong = Login::new("native", ClientSecret::password(b"wrong"));
+        for (user, before, behind, number) in [
+            (&right, &[WRONG][..], &[][..], 1193),
+            (&right, &[], &[WRONG, (CommandByte::PING, b"")], 1193),
+            (&wrong, &[], &[(CommandByte::PING, b"")], 1045),
+        ] {
+            let mut server = connect(&tcp(port), TlsMode::Off, &right).await.unwrap();
+            let around = Around { before, behind };
+            let refused = change_user_around(&mut server, user, around).await;
+            let refused = refused.unwrap_err();
+            assert!(
+                matches!(&refused, ConnectError::Refused(error) if error.code.number() == number),
+                "{refused:?}"
+            );
         }
     });
 }

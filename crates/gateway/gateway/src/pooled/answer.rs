@@ -646,9 +646,20 @@ impl Pooled {
         };
         let put = match replaced {
             Ok(()) => {
-                let connection = &mut lane.connection;
-                let login = (&login, worker.random());
-                connection.put_right(login, needs, &state).await
+                let is_turned = lane.connection.must_log_in(&needs);
+                let secret = (&login, worker.random());
+                let put = lane.connection.put_right(secret, needs, &state).await;
+                match put {
+                    // A new connection is let in by a login that has more to say.
+                    Err(_) if is_turned => {
+                        let new = (&login, &self.origin);
+                        match lane.replace(worker, new, &state).await {
+                            Ok(()) => lane.connection.put_right(secret, needs, &state).await,
+                            Err(error) => Err(error),
+                        }
+                    }
+                    put => put,
+                }
             }
             Err(error) => Err(error),
         };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::Random;
-use backend::{ConnectError, Login, Server, Target, TlsMode};
+use backend::{Around, ConnectError, Login, Server, Target, TlsMode};
 use link::{Limit, PacketMemory, Resources};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use runtime::{Address, Io, Runtime};
@@ -74,10 +74,18 @@ pub(crate) async fn connect(
 }
 
 pub(crate) async fn change_user(server: &mut Server, login: &Login) -> Result<(), ConnectError> {
+    change_user_around(server, login, Around::default()).await
+}
+
+pub(crate) async fn change_user_around(
+    server: &mut Server,
+    login: &Login,
+    around: Around<'_>,
+) -> Result<(), ConnectError> {
     let source = front::system_random();
     let mut fill = |bytes: &mut [u8]| source(bytes);
     server
-        .change_user(login, limit(), &mut Random(&mut fill))
+        .change_user(login, around, limit(), &mut Random(&mut fill))
         .await
 }
 
