@@ -17,6 +17,9 @@ use crate::rules::{RuleSet, Rules, Ruling, SessionFacts, folded};
 /// Most verdicts that a worker remembers. An application has some hundred distinct texts.
 pub const VERDICTS_MAX: usize = 4096;
 
+/// Most bytes of their texts.
+const VERDICT_BYTES_MAX: usize = 8 << 20;
+
 /// Most sets of rules whose rulings are remembered. There are as many as kinds of statements that
 /// rules tell apart.
 const RULINGS_MAX: usize = 1024;
@@ -113,14 +116,16 @@ fn reads_tables(text: &[u8], mode: SqlMode) -> bool {
     }
 }
 
-/// The verdicts of a worker, by canonical text. Those that were not asked for while half of
-/// [`VERDICTS_MAX`] others came are forgotten.
+/// The verdicts of a worker, by canonical text. Those that were not asked for while half as many
+/// others came as there is room for are forgotten.
 #[derive(Debug, Default)]
 pub struct Judge {
     /// Constant.
     rules: Arc<Rules>,
     canonical: Canonical,
     recent: Verdicts,
+    /// Of the texts of the recent ones.
+    recent_bytes: usize,
     older: Verdicts,
     /// What sets of rules say together.
     rulings: HashMap<RuleSet, Rc<Ruling>, RandomState>,
@@ -209,9 +214,12 @@ impl Judge {
             Some(known) => known,
             None => self.ruled(Judged::of(key, mode), key, mode),
         };
-        if VERDICTS_MAX / 2 <= self.recent.len() {
+        let bytes = self.recent_bytes + key.len();
+        if VERDICTS_MAX / 2 <= self.recent.len() || VERDICT_BYTES_MAX / 2 < bytes {
             self.older = std::mem::take(&mut self.recent);
+            self.recent_bytes = 0;
         }
+        self.recent_bytes += key.len();
         self.recent.insert(key.into(), judged.clone());
         judged
     }
@@ -288,5 +296,23 @@ mod tests {
         assert_eq!(ask(VERDICTS_MAX), VERDICTS_MAX / 2 + 1);
         // What is asked for again stays.
         assert_eq!(ask(VERDICTS_MAX / 2), VERDICTS_MAX / 2 + 1);
+    }
+
+    #[test]
+    fn long_texts_are_kept_as_far_as_their_bytes_fit() {
+        let mut judge = Judge::default();
+        let columns = "a,".repeat(8 << 10);
+        let mut ask = |number: usize| {
+            let text = format!("SELECT {columns} a{number:04} FROM t");
+            judge.judge(text.as_bytes(), SqlMode::default());
+            let key = judge.recent.keys().next().map_or(0, |key| key.len());
+            (judge.len(), key)
+        };
+        let (_, bytes) = ask(0);
+        let half = VERDICT_BYTES_MAX / 2 / bytes;
+        for number in 1..2 * half {
+            assert_eq!(ask(number).0, number + 1);
+        }
+        assert_eq!(ask(2 * half).0, half + 1);
     }
 }
