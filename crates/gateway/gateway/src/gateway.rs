@@ -10,9 +10,10 @@ use backend::Login;
 use clients::{ClientNumbers, Clients, SessionHandle};
 use foldhash::fast::RandomState;
 use front::RandomSource;
-use link::Resources;
+use link::{Agreed, Resources};
 use pool::{AccountId, ClassId, Interner, Pool};
 use sync::Mutex;
+use wire::Capabilities;
 
 use crate::connection::Resting;
 use crate::options::Options;
@@ -53,8 +54,27 @@ pub struct Gateway {
 /// More users than servers have.
 const ACCOUNTS_MAX: u32 = 1 << 20;
 
-/// More kinds of clients than there are.
+/// More kinds of clients than there are: a bit for each of [`OF_CONNECTION`] that a client may
+/// choose.
 const CLASSES_MAX: u32 = 1 << 12;
+
+/// What a client can do that a server's connection shows, and that is decided at its login. The
+/// rest is between a client and the gateway, or changes nothing.
+const OF_CONNECTION: Capabilities = Capabilities(
+    Agreed::LAYOUT.0
+        | Capabilities::FOUND_ROWS.0
+        | Capabilities::NO_SCHEMA.0
+        | Capabilities::LOCAL_FILES.0
+        | Capabilities::IGNORE_SPACE.0
+        | Capabilities::INTERACTIVE.0
+        | Capabilities::MULTI_STATEMENTS.0
+        | Capabilities::MULTI_RESULTS.0
+        | Capabilities::PS_MULTI_RESULTS.0
+        | Capabilities::EXPIRED_PASSWORDS.0
+        | Capabilities::SESSION_TRACK.0
+        | Capabilities::DEPRECATE_EOF.0
+        | Capabilities::MARIADB_BULK_OPERATIONS.0,
+);
 
 /// A connection to a server, for KILL.
 #[derive(Debug, Clone)]
@@ -127,7 +147,10 @@ impl Gateway {
     pub(crate) fn pool_login(&self, login: &Login) -> Option<pool::Login> {
         Some(pool::Login {
             account: AccountId(self.accounts.intern(login.user.clone())?),
-            class: ClassId(self.classes.intern(login.capabilities.0)?),
+            class: ClassId(
+                self.classes
+                    .intern((login.capabilities & OF_CONNECTION).0)?,
+            ),
             client: login.client.map(|address| address.ip()),
         })
     }

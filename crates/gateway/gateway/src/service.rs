@@ -1,6 +1,7 @@
 //! [`Service`]: what the clients of a listener get, as it is now.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -84,7 +85,21 @@ impl SharedWritten {
 struct Waiting {
     /// How often accounts were published.
     generation: u64,
-    wakers: Vec<Waker>,
+    /// The last id of a login that waits.
+    last_id: u64,
+    wakers: HashMap<u64, Waker>,
+}
+
+/// A login that waits for newer accounts. Dropped, it leaves the list.
+struct WaitingPlace<'a> {
+    readings: &'a Readings,
+    id: u64,
+}
+
+impl Drop for WaitingPlace<'_> {
+    fn drop(&mut self) {
+        self.readings.waiting.lock().wakers.remove(&self.id);
+    }
 }
 
 /// A login waits so long for newer accounts: longer than servers take to send them, and than the
@@ -137,19 +152,27 @@ impl Readings {
             waiting.generation += 1;
             std::mem::take(&mut waiting.wakers)
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_values().for_each(Waker::wake);
     }
 
     /// Waits until the accounts have been read again, or for too long.
     async fn renewed(&self) {
-        let before = self.waiting.lock().generation;
+        let (before, place) = {
+            let mut waiting = self.waiting.lock();
+            waiting.last_id += 1;
+            let place = WaitingPlace {
+                readings: self,
+                id: waiting.last_id,
+            };
+            (waiting.generation, place)
+        };
         self.wants_accounts.notify();
         let published = poll_fn(|context| {
             let mut waiting = self.waiting.lock();
             if waiting.generation != before {
                 return Poll::Ready(());
             }
-            waiting.wakers.push(context.waker().clone());
+            waiting.wakers.insert(place.id, context.waker().clone());
             Poll::Pending
         });
         // Without newer ones the login goes by those that there are.
