@@ -69,10 +69,23 @@ impl Wanted {
         Wanted { role, only }
     }
 
-    /// Whether a server that was taken still has the role.
-    pub(crate) fn is_met_by(&self, server: &ServerState) -> bool {
-        preference(server, self.role).is_some()
+    /// How a server that was taken has the role now.
+    pub(crate) fn fit_of(&self, server: &ServerState) -> Fit {
+        match preference(server, self.role) {
+            Some((is_last, _)) if is_last => Fit::LastResort,
+            Some(_) => Fit::Met,
+            None => Fit::Unmet,
+        }
     }
+}
+
+/// How a server has the role that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    Met,
+    /// It serves as long as no other server does.
+    LastResort,
+    Unmet,
 }
 
 /// The servers of a service that are wanted, in the order in which a client tries them: by rank,

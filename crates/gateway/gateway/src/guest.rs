@@ -592,7 +592,7 @@ pub(crate) async fn given_up(
     serves: fn(&ServerState) -> bool,
 ) -> GivenUp {
     let mut killed = pin!(handle.ordered(KillOrder::Connection));
-    // Who loses a server wakes all sessions, by their handles ([`crate::watch`]).
+    // Who loses a server wakes all sessions, by their handles ([`crate::gateway::watch`]).
     poll_fn(|context| {
         if killed.as_mut().poll(context).is_ready() {
             return Poll::Ready(GivenUp::Killed);

@@ -34,7 +34,7 @@ type Read<T, N> = (Metric, fn(&T) -> N);
 type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Sums over the workers.
-const SUMS: [Sum; 10] = [
+const SUMS: [Sum; 11] = [
     (count("Sessions", "Clients that got a session."), |it| {
         &it.sessions
     }),
@@ -87,6 +87,13 @@ const SUMS: [Sum; 10] = [
             "Reads that went to the primary because a replica did not have a write in time.",
         ),
         |it| &it.late_reads,
+    ),
+    (
+        count(
+            "Surprises",
+            "Replies whose transaction state was not what the text let expect. They are believed.",
+        ),
+        |it| &it.surprises,
     ),
     (
         count(

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::Login;
-use errcode::{ClientError, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN};
+use errcode::{ClientError, ER_MALFORMED_PACKET};
 use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
@@ -44,6 +44,7 @@ mod parts;
 mod prepared;
 mod recall;
 mod sharing;
+mod wait;
 
 use answer::{Chooser, Job, Unready};
 use guide::{Guides, guide};
@@ -57,13 +58,13 @@ use prepared::Statements;
 pub(crate) struct Pooled {
     guest: Guest,
     way: Way,
-    /// How long a statement waits for a server and for a connection.
-    wait: Duration,
     /// It gives its connections back between transactions.
     multiplexes: bool,
     session: router::Session,
     /// What it has set.
     history: Arc<History>,
+    /// The same with its database, while a statement runs without that.
+    missing: Option<Arc<History>>,
     /// The database that a server has told last, unless `history` has a later one.
     /// COM_RESET_CONNECTION keeps it, also if the session has come there by what is not kept.
     database: Option<Box<[u8]>>,
@@ -133,8 +134,8 @@ impl Pooled {
     /// Connects a client to its first server. An error is what the client is to be told.
     pub(crate) async fn enter(guest: Guest) -> Result<Pooled, Box<(Client, ClientError)>> {
         let options = &guest.generation().service(guest.service).options;
-        let (router, wait, multiplexes) = (options.router, options.wait, options.multiplexes);
-        let way = match router {
+        let multiplexes = options.multiplexes;
+        let way = match options.router {
             Router::ReadConnection(role) => {
                 let route = guest.ruled.general_ruling().route;
                 Way::Home(Box::new(Home::new(role, route)))
@@ -153,10 +154,10 @@ impl Pooled {
         let mut pooled = Pooled {
             guest,
             way,
-            wait,
             multiplexes,
             session: router::Session::default(),
             history: Arc::default(),
+            missing: None,
             database: None,
             origin,
             pool_login,
@@ -180,7 +181,7 @@ impl Pooled {
     /// Begins the session on its first server: at its home, or on the primary, or on a replica if
     /// there is none.
     async fn begin(&mut self) -> Result<(), ClientError> {
-        let until = runtime::now() + self.wait;
+        let until = runtime::now() + self.wait();
         let mut failed = None;
         let mut reason = "no server is up".to_owned();
         let place = loop {
@@ -188,11 +189,8 @@ impl Pooled {
             if let Some(place) = self.first_place(failed) {
                 match self.make_ready(place, Reads::default()).await {
                     Ok(()) => break place,
-                    Err(Unready::Refused(error)) => return Err(error),
-                    Err(Unready::Session(_) | Unready::Victim) => {
-                        return Err(ClientError::new(ER_SERVER_SHUTDOWN, &[]));
-                    }
                     Err(Unready::Failed(text)) => reason = text,
+                    Err(unready) => return Err(unready.of_login()),
                 }
                 // Each server is tried once before the map changes or time has passed.
                 if failed.replace(place).is_none() {
@@ -200,7 +198,8 @@ impl Pooled {
                 }
             }
             let until = (until, reason.as_str());
-            self.wait_for_server(version, until, failed.take()).await?;
+            let waited = self.wait_for_server(version, until, failed.take()).await;
+            waited.map_err(Unready::of_login)?;
         };
         self.note_begin(place);
         Ok(())
@@ -229,6 +228,12 @@ impl Pooled {
             let primary = chooser.choose(it, Goal::Primary);
             primary.or_else(|| chooser.choose(it, Goal::Replica))
         })
+    }
+
+    /// How long a statement waits for a server and for a connection.
+    fn wait(&self) -> Duration {
+        let service = self.guest.generation().service(self.guest.service);
+        service.options.wait
     }
 
     /// The version of the map that the service's monitor has published last.
@@ -291,6 +296,7 @@ impl Pooled {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(byte) => {
                     let went = self.command(byte).await;
+                    self.return_to_database();
                     if self.session.is_closed() {
                         // COMMIT RELEASE: the server has closed the connection behind its reply.
                         self.places()
@@ -490,6 +496,7 @@ impl Pooled {
             self.guest.note_database(&name);
             self.database = None;
         }
+        self.return_to_database();
         let mut history = History::clone(&self.history);
         if history.keep(command, mode).is_err() {
             self.session.pin(Pin::LongHistory, place);
@@ -552,6 +559,42 @@ impl Pooled {
             Err(error) => self.guest.write_error(&error),
         }
         Ok(())
+    }
+
+    /// Has the statement under way run without the session's database, which the server does not
+    /// have. Later ones find it again, if it is there. Returns `false` if that was done already.
+    fn leave_database(&mut self) -> bool {
+        if self.missing.is_some() {
+            return false;
+        }
+        let mode = self.mode();
+        let mut history = History::clone(&self.history);
+        let of_login = self.origin.database.clone();
+        if let Some(name) = of_login.filter(|_| history.database(mode).is_none()) {
+            let command = Command::InitDb(name.into_bytes().into());
+            if history.keep(command, mode).is_err() {
+                return false;
+            }
+        }
+        if history.database(mode).is_none() {
+            return false;
+        }
+        let worker = &self.guest.worker;
+        self.origin = worker.share_origin(Origin {
+            database: None,
+            ..*self.origin
+        });
+        self.missing = Some(worker.share_history(history.clone()));
+        history.forget_database(mode);
+        self.history = worker.share_history(history);
+        true
+    }
+
+    /// The statement has ended that ran without the session's database.
+    fn return_to_database(&mut self) {
+        if let Some(history) = self.missing.take() {
+            self.history = history;
+        }
     }
 
     fn change_history(&mut self, change: fn(&mut History)) {
@@ -645,7 +688,11 @@ impl Pooled {
                 warnings: tally.warnings,
             },
         };
+        let surprises = self.session.surprises();
         let has_written = self.session.answered(plan, place, report);
+        if surprises != self.session.surprises() {
+            self.guest.worker.counters.surprises.increment();
+        }
         if let Some(name) = report.changes.and_then(charset_in) {
             self.guest.ruled.note_charset(name);
         }

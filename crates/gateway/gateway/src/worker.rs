@@ -110,6 +110,8 @@ pub struct Counters {
     pub waited_reads: Counter,
     /// Reads that were sent to the primary because a replica did not have a write in time.
     pub late_reads: Counter,
+    /// Replies whose flags did not fit the text.
+    pub surprises: Counter,
 }
 
 impl Counters {

@@ -53,9 +53,10 @@ use crate::keys::ServerId;
 /// and no two sessions have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Age {
-    /// When the session's transaction began; earlier is older.
+    /// When the session began; earlier is older. Its transactions keep its age, so one that was a
+    /// victim and is tried again is no younger, and gets through in the end.
     pub began_at: Instant,
-    /// Decides between transactions of one moment: the session's number.
+    /// Decides between sessions of one moment: the session's number.
     pub session: u64,
 }
 

@@ -124,6 +124,11 @@ impl History {
         });
     }
 
+    /// Forgets the databases that were chosen, since the last one is gone.
+    pub fn forget_database(&mut self, mode: SqlMode) {
+        self.retain(|it| it.database(mode).is_none());
+    }
+
     fn retain(&mut self, is_left: impl Fn(&Command) -> bool) {
         self.entries.retain(|it| is_left(&it.command));
         let lengths = self.entries.iter().map(|it| it.command.body().len());
@@ -226,6 +231,10 @@ mod tests {
             history.keep(command, mode).unwrap();
             assert_eq!(history.database(mode), Some(name.into()));
         }
+        history.forget_database(mode);
+        assert_eq!(history.database(mode), None);
+        let left: Vec<_> = history.list().iter().map(|(_, body)| body).collect();
+        assert_eq!(left, [b"SET @a = 1"]);
     }
 
     #[test]

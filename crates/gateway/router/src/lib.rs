@@ -3,7 +3,7 @@
 //! ```text
 //! text -- Judge --> Judged -- Session::plan --> Plan -- choose --> a server
 //!                                ^                                    |
-//!                                +--------- Session::done <-----------+
+//!                                +------- Session::answered <---------+
 //! ```
 //!
 //! [`Judge`] says what a text does, and remembers its verdicts. [`Session`] is what is known of

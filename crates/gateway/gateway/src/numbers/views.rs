@@ -25,11 +25,12 @@ pub struct ServerView {
     pub pool: pool::Numbers,
     /// Most of them.
     pub connections_max: u32,
-    /// Sessions that have a connection to it, of both routers.
+    /// Sessions that stay at it or have a connection to it.
     pub sessions: usize,
-    /// Statements that it was sent by `read-write-split` and has not answered.
+    /// Statements that it was sent and has not answered; those of sessions with a connection of
+    /// their own are not seen.
     pub under_way: u64,
-    /// Commands that it was sent, of both routers.
+    /// Commands that it was sent.
     pub statements: u64,
 }
 
@@ -124,7 +125,7 @@ pub struct WorkerView {
     pub sessions_begun: u64,
     /// Commands that it has sent to servers.
     pub statements: u64,
-    /// Those under way of `read-write-split`.
+    /// Those under way, but for those of sessions with a connection of their own.
     pub under_way: u64,
     /// Connections to servers that could not be made.
     pub failed_connects: u64,

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use clients::KillOrder;
 use env::Instant;
-use errcode::{ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, Retry};
+use errcode::{
+    ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, Retry,
+};
 use link::Ending;
 use monitor::{Order, Published, ServerId as Place, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Balance, Goal, Loss, Plan, Step, Written};
 use wire::CommandByte;
 
-use crate::connect::{no_server, without};
+use crate::connect::without;
 use crate::connection::{Connection, Needs, NotReady, Reads, Resting, Role};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
@@ -22,6 +24,7 @@ use crate::worker::Worker;
 
 use super::lane::Lane;
 use super::prepared::Kind;
+use super::wait::while_up;
 use super::{Pooled, Way, login_of};
 
 /// What a command is about.
@@ -48,13 +51,40 @@ pub(super) enum Unready {
     Refused(ClientError),
     /// Another server may do.
     Failed(String),
+    /// The server does not have the session's database.
+    NoDatabase(ClientError),
     /// An older session waits for what this one holds.
     Victim,
 }
 
-/// A server that has lost a connection, and is not down by its monitor after so long, has lost that
-/// connection alone: by KILL, or by a limit of time.
-const SECOND_TRY_AFTER: Duration = Duration::from_millis(300);
+impl Unready {
+    /// A server refuses what the session needs, as any other would, but for its database.
+    pub(super) fn of_refusal(error: ClientError) -> Unready {
+        match error.code == ER_BAD_DB_ERROR {
+            true => Unready::NoDatabase(error),
+            false => Unready::Refused(error),
+        }
+    }
+
+    /// What the client is told of its statement, unless its session is over.
+    fn told(self) -> Result<ClientError, End> {
+        match self {
+            Unready::Session(end) => Err(end),
+            Unready::Refused(error) | Unready::NoDatabase(error) => Ok(error),
+            Unready::Failed(_) | Unready::Victim => unreachable!("it was seen to"),
+        }
+    }
+
+    /// What a client is told whose session cannot begin.
+    pub(super) fn of_login(self) -> ClientError {
+        match self {
+            Unready::Refused(error) | Unready::NoDatabase(error) => error,
+            Unready::Session(_) | Unready::Victim | Unready::Failed(_) => {
+                ClientError::new(ER_SERVER_SHUTDOWN, &[])
+            }
+        }
+    }
+}
 
 /// Most servers that a command is sent to.
 const TRIES_MAX: u32 = 2;
@@ -108,33 +138,29 @@ impl Pooled {
         let mut request = request;
         let mut failed = None;
         let mut tries = 0;
-        let mut goal = match self.set_out(plan).await {
-            Ok(goal) => goal,
-            Err(unready) => return self.tell_unready(job, request, unready).await,
-        };
-        loop {
-            let place = match self.find((goal, plan.lag_max), failed).await {
-                Ok(place) => place,
-                Err(error) if self.is_withdrawn(plan.goal) => {
-                    if let Request::Peeked = request {
-                        self.guest.take_command().await?;
+        // What is awaited in the arms of a match keeps the matched value in the client's task, so
+        // all errors are told at one place, behind the loop.
+        let mut is_over = false;
+        let mut goal = plan.goal;
+        let mut going = self.set_out(plan).await.map(|it| goal = it);
+        let error = loop {
+            if let Err(unready) = going {
+                break unready.told()?;
+            }
+            let place = match self.choose((goal, plan.lag_max), failed).0 {
+                Some(place) => place,
+                None => match Box::pin(self.find((goal, plan.lag_max), failed)).await {
+                    Ok(place) => place,
+                    Err(unready) => {
+                        is_over = self.is_withdrawn(plan.goal);
+                        break unready.told()?;
                     }
-                    self.guest.lost = Some(error);
-                    return Err(End::Server);
-                }
-                Err(error) => return self.refuse(job, request, &error).await,
+                },
             };
-            match self.arrive(plan, place).await {
-                Ok(()) => {}
-                Err(Unready::Failed(_)) if failed.is_none() => {
-                    (failed, goal) = (Some(place), plan.goal);
-                    continue;
-                }
-                Err(Unready::Failed(_)) => {
-                    let error = self.lost_error(place);
-                    return self.refuse(job, request, &error).await;
-                }
-                Err(unready) => return self.tell_unready(job, request, unready).await,
+            if let Err(unready) = self.arrive(plan, place).await {
+                let away = self.turn_away(plan, (goal, place, failed), unready);
+                going = away.map(|elsewhere| (goal, failed) = elsewhere);
+                continue;
             }
             tries += 1;
             let retry = match self.attempt(place, job, request).await {
@@ -148,7 +174,7 @@ impl Pooled {
                     return Ok(Some((place, answer)));
                 }
                 Err(Failed::Session(end)) => return Err(end),
-                Err(Failed::Refused(error)) => return self.refuse(job, request, &error).await,
+                Err(Failed::Refused(error)) => break error,
                 Err(Failed::Server(retry)) => retry,
             };
             let error = self.lost_error(place);
@@ -162,12 +188,41 @@ impl Pooled {
                     request = Request::Taken(byte, body);
                     (failed, goal) = (Some(place), plan.goal);
                 }
-                (Retry::Now, _) => return self.refuse(job, request, &error).await,
+                (Retry::Now, _) => break error,
                 _ => {
-                    let taken = Request::Taken(0, &[]);
-                    return self.refuse(job, taken, &error).await;
+                    request = Request::Taken(0, &[]);
+                    break error;
                 }
             }
+        };
+        if is_over {
+            if let Request::Peeked = request {
+                self.guest.take_command().await?;
+            }
+            self.guest.lost = Some(error);
+            return Err(End::Server);
+        }
+        Box::pin(self.refuse(job, request, &error)).await
+    }
+
+    /// Where a statement goes whose server does not stand ready, and which one has failed. An error
+    /// is what becomes of it if it goes nowhere.
+    fn turn_away(
+        &mut self,
+        plan: &Plan,
+        (goal, place, failed): (Goal, Place, Option<Place>),
+        unready: Unready,
+    ) -> Result<(Goal, Option<Place>), Unready> {
+        match unready {
+            Unready::Failed(_) if failed.is_none() => Ok((plan.goal, Some(place))),
+            Unready::Failed(_) => Err(Unready::Refused(self.lost_error(place))),
+            // It may not have come to that replica yet.
+            Unready::NoDatabase(_) if goal == Goal::Replica => Ok((Goal::Primary, failed)),
+            Unready::NoDatabase(error) => match self.leave_database() {
+                true => Ok((goal, failed)),
+                false => Err(Unready::Refused(error)),
+            },
+            unready => Err(unready),
         }
     }
 
@@ -177,20 +232,12 @@ impl Pooled {
             let stepped = Box::pin(self.step_parts(plan.step)).await;
             stepped.map_err(Unready::Refused)?;
         }
-        let Way::Split(options) = self.way else {
-            return Ok(plan.goal);
-        };
-        if plan.goal != Goal::Replica {
+        if plan.goal != Goal::Replica || self.way.split().is_none() {
             return Ok(plan.goal);
         }
-        let learned = self.learn_writes(options.causal_reads).await;
-        learned.map_err(Unready::Session)?;
-        if let Some(limit) = options.causal_wait {
-            let options = SplitOptions {
-                lag_max: plan.lag_max.or(options.lag_max),
-                ..options
-            };
-            let waited = Box::pin(self.wait_for_writes(limit, &options)).await;
+        self.learn_writes().await.map_err(Unready::Session)?;
+        if self.way.split().is_some_and(|it| it.causal_wait.is_some()) {
+            let waited = Box::pin(self.wait_for_writes(plan.lag_max)).await;
             if let Some(place) = waited.map_err(Unready::Session)? {
                 return Ok(Goal::Held(place));
             }
@@ -234,21 +281,6 @@ impl Pooled {
         }
     }
 
-    /// Answers a command for which no server stands ready.
-    async fn tell_unready(
-        &mut self,
-        job: Job,
-        request: Request<'_>,
-        unready: Unready,
-    ) -> Result<Option<(Place, Answer)>, End> {
-        let error = match unready {
-            Unready::Session(end) => return Err(end),
-            Unready::Refused(error) => error,
-            Unready::Failed(_) | Unready::Victim => unreachable!("it was seen to"),
-        };
-        self.refuse(job, request, &error).await
-    }
-
     /// Whether the session holds something on a server that an operator has taken out.
     fn is_withdrawn(&self, goal: Goal) -> bool {
         let Goal::Held(place) = goal else {
@@ -260,13 +292,11 @@ impl Pooled {
     }
 
     /// Learns what a read has to see.
-    async fn learn_writes(&mut self, causal_reads: CausalReads) -> Result<(), End> {
-        match causal_reads {
-            CausalReads::Off | CausalReads::Session => {}
-            CausalReads::Service => {
-                let service = self.guest.generation().service(self.guest.service);
-                service.written.show(&mut self.seen, &mut self.session);
-            }
+    async fn learn_writes(&mut self) -> Result<(), End> {
+        let shares_writes = |it: &SplitOptions| it.causal_reads == CausalReads::Service;
+        if self.way.split().is_some_and(shares_writes) {
+            let service = self.guest.generation().service(self.guest.service);
+            service.written.show(&mut self.seen, &mut self.session);
         }
         if *self.session.written() == Written::Somewhere {
             return Box::pin(self.locate_writes()).await;
@@ -288,10 +318,10 @@ impl Pooled {
         let Some(place) = primary else {
             return Ok(());
         };
-        let Some(lane) = self.lane_for_question(place).await? else {
+        if !self.stands_ready(place).await? {
             return Ok(());
-        };
-        match lane.connection.position().await {
+        }
+        match self.ask_server(place, async |it| it.position().await).await {
             Ok(Some(position)) => {
                 let service = self.guest.generation().service(self.guest.service);
                 service.written.locate(self.seen, &position);
@@ -305,9 +335,9 @@ impl Pooled {
         Ok(())
     }
 
-    /// The lane to a server, to ask it something beside the session's statements. `None` if it does
-    /// not stand ready: the read finds out whether any server takes it.
-    async fn lane_for_question(&mut self, place: Place) -> Result<Option<&mut Lane>, End> {
+    /// Has a server stand ready for a question beside the session's statements. Returns `false` if
+    /// it does not: the read finds out whether any server takes it.
+    async fn stands_ready(&mut self, place: Place) -> Result<bool, End> {
         if let Some(kept) = self.lingers_at {
             // The question would take the place of what it is kept for.
             self.part_with(kept).await;
@@ -315,20 +345,26 @@ impl Pooled {
         match self.make_ready(place, Reads::default()).await {
             Ok(()) => {}
             Err(Unready::Session(end)) => return Err(end),
-            Err(Unready::Refused(_) | Unready::Failed(_) | Unready::Victim) => return Ok(None),
+            Err(
+                Unready::Refused(_) | Unready::Failed(_) | Unready::NoDatabase(_) | Unready::Victim,
+            ) => return Ok(false),
         }
-        let lane = self.lane(place).expect("it is ready");
-        lane.is_own = false;
-        Ok(Some(lane))
+        Ok(true)
     }
 
     /// Has a replica wait for what a read has to see, if none is known to have it. Returns the
     /// replica once it has. With `None` the read goes where it would go without.
-    async fn wait_for_writes(
-        &mut self,
-        limit: Duration,
-        options: &SplitOptions,
-    ) -> Result<Option<Place>, End> {
+    async fn wait_for_writes(&mut self, lag_max: Option<Duration>) -> Result<Option<Place>, End> {
+        let Way::Split(options) = self.way else {
+            return Ok(None);
+        };
+        let Some(limit) = options.causal_wait else {
+            return Ok(None);
+        };
+        let options = SplitOptions {
+            lag_max: lag_max.or(options.lag_max),
+            ..options
+        };
         let Written::UpTo(position) = self.session.written() else {
             return Ok(None);
         };
@@ -339,7 +375,7 @@ impl Pooled {
             let chooser = Chooser {
                 worker,
                 service,
-                options,
+                options: &options,
                 written,
                 failed: None,
             };
@@ -355,10 +391,11 @@ impl Pooled {
         let Some(place) = chosen(&Written::Nothing) else {
             return Ok(None);
         };
-        let Some(lane) = self.lane_for_question(place).await? else {
+        if !self.stands_ready(place).await? {
             return Ok(None);
-        };
-        let waited = lane.connection.wait_for(&position, limit).await;
+        }
+        let waiting = async |it: &mut Connection| it.wait_for(&position, limit).await;
+        let waited = self.ask_server(place, waiting).await;
         let counters = &self.guest.worker.counters;
         match waited {
             Ok(true) => {
@@ -426,7 +463,7 @@ impl Pooled {
         &mut self,
         (goal, lag_max): (Goal, Option<Duration>),
         failed: Option<Place>,
-    ) -> Result<Place, ClientError> {
+    ) -> Result<Place, Unready> {
         let mut failed = failed;
         let mut until = None;
         loop {
@@ -435,9 +472,9 @@ impl Pooled {
                 return Ok(place);
             }
             if let Goal::Held(place) = goal {
-                return Err(self.lost_error(place));
+                return Err(Unready::Refused(self.lost_error(place)));
             }
-            let until = *until.get_or_insert_with(|| runtime::now() + self.wait);
+            let until = *until.get_or_insert_with(|| runtime::now() + self.wait());
             let reason = match &self.way {
                 Way::Home(home) => home.without(),
                 Way::Split(_) => without(options::Role::Primary),
@@ -480,33 +517,6 @@ impl Pooled {
             failed,
         };
         worker.with_map(service, |it| (chooser.choose(it, goal), it.version))
-    }
-
-    /// Waits until the map of servers is another one than this version, or until a server that has
-    /// failed may be tried again: a connection may fail and its server be well.
-    ///
-    /// # Errors
-    /// It is later than `until`; the client is told the reason.
-    pub(super) async fn wait_for_server(
-        &self,
-        version: u64,
-        (until, reason): (Instant, &str),
-        failed: Option<Place>,
-    ) -> Result<(), ClientError> {
-        let (worker, service) = (&self.guest.worker, self.guest.service);
-        let left = until - runtime::now();
-        let changed = worker.monitor(service).changed(version);
-        self.guest.running.standing.wait_for_server();
-        let patience = match failed {
-            Some(_) => left.min(SECOND_TRY_AFTER),
-            None => left,
-        };
-        let is_late = left.is_zero() || runtime::timeout(patience, changed).await.is_err();
-        self.guest.running.standing.go_on();
-        match is_late && (failed.is_none() || left.is_zero()) {
-            true => Err(no_server(worker, service, reason)),
-            false => Ok(()),
-        }
     }
 
     /// What a server is for the session. At its home a member of a Galera cluster does not wait for
@@ -648,13 +658,17 @@ impl Pooled {
             Ok(()) => {
                 let is_turned = lane.connection.must_log_in(&needs);
                 let secret = (&login, worker.random());
-                let put = lane.connection.put_right(secret, needs, &state).await;
-                match put {
+                let handle = &self.guest.handle;
+                let put = lane.connection.put_right(secret, needs, &state);
+                match while_up(worker, handle, id, put).await {
                     // A new connection is let in by a login that has more to say.
-                    Err(_) if is_turned => {
+                    Err(NotReady::Refused(_)) if is_turned => {
                         let new = (&login, &self.origin);
                         match lane.replace(worker, new, &state).await {
-                            Ok(()) => lane.connection.put_right(secret, needs, &state).await,
+                            Ok(()) => {
+                                let put = lane.connection.put_right(secret, needs, &state);
+                                while_up(worker, handle, id, put).await
+                            }
                             Err(error) => Err(error),
                         }
                     }
@@ -671,7 +685,7 @@ impl Pooled {
         let loss = self.lose(place);
         let text = match error {
             NotReady::Refused(error) if error.code == ER_BAD_DB_ERROR => {
-                return Err(Unready::Refused(error));
+                return Err(Unready::of_refusal(error));
             }
             NotReady::Refused(error) => error.to_string(),
             NotReady::Lost(text) => text,

@@ -1,9 +1,9 @@
 //! [`Home`]: the server of a session of `read-connection`.
 
-use monitor::{ServerId as Place, ServerState};
+use monitor::ServerId as Place;
 use router::Route;
 
-use crate::connect::{Wanted, candidates, without};
+use crate::connect::{Fit, Wanted, candidates, without};
 use crate::gateway::generation::ServerPlace;
 use crate::options::{Role, ServiceId};
 use crate::worker::Worker;
@@ -47,12 +47,18 @@ impl Home {
         service: ServiceId,
         failed: Option<Place>,
     ) -> Option<Place> {
-        if let (Some(server), Some(place)) = (&self.server, self.place)
-            && worker.with_state(server.id(), |it: &ServerState| self.wanted.is_met_by(it))
-        {
-            return Some(place).filter(|it| Some(*it) != failed);
+        let stays = self.server.as_ref().is_some_and(|server| {
+            let id = server.id();
+            match worker.with_state(id, |it| self.wanted.fit_of(it)) {
+                Fit::Met => true,
+                Fit::LastResort => candidates(worker, service, &self.wanted).first() == Some(&id),
+                Fit::Unmet => false,
+            }
+        });
+        match stays {
+            true => self.place.filter(|it| Some(*it) != failed),
+            false => self.move_away(worker, service, failed),
         }
-        self.move_away(worker, service, failed)
     }
 
     /// The first server for a session that begins, or the next one after one has failed.

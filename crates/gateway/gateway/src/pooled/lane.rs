@@ -1,29 +1,21 @@
 //! [`Lane`]: a session's connection to one server, for as long as it has it.
 
-use std::cell::Cell;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use backend::Login;
-use clients::KillOrder;
-use errcode::{ClientError, ER_QUERY_INTERRUPTED, WORDS_CONNECTIONS_IN_USE};
 use link::Agreed;
 use monitor::{ServerId as Place, ServerState};
-use pool::{AcquireError, Acquired, Answer, Ask, CloseReason, Found, Holds, Slot, Wait};
+use pool::{Acquired, Answer, Ask, CloseReason, Found, Holds, Slot};
 use smallvec::SmallVec;
 
 use crate::connect::{NoConnection, connect_server};
 use crate::connection::{Connection, NotReady, Origin, Resting};
-use crate::end::End;
-use crate::guest::{GivenUp, given_up};
 use crate::options::ServerId;
 use crate::worker::Worker;
 
 use super::answer::Unready;
+use super::wait::refused;
 use super::{Pooled, login_of};
 
 /// See the module's head.
@@ -39,20 +31,6 @@ pub(super) struct Lane {
     pub(super) before_id: Option<u64>,
     /// A statement that has failed may have changed the state that it has.
     pub(super) is_dirty: bool,
-}
-
-/// A client that waits for a connection is looked at after this time: it may have gone.
-const CLIENT_WATCH_DELAY: Duration = Duration::from_secs(1);
-
-/// Why a wait for a connection ends before it has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    InTime,
-    TimedOut,
-    Killed,
-    QueryKilled,
-    ServerDown,
-    ClientGone,
 }
 
 impl Lane {
@@ -144,7 +122,7 @@ impl Pooled {
                     Err(error) => {
                         slot.close(CloseReason::Failed);
                         return Err(match error {
-                            NoConnection::Refused(error) => Unready::Refused(error),
+                            NoConnection::Refused(error) => Unready::of_refusal(error),
                             NoConnection::Failed(text) => Unready::Failed(text),
                         });
                     }
@@ -198,70 +176,4 @@ impl Pooled {
             .ask(server.known.pool_id, ask)
             .map_err(|error| refused(&error))
     }
-
-    /// Waits for a connection, for as long as the service lets it.
-    pub(super) async fn wait_turn(
-        &mut self,
-        wait: Wait<'_, Box<Connection>, Resting>,
-        id: ServerId,
-    ) -> Result<Acquired<Box<Connection>, Resting>, Unready> {
-        let worker = &self.guest.worker;
-        if let Some((_, place)) = worker.generation.server(id).watch {
-            self.guest.running.standing.wait_for_connection(place);
-        }
-        let ended = Cell::new(Ended::InTime);
-        let handle = &self.guest.handle;
-        let stream = self.guest.client.link().stream();
-        let now = runtime::now();
-        let (until, watched_from) = (now + self.wait, now + CLIENT_WATCH_DELAY);
-        let mut gone = pin!(stream.hung_up());
-        let mut given_up = pin!(given_up(worker, handle, id, ServerState::is_reachable));
-        let alarm = &mut self.patience;
-        let time_out = poll_fn(|context| {
-            if let Poll::Ready(given_up) = given_up.as_mut().poll(context) {
-                ended.set(match given_up {
-                    GivenUp::Killed => Ended::Killed,
-                    GivenUp::ServerDown => Ended::ServerDown,
-                });
-                return Poll::Ready(());
-            }
-            if handle.order() == KillOrder::Query {
-                ended.set(Ended::QueryKilled);
-                return Poll::Ready(());
-            }
-            if alarm
-                .poll_until(until.min(watched_from), context)
-                .is_pending()
-            {
-                return Poll::Pending;
-            }
-            if gone.as_mut().poll(context).is_ready() {
-                ended.set(Ended::ClientGone);
-                return Poll::Ready(());
-            }
-            let late = alarm.poll_until(until, context);
-            late.map(|()| ended.set(Ended::TimedOut))
-        });
-        let acquired = wait.or(time_out).await;
-        self.guest.running.standing.go_on();
-        match (ended.get(), acquired) {
-            (Ended::InTime | Ended::TimedOut | Ended::ServerDown, Ok(acquired)) => Ok(acquired),
-            (Ended::Killed, _) => Err(Unready::Session(End::Killed)),
-            (Ended::QueryKilled, _) => Err(Unready::Refused(ClientError::new(
-                ER_QUERY_INTERRUPTED,
-                &[],
-            ))),
-            (Ended::ClientGone, _) => Err(Unready::Session(End::Client)),
-            (Ended::ServerDown, Err(error)) => Err(Unready::Failed(error.to_string())),
-            (Ended::InTime | Ended::TimedOut, Err(error)) => Err(refused(&error)),
-        }
-    }
-}
-
-/// What a client is told that gets no connection.
-fn refused(error: &AcquireError) -> Unready {
-    if let AcquireError::Victim { .. } = error {
-        return Unready::Victim;
-    }
-    Unready::Refused(ClientError::worded(WORDS_CONNECTIONS_IN_USE, &[error]))
 }

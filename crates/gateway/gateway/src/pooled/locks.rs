@@ -8,7 +8,7 @@ use router::{Pin, Plan};
 use syntax::SqlMode;
 use syntax::class::{Facts, lock_names};
 
-use crate::connection::NotReady;
+use crate::connection::{Connection, NotReady};
 use crate::end::End;
 use crate::guest::Request;
 
@@ -123,12 +123,12 @@ impl Pooled {
             // The question takes the place of what only the connection knows.
             self.collect(place).await?;
         }
-        match self.lane(place) {
-            Some(lane) => {
-                lane.is_own = false;
-                lane.connection.holds_lock(question).await
+        match self.lane(place).is_some() {
+            true => {
+                let asking = async |it: &mut Connection| it.holds_lock(question).await;
+                self.ask_server(place, asking).await
             }
-            None => Ok(true),
+            false => Ok(true),
         }
     }
 }

@@ -108,10 +108,6 @@ impl Pooled {
 
     /// Runs a statement of the gateway's own on a lane.
     async fn tell(&mut self, place: Place, text: &str) -> Result<(), NotReady> {
-        let Some(lane) = self.lane(place) else {
-            return Err(NotReady::Lost("its connection is gone".to_owned()));
-        };
-        lane.is_own = false;
-        lane.connection.run(text).await
+        self.ask_server(place, async |it| it.run(text).await).await
     }
 }

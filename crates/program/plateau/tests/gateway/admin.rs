@@ -38,6 +38,11 @@ impl Watched {
         })
     }
 
+    /// Ends the gateway.
+    pub(crate) fn stop(&mut self) {
+        self.gateway.server.stop().expect("it ends");
+    }
+
     pub(crate) fn operator(&self) -> Client {
         self.login("ops", "keys").expect("ops gets in")
     }
@@ -394,14 +399,14 @@ fn operators_end_clients() {
             Some("0")
         );
         victim.send_query(b"SELECT SLEEP(1000), 'long'").unwrap();
-        wait_until("it runs", || ends::runs(&mut root, "long"));
+        wait_until("it runs", || runs(&mut root, "long"));
         operator.run(&format!("KILL QUERY {number}")).unwrap();
         assert_eq!(victim.read_outcomes().unwrap().len(), 1);
         victim.run("DO 1").unwrap();
         victim.send_query(b"SELECT SLEEP(1000), 'longer'").unwrap();
-        wait_until("it runs", || ends::runs(&mut root, "longer"));
+        wait_until("it runs", || runs(&mut root, "longer"));
         operator.run(&format!("KILL {number}")).unwrap();
-        wait_until("it is ended", || !ends::runs(&mut root, "longer"));
+        wait_until("it is ended", || !runs(&mut root, "longer"));
         wait_until("the client is gone", || {
             operator.error_number(&format!("KILL {number}")).unwrap() == 1094
         });

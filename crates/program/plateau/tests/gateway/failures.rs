@@ -8,6 +8,10 @@ use testkit::topology::Replicated;
 
 use super::*;
 
+mod ends;
+mod hostile;
+mod waits;
+
 /// What clients are told of servers that are lost: `docs/gateway.md` lists these.
 const LISTED: [u16; 2] = [1158, 1429];
 

@@ -1,7 +1,6 @@
 //! `read-connection` over shared connections: each client stays at one server.
 
 use super::admin::Watched;
-use super::ends::runs;
 use super::roles::{port_of, replicated};
 use super::*;
 
@@ -93,9 +92,14 @@ fn a_client_that_needs_nothing_of_a_lost_server_moves() {
     let mut root = one.connect().unwrap();
     wait_until("the statement runs", || runs(&mut root, "lost"));
     one.kill().unwrap();
+    let mut operator = watched.operator();
+    let state = "SELECT state FROM plateau.servers WHERE name = 'db0'";
+    wait_until("the server is down", || {
+        value(&mut operator, state) == "down"
+    });
     assert_eq!(port_of(quiet), other.port());
     assert_eq!(value(quiet, "SELECT @kept"), "7");
-    assert_eq!(shown_at(&mut watched.operator(), quiet), "db1");
+    assert_eq!(shown_at(&mut operator, quiet), "db1");
     // A transaction is lost with its server, and a client is told so.
     let error = error_of(open.query("SELECT 1").unwrap());
     assert_eq!((error.number, error.state.as_str()), (1158, "08S01"));

@@ -8,7 +8,7 @@ fn sleeper(gateway: &Gateway, root: &mut Client, mark: &str) -> Client {
     client
         .send_query(format!("SELECT SLEEP(1000), '{mark}'").as_bytes())
         .expect("it is sent");
-    wait_until("the statement runs", || ends::runs(root, mark));
+    wait_until("the statement runs", || runs(root, mark));
     client
 }
 
@@ -26,13 +26,11 @@ fn a_number_of_a_client_ends_its_statement_or_its_connection() {
     assert_eq!(victim.read_outcomes().unwrap().len(), 1);
     victim.run("DO 1").unwrap();
     victim.send_query(b"SELECT SLEEP(1000), 'second'").unwrap();
-    wait_until("the statement runs", || ends::runs(&mut root, "second"));
+    wait_until("the statement runs", || runs(&mut root, "second"));
     killer
         .run(&format!("/* all of it */ KILL {number};"))
         .unwrap();
-    wait_until("the statement is ended", || {
-        !ends::runs(&mut root, "second")
-    });
+    wait_until("the statement is ended", || !runs(&mut root, "second"));
     let told = victim.read_outcomes();
     let is_told = |outcome: &Outcome| matches!(outcome, Outcome::Error(_));
     assert!(told.is_err() || told.is_ok_and(|told| told.iter().all(is_told)));

@@ -10,10 +10,8 @@ use testkit::{
 };
 
 mod admin;
-mod ends;
 mod failures;
 mod home;
-mod hostile;
 mod kill;
 mod logins;
 mod monitoring;
@@ -125,6 +123,15 @@ impl Gateway {
         let refused = Client::connect(&self.login(user, password)).expect_err("it is refused");
         refused.downcast().expect("a server's error")
     }
+}
+
+/// Whether a statement with this text runs on the server.
+fn runs(root: &mut Client, text: &str) -> bool {
+    let count = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{text}%' \
+         AND id <> CONNECTION_ID()"
+    );
+    root.value(&count).expect("a count").as_deref() != Some("0")
 }
 
 fn error_of(outcome: Outcome) -> ServerError {

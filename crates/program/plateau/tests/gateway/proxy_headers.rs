@@ -129,19 +129,19 @@ fn statements_are_ended_as_their_client() {
         let sleep = |client: &mut Client, root: &mut Client, mark: &str| {
             let text = format!("SELECT SLEEP(1000), '{mark}'");
             client.send_query(text.as_bytes()).unwrap();
-            wait_until("it runs", || ends::runs(root, mark));
+            wait_until("it runs", || runs(root, mark));
         };
         let mut victim = gateway.far("10.1.2.3");
         sleep(&mut victim, &mut root, "killed");
         let mut killer = gateway.far("10.1.2.4");
         let number = victim.connection_id;
         killer.run(&format!("KILL {number}")).unwrap();
-        wait_until("it is ended", || !ends::runs(&mut root, "killed"));
+        wait_until("it is ended", || !runs(&mut root, "killed"));
 
         let mut gone = gateway.far("10.1.2.3");
         sleep(&mut gone, &mut root, "left");
         drop(gone);
-        wait_until("it is ended", || !ends::runs(&mut root, "left"));
+        wait_until("it is ended", || !runs(&mut root, "left"));
     }
 }
 

@@ -2,15 +2,6 @@
 
 use super::*;
 
-/// Whether a statement with this text runs on the server.
-pub(crate) fn runs(root: &mut Client, text: &str) -> bool {
-    let count = format!(
-        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%{text}%' \
-         AND id <> CONNECTION_ID()"
-    );
-    root.value(&count).expect("a count").as_deref() != Some("0")
-}
-
 #[test]
 fn the_statement_of_a_client_that_is_gone_is_ended() {
     let backend = backend();
