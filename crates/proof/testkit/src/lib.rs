@@ -15,6 +15,7 @@ pub mod naive_store;
 pub mod process;
 pub mod programs;
 pub mod server;
+pub mod spider;
 pub mod statement_file;
 pub mod topology;
 pub mod wait;

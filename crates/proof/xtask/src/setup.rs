@@ -42,6 +42,11 @@ const PACKAGES: &[(&str, &[&str])] = &[
     ("/usr/bin/cc", &["build-essential"]),
     ("/usr/sbin/mariadbd", &["mariadb-server", "mariadb-client"]),
     ("/usr/lib/galera/libgalera_smm.so", &["galera-4"]),
+    // Its settings load the engine into each server that reads Debian's; those of the tests do not.
+    (
+        "/usr/lib/mysql/plugin/ha_spider.so",
+        &["mariadb-plugin-spider"],
+    ),
     (
         "/usr/bin/mysql_client_test",
         &["mariadb-test", "mariadb-test-data"],
