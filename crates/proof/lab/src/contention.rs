@@ -167,6 +167,7 @@ impl Side {
             protocol: Protocol::Text,
             account_count: 0,
             settings: &[],
+            failures: &[],
             thread_count: THREADS,
             seed: u64::from(case.clients),
         };

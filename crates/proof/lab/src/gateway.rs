@@ -20,6 +20,9 @@ pub mod troubles;
 
 mod relay;
 
+/// How long a statement waits for a connection, in seconds.
+const WAIT_SECONDS: u32 = 60;
+
 /// A gateway that is not ready by then will not be.
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -46,10 +49,11 @@ fn start(
             writeln!(text, "overflow = {overflow}")?;
         }
     }
-    text.push_str(
+    write!(
+        text,
         "[[monitor]]\nuser = \"root\"\ntimeout = 30\n\
-         [[service]]\nname = \"all\"\nrouter = \"read-write-split\"\nwait = 60\n",
-    );
+         [[service]]\nname = \"all\"\nrouter = \"read-write-split\"\nwait = {WAIT_SECONDS}\n"
+    )?;
     let file = folder.path().join("settings");
     fs::write(&file, text)?;
     let mut command = Command::new(plateau_program()?);

@@ -45,6 +45,7 @@ impl LoadArguments {
             },
             account_count: 0,
             settings: &[],
+            failures: &[],
             thread_count: self.threads,
             seed: u64::from(client_count),
         }
@@ -68,6 +69,7 @@ pub(crate) struct Sample {
     /// Of the load, per statement.
     pub(crate) load_cpu_us: f64,
     pub(crate) restarts: u64,
+    pub(crate) failures: u64,
 }
 
 /// The delay between arrival and start of an open loop's transactions, only because the load got no
@@ -194,6 +196,7 @@ impl Count {
             cpu_us: server_us / count,
             load_cpu_us: self.load.as_secs_f64() * 1e6 / count,
             restarts: tally.restart_count,
+            failures: tally.failure_count,
         }
     }
 }
@@ -217,6 +220,7 @@ mod tests {
     fn runs_without_an_answer_are_as_slow_as_they_are_long() {
         let silent = Tally {
             seconds: 1.0,
+            failure_count: 2,
             ..Tally::default()
         };
         let mut count = Count::default();
@@ -233,6 +237,7 @@ mod tests {
         ];
         let wanted = [0.0, 2000.0, 2000.0, 2000.0, 2000.0, 70.0];
         assert_eq!(told.map(f64::round), wanted);
+        assert_eq!(sample.failures, 4);
     }
 
     fn histogram(values: impl IntoIterator<Item = u64>) -> HistogramSnapshot {

@@ -425,6 +425,7 @@ mod tests {
             cpu_us: 1e6 / per_second,
             load_cpu_us: 5.0,
             restarts: 1,
+            failures: 0,
         };
         Point {
             workload: workload.to_owned(),

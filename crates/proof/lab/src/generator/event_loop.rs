@@ -5,6 +5,7 @@
 //! ```text
 //! Idle --begin--> Running --last statement--> Running, next transaction
 //!                 Running --1213, 1205--> RollingBack --> Running, again
+//!                 Running --failure of the shape--> Running, again
 //! ```
 //!
 //! In an open loop ([`Arrivals`]) a client that has ended a transaction begins the next one in its
@@ -47,7 +48,7 @@ use super::connection::{Connection, PACKET_BYTES_MAX};
 use super::draw::Draw;
 use super::mix::{Step, Value, with_literals};
 use super::reply::{Ending, Reply};
-use super::{COLD_COUNT, Tally};
+use super::{COLD_COUNT, Shape, Tally};
 
 /// Events taken at a time: enough that a wait costs little per event, and few enough that a batch
 /// ends within a millisecond, since the clock is read between batches.
@@ -73,6 +74,8 @@ pub(super) struct EventLoop {
     clients: Vec<Client>,
     steps: Vec<Step>,
     table_count: u32,
+    /// As in [`Shape`].
+    failures: &'static [u16],
     draw: Draw,
     buffer: Vec<u8>,
     out: PacketWriter,
@@ -134,9 +137,13 @@ impl EventLoop {
     pub(super) fn new(
         connections: Vec<Connection>,
         steps: &[Step],
-        table_count: u32,
+        shape: &Shape,
         draw: Draw,
     ) -> Result<EventLoop> {
+        ensure!(
+            shape.failures.is_empty() || steps.len() == 1,
+            "a failure would leave a transaction open"
+        );
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         for (index, connection) in connections.iter().enumerate() {
             let data = EventData::new_u64(stdx::to_u64(index));
@@ -147,7 +154,8 @@ impl EventLoop {
             cold_count: connections.len(),
             clients: connections.into_iter().map(Client::new).collect(),
             steps: steps.to_vec(),
-            table_count,
+            table_count: shape.table_count,
+            failures: shape.failures,
             draw,
             buffer: vec![0; BUFFER_BYTES],
             out: PacketWriter::new(),
@@ -319,6 +327,13 @@ impl EventLoop {
 
     fn go_on(&mut self, run: &mut Run, index: usize, ending: Ending) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's number")?;
+        if let Ending::Failed(number, _) = &ending
+            && self.failures.contains(number)
+        {
+            run.tally.failure_count += u64::from(run.is_counting);
+            let begun_at = client.begun_at;
+            return self.begin(index, begun_at);
+        }
         run.tally.statement_count += u64::from(run.is_counting);
         match (client.state, ending) {
             (State::Idle, _) => bail!("a reply that nobody asked for"),

@@ -37,8 +37,8 @@ pub(super) enum Statement {
     SharedRead,
     /// On the server that is named like the table.
     NamedSleep,
-    /// On the server that is named like the table.
-    NamedConstant,
+    /// Likewise. A server that ignores hints knows it by the table.
+    NamedSelect,
 }
 
 /// One step of a transaction.
@@ -110,7 +110,9 @@ impl Statement {
             Statement::NamedSleep => {
                 format!("SELECT /* plateau: server=db{table} */ SLEEP({SLEEP_SECONDS})")
             }
-            Statement::NamedConstant => format!("SELECT /* plateau: server=db{table} */ 1"),
+            Statement::NamedSelect => {
+                format!("SELECT /* plateau: server=db{table} */ c FROM sbtest{table} WHERE id=?")
+            }
         }
     }
 
@@ -118,11 +120,9 @@ impl Statement {
     pub(super) fn parameters(self, row: u64, draw: &mut Draw, values: &mut Vec<Value>) {
         values.clear();
         match self {
-            Statement::Begin
-            | Statement::Commit
-            | Statement::NamedSleep
-            | Statement::NamedConstant => {}
+            Statement::Begin | Statement::Commit | Statement::NamedSleep => {}
             Statement::PointSelect
+            | Statement::NamedSelect
             | Statement::IndexUpdate
             | Statement::Delete
             | Statement::SharedRead => {
@@ -190,7 +190,7 @@ pub(super) fn transaction(workload: &str) -> Option<Vec<Step>> {
         "lock_upgrade" => return Some(lock_steps([S::SharedRead, S::IndexUpdate], None, false)),
         "point_select" => return Some(steps([(S::PointSelect, 1)])),
         "named_sleep" => return Some(steps([(S::NamedSleep, 1)])),
-        "named_constant" => return Some(steps([(S::NamedConstant, 1)])),
+        "named_select" => return Some(steps([(S::NamedSelect, 1)])),
         "update_index" => return Some(steps([(S::IndexUpdate, 1)])),
         "update_non_index" => return Some(steps([(S::NonIndexUpdate, 1)])),
         "read_only" => reads.into(),
@@ -259,6 +259,7 @@ mod tests {
     fn transactions_have_the_scripts_length() {
         let length = |workload| transaction(workload).unwrap().len();
         assert_eq!(length("point_select"), 1);
+        assert_eq!(length("named_select"), 1);
         assert_eq!(length("update_non_index"), 1);
         assert_eq!(length("read_only"), 16);
         assert_eq!(length("write_only"), 6);
@@ -289,6 +290,11 @@ mod tests {
         assert_eq!(
             with_literals(&Statement::SimpleRange.text(1), &values),
             "SELECT c FROM sbtest1 WHERE id BETWEEN 7 AND 106"
+        );
+        Statement::NamedSelect.parameters(7, &mut draw, &mut values);
+        assert_eq!(
+            with_literals(&Statement::NamedSelect.text(16), &values),
+            "SELECT /* plateau: server=db16 */ c FROM sbtest16 WHERE id=7"
         );
     }
 }

@@ -54,6 +54,9 @@ pub(crate) struct Shape {
     pub(crate) account_count: u32,
     /// What each client sets after its login.
     pub(crate) settings: &'static [&'static str],
+    /// Errors that are counted as failures, and after which the client tries again. Only for
+    /// transactions of one statement.
+    pub(crate) failures: &'static [u16],
     /// Threads that share the clients.
     pub(crate) thread_count: u32,
     /// Determines rows and texts, and arrivals.
@@ -117,11 +120,13 @@ const WARM_STEP: Duration = Duration::from_millis(100);
 pub(crate) struct Tally {
     /// The length of the runs.
     pub(crate) seconds: f64,
-    /// Statements answered.
+    /// Statements answered, without failures.
     pub(crate) statement_count: u64,
+    /// Statements that ended with one of the shape's failures.
+    pub(crate) failure_count: u64,
     /// Transactions restarted after a deadlock or a lock wait timeout.
     pub(crate) restart_count: u64,
-    /// Of transactions, restarts included.
+    /// Of transactions, restarts and failures included.
     pub(crate) latency_us: HistogramSnapshot,
     /// The ages of transactions that were unfinished at the end of the last run; in an open loop
     /// also of queued ones.
@@ -152,7 +157,7 @@ impl Generator {
             }
             let seed = shape.seed + stdx::to_u64(thread);
             let draw = Draw::new(seed, u64::from(shape.row_count), shape.distribution);
-            EventLoop::new(connections, &steps, shape.table_count, draw)
+            EventLoop::new(connections, &steps, shape, draw)
         };
         let loops = thread::scope(|scope| {
             let started: Vec<_> = (0..)
@@ -290,6 +295,7 @@ impl Default for Tally {
         Tally {
             seconds: 0.0,
             statement_count: 0,
+            failure_count: 0,
             restart_count: 0,
             latency_us: HistogramSnapshot::empty(),
             unanswered_us: HistogramSnapshot::empty(),
@@ -303,6 +309,7 @@ impl Tally {
     /// Adds another count, except its time and its unanswered transactions.
     fn merge(&mut self, other: &Tally) {
         self.statement_count += other.statement_count;
+        self.failure_count += other.failure_count;
         self.restart_count += other.restart_count;
         self.latency_us.merge(&other.latency_us);
         self.longest_us = self.longest_us.max(other.longest_us);
