@@ -32,15 +32,6 @@ pub struct Verdict {
     pub events: Vec<Event>,
 }
 
-/// A change that an operator asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// Orders a condition.
-    Order(Order),
-    /// Raises the epoch.
-    RaiseEpoch,
-}
-
 /// How far an uptime may lag behind the time that passed. It has whole seconds, and a machine's
 /// clock may be corrected by a few.
 const UPTIME_SLACK: Duration = Duration::from_secs(5);
@@ -65,20 +56,16 @@ pub fn judge(
 }
 
 /// Carries out what an operator asks for. The servers are judged by what was last read.
-pub fn change(
+pub fn order(
     before: &ServerMap,
-    changes: &[(ServerId, Change)],
+    orders: &[(ServerId, Order)],
     rules: &Rules,
     now: Instant,
 ) -> Verdict {
     let mut map = before.clone();
-    for (id, change) in changes {
-        let Some(member) = map.member_mut(*id) else {
-            continue;
-        };
-        match change {
-            Change::Order(order) => member.memory.order = *order,
-            Change::RaiseEpoch => raise_epoch(member),
+    for (id, order) in orders {
+        if let Some(member) = map.member_mut(*id) {
+            member.memory.order = *order;
         }
     }
     assign(&mut map, rules, now);

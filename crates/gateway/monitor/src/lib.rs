@@ -2,13 +2,13 @@
 //! others, how far replicas are behind, which transactions they have.
 //!
 //! ```text
-//! let monitor = Monitor::start(options, None);     // on the worker that does the checks
+//! let monitor = Monitor::start(options, resources, &[]); // on the worker that does the checks
 //! let mut reader = monitor.reader();               // one a worker
 //! let map = reader.map();                          // &Arc<ServerMap>, once a statement
 //! map.primary(); map.replicas(lag_max); map.has_applied(id, &gtid);
 //! monitor.changed(map_version).await;              // no primary: wait for another map
 //! monitor.report_failure(id);                      // a session found a server dead
-//! monitor.change(id, Change::Order(Order::Drain)); // an operator
+//! monitor.order(id, Order::Drain); // an operator
 //! ```
 //!
 //! The core is pure. `probe.rs` turns the replies of one server into [`Facts`], [`judge`] turns a
@@ -53,7 +53,7 @@ pub use facts::{
     Access, Facts, Failure, GALERA_DONOR, GALERA_SYNCED, GaleraFacts, Observation, SourceAddress,
     Stream, Streams, Thread,
 };
-pub use judge::{Change, Verdict, change, judge};
+pub use judge::{Verdict, judge, order};
 pub use map::{SERVERS_MAX, ServerMap};
 pub use notice::Notice;
 pub use options::{Options, RandomSource};

@@ -78,25 +78,27 @@ impl Memory {
 pub const SERVERS_MAX: usize = 1024;
 
 impl ServerMap {
-    /// The map before the first check. What `before`, the map of an older configuration, knows of
+    /// The map before the first check. What `before`, the maps of an older configuration, know of
     /// servers of the same name is kept; the epoch of one with another address rises.
     ///
     /// # Panics
     /// If there are more than [`SERVERS_MAX`] servers: the configuration refuses them.
-    pub fn new(entries: Vec<ServerEntry>, before: Option<&ServerMap>) -> ServerMap {
+    pub fn new(entries: Vec<ServerEntry>, before: &[&ServerMap]) -> ServerMap {
         assert!(
             entries.len() <= SERVERS_MAX,
             "the configuration has checked it"
         );
+        let known = |name: &str| {
+            let member = before.iter().find_map(|map| map.member_named(name));
+            member.cloned()
+        };
         let number = (0..).map(ServerId);
         let members: Vec<Member> = number
             .zip(entries)
-            .map(
-                |(id, entry)| match before.and_then(|map| map.member_named(&entry.name)) {
-                    Some(known) => known.clone().in_place(id, entry),
-                    None => Member::new(id, entry),
-                },
-            )
+            .map(|(id, entry)| match known(&entry.name) {
+                Some(known) => known.in_place(id, entry),
+                None => Member::new(id, entry),
+            })
             .collect();
         let mut map = ServerMap {
             members,
@@ -105,14 +107,13 @@ impl ServerMap {
             notices: BTreeSet::new(),
             split_rounds: 0,
         };
-        if let Some(before) = before {
-            let moved = |id: Option<ServerId>| {
-                let name = &before.server(id?)?.entry.name;
-                map.member_named(name).map(|member| member.state.id)
-            };
-            (map.primary, map.former_primary) =
-                (moved(before.primary), moved(before.former_primary));
-        }
+        let moved = |before: &ServerMap, id: Option<ServerId>| {
+            let name = &before.server(id?)?.entry.name;
+            map.member_named(name).map(|member| member.state.id)
+        };
+        let primary = before.iter().find_map(|it| moved(it, it.primary));
+        let former = before.iter().find_map(|it| moved(it, it.former_primary));
+        (map.primary, map.former_primary) = (primary, former);
         map
     }
 

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn publication() -> Publication {
-        Publication::new(ServerMap::new(Vec::new(), None))
+        Publication::new(ServerMap::new(Vec::new(), &[]))
     }
 
     fn waiting_count(publication: &Publication) -> usize {
@@ -140,7 +140,7 @@ mod tests {
         let publication = publication();
         let mut reader = publication.reader();
         assert_eq!(reader.map().version, 0);
-        publication.publish(ServerMap::new(Vec::new(), None));
+        publication.publish(ServerMap::new(Vec::new(), &[]));
         assert_eq!(reader.map().version, 1);
         let mut other = reader.clone();
         std::thread::scope(|scope| {
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(waiting_count(&publication), 0);
         let mut changed = pin!(publication.changed(0));
         assert!(changed.as_mut().poll(&mut context).is_pending());
-        publication.publish(ServerMap::new(Vec::new(), None));
+        publication.publish(ServerMap::new(Vec::new(), &[]));
         assert_eq!(waiting_count(&publication), 0);
         assert!(changed.as_mut().poll(&mut context).is_ready());
         let mut late = pin!(publication.changed(0));

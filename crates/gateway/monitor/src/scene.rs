@@ -13,11 +13,11 @@ use crate::facts::{
     Access, Facts, Failure, GALERA_SYNCED, GaleraFacts, Observation, SourceAddress, Stream,
     Streams, Thread,
 };
-use crate::judge::{Change, Verdict, change, judge};
+use crate::judge::{Verdict, judge, order};
 use crate::map::ServerMap;
 use crate::notice::Notice;
 use crate::rules::Rules;
-use crate::state::{Condition, DownReason, Rank, ServerEntry, ServerId, Serves};
+use crate::state::{Condition, DownReason, Order, Rank, ServerEntry, ServerId, Serves};
 
 /// From round to round.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -80,7 +80,7 @@ impl Scene {
             galera: None,
         };
         Scene {
-            map: ServerMap::new((0..count).map(entry).collect(), None),
+            map: ServerMap::new((0..count).map(entry).collect(), &[]),
             rules: Rules::default(),
             facts: (0..count).map(facts).collect(),
             down: vec![None; usize::from(count)],
@@ -176,9 +176,9 @@ impl Scene {
     }
 
     /// What an operator asks for.
-    pub(crate) fn change(&mut self, index: u16, asked: Change) -> Vec<String> {
-        let changes = [(ServerId(index), asked)];
-        let verdict = change(&self.map, &changes, &self.rules, self.now);
+    pub(crate) fn order(&mut self, index: u16, asked: Order) -> Vec<String> {
+        let orders = [(ServerId(index), asked)];
+        let verdict = order(&self.map, &orders, &self.rules, self.now);
         self.take(verdict)
     }
 

@@ -17,13 +17,13 @@ use sync::{Mutex, Notify, OneshotSender, oneshot};
 
 use crate::counters::{Counters, NUMBERS};
 use crate::event;
-use crate::judge::{self, Change, Verdict};
+use crate::judge::{self, Verdict};
 use crate::map::ServerMap;
 use crate::options::{Options, RandomSource};
 use crate::probe::{Checked, Probe};
 use crate::publication::{MapReader, Publication, Published};
 use crate::rules::Rules;
-use crate::state::ServerId;
+use crate::state::{Order, ServerId};
 
 /// Least time from the start of a round to that of the next, whatever sessions report: a server
 /// that answers the checks and fails the sessions would be asked without a pause.
@@ -47,7 +47,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Inbox {
-    changes: Vec<(ServerId, Change)>,
+    orders: Vec<(ServerId, Order)>,
     /// Those who wait until these are carried out.
     waiting: Vec<OneshotSender<()>>,
     has_report: bool,
@@ -67,12 +67,8 @@ struct Watch {
 }
 
 impl Monitor {
-    /// Starts the task on this worker. `before` is the map of an older configuration.
-    pub fn start(
-        options: Options,
-        resources: Rc<Resources>,
-        before: Option<&ServerMap>,
-    ) -> Monitor {
+    /// Starts the task on this worker. `before` are the maps of an older configuration.
+    pub fn start(options: Options, resources: Rc<Resources>, before: &[&ServerMap]) -> Monitor {
         let entries = options.servers.iter().map(|(entry, ..)| entry.clone());
         let map = ServerMap::new(entries.collect(), before);
         let login = Rc::new(Login::new(options.user, options.secret));
@@ -133,13 +129,13 @@ impl Monitor {
         }
     }
 
-    /// An operator asks for a change, which is carried out in any case. Ready once the present map
+    /// An operator's order, which is carried out in any case. Ready once the present map
     /// has it. That takes as long as the round that is under way.
-    pub fn change(&self, id: ServerId, change: Change) -> impl Future<Output = ()> + use<> {
+    pub fn order(&self, id: ServerId, order: Order) -> impl Future<Output = ()> + use<> {
         let (done, awaited) = oneshot();
         {
             let mut inbox = self.shared.inbox.lock();
-            inbox.changes.push((id, change));
+            inbox.orders.push((id, order));
             inbox.waiting.push(done);
         }
         self.shared.notify.notify();
@@ -213,9 +209,9 @@ impl Watch {
                 work.waiting.into_iter().for_each(|it| it.deliver(()));
                 return Next::Stop;
             }
-            if !work.changes.is_empty() {
+            if !work.orders.is_empty() {
                 let now = runtime::now();
-                let verdict = judge::change(&self.map, &work.changes, &self.rules, now);
+                let verdict = judge::order(&self.map, &work.orders, &self.rules, now);
                 self.take(verdict);
             }
             work.waiting.into_iter().for_each(|it| it.deliver(()));

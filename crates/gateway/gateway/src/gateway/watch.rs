@@ -10,7 +10,7 @@ use clients::Clients;
 use clients::wait::{Either, first_of};
 use front::RandomSource;
 use link::Resources;
-use monitor::{Change, Monitor, Order, Published, Rank, ServerEntry};
+use monitor::{Monitor, Order, Published, Rank, ServerEntry};
 use pool::Pool;
 use sync::Notify;
 
@@ -51,15 +51,10 @@ impl Watch {
         before: &[Arc<Published>],
         ground: &Ground<'_>,
     ) -> Watch {
-        let has_ours = |it: &&Arc<Published>| {
-            let mut states = it.map.servers();
-            states.any(|it| servers.iter().any(|(ours, _)| ours.name == it.entry.name))
-        };
-        let first = before.iter().find(has_ours);
         let started = monitor_options(options, &servers, ground);
         let resources = Rc::clone(ground.resources);
-        let monitor = Monitor::start(started, resources, first.map(|it| &it.map));
-        keep_orders(&monitor, before);
+        let before: Vec<_> = before.iter().map(|it| &it.map).collect();
+        let monitor = Monitor::start(started, resources, &before);
         let ended = Arc::new(Notify::default());
         let pool_ids = servers.iter().map(|(it, _)| it.pool_id).collect();
         let waker = Waker {
@@ -138,20 +133,6 @@ fn monitor_options(
         reply_timeout: options.timeout,
         rules: options.rules.clone(),
         ..monitor::Options::new(options.user.clone(), secret, random)
-    }
-}
-
-/// An operator's order about a server that another watch had goes on. Those of the one map that a
-/// monitor begins with are in it.
-fn keep_orders(monitor: &Monitor, before: &[Arc<Published>]) {
-    let present = monitor.present();
-    for server in present.map.servers() {
-        let mut known = before.iter().flat_map(|it| it.map.servers());
-        let known = known.find(|it| it.entry.name == server.entry.name);
-        if let Some(order) = known.map(|it| it.order).filter(|it| *it != server.order) {
-            // The monitor has it; its map says so after the first round.
-            drop(monitor.change(server.id, Change::Order(order)));
-        }
     }
 }
 

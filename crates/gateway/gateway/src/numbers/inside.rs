@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use clients::KillOrder;
-use monitor::{Change, Order, ServerId as Place, ServerState};
+use monitor::{Order, ServerId as Place, ServerState};
 use router::Load;
 use syntax::KillTarget;
 
@@ -189,7 +189,7 @@ impl Inside {
         }
         tracing::info!(server = name, %order, "an operator has ordered this");
         for (watch, place) in meant {
-            watch.monitor.change(place, Change::Order(order)).await;
+            watch.monitor.order(place, order).await;
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::*;
-use crate::judge::Change;
 use crate::scene::Scene;
 use crate::state::{DownReason, Rank};
 
@@ -34,13 +33,13 @@ fn rank_comes_before_the_index() {
     let mut scene = Scene::galera(3);
     let mut entries: Vec<_> = scene.map.servers().map(|it| it.entry.clone()).collect();
     (entries[0].rank, entries[1].rank) = (Rank(2), Rank(1));
-    scene.map = ServerMap::new(entries, None);
+    scene.map = ServerMap::new(entries, &[]);
     scene.round();
     assert_eq!(scene.serving(), "a:r b:r c:rw");
     scene.facts[2].access = Access::ReadOnly;
     scene.round();
     assert_eq!(scene.serving(), "a:r b:rw c:r");
-    scene.change(1, Change::Order(Order::Maintenance));
+    scene.order(1, Order::Maintenance);
     assert_eq!(scene.serving(), "a:rw b:- c:r");
 }
 

@@ -122,34 +122,33 @@ fn another_server_in_its_place_raises_the_epoch() {
     assert_eq!(scene.round(), [""; 0]);
     scene.facts[0].uid = Some("y".to_owned());
     assert_eq!(scene.round(), ["a: epoch 1"]);
-    assert_eq!(scene.change(0, Change::RaiseEpoch), ["a: epoch 2"]);
 }
 
 #[test]
 fn operators_take_servers_out() {
     let mut scene = Scene::replicated(2);
     scene.round();
-    let drain = Change::Order(Order::Drain);
-    assert_eq!(scene.change(1, drain), ["b: up -> draining"]);
+    let drain = Order::Drain;
+    assert_eq!(scene.order(1, drain), ["b: up -> draining"]);
     assert_eq!(scene.serving(), "a:rw b:-");
-    assert_eq!(scene.change(0, drain), ["a: up -> draining"]);
+    assert_eq!(scene.order(0, drain), ["a: up -> draining"]);
     assert!(scene.map.primary().is_none(), "nothing begins there");
-    let up = Change::Order(Order::Up);
-    assert_eq!(scene.change(0, up), ["a: draining -> up"]);
-    let maintenance = Change::Order(Order::Maintenance);
+    let up = Order::Up;
+    assert_eq!(scene.order(0, up), ["a: draining -> up"]);
+    let maintenance = Order::Maintenance;
     assert_eq!(
-        scene.change(0, maintenance),
+        scene.order(0, maintenance),
         ["a: up -> maintenance", "begun NoPrimary"]
     );
     scene.set_down(1, Some(DownReason::Lost));
     let gone = ["b: draining -> down: closed the connection"];
     assert_eq!(scene.round(), gone);
     scene.set_down(1, None);
-    scene.change(0, up);
-    scene.change(1, up);
+    scene.order(0, up);
+    scene.order(1, up);
     scene.round();
     assert_eq!(scene.serving(), "a:rw b:r");
-    assert_eq!(scene.change(9, up), [""; 0], "there is no such server");
+    assert_eq!(scene.order(9, up), [""; 0], "there is no such server");
 }
 
 #[test]
@@ -161,8 +160,8 @@ fn an_order_is_seen_beside_what_the_checks_say() {
         (state.order, state.down, state.condition)
     };
     assert_eq!(seen(&scene), (Order::Up, None, Condition::Up));
-    let maintenance = Change::Order(Order::Maintenance);
-    scene.change(1, maintenance);
+    let maintenance = Order::Maintenance;
+    scene.order(1, maintenance);
     let taken_out = (Order::Maintenance, None, Condition::Maintenance);
     assert_eq!(seen(&scene), taken_out);
     // Who waits for its answer learns that there will be none.
@@ -175,7 +174,7 @@ fn an_order_is_seen_beside_what_the_checks_say() {
         (Order::Maintenance, lost, Condition::Maintenance)
     );
     assert!(!scene.map.looks_like(&before));
-    scene.change(1, Change::Order(Order::Drain));
+    scene.order(1, Order::Drain);
     assert_eq!(
         seen(&scene),
         (Order::Drain, lost, Condition::Down(DownReason::Lost))
@@ -186,11 +185,11 @@ fn an_order_is_seen_beside_what_the_checks_say() {
 fn another_configuration_keeps_what_is_known_by_name() {
     let mut scene = Scene::replicated(3);
     scene.round();
-    scene.change(2, Change::Order(Order::Drain));
+    scene.order(2, Order::Drain);
     // b has gone, c comes first, a has another address.
     let mut moved = entry(0);
     moved.address = entry(7).address;
-    let map = ServerMap::new(vec![entry(2), moved, entry(5)], Some(&scene.map));
+    let map = ServerMap::new(vec![entry(2), moved, entry(5)], &[&scene.map]);
     let conditions: Vec<Condition> = map.servers().map(|it| it.condition).collect();
     let unknown = Condition::Down(DownReason::NotChecked);
     assert_eq!(conditions, [Condition::Draining, unknown, unknown]);
@@ -201,10 +200,30 @@ fn another_configuration_keeps_what_is_known_by_name() {
 }
 
 #[test]
+fn servers_of_two_monitors_keep_what_is_known_by_either() {
+    let mut one = Scene::replicated(2);
+    one.round();
+    one.order(0, Order::Drain);
+    let mut other = Scene::alone(3);
+    for uid in ["x", "y"] {
+        other.facts[2].uid = Some(uid.to_owned());
+        other.round();
+    }
+    other.order(2, Order::Maintenance);
+    let entries = vec![entry(2), entry(0), entry(5)];
+    let map = ServerMap::new(entries, &[&one.map, &other.map]);
+    let orders: Vec<Order> = map.servers().map(|it| it.order).collect();
+    assert_eq!(orders, [Order::Maintenance, Order::Drain, Order::Up]);
+    let epochs: Vec<u64> = map.servers().map(|it| it.epoch.0).collect();
+    assert_eq!(epochs, [1, 0, 0]);
+    assert_eq!(map.primary, Some(ServerId(1)));
+}
+
+#[test]
 fn a_configuration_has_a_limit_of_servers() {
     let entries = |count| vec![entry(0); count];
     for count in [crate::SERVERS_MAX - 1, crate::SERVERS_MAX] {
-        let map = ServerMap::new(entries(count), None);
+        let map = ServerMap::new(entries(count), &[]);
         assert_eq!(map.servers().count(), count);
     }
 }
@@ -212,7 +231,7 @@ fn a_configuration_has_a_limit_of_servers() {
 #[test]
 #[should_panic(expected = "the configuration has checked it")]
 fn more_servers_than_that_are_a_bug() {
-    ServerMap::new(vec![entry(0); crate::SERVERS_MAX + 1], None);
+    ServerMap::new(vec![entry(0); crate::SERVERS_MAX + 1], &[]);
 }
 
 #[test]
@@ -220,7 +239,7 @@ fn routers_get_the_best_rank_within_their_lag() {
     let mut scene = Scene::replicated(4);
     let mut entries: Vec<_> = (0..4).map(entry).collect();
     entries[3].rank = Rank(1);
-    scene.map = ServerMap::new(entries, None);
+    scene.map = ServerMap::new(entries, &[]);
     scene.stream_of(1).lag_s = Some(5);
     scene.stream_of(2).lag_s = Some(9);
     scene.round();

@@ -1,7 +1,6 @@
 //! Roles, lag and broken replicas, as lists of events.
 
 use super::*;
-use crate::judge::Change;
 use crate::scene::{Scene, stream};
 use crate::state::DownReason;
 
@@ -98,7 +97,7 @@ fn rank_and_then_followers_decide_among_writable_servers() {
     for index in [0, 2, 3] {
         entries[index].rank = crate::Rank(1);
     }
-    scene.map = ServerMap::new(entries, None);
+    scene.map = ServerMap::new(entries, &[]);
     scene.round();
     let wrong_tree = "a:- b:rw c:- d:-";
     assert_eq!(scene.serving(), wrong_tree);
@@ -107,7 +106,7 @@ fn rank_and_then_followers_decide_among_writable_servers() {
 #[test]
 fn a_draining_server_is_the_last_choice() {
     let mut scene = Scene::alone(2);
-    scene.change(0, Change::Order(Order::Drain));
+    scene.order(0, Order::Drain);
     scene.round();
     assert_eq!(scene.serving(), "a:- b:rw");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use backend::ClientSecret;
-use monitor::{Change, Condition, DownReason, Notice, Order, ServerId};
+use monitor::{Condition, DownReason, Notice, Order, ServerId};
 use testkit::topology::{POOR, many};
 use testkit::wait_until;
 
@@ -113,7 +113,7 @@ fn operators_change_the_map_between_rounds() {
         (Order::Maintenance, Condition::Maintenance),
         (Order::Up, Condition::Up),
     ] {
-        drop(watch.monitor.change(ServerId(0), Change::Order(order)));
+        drop(watch.monitor.order(ServerId(0), order));
         wait_until("the order is in the map", || {
             let map = &reader.map().map;
             map.server(ServerId(0)).unwrap().condition == condition

@@ -55,7 +55,7 @@ impl Watch {
         let runtime = Runtime::start(runtime_options, || {}).unwrap();
         let monitor = runtime.block_on_worker(0, || async move {
             let resources = Resources::new(PacketMemory::new(64 << 20), Arc::default());
-            Monitor::start(options, resources, None)
+            Monitor::start(options, resources, &[])
         });
         Watch {
             monitor,

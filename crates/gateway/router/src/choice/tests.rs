@@ -7,7 +7,7 @@ use env::Instant;
 use monitor::gtid::GtidPosition;
 use monitor::gtid::mariadb::MariaDbPosition;
 use monitor::{
-    Access, Change, DownReason, Facts, Failure, Observation, Order, Rank, Rules, ServerEntry,
+    Access, DownReason, Facts, Failure, Observation, Order, Rank, Rules, ServerEntry,
     SourceAddress, Stream, Streams, Thread,
 };
 use runtime::Address;
@@ -70,7 +70,7 @@ fn silence() -> Observation {
 
 fn map(observations: Vec<Observation>) -> ServerMap {
     let entries = (0..).take(observations.len()).map(entry).collect();
-    let before = ServerMap::new(entries, None);
+    let before = ServerMap::new(entries, &[]);
     let rules = Rules::default();
     monitor::judge(&before, observations, &rules, Instant::default()).map
 }
@@ -190,8 +190,8 @@ fn who_is_down_or_has_just_failed_is_left_out() {
 fn nothing_begins_where_an_operator_has_ordered_so() {
     let mut map = map(vec![says(0, ""), says(1, ""), says(2, "")]);
     let mut order = |server, order| {
-        let changes = [(ServerId(server), Change::Order(order))];
-        map = monitor::change(&map, &changes, &Rules::default(), Instant::default()).map;
+        let orders = [(ServerId(server), order)];
+        map = monitor::order(&map, &orders, &Rules::default(), Instant::default()).map;
         let goals = [Goal::Primary, Goal::Replica, Goal::Held(ServerId(server))];
         goals.map(|goal| chosen(goal, &map, &Written::Nothing))
     };

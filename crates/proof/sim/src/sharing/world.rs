@@ -150,7 +150,7 @@ impl<'f> World<'f> {
                 .map(|_| Judge::default())
                 .collect(),
             cluster,
-            map: ServerMap::new(entries, None),
+            map: ServerMap::new(entries, &[]),
             version: 0,
             players: Vec::new(),
             orders: Vec::new(),
