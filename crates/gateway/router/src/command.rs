@@ -1,7 +1,7 @@
 //! [`Command`]: one that changes the session, and what it sets.
 
 use settings::SqlMode;
-use syntax::class::set::{Scope, Target, assignments};
+use syntax::class::set::{Scope, Target, ValueKind, assignments};
 use syntax::class::{Detail, Source, classify};
 use syntax::token::name_value;
 use wire::CommandByte;
@@ -51,7 +51,8 @@ impl Command {
     }
 }
 
-/// The names that a command sets to constants, sorted. The command by its first byte and the rest.
+/// The names that a command sets to constants or the server's values, sorted. The command by its
+/// first byte and the rest.
 pub(crate) fn names_of((byte, text): (u8, &[u8]), mode: SqlMode) -> Option<Vec<Box<[u8]>>> {
     let one = |kind: &str, name: &[u8]| Some(vec![named(kind, name)]);
     match byte {
@@ -67,21 +68,60 @@ pub(crate) fn names_of((byte, text): (u8, &[u8]), mode: SqlMode) -> Option<Vec<B
     }
     let mut names = Vec::new();
     for assignment in assignments(text, mode) {
-        let is_phrase = matches!(assignment.target, Target::Names | Target::CharacterSet);
-        if !assignment.value.is_constant() && !is_phrase {
-            return None;
-        }
-        names.push(match assignment.target {
-            Target::User(name) => named("@", name),
-            Target::System(name) if assignment.scope == Scope::Session => named("", name),
-            Target::System(name) => named("@@", name),
-            Target::Names => named("names", b""),
-            Target::CharacterSet => named("character set", b""),
+        let (scope, value) = (assignment.scope, assignment.value);
+        let is_default = value.kind == ValueKind::Default;
+        match assignment.target {
+            Target::User(name) if value.is_constant() => names.push(named("@", name)),
+            Target::System(name) if value.is_constant() || is_default => {
+                let kind = if scope == Scope::Session { "" } else { "@@" };
+                names.push(named(kind, name));
+            }
+            Target::Names => names.push(named("names", b"")),
+            Target::CharacterSet => names.push(named("character set", b"")),
+            Target::Role => names.push(named("role", b"")),
+            Target::Transaction if scope == Scope::Session => {
+                names.extend(characteristics(value.text)?);
+            }
             _ => return None,
-        });
+        }
     }
     names.sort_unstable();
     (!names.is_empty()).then_some(names)
+}
+
+/// The names of the characteristics in `ISOLATION LEVEL .., READ ONLY`. `None` if they cannot be
+/// read.
+fn characteristics(text: &[u8]) -> Option<Vec<Box<[u8]>>> {
+    let name = |part: &[u8]| {
+        let mut words = part
+            .split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty());
+        let first = words.next()?;
+        let is_first = |word: &str| first.eq_ignore_ascii_case(word.as_bytes());
+        match () {
+            () if is_first("ISOLATION") => Some(named("transaction", b"isolation")),
+            () if is_first("READ") => Some(named("transaction", b"access")),
+            () => None,
+        }
+    };
+    text.split(|byte| *byte == b',').map(name).collect()
+}
+
+/// Whether a command with these names sets the role alone.
+pub(crate) fn is_role(names: Option<&[Box<[u8]>]>) -> bool {
+    matches!(names, Some([name]) if **name == *b"role ")
+}
+
+/// Whether a command with these names may succeed by the role that the session has. What is known
+/// to need no privilege does not.
+pub(crate) fn depends_on_role(names: Option<&[Box<[u8]>]>) -> bool {
+    let needs_none = |name: &[u8]| match str::from_utf8(name).ok().and_then(|it| it.split_once(' '))
+    {
+        Some(("@" | "names" | "character set" | "role" | "transaction" | "option", _)) => true,
+        Some(("", name)) => READ_BY_NONE.contains(&name) || name == "sql_mode",
+        _ => false,
+    };
+    names.is_none_or(|names| !names.iter().all(|it| needs_none(it)))
 }
 
 fn named(kind: &str, name: &[u8]) -> Box<[u8]> {
@@ -99,13 +139,14 @@ pub(crate) fn sets_role(text: &[u8]) -> bool {
 }
 
 /// Variables that programs set often, and that no server reads a text by.
-pub(crate) const READ_BY_NONE: [&str; 6] = [
+pub(crate) const READ_BY_NONE: [&str; 7] = [
     "autocommit",
     "sql_select_limit",
     "time_zone",
     "transaction_isolation",
     "transaction_read_only",
     "tx_isolation",
+    "tx_read_only",
 ];
 
 /// Whether a server may read the texts behind this command in another way.
@@ -121,7 +162,8 @@ pub(crate) fn decides_reading((byte, body): (u8, &[u8]), mode: SqlMode) -> bool 
     let mut assignments = assignments(body, mode).peekable();
     let is_set = assignments.peek().is_some();
     let is_read_by_none = |target: Target<'_>| {
-        matches!(target, Target::User(_)) || READ_BY_NONE.iter().any(|it| target.is_system(it))
+        matches!(target, Target::User(_) | Target::Transaction)
+            || READ_BY_NONE.iter().any(|it| target.is_system(it))
     };
     !(is_set && assignments.all(|it| is_read_by_none(it.target) && it.scope != Scope::Global))
 }

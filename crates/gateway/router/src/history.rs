@@ -2,7 +2,7 @@
 //!
 //! A connection is put right before it is used: it runs the commands that it has not run, in their
 //! order. A command that gives a variable another value takes the place of the one before, unless
-//! a command between them may have read that value.
+//! a command between them may have read that value. A role is read by what may need privileges.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use settings::SqlMode;
 use syntax::class::{Detail, classify};
 
-use crate::command::{Command, decides_reading, names_of, sets_role};
+use crate::command::{Command, decides_reading, depends_on_role, is_role, names_of, sets_role};
 use crate::command_list::CommandList;
 
 /// Most commands that are kept. Programs set some ten variables.
@@ -40,6 +40,8 @@ struct Entry {
     prepares: bool,
     /// Servers may read the texts behind it in another way.
     decides_reading: bool,
+    /// It may need the role that was set before it.
+    depends_on_role: bool,
 }
 
 impl Hash for History {
@@ -81,6 +83,7 @@ impl History {
         let decides_reading = decides_reading(parts, mode);
         if let Some(names) = &names {
             self.supersede(names);
+            self.forget_unused_roles(names);
         }
         let is_forgotten = match &command {
             // Nothing is left that another connection needs.
@@ -97,6 +100,7 @@ impl History {
                 if matches!(classify(text, mode).detail, Detail::Prepare(..)));
             self.entries.push_back(Entry {
                 command,
+                depends_on_role: depends_on_role(names.as_deref()),
                 names,
                 prepares,
                 decides_reading,
@@ -149,7 +153,26 @@ impl History {
         commands.find_map(|it| it.database(mode))
     }
 
-    /// Forgets commands whose names are all set anew, back to the last that may read them.
+    /// Forgets each role that another one follows before anything that may need it. `next` are the
+    /// names of the command that comes.
+    fn forget_unused_roles(&mut self, next: &[Box<[u8]>]) {
+        let (mut last, mut unused) = (None, Vec::new());
+        for (place, entry) in self.entries.iter().enumerate() {
+            if is_role(entry.names.as_deref()) {
+                unused.extend(last.replace(place));
+            } else if entry.depends_on_role {
+                last = None;
+            }
+        }
+        unused.extend(last.filter(|_| is_role(Some(next))));
+        for place in unused.into_iter().rev() {
+            let entry = self.entries.remove(place).expect("it was found there");
+            self.total_bytes -= entry.command.body().len();
+        }
+    }
+
+    /// Forgets commands whose names are all set anew, back to the last that may read them. Roles
+    /// are read by more.
     fn supersede(&mut self, names: &[Box<[u8]>]) {
         let reads = |entry: &Entry| entry.names.is_none() || entry.prepares;
         let begin = self.entries.iter().rposition(reads).map_or(0, |it| it + 1);
@@ -159,6 +182,7 @@ impl History {
             place += 1;
             // What is kept reads no statement.
             let is_set_anew = (begin < place || entry.prepares)
+                && !is_role(entry.names.as_deref())
                 && entry.names.as_ref().is_some_and(|before| {
                     before.iter().all(|name| names.binary_search(name).is_ok())
                 });
@@ -215,6 +239,43 @@ mod tests {
             ["PREPARE s FROM 'SELECT 2'"]
         );
         assert!(kept(&["PREPARE s FROM 'SELECT 1'", "DEALLOCATE PREPARE s"]).is_empty());
+    }
+
+    #[test]
+    fn characteristics_roles_and_defaults_take_the_place_of_earlier_ones() {
+        let transaction = |rest: &str| format!("SET SESSION TRANSACTION {rest}");
+        let [only, write, level, both] = [
+            "READ ONLY",
+            "read  write",
+            "ISOLATION LEVEL READ COMMITTED",
+            "READ WRITE, ISOLATION LEVEL SERIALIZABLE",
+        ]
+        .map(transaction);
+        assert_eq!(kept(&[&only, &level, &write]), [&*level, &write]);
+        assert_eq!(kept(&[&only, &level, &both]), [&*both]);
+        assert_eq!(kept(&[&both, &only]), [&*both, &only]);
+        assert_eq!(
+            kept(&[
+                "SET a = DEFAULT",
+                "SET b = DEFAULT",
+                "SET a = 1, b = DEFAULT"
+            ]),
+            ["SET a = 1, b = DEFAULT"]
+        );
+        assert_eq!(
+            kept(&["SET ROLE a", "SET @x = 1, autocommit = 0", "set role none"]),
+            ["SET @x = 1, autocommit = 0", "set role none"]
+        );
+        // Another connection gets there by the role alone.
+        let all = ["SET ROLE a", "USE shop", "SET ROLE b"];
+        assert_eq!(kept(&all), all);
+        let all = ["SET ROLE a", "SET sql_log_bin = 0", "SET ROLE b"];
+        assert_eq!(kept(&all), all);
+        let again = [&all[..], &["SET sql_log_bin = 1", "SET ROLE c"]].concat();
+        assert_eq!(kept(&again), again[2..]);
+        // What cannot be read is kept, and so is what stands before it.
+        let odd = transaction("READ /* , */ ONLY");
+        assert_eq!(kept(&[&only, &odd, &write]), [&*only, &odd, &write]);
     }
 
     #[test]

@@ -183,6 +183,7 @@ mod tests {
         let all = [
             "SET autocommit = 0, time_zone = '+00:00'",
             "SET SESSION tx_isolation = 'SERIALIZABLE'",
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
             "SET @a = 1",
             "PREPARE p FROM 'SELECT 1'",
             "SET @@session.sql_mode = 'ANSI'",
@@ -192,7 +193,7 @@ mod tests {
             "SET NAMES latin1",
             "SET ROLE admin",
         ];
-        let deciding = [all[4], all[5], all[7], all[8], all[9]];
+        let deciding = [all[5], all[6], all[8], all[9], all[10]];
         assert_eq!(texts(reading(&all).iter()), deciding);
         let mut history = History::default();
         let option = Command::SetOption([1, 0]);
@@ -213,6 +214,10 @@ mod tests {
         let (there, back) = detour(&["db a"], &now).unwrap();
         let expected = [LOGIN.names, "SET SESSION sql_mode = DEFAULT", "db a"];
         assert_eq!(there, expected);
+        assert_eq!(back, now);
+        let now = ["SET sql_mode = DEFAULT"];
+        let (there, back) = detour(&["SET sql_mode = 'ANSI'"], &now).unwrap();
+        assert_eq!(there, ["SET sql_mode = 'ANSI'"]);
         assert_eq!(back, now);
         // What is set in part by another name.
         let then = ["SET NAMES latin1"];

@@ -588,3 +588,32 @@ fn what_has_rows_and_generates_nothing_leaves_the_generated_value() {
         );
     }
 }
+
+#[test]
+fn a_pool_that_says_the_same_again_and_again_shares_its_connection() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE ROLE boss").unwrap();
+    root.run("GRANT boss TO app@'%'").unwrap();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    for _ in 0..40 {
+        for text in [
+            "SET SESSION TRANSACTION READ ONLY",
+            "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+            "SET sql_safe_updates = DEFAULT",
+            "SET ROLE boss",
+            "SET SESSION TRANSACTION READ WRITE",
+            "set session transaction isolation level read committed",
+            "SET sql_safe_updates = 1",
+            "SET ROLE NONE",
+        ] {
+            one.run(text).unwrap();
+        }
+    }
+    let state = "SELECT CONCAT_WS(',', @@tx_isolation, @@tx_read_only, @@sql_safe_updates, \
+                 CURRENT_ROLE())";
+    assert_eq!(value(&mut other, state), "REPEATABLE-READ,OFF,OFF");
+    assert_eq!(value(&mut one, state), "READ-COMMITTED,OFF,ON");
+    assert_eq!(value(&mut other, state), "REPEATABLE-READ,OFF,OFF");
+}
