@@ -17,6 +17,7 @@ use errcode::{
 use front::{Client, Disconnect, LoginFailure};
 use link::{Agreed, Ending, Exchange, ForwardError, Limit, Turn};
 use monitor::ServerState;
+use router::PATTERN_BYTES_MAX;
 use runtime::TaskClass;
 use syntax::{KillStatement, KillTarget, SqlMode};
 use wire::{
@@ -320,6 +321,26 @@ impl Guest {
                 self.worker.report_failure(server);
                 Failed::Server(error.retry())
             }
+        }
+    }
+
+    /// Waits for a text that has not come as a whole: for the rest of it if it has no more than
+    /// `bytes_max`, else for the beginning that rules see.
+    pub(crate) async fn receive_text(&mut self, bytes_max: usize) -> Result<(), End> {
+        // A text stands behind the byte of its command.
+        let packet_bytes = self.client.link().peeked_bytes();
+        let wanted = match packet_bytes <= 1 + bytes_max {
+            true => packet_bytes,
+            false => 1 + PATTERN_BYTES_MAX,
+        };
+        let received = {
+            let registry = self.worker.gateway.clients().registry();
+            let receive = pin!(self.client.receive_peeked(wanted));
+            first_of(receive, pin!(registry.dismissed(&self.handle))).await
+        };
+        match received {
+            Either::Left(received) => received.map_err(|_| End::Client),
+            Either::Right(()) => Err(self.dismissal()),
         }
     }
 

@@ -21,11 +21,11 @@ use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
 use pool::{Age, CloseReason};
-use router::{Command, Goal, History, Pin, Plan, Report, Told, Written};
+use router::{Command, Goal, History, PATTERN_BYTES_MAX, Pin, Plan, Report, Told, Written};
 use runtime::Alarm;
 use syntax::SqlMode;
 use syntax::class::Facts;
-use wire::{CommandByte, OkPacket, StatusFlags};
+use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
 use crate::connect::{login_as, no_server};
 use crate::connection::{Origin, Reads, Warnings, is_about_tracking};
@@ -111,7 +111,8 @@ impl Way {
     }
 }
 
-/// Longer texts are not read, and count as writes.
+/// Longer texts are not read, and count as writes. Programs that load data send less at a time
+/// (`net_buffer_length` of mysqldump), or one INSERT.
 const READ_BYTES_MAX: usize = 1 << 20;
 
 /// More of the room for a command is given back.
@@ -358,9 +359,14 @@ impl Pooled {
     /// A text.
     async fn query(&mut self) -> Result<(), End> {
         let mode = self.mode();
-        let (text, is_whole) = self.guest.client.link().peeked_body();
+        let (mut text, is_whole) = self.guest.client.link().peeked_body();
         if !is_whole {
-            return Box::pin(self.long_query(mode)).await;
+            Box::pin(self.guest.receive_text(READ_BYTES_MAX)).await?;
+            let (received, is_whole) = self.guest.client.link().peeked_body();
+            if !is_whole {
+                return Box::pin(self.unread_query(mode)).await;
+            }
+            text = received;
         }
         let judged = self.guest.ruled.judge(text, mode);
         let mut plan = self.session.plan(text, mode, &judged);
@@ -441,50 +447,38 @@ impl Pooled {
         }
     }
 
-    /// A text that has not come as a whole. One that is known to be a write, or very long, is
-    /// passed on as it comes.
-    async fn long_query(&mut self, mode: SqlMode) -> Result<(), End> {
-        let is_very_long = READ_BYTES_MAX < self.guest.client.link().peeked_bytes();
+    /// A text that is too long to be read. It is passed on as it comes.
+    async fn unread_query(&mut self, mode: SqlMode) -> Result<(), End> {
+        let may_be_several = self.may_send_several();
         let (text, _) = self.guest.client.link().peeked_body();
-        let judged = self.guest.ruled.judge_unread(text, mode);
-        if is_very_long || judged.class == syntax::class::Class::Write {
-            let mut plan = self.session.plan(b"", mode, &judged);
-            let text: Box<[u8]> = text.into();
-            if let Err(error) = self.guide(&mut plan, &text, &judged) {
-                let refused = self.refuse(Job::Plain, Request::Peeked, &error).await;
-                return refused.map(|_| ());
-            }
-            let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
-            return answered.map(|_| ());
-        }
-        let packet = self.guest.take_command().await?;
-        let text = packet.get(1..).unwrap_or_default();
-        let request = Request::Taken(CommandByte::QUERY, text);
-        let judged = self.guest.ruled.judge(text, mode);
-        let mut plan = self.session.plan(text, mode, &judged);
-        if let Err(error) = self.guide(&mut plan, text, &judged) {
-            let refused = self.refuse(Job::Plain, request, &error).await;
+        let text: Box<[u8]> = text.get(..PATTERN_BYTES_MAX).unwrap_or(text).into();
+        let judged = self.guest.ruled.judge_unread(&text, mode);
+        let judged = match may_be_several {
+            true => judged.several(),
+            false => judged,
+        };
+        let mut plan = self.session.plan(b"", mode, &judged);
+        if let Err(error) = self.guide(&mut plan, &text, &judged) {
+            let refused = self.refuse(Job::Plain, Request::Peeked, &error).await;
             return refused.map(|_| ());
         }
-        if self.multiplexes && recall::is_asked(&plan) {
-            return self.recalling_text(plan, text, mode).await;
-        }
-        let answered = {
-            let repeat = Some((CommandByte::QUERY, text));
-            self.answer(&plan, Job::Plain, request, repeat).await?
-        };
-        if let Some((place, answer)) = answered
-            && plan.changes_session
-        {
-            self.note_tracking(place, text);
-            if plan.facts.has(Facts::PREPARES) {
-                self.pin_text_reader(text, mode, place);
-            }
-            if plan.is_kept {
-                self.keep(Command::Query(text.into()), place, &answer, mode);
-            }
+        let answered = self
+            .answer(&plan, Job::Plain, Request::Peeked, None)
+            .await?;
+        if let Some(lane) = answered.and_then(|(place, _)| self.lane(place)) {
+            // Those who load much write so. A connection of its own for each would cost them more
+            // than a reset, which also ends the lock that one of them may have taken.
+            lane.is_dirty = true;
+            lane.connection.tells_otherwise();
         }
         Ok(())
+    }
+
+    /// Whether a text of the client may have several statements.
+    fn may_send_several(&self) -> bool {
+        let capabilities = self.guest.client.capabilities();
+        let chosen = self.history.allows_several();
+        chosen.unwrap_or(capabilities.contains(Capabilities::MULTI_STATEMENTS))
     }
 
     /// Keeps a command that has succeeded for the other connections.

@@ -113,6 +113,14 @@ impl History {
         }
     }
 
+    /// Whether a COM_SET_OPTION lets a text have several statements. `None`: as at the login.
+    pub fn allows_several(&self) -> Option<bool> {
+        self.entries.iter().rev().find_map(|it| match it.command {
+            Command::SetOption(option) => Some(option == [0, 0]),
+            Command::Query(_) | Command::InitDb(_) => None,
+        })
+    }
+
     /// Forgets all commands but COM_SET_OPTION, since the client has logged in anew.
     pub fn log_in_anew(&mut self) {
         self.retain(|it| matches!(it, Command::SetOption(_)));

@@ -12,7 +12,7 @@ use syntax::class::{Class, Effect, Facts, Kind, Verdict, classify, verdict};
 use syntax::keyword::Keyword;
 use syntax::token::{Kind as TokenKind, Lexer};
 
-use crate::rules::{RuleSet, Rules, Ruling, SessionFacts, folded};
+use crate::rules::{PATTERN_BYTES_MAX, RuleSet, Rules, Ruling, SessionFacts, folded};
 
 /// Most verdicts that a worker remembers. An application has some hundred distinct texts.
 pub const VERDICTS_MAX: usize = 4096;
@@ -54,8 +54,12 @@ const UNREAD: Verdict = Verdict {
 impl Judged {
     fn unread(text: &[u8], mode: SqlMode) -> Judged {
         let first = classify(text, mode);
+        let class = match is_plain_write(text, mode) {
+            true => Class::Write,
+            false => Class::Unknown,
+        };
         Judged {
-            class: first.class,
+            class,
             verdict: UNREAD,
             effect: first.effect,
             rules: None,
@@ -74,6 +78,13 @@ impl Judged {
         }
     }
 
+    /// The same of a text that may have other statements behind what is known of it.
+    #[must_use]
+    pub fn several(mut self) -> Judged {
+        self.verdict.is_several = true;
+        self
+    }
+
     fn of(text: &[u8], mode: SqlMode) -> Judged {
         let first = classify(text, mode);
         let verdict = verdict(text, mode);
@@ -88,6 +99,21 @@ impl Judged {
             uses_tables,
         }
     }
+}
+
+/// Whether a text begins with INSERT, REPLACE, UPDATE or DELETE, whichever server reads it.
+fn is_plain_write(text: &[u8], mode: SqlMode) -> bool {
+    let first = Lexer::new(text, mode).next_keyword();
+    let start = usize::try_from(first.span.start).expect("a text fits into memory");
+    // Not every server reads what stands in an executable comment.
+    let is_read_by_all = text.get(..start).is_some_and(|it| !it.contains(&b'!'));
+    let writes = [
+        Keyword::Insert,
+        Keyword::Replace,
+        Keyword::Update,
+        Keyword::Delete,
+    ];
+    is_read_by_all && first.keyword.is_some_and(|it| writes.contains(&it))
 }
 
 /// Whether a query has a table or a subquery. FROM within parentheses belongs to a function, unless
@@ -190,9 +216,10 @@ impl Judge {
         self.rules.ruling(&session.within(general))
     }
 
-    /// Of a text that was not read to its end, by what is known of it: nothing of what it does. The
-    /// rules see its beginning.
+    /// Of a text that was not read to its end, by its beginning. Nothing is known of what it does.
+    /// One that is not surely a single INSERT, REPLACE, UPDATE or DELETE may leave anything.
     pub fn judge_unread(&self, text: &[u8], mode: SqlMode) -> Judged {
+        let text = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
         self.ruled(Judged::unread(text, mode), text, mode)
     }
 
@@ -247,6 +274,7 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Pin, Session};
 
     #[test]
     fn literals_share_a_verdict() {
@@ -278,6 +306,38 @@ mod tests {
         ] {
             let judged = judge.judge(text.as_bytes(), SqlMode::default());
             assert_eq!(judged.uses_tables, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_read_is_a_write_if_it_surely_begins_as_one() {
+        for (text, expected) in [
+            ("INSERT INTO t VALUES (", Class::Write),
+            (" /* all */\nreplace t", Class::Write),
+            ("update t SET", Class::Write),
+            ("-- all\nDELETE FROM", Class::Write),
+            ("", Class::Unknown),
+            ("INSER", Class::Unknown),
+            ("SELECT ", Class::Unknown),
+            ("LOAD DATA", Class::Unknown),
+            ("CREATE TEMPORARY TABLE t SELECT", Class::Unknown),
+            (
+                "SET STATEMENT max_statement_time = 1 FOR INSERT",
+                Class::Unknown,
+            ),
+            ("/*!99999 INSERT */ LOCK TABLES t WRITE", Class::Unknown),
+            ("/*!50000 INSERT */ INTO t", Class::Unknown),
+            ("/* INSERT INTO t", Class::Unknown),
+        ] {
+            let judged = Judge::default().judge_unread(text.as_bytes(), SqlMode::default());
+            assert_eq!(judged.class, expected, "{text}");
+            let pins = |judged: &Judged| {
+                let plan = Session::default().plan(b"", SqlMode::default(), judged);
+                plan.pins.iter().collect::<Vec<_>>()
+            };
+            let unknown = (expected == Class::Unknown).then_some(Pin::Unknown);
+            assert_eq!(pins(&judged), unknown.into_iter().collect::<Vec<_>>());
+            assert!(pins(&judged.several()).contains(&Pin::SeveralStatements));
         }
     }
 

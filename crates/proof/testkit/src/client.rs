@@ -194,6 +194,24 @@ impl Client {
         self.write_payload(&[COM_QUERY], text)
     }
 
+    /// As [`Client::send_query`], in two pieces: `pause` is called between them. The first has so
+    /// many bytes of the text.
+    pub fn send_query_in_two(
+        &mut self,
+        text: &[u8],
+        first_bytes: usize,
+        pause: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let length = text.len() + 1;
+        ensure!(length < PART_BYTES_MAX, "it has several parts");
+        let length = u32::try_from(length)?.to_le_bytes();
+        let (first, rest) = text.split_at(first_bytes);
+        let head = [length[0], length[1], length[2], 0, COM_QUERY];
+        self.stream.write_all(&[&head, first].concat())?;
+        pause()?;
+        Ok(self.stream.write_all(rest)?)
+    }
+
     /// Reads the results of the next text that `send_query` sent.
     pub fn read_outcomes(&mut self) -> Result<Vec<Outcome>> {
         self.sequence = 1;

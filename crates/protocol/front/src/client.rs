@@ -240,6 +240,13 @@ impl Client {
         }
     }
 
+    /// Waits until so many bytes of the command that [`Client::peek_command`] has told of are
+    /// there, its first one included, or all of its first frame.
+    pub async fn receive_peeked(&mut self, bytes: usize) -> Result<(), Disconnect> {
+        let received = self.link.receive_peeked(bytes).await;
+        self.told(received).await
+    }
+
     /// Where replies are written. Packets go out with [`Client::flush`] or the next
     /// [`Client::read_command`].
     #[inline]
@@ -409,10 +416,7 @@ impl Client {
     }
 
     /// What was received; the client is told if that breaks the protocol.
-    async fn told(
-        &mut self,
-        received: Result<PacketBytes, Disconnect>,
-    ) -> Result<PacketBytes, Disconnect> {
+    async fn told<T>(&mut self, received: Result<T, Disconnect>) -> Result<T, Disconnect> {
         match received {
             Err(Disconnect::Protocol(error)) => Err(Box::pin(self.fail(error)).await),
             Err(Disconnect::NoMemory) => Err(Box::pin(self.refuse_packet()).await),

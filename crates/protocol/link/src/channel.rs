@@ -488,18 +488,13 @@ impl Channel {
 
     /// First byte of the command at the front, if that much of it has come; 0 if it is empty.
     pub(crate) fn peek_command(&mut self) -> Result<Option<u8>, ChannelError> {
-        loop {
-            if self.has_command() {
-                let rest = self.plain.rest();
-                let is_empty = announced_bytes(rest) == 0;
-                let first = rest.get(HEADER_BYTES).filter(|_| !is_empty);
-                return Ok(Some(first.copied().unwrap_or(0)));
-            }
-            if !self.decompress_piece()? {
-                return Ok(None);
-            }
-            give_way()?;
+        if !self.has_peeked(1)? {
+            return Ok(None);
         }
+        let rest = self.plain.rest();
+        let is_empty = announced_bytes(rest) == 0;
+        let first = rest.get(HEADER_BYTES).filter(|_| !is_empty);
+        Ok(Some(first.copied().unwrap_or(0)))
     }
 
     /// What has come of the body of the command at the front, and whether that is all of it.
@@ -510,6 +505,20 @@ impl Channel {
         let is_whole = length <= payload.len() && length < FRAME_BYTES_MAX;
         let payload = payload.get(..length).unwrap_or(payload);
         (payload.get(1..).unwrap_or_default(), is_whole)
+    }
+
+    /// Whether so many bytes of the command at the front have come, or all of its first frame.
+    pub(crate) fn has_peeked(&mut self, bytes: usize) -> Result<bool, ChannelError> {
+        loop {
+            let rest = self.plain.rest();
+            if HEADER_BYTES + bytes.min(announced_bytes(rest)) <= rest.len() {
+                return Ok(true);
+            }
+            if !self.decompress_piece()? {
+                return Ok(false);
+            }
+            give_way()?;
+        }
     }
 
     /// Bytes of the command at the front, or of its first frame.

@@ -384,6 +384,21 @@ impl Link {
         self.channel.peeked_bytes()
     }
 
+    /// Waits until so many bytes of that command have come, its first one included, or all of its
+    /// first frame. Each further piece has the read timeout of its own.
+    pub async fn receive_peeked(&mut self, bytes: usize) -> Result<(), Disconnect> {
+        // Who waits for little waits for no memory for the rest.
+        let packet_use = match bytes <= UNCOUNTED_BYTES {
+            true => PacketUse::PassOn,
+            false => PacketUse::Take,
+        };
+        while !self.channel.has_peeked(bytes)? {
+            let limit = Limit::after(self.read_timeout);
+            self.receive_for(limit, TaskClass::Busy, packet_use).await?;
+        }
+        Ok(())
+    }
+
     /// Writes over bytes of that body, before the command is passed on.
     ///
     /// # Panics

@@ -18,12 +18,12 @@ use std::time::Duration;
 use errcode::Retry;
 use link::{
     Agreed, Disconnect, Exchange, ForwardError, Limit, Link, PacketMemory, PeerRole, Resources,
-    Turn,
+    Turn, UNCOUNTED_BYTES,
 };
 use runtime::{Address, Io, Listener, Runtime, Stream, TaskClass};
 use wire::{
-    AuthSwitch, Capabilities, ColumnDefinition, ColumnType, CommandByte, LocalInfile, PacketWriter,
-    ResultHead,
+    AuthSwitch, Capabilities, ColumnDefinition, ColumnType, CommandByte, HEADER_BYTES, LocalInfile,
+    PacketWriter, ResultHead,
 };
 
 const PACKET_BYTES_MAX: usize = 1 << 24;
@@ -376,6 +376,50 @@ fn a_server_that_ended_is_found_before_a_command() {
             });
             end(runtime);
         }
+    }
+}
+
+/// A command is waited for as far as is asked. It takes memory if that is much.
+#[test]
+fn a_peeked_command_is_waited_for_as_far_as_is_asked() {
+    const BYTES: usize = 100_000;
+    let packet = query(BYTES - 1);
+    for io in [Io::Epoll, Io::Auto] {
+        let (runtime, _, _outcomes) = start(io, ([127, 0, 0, 1], 0).into(), TIMEOUT);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let packet = &packet;
+        thread::scope(|scope| {
+            let (ask, asked) = channel();
+            scope.spawn(move || {
+                let (mut peer, _) = listener.accept().unwrap();
+                let mut sent = 0;
+                for bytes in asked {
+                    peer.write_all(&packet[sent..bytes]).unwrap();
+                    sent = bytes;
+                }
+            });
+            runtime.block_on_worker(0, move || async move {
+                let memory = PacketMemory::new(64 << 20);
+                let resources = Resources::new(memory.clone(), Arc::default());
+                let stream = Stream::connect(&address).await.unwrap();
+                let (role, max) = (PeerRole::Client, PACKET_BYTES_MAX);
+                let mut link = Link::new(stream, role, &resources, max, TIMEOUT);
+                ask.send(HEADER_BYTES + 1).unwrap();
+                let class = TaskClass::OutsideTransaction;
+                link.peek_command(TIMEOUT, class).await.unwrap();
+                let most = UNCOUNTED_BYTES;
+                for bytes in [1, 40, most - 1, most, most + 1, BYTES] {
+                    ask.send(HEADER_BYTES + bytes).unwrap();
+                    link.receive_peeked(bytes).await.unwrap();
+                    let (body, is_whole) = link.peeked_body();
+                    assert_eq!((1 + body.len(), is_whole), (bytes, bytes == BYTES));
+                    assert_eq!(memory.used() != 0, most < bytes, "{bytes}");
+                }
+                link.receive_peeked(BYTES + 1).await.unwrap();
+            });
+        });
+        end(runtime);
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 
+pub(crate) mod texts;
+
 /// A gateway whose sessions share this many connections to one server.
 pub(crate) fn sharing(backend: &Server, count: usize) -> Gateway {
     let server = sections(&[backend]).replacen(
