@@ -1,11 +1,13 @@
 //! [`Direct`]: a session of the router `read-connection` that does not multiplex: it has one
-//! connection to one server for itself, and what is said there is not read.
+//! connection to one server for itself, and what is said there is not read, unless rules are about
+//! it.
 
 use std::rc::Rc;
 
 use errcode::{ClientError, WORDS_SERVER_LOST};
 use link::Limit;
 use monitor::Order;
+use syntax::canonical;
 use wire::{CommandByte, ErrorPacket, OkPacket, StatusFlags};
 
 use crate::connect::{Held, login_as};
@@ -13,6 +15,9 @@ use crate::end::End;
 use crate::guest::{ChangedUser, Failed, Guest, Request, database_in, mode_of, refusal};
 use crate::hot;
 use crate::running::Stay;
+
+/// Longer texts have no canonical form, and rules see their beginning as it was sent.
+const RULED_BYTES_MAX: usize = canonical::TEXT_BYTES_MAX;
 
 /// See the module's head.
 #[derive(Debug)]
@@ -79,6 +84,10 @@ impl Direct {
         let mode = mode_of(self.held.server.status());
         let ruling = match byte {
             CommandByte::QUERY | CommandByte::STMT_PREPARE => {
+                let has_text = guest.client.link().peeked_body().1;
+                if !has_text && guest.ruled.looks_at_texts() {
+                    Box::pin(guest.receive_text(RULED_BYTES_MAX)).await?;
+                }
                 let (text, is_whole) = guest.client.link().peeked_body();
                 let judged = match is_whole {
                     true => guest.ruled.judge(text, mode),

@@ -216,6 +216,11 @@ impl Judge {
         self.rules.ruling(&session.within(general))
     }
 
+    /// Whether one of these rules has a condition of the text.
+    pub fn looks_at_texts(&self, rules: &RuleSet) -> bool {
+        !rules.without(self.rules.of_all_texts()).is_empty()
+    }
+
     /// Of a text that was not read to its end, by its beginning. Nothing is known of what it does.
     /// One that is not surely a single INSERT, REPLACE, UPDATE or DELETE may leave anything.
     pub fn judge_unread(&self, text: &[u8], mode: SqlMode) -> Judged {

@@ -131,6 +131,11 @@ impl RuleSet {
         self.joined(other, |one, other| one & other)
     }
 
+    /// The rules that are not in the other.
+    pub(crate) fn without(&self, other: &RuleSet) -> RuleSet {
+        self.joined(other, |one, other| one & !other)
+    }
+
     /// The rules that are in either.
     pub(crate) fn and(&self, other: &RuleSet) -> RuleSet {
         self.joined(other, |one, other| one | other)

@@ -27,8 +27,9 @@ use crate::token::{Kind, Lexer, Span, Token, string_value};
 
 /// How deep parentheses may be nested in a canonical form.
 const FRAMES_MAX: usize = 64;
-/// Longer texts are not worth caching: bulk inserts are rarely sent twice.
-const TEXT_BYTES_MAX: usize = 64 << 10;
+/// Longer texts have no canonical form: they are not worth caching, since bulk inserts are rarely
+/// sent twice.
+pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// The canonical form of a statement, in buffers that are reused.
 #[derive(Debug, Clone, Default)]

@@ -72,6 +72,12 @@ impl Ruled {
         self.rules.is_some()
     }
 
+    /// Whether such a rule has a condition of the text.
+    pub(crate) fn looks_at_texts(&self) -> bool {
+        let rules = self.rules.as_ref();
+        rules.is_some_and(|it| self.judge.borrow().looks_at_texts(it))
+    }
+
     /// The session's texts are in the character set of this collation now.
     pub(crate) fn note_collation(&mut self, collation: u16) {
         let mut sets = ASCII_TAILS.iter();

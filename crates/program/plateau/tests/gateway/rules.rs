@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::roles::replicated;
+use super::shared::texts::query_in_two;
 use super::split::mark;
 use super::*;
 
@@ -164,4 +165,62 @@ fn statements_go_where_rules_send_them() {
     client.run("UPDATE shop.here SET place = place").unwrap();
     let inside = client.value("SELECT place FROM shop.here WHERE place >= 0 OR 1");
     assert_eq!(inside.unwrap().unwrap(), "0");
+}
+
+/// Whether a text that comes in two pieces is refused by a rule.
+fn is_refused(client: &mut Client, pacer: &mut Client, text: &str) -> bool {
+    match query_in_two(client, pacer, text.as_bytes()).remove(0) {
+        Outcome::Error(error) => {
+            assert_eq!(error.number, 1148, "{error:?}");
+            true
+        }
+        Outcome::Done(_) | Outcome::Rows(_) => false,
+    }
+}
+
+#[test]
+fn a_text_in_pieces_is_judged_by_all_that_rules_see() {
+    /// So much of a text patterns see.
+    const SEEN_BYTES_MAX: usize = 16 << 10;
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE TABLE shop.t (a INT, b LONGTEXT)").unwrap();
+    let digest = router::digested(b"DELETE FROM shop.t WHERE a = 1 AND b = ''").1;
+    let rules = format!(
+        "[[rule]]\nname = \"deletes\"\npattern = '^delete from \\S+$'\nrefuse = \"no WHERE\"\n\
+         [[rule]]\nname = \"secret\"\npattern = 'needle'\nrefuse = \"not yours\"\n\
+         [[rule]]\nname = \"form\"\npattern = '^insert into shop.t values \\(\\?,\\?\\)$'\n\
+         refuse = \"one row\"\n\
+         [[rule]]\nname = \"digest\"\ndigests = [\"{digest:016x}\"]\nrefuse = \"known\"\n"
+    );
+    for (router, fields) in [
+        (ROUTERS[0], ""),
+        (ROUTERS[1], ""),
+        (ROUTERS[1], "multiplex = false\n"),
+    ] {
+        let service =
+            format!("[[service]]\nname = \"shop\"\nrouter = \"{router}\"\n{fields}{rules}");
+        let text = format!("workers = 1\n{}{service}", sections(&[&backend]));
+        let gateway = Gateway::start(&text, "auto");
+        let [mut client, mut pacer] = [gateway.connect(), gateway.connect()];
+        let mut refuses = |text: &str| is_refused(&mut client, &mut pacer, text);
+        let blank = " ".repeat(9_000);
+        assert!(!refuses(&format!("DELETE FROM shop.t{blank}WHERE a = 1")));
+        assert!(refuses(&format!("DELETE FROM shop.t{blank}")));
+        // Longer texts are seen as they were sent.
+        for (bytes, has_form) in [(9_000, true), (100_000, false)] {
+            let long = "x".repeat(bytes);
+            let row = format!("INSERT INTO shop.t VALUES (1,'{long}')");
+            assert_eq!(refuses(&row), has_form, "{router} {bytes}");
+            let known = format!("DELETE FROM shop.t WHERE a = 1 AND b = '{long}'");
+            assert_eq!(refuses(&known), has_form, "{router} {bytes}");
+        }
+        let begin = "SELECT '";
+        let middle = "' AS needle";
+        for bytes in [SEEN_BYTES_MAX - 1, SEEN_BYTES_MAX, SEEN_BYTES_MAX + 1] {
+            let filler = "x".repeat(bytes - begin.len() - middle.len());
+            let text = format!("{begin}{filler}{middle}{}", ", 1".repeat(30_000));
+            assert_eq!(refuses(&text), bytes <= SEEN_BYTES_MAX, "{router} {bytes}");
+        }
+    }
 }
