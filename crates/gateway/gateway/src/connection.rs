@@ -271,6 +271,11 @@ impl Connection {
         self.state.has_warnings = true;
     }
 
+    /// Whether LAST_INSERT_ID() is known to be this.
+    pub(crate) fn has_insert_id(&self, id: u64) -> bool {
+        self.state.insert_id == Some(id)
+    }
+
     /// LAST_INSERT_ID() may be another one now. Returns what it was, if that was known.
     pub(crate) fn forget_insert_id(&mut self) -> Option<u64> {
         self.state.insert_id.take()

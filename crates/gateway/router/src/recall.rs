@@ -106,6 +106,11 @@ impl Recall {
         self.residue.has_insert_id = false;
     }
 
+    /// LAST_INSERT_ID() of the connection may have changed.
+    pub fn may_have_inserted(&mut self) {
+        self.residue.has_insert_id = true;
+    }
+
     /// The connection has told that LAST_INSERT_ID() was left as it was.
     pub fn kept_insert_id(&mut self) {
         self.residue.has_insert_id = false;

@@ -65,10 +65,13 @@ impl Pooled {
             if residue.has_warnings || may_have_warnings {
                 lane.connection.has_warnings();
             }
-            if residue.has_insert_id {
-                let before = lane.connection.forget_insert_id();
-                let told = answer.exchange.tally().last_insert_id;
-                lane.before_id = before.or(lane.before_id).filter(|it| *it != told);
+            let told = answer.exchange.tally().last_insert_id;
+            // Also one that the session knows already may be new to the connection.
+            let is_new_here = told != 0 && !lane.connection.has_insert_id(told);
+            if residue.has_insert_id || is_new_here {
+                let before = lane.connection.forget_insert_id().or(lane.before_id);
+                lane.before_id = before.filter(|it| told == 0 || *it != told);
+                self.session.recall_mut().may_have_inserted();
             }
         }
     }

@@ -122,6 +122,68 @@ fn a_session_reads_of_its_own_statements_alone() {
 }
 
 #[test]
+fn a_generated_value_that_a_session_knows_is_not_left_to_others() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    for (name, first) in [("one", 7), ("two", 7), ("far", 50)] {
+        root.run(&format!(
+            "CREATE TABLE shop.{name} (id INT PRIMARY KEY AUTO_INCREMENT, a INT) \
+             AUTO_INCREMENT = {first}"
+        ))
+        .unwrap();
+    }
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    let insert = |name: &str| format!("INSERT INTO shop.{name} (a) VALUES (1)");
+    one.run(&insert("one")).unwrap();
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+    other.run(&insert("far")).unwrap();
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "50");
+    // The same number again, of another table.
+    one.run(&insert("two")).unwrap();
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "50");
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+    // A number that was not generated is told, and is not the last one that was.
+    other.run("INSERT INTO shop.far VALUES (8, 1)").unwrap();
+    one.run("UPDATE shop.one SET a = 2").unwrap();
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "50");
+    one.run("INSERT INTO shop.one VALUES (90, 1)").unwrap();
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+    one.run("INSERT INTO shop.two (id, a) VALUES (91, 1)")
+        .unwrap();
+    other.run("DO 1").unwrap();
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+}
+
+#[test]
+fn a_given_id_is_not_mistaken_for_a_generated_one() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE TABLE shop.t (id INT PRIMARY KEY AUTO_INCREMENT, a INT) AUTO_INCREMENT = 7")
+        .unwrap();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.run("INSERT INTO shop.t (a) VALUES (1)").unwrap();
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "0");
+    // A statement that tells no value comes before the connection is asked.
+    one.run("INSERT INTO shop.t VALUES (30, 1)").unwrap();
+    one.run("DO 1").unwrap();
+    other.run("DO 1").unwrap();
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+    // One that tells what its session knows leaves a connection whose value is known.
+    one.run("INSERT INTO shop.t VALUES (8, 1)").unwrap();
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "0");
+    one.run("INSERT INTO shop.t VALUES (7, 2) ON DUPLICATE KEY UPDATE a = 2")
+        .unwrap();
+    other.run("INSERT INTO shop.t VALUES (40, 1)").unwrap();
+    one.run("DO 1").unwrap();
+    assert_eq!(value(&mut other, "SELECT LAST_INSERT_ID()"), "0");
+    assert_eq!(value(&mut one, "SELECT LAST_INSERT_ID()"), "7");
+}
+
+#[test]
 fn warnings_are_their_sessions() {
     let backend = backend();
     let gateway = sharing(&backend, 1);
