@@ -59,6 +59,8 @@ pub fn server_options() -> [&'static str; 10] {
 const OWN: &[&str] = &[
     "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, owner VARCHAR(40) NOT NULL DEFAULT '{c}', \
      v INT, w VARCHAR(40) UNIQUE)",
+    "CREATE TABLE u (id INT PRIMARY KEY AUTO_INCREMENT, owner VARCHAR(40) NOT NULL DEFAULT '{c}', \
+     v INT)",
     "CREATE TABLE m (id INT PRIMARY KEY, owner VARCHAR(40) DEFAULT '{c}') ENGINE=MyISAM",
     "CREATE TABLE log (token VARCHAR(40))",
     "CREATE TABLE child (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES t (id))",
@@ -281,6 +283,7 @@ fn prepare(root: &mut Client, clients: usize) -> Result<()> {
             "INSERT INTO t (id, v, w) VALUES {}",
             rows.join(", ")
         ))?;
+        root.run("INSERT INTO u SELECT id, owner, v FROM t")?;
         root.run("INSERT INTO m (id) VALUES (1), (2), (3)")?;
     }
     Ok(())

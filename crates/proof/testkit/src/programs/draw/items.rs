@@ -6,6 +6,8 @@ use super::{Action, Draw, Item};
 pub(super) const FREE: &[Item] = &[
     writes,
     writes,
+    generated,
+    generated,
     reads,
     reads,
     last,
@@ -79,6 +81,25 @@ fn writes(draw: &mut Draw<'_>) -> Vec<Action> {
         "ANALYZE TABLE m",
         "DO SLEEP(0)",
     ])
+}
+
+/// Two tables generate the same values.
+fn generated(draw: &mut Draw<'_>) -> Vec<Action> {
+    let mut actions = draw.query(&[
+        "INSERT INTO {c}db.t (v) VALUES ({n})",
+        "INSERT INTO {c}db.u (v) VALUES ({n})",
+        "INSERT INTO {c}db.u (v) VALUES ({n}), ({n})",
+        "INSERT INTO {c}db.u (id) SELECT 1 + MAX(id) FROM {c}db.u",
+    ]);
+    if draw.random.coin() {
+        actions.extend(draw.query(&[
+            "SELECT LAST_INSERT_ID(), '{c}'",
+            "SELECT LAST_INSERT_ID(), '{c}'",
+            "INSERT INTO {c}db.log VALUES (LAST_INSERT_ID())",
+            "SELECT owner, id FROM {c}db.u WHERE id = LAST_INSERT_ID()",
+        ]));
+    }
+    actions
 }
 
 fn reads(draw: &mut Draw<'_>) -> Vec<Action> {
