@@ -52,6 +52,8 @@ pub struct Plan {
     pub facts: Facts,
     /// It calls a procedure.
     pub is_call: bool,
+    /// It reads or writes tables, which may be views.
+    pub uses_tables: bool,
     /// The warnings of the statement before are gone once it has succeeded.
     pub clears_warnings: bool,
     /// FOUND_ROWS() is the number of its rows.
@@ -143,6 +145,7 @@ impl Plan {
             effect: judged.effect,
             facts,
             is_call: judged.class == Class::Call,
+            uses_tables: judged.uses_tables,
             clears_warnings: clears_warnings(judged),
             counts_rows: counts_rows(judged),
             lag_max: None,

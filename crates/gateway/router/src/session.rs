@@ -123,6 +123,7 @@ impl Session {
             effect: Effect::None,
             facts: Facts::NONE,
             is_call: false,
+            uses_tables: false,
             clears_warnings: false,
             counts_rows: false,
             lag_max: None,

@@ -7,7 +7,10 @@
 
 use std::time::Duration;
 
-use errcode::ClientError;
+use errcode::{
+    ClientError, ER_BAD_FIELD_ERROR, ER_COLUMNACCESS_DENIED_ERROR, ER_NO_SUCH_TABLE,
+    ER_PARSE_ERROR, ER_TABLEACCESS_DENIED_ERROR, ErrorCode,
+};
 use link::Ending;
 use monitor::ServerId as Place;
 use pool::CloseReason;
@@ -27,6 +30,16 @@ use super::recall::reads_insert_id;
 /// A connection is kept for so long for what only that knows. Who waits for it meanwhile waits as
 /// long; the next statement of most clients comes sooner.
 const LINGER_TIME_MAX: Duration = Duration::from_millis(10);
+
+/// Errors in a query's own text, which are found before it runs. In a function that a view calls,
+/// they are another one (1356, MariaDB 10.11).
+const OF_OWN_TEXT: [ErrorCode; 5] = [
+    ER_PARSE_ERROR,
+    ER_BAD_FIELD_ERROR,
+    ER_NO_SUCH_TABLE,
+    ER_TABLEACCESS_DENIED_ERROR,
+    ER_COLUMNACCESS_DENIED_ERROR,
+];
 
 /// What servers do not report.
 const UNREPORTED: [Pin; 4] = [Pin::UserLock, Pin::TableLock, Pin::Handler, Pin::Unknown];
@@ -57,10 +70,10 @@ impl Pooled {
         }
         if let Some(lane) = self.lane(place) {
             lane.is_own = true;
-            // An error tells no changes, and no later reply does. A write may have a trigger.
-            let may_have_changed =
-                plan.changes_session || plan.may_write || plan.may_change_unseen();
-            lane.is_dirty |= may_have_changed && matches!(answer.ending, Ending::Error(_));
+            // An error tells no changes, and no later reply does.
+            if let Ending::Error(error) = answer.ending {
+                lane.is_dirty |= may_have_changed(plan, error);
+            }
             let may_have_warnings = !plan.clears_warnings || plan.is_several || plan.is_call;
             if residue.has_warnings || may_have_warnings {
                 lane.connection.has_warnings();
@@ -286,4 +299,13 @@ impl Pooled {
         let name = self.server_name(place);
         ClientError::worded(errcode::WORDS_SERVER_LOST, &[&name])
     }
+}
+
+/// Whether a statement may have changed its session before it failed. A write may have a trigger,
+/// and a table of a query may be a view that calls a function.
+fn may_have_changed(plan: &Plan, error: ErrorCode) -> bool {
+    plan.changes_session
+        || plan.may_write
+        || plan.may_change_unseen()
+        || plan.uses_tables && !OF_OWN_TEXT.contains(&error)
 }

@@ -3,6 +3,8 @@
 
 use super::*;
 
+const STMT_PREPARE: u8 = 22;
+
 /// A gateway whose sessions share one connection, and wait for it a second.
 fn sharing(backend: &Server) -> Gateway {
     let server = sections_with(&[backend], "max_connections = 1\n");
@@ -46,6 +48,12 @@ fn prepare(backend: &Server) {
         "CREATE PROCEDURE shop.fails() BEGIN SET @x = 7; SIGNAL SQLSTATE '45000'; END",
         "CREATE FUNCTION shop.sets() RETURNS INT BEGIN SET @x = 7; RETURN 1; END",
         "CREATE VIEW shop.v AS SELECT shop.sets() AS a",
+        "CREATE FUNCTION shop.sets_and_fails() RETURNS INT \
+         BEGIN SET @x = 7; SIGNAL SQLSTATE '45000'; RETURN 1; END",
+        "CREATE FUNCTION shop.sets_and_misses() RETURNS INT \
+         BEGIN SET @x = 7; RETURN (SELECT MAX(a) FROM shop.missing); END",
+        "CREATE VIEW shop.failing AS SELECT shop.sets_and_fails() AS a",
+        "CREATE VIEW shop.missing_view AS SELECT shop.sets_and_misses() AS a",
         "CREATE TABLE shop.checked (a INT)",
         "CREATE TRIGGER shop.checks BEFORE INSERT ON shop.checked FOR EACH ROW \
          BEGIN SET @y = 8; SIGNAL SQLSTATE '45000'; END",
@@ -90,6 +98,10 @@ fn what_a_failed_statement_has_done_stays_with_its_session() {
             "DO 1",
         ],
         &["INSERT INTO shop.checked VALUES (1)"],
+        &["SELECT * FROM shop.failing"],
+        &["SELECT a FROM shop.t WHERE a = (SELECT a FROM shop.failing)"],
+        // The function's own error 1146 is another one outside of it.
+        &["SELECT * FROM shop.missing_view"],
     ] {
         assert!(is_kept_apart(&gateway, texts), "{texts:?}");
     }
@@ -100,6 +112,40 @@ fn what_a_failed_statement_has_done_stays_with_its_session() {
         typist.run("DO 1").unwrap();
         assert_eq!(other.value("SELECT 1").unwrap().as_deref(), Some("1"));
     }
+}
+
+#[test]
+fn a_mistake_in_a_query_costs_no_reset() {
+    let backend = backend();
+    prepare(&backend);
+    let mut root = backend.connect().unwrap();
+    let gateway = sharing(&backend);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    one.send_command(STMT_PREPARE, b"SELECT a FROM shop.t")
+        .unwrap();
+    let ok = one.next_packet().unwrap();
+    assert_eq!(ok[0], 0, "{ok:?}");
+    // The definition of a column, and the end.
+    for _ in 0..2 {
+        one.next_packet().unwrap();
+    }
+    let count = "SELECT variable_value FROM information_schema.global_status \
+                 WHERE variable_name = 'prepared_stmt_count'";
+    // A reset closes the statements of its connection.
+    for (text, error) in [
+        ("SELECT nothing FROM shop.t", 1054),
+        ("SELECT nothing FROM shop.failing", 1054),
+        ("SELECT a FROM shop.missing", 1146),
+        ("SELECT a FROM shop.t WHERE", 1064),
+    ] {
+        assert_eq!(one.error_number(text).unwrap(), error, "{text}");
+        other.run("DO 1").unwrap();
+        assert_eq!(root.value(count).unwrap().as_deref(), Some("1"), "{text}");
+    }
+    let text = "SELECT a FROM shop.t WHERE a = (SELECT 1 UNION SELECT 2)";
+    assert_eq!(one.error_number(text).unwrap(), 1242);
+    other.run("DO 1").unwrap();
+    assert_eq!(root.value(count).unwrap().as_deref(), Some("0"));
 }
 
 #[test]
