@@ -73,6 +73,9 @@ impl Pooled {
             // An error tells no changes, and no later reply does.
             if let Ending::Error(error) = answer.ending {
                 lane.is_dirty |= may_have_changed(plan, error);
+                if plan.may_change_unseen() {
+                    lane.connection.may_have_role();
+                }
             }
             let may_have_warnings = !plan.clears_warnings || plan.is_several || plan.is_call;
             if residue.has_warnings || may_have_warnings {

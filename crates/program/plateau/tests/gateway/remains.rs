@@ -149,6 +149,31 @@ fn a_mistake_in_a_query_costs_no_reset() {
 }
 
 #[test]
+fn a_role_that_a_failed_routine_has_set_stays_with_its_session() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    for text in [
+        "SET GLOBAL log_bin_trust_function_creators = 1",
+        "CREATE ROLE boss",
+        "GRANT boss TO app@'%'",
+        "CREATE PROCEDURE shop.fails() SQL SECURITY INVOKER \
+         BEGIN SET ROLE boss; SIGNAL SQLSTATE '45000'; END",
+    ] {
+        root.run(text).expect(text);
+    }
+    let gateway = sharing(&backend);
+    // Without a database they would log in anew for each other.
+    let login = Login {
+        database: "shop".to_owned(),
+        ..gateway.login("app", "secret")
+    };
+    let [mut one, mut other] = [0; 2].map(|_| Client::connect(&login).unwrap());
+    assert_eq!(one.error_number("CALL shop.fails()").unwrap(), 1644);
+    one.run("DO 1").unwrap();
+    assert_eq!(other.value("SELECT CURRENT_ROLE()").unwrap(), None);
+}
+
+#[test]
 fn variables_that_views_set_stay_with_their_session() {
     let backend = backend();
     prepare(&backend);
