@@ -601,6 +601,9 @@ impl Pooled {
         let Found::Idle(Held::Own(connection)) = &acquired.found else {
             return false;
         };
+        if !self.multiplexes {
+            return false;
+        }
         let worker = &self.guest.worker;
         let (epoch, role) = worker.with_state(id, |it| (it.epoch, self.role_of(it)));
         let needs = Needs {

@@ -111,6 +111,9 @@ impl Pooled {
                 if is_turned {
                     connection.is_of_another();
                     slot.turned();
+                } else if !self.multiplexes {
+                    // What is left of the last session is not put right later.
+                    connection.forget_state();
                 }
                 connection
             }

@@ -213,7 +213,8 @@ impl Pooled {
         self.guest.running.standing.release(place);
         let worker = &self.guest.worker;
         let is_free = self.guest.running.leave() && lane.connection.server.is_at_rest();
-        if lane.is_dirty {
+        // What a session has on a connection that it keeps is not noted.
+        if lane.is_dirty || !self.multiplexes {
             lane.connection.forget_state();
         }
         let Lane {

@@ -173,6 +173,56 @@ fn a_role_that_a_failed_routine_has_set_stays_with_its_session() {
     assert_eq!(other.value("SELECT CURRENT_ROLE()").unwrap(), None);
 }
 
+/// A gateway whose sessions have one connection, which they keep to their end.
+fn keeping(backend: &Server) -> Gateway {
+    let server = sections_with(&[backend], "max_connections = 1\n");
+    let service = "[[service]]\nname = \"kept\"\nrouter = \"read-write-split\"\n\
+                   multiplex = false\n";
+    Gateway::start(&(server + service), "auto")
+}
+
+#[test]
+fn a_session_that_kept_its_connection_leaves_nothing_on_it() {
+    let backend = backend();
+    prepare(&backend);
+    let mut root = backend.connect().unwrap();
+    for text in [
+        "CREATE TABLE shop.ids (id INT PRIMARY KEY AUTO_INCREMENT) AUTO_INCREMENT = 50",
+        "CREATE SEQUENCE shop.s",
+    ] {
+        root.run(text).expect(text);
+    }
+    let gateway = keeping(&backend);
+    let mut numbers = Vec::new();
+    for text in [
+        "SELECT * FROM shop.failing",
+        "INSERT INTO shop.checked VALUES (1)",
+        "INSERT INTO shop.ids VALUES (NULL)",
+        "UPDATE shop.t SET b = b + 1",
+        "SELECT a FROM shop.t",
+        "SELECT CAST('secret' AS INT)",
+        "SELECT NEXTVAL(shop.s)",
+        "SELECT NEXTVAL(nothing)",
+        "CALL shop.fails()",
+    ] {
+        let mut one = gateway.connect();
+        numbers.push(one.value("SELECT CONNECTION_ID()").unwrap());
+        one.query(text).unwrap();
+        one.quit().unwrap();
+        let mut other = gateway.connect();
+        let mut value = |asked: &str| other.value(asked).unwrap().unwrap_or_default();
+        // MariaDB keeps FOUND_ROWS() behind COM_RESET_CONNECTION.
+        let all = value("SELECT CONCAT_WS(',', ROW_COUNT(), LAST_INSERT_ID(), @x, @y)");
+        assert_eq!(all, "0,0", "{text}");
+        assert_eq!(other.rows("SHOW WARNINGS").unwrap().len(), 0, "{text}");
+        assert_eq!(other.value("SELECT LASTVAL(shop.s)").unwrap(), None);
+        other.quit().unwrap();
+    }
+    // It is the same connection all the time: no session had to log in.
+    numbers.dedup();
+    assert_eq!(numbers.len(), 1, "{numbers:?}");
+}
+
 #[test]
 fn variables_that_views_set_stay_with_their_session() {
     let backend = backend();
