@@ -215,6 +215,11 @@ impl Session {
         }
     }
 
+    /// A part was begun there.
+    pub fn part_begun(&mut self, at: ServerId) {
+        self.parts.add(at);
+    }
+
     /// The parts have ended, and the transaction goes on or ends where it was begun.
     pub fn parts_ended(&mut self) {
         if !self.parts.is_empty() {
@@ -268,9 +273,6 @@ impl Session {
     /// A statement has been answered by `at`. Returns whether it changes what reads have to see.
     pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) -> bool {
         self.last = Some(at);
-        if plan.step == Step::Joins {
-            self.parts.add(at);
-        }
         if self.parts.has(at) {
             self.answered_part(plan, at, report);
             return false;

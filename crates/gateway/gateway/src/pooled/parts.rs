@@ -35,7 +35,9 @@ impl Pooled {
     /// Begins a part of the transaction on a server whose lane is ready.
     pub(super) async fn begin_part(&mut self, place: Place) -> Result<(), NotReady> {
         let text = self.session.begin_part();
-        self.tell(place, text).await
+        self.tell(place, text).await?;
+        self.session.part_begun(place);
+        Ok(())
     }
 
     /// Commits all parts. If one cannot be, the rest is rolled back, and so is the transaction

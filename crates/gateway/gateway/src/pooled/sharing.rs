@@ -18,6 +18,7 @@ use router::{Pin, Plan};
 use syntax::SqlMode;
 use syntax::class::{Detail, Facts, Source, classify};
 use syntax::token::string_value;
+use wire::StatusFlags;
 
 use crate::connection::NotReady;
 use crate::end::End;
@@ -212,7 +213,9 @@ impl Pooled {
         };
         self.guest.running.standing.release(place);
         let worker = &self.guest.worker;
-        let is_free = self.guest.running.leave() && lane.connection.server.is_at_rest();
+        let server = &lane.connection.server;
+        let is_open = server.status().contains(StatusFlags::IN_TRANSACTION);
+        let is_free = self.guest.running.leave() && server.is_at_rest() && !is_open;
         // What a session has on a connection that it keeps is not noted.
         if lane.is_dirty || !self.multiplexes {
             lane.connection.forget_state();

@@ -420,8 +420,9 @@ fn a_transaction_may_have_parts_on_other_servers() {
     scene.step("BEGIN", Primary, Open);
     let plan = hinted(&mut scene, "UPDATE t SET a = 1", other);
     assert_eq!((plan.goal, plan.step), (Held(other), Step::Joins));
+    scene.session.part_begun(other);
+    assert_eq!(scene.session.parts(), [other], "before it is answered");
     answer(&mut scene, &plan, other, open);
-    assert_eq!(scene.session.parts(), [other]);
     assert_eq!(scene.session.begin_part(), "START TRANSACTION");
     // It goes on at both.
     scene.step("UPDATE t SET a = 1", Held(PRIMARY), Open);

@@ -4,6 +4,9 @@ use std::thread;
 
 use super::*;
 
+const STMT_PREPARE: u8 = 22;
+const STMT_EXECUTE: u8 = 23;
+
 /// Two servers of their own, and a gateway with so many connections to each.
 struct Pair {
     servers: Vec<Server>,
@@ -102,6 +105,36 @@ fn a_part_that_is_lost_takes_the_others_along() {
     client.run(&change(1, 1, 1)).unwrap();
     client.run("COMMIT").unwrap();
     assert_eq!(pair.sum(1), 1);
+}
+
+#[test]
+fn a_part_whose_first_statement_is_refused_ends_with_the_others() {
+    let pair = Pair::start("max_connections = 1\noverflow = 0");
+    let [mut client, mut other] = [0; 2].map(|_| pair.gateway.connect());
+    let mut root = pair.servers[1].connect().unwrap();
+    root.run("CREATE TABLE shop.gone (a INT)").unwrap();
+    let text = b"/* plateau: server=db1 */ DELETE FROM shop.gone";
+    client.send_command(STMT_PREPARE, text).unwrap();
+    let prepared = client.next_packet().unwrap();
+    assert_eq!(prepared[0], 0, "{prepared:?}");
+    // What another session sets has the connection reset: the statement is prepared again.
+    other.run("SET @a = 1").unwrap();
+    let read = "/* plateau: server=db1 */ SELECT @a";
+    assert_eq!(other.value(read).unwrap().as_deref(), Some("1"));
+    root.run("DROP TABLE shop.gone").unwrap();
+    client.run("BEGIN").unwrap();
+    let execute = [&prepared[1..5], &[0, 1, 0, 0, 0]].concat();
+    client.send_command(STMT_EXECUTE, &execute).unwrap();
+    let error = client.next_packet().unwrap();
+    assert_eq!(error[..3], [0xff, 0x7a, 0x04], "error 1146: {error:?}");
+    client.run("COMMIT").unwrap();
+    let text = "/* plateau: server=db1 */ SELECT @@in_transaction";
+    assert_eq!(other.value(text).unwrap().as_deref(), Some("0"));
+    // What goes there next is a part again.
+    client.run("BEGIN").unwrap();
+    client.run(&change(1, 2, 1)).unwrap();
+    client.run("ROLLBACK").unwrap();
+    assert_eq!((pair.sum(0), pair.sum(1)), (0, 0));
 }
 
 #[test]
