@@ -122,6 +122,11 @@ impl Plan {
         self.is_call || self.is_several || self.facts.has_any(UNSEEN)
     }
 
+    /// Whether it may end the open transaction.
+    pub(crate) fn may_end_transaction(&self) -> bool {
+        !matches!(self.effect, Effect::None | Effect::Uses)
+    }
+
     /// Of a statement in a session without a transaction or a pin. `last` is the server of the
     /// statement before, `access` what transactions of the session may do.
     pub(crate) fn of(

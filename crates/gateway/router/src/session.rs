@@ -288,7 +288,10 @@ impl Session {
                     self.pin(pin, at);
                 }
             }
-            let has_written = plan.may_write && plan.is_several;
+            // A routine, DDL, COMMIT and tables without transactions keep what was done before the
+            // error. So does a transaction that the statement has ended first.
+            let has_ended = self.open_at.is_some() && plan.may_end_transaction();
+            let has_written = plan.may_write || has_ended;
             if has_written {
                 self.written.advance(None);
             }

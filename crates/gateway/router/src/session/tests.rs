@@ -135,6 +135,38 @@ fn reads_go_to_replicas_and_all_else_to_the_primary() {
 }
 
 #[test]
+fn a_write_that_failed_may_have_written() {
+    for (text, expected) in [
+        ("INSERT INTO t VALUES (1), (1)", Written::Somewhere),
+        ("CALL p()", Written::Somewhere),
+        ("SELECT f(a) FROM t", Written::Somewhere),
+        ("DROP TABLE a, b", Written::Somewhere),
+        ("COMMIT", Written::Somewhere),
+        ("DELETE FROM t; SELECT a", Written::Somewhere),
+        ("BEGIN", Written::Nothing),
+        ("SET autocommit = 1", Written::Nothing),
+    ] {
+        let mut scene = Scene::new();
+        scene.step(text, Primary, Failed);
+        assert_eq!(*scene.session.written(), expected, "{text}");
+    }
+    // What ends an open transaction commits it, and may fail behind that.
+    for (text, expected) in [
+        ("BEGIN", Written::Somewhere),
+        ("LOCK TABLES t READ", Written::Somewhere),
+        ("SET autocommit = 1", Written::Somewhere),
+        ("SELECT a FROM t FOR UPDATE", Written::Nothing),
+        ("SELECT a FROM t", Written::Nothing),
+        ("SAVEPOINT a", Written::Nothing),
+    ] {
+        let mut scene = Scene::new();
+        scene.step("BEGIN", Primary, Open);
+        scene.step(text, Held(PRIMARY), Failed);
+        assert_eq!(*scene.session.written(), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_transaction_stays_where_it_was_begun() {
     let mut scene = Scene::new();
     scene

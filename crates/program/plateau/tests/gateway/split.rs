@@ -102,6 +102,70 @@ fn a_session_reads_what_it_wrote() {
 }
 
 #[test]
+fn a_session_reads_what_a_statement_wrote_that_failed() {
+    let topology = replicated();
+    let mut primary = topology.connect(0).unwrap();
+    for text in [
+        "CREATE TABLE shop.t (id INT PRIMARY KEY)",
+        "CREATE TABLE shop.old (id INT PRIMARY KEY) ENGINE=MyISAM",
+        "CREATE TABLE shop.dropped (id INT)",
+        "CREATE PROCEDURE shop.fails() BEGIN INSERT INTO shop.t VALUES (1); \
+         SIGNAL SQLSTATE '45000'; END",
+    ] {
+        primary.run(text).expect(text);
+    }
+    let mut replicas = Vec::new();
+    for replica in 1..=2 {
+        topology.wait_for_replica(replica, 0).unwrap();
+        let mut root = topology.connect(replica).unwrap();
+        root.run("FLUSH TABLES WITH READ LOCK").unwrap();
+        replicas.push(root);
+    }
+    let gateway = split_over(&topology);
+    let count = "SELECT COUNT(*) FROM shop.t";
+    let reads_twice = |client: &mut Client, text: &str, expected: &str| {
+        // The first goes to the primary if the statement may have left a transaction open.
+        for _ in 0..2 {
+            let value = client.value(text).unwrap();
+            assert_eq!(value.as_deref(), Some(expected), "{text}");
+        }
+    };
+    let mut client = gateway.connect();
+    assert_eq!(client.error_number("CALL shop.fails()").unwrap(), 1644);
+    reads_twice(&mut client, count, "1");
+
+    let mut client = gateway.connect();
+    let text = "INSERT INTO shop.old VALUES (1), (1)";
+    assert_eq!(client.error_number(text).unwrap(), 1062);
+    reads_twice(&mut client, "SELECT COUNT(*) FROM shop.old", "1");
+
+    let mut client = gateway.connect();
+    let text = "DROP TABLE shop.dropped, shop.missing";
+    assert_eq!(client.error_number(text).unwrap(), 1051);
+    for _ in 0..2 {
+        let text = "SELECT id FROM shop.dropped";
+        assert_eq!(client.error_number(text).unwrap(), 1146);
+    }
+
+    // What commits before it fails.
+    for (id, text, number) in [
+        (2, "CREATE TABLE shop.t (id INT)", 1050),
+        (3, "LOCK TABLES shop.missing READ", 1146),
+    ] {
+        let mut client = gateway.connect();
+        client.run("BEGIN").unwrap();
+        client
+            .run(&format!("INSERT INTO shop.t VALUES ({id})"))
+            .unwrap();
+        assert_eq!(client.error_number(text).unwrap(), number, "{text}");
+        reads_twice(&mut client, count, &id.to_string());
+    }
+    for replica in &mut replicas {
+        replica.run("UNLOCK TABLES").unwrap();
+    }
+}
+
+#[test]
 fn a_replica_waits_for_what_a_session_wrote() {
     let topology = replicated();
     mark(&topology);
