@@ -416,8 +416,10 @@ impl Pooled {
             self.session
                 .plan_execution(statement.key.text.bytes(), mode, &statement.judged);
         // The server is in the database of then meanwhile, and reports that as a change.
-        plan.changes_session |=
-            statement.key.reading != *self.history.reading() && !plan.may_change_unseen();
+        let is_elsewhere = statement.key.reading != *self.history.reading()
+            && !plan.changes_session
+            && !plan.may_change_unseen();
+        plan.changes_session |= is_elsewhere;
         let guides = Guides::of(&self.session, &self.guest);
         let text = statement.key.text.bytes();
         match guide(&mut plan, text, &statement.judged, guides) {
@@ -446,6 +448,9 @@ impl Pooled {
             _ => Job::Execute(number),
         };
         let answered = self.answer(&plan, job, request, repeat).await?;
+        if is_elsewhere && let Some((place, answer)) = &answered {
+            self.note_elsewhere(*place, answer);
+        }
         if plan.facts.has_any(OF_LOCKS)
             && let Some(statement) = self.statements.by_number.get(&number)
         {

@@ -18,7 +18,7 @@ use router::{Pin, Plan};
 use syntax::SqlMode;
 use syntax::class::{Detail, Facts, Source, classify};
 use syntax::token::string_value;
-use wire::StatusFlags;
+use wire::{SessionChange, SessionChanges, StatusFlags};
 
 use crate::connection::NotReady;
 use crate::end::End;
@@ -90,6 +90,30 @@ impl Pooled {
                 lane.before_id = before.filter(|it| told == 0 || *it != told);
                 self.session.recall_mut().may_have_inserted();
             }
+        }
+    }
+
+    /// Notes what a statement may have changed that ran by what its session had set before. Its
+    /// database is reported as a change of the session, behind which a trigger's is not seen.
+    pub(super) fn note_elsewhere(&mut self, place: Place, answer: &Answer) {
+        let Ending::Status(status) = answer.ending else {
+            return;
+        };
+        if !status.contains(StatusFlags::SESSION_STATE_CHANGED) {
+            return;
+        }
+        let changes = answer.exchange.session_changes();
+        let reports = |kind: fn(&SessionChange<'_>) -> bool| {
+            changes.is_none_or(|it| SessionChanges::decode(it).any(|it| kind(&it)))
+        };
+        let is_changed = reports(|it| matches!(it, SessionChange::State));
+        let was_in_database = reports(|it| matches!(it, SessionChange::Schema(_)));
+        if is_changed && !was_in_database {
+            self.session.pin(Pin::Unknown, place);
+        } else if (is_changed || !answer.exchange.reports_changes())
+            && let Some(lane) = self.lane(place)
+        {
+            lane.is_dirty = true;
         }
     }
 

@@ -348,3 +348,35 @@ fn preparing_clears_warnings_as_on_a_server() {
         others_turn(3);
     }
 }
+
+#[test]
+fn a_trigger_of_a_statement_from_elsewhere_changes_no_other_session() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    for text in [
+        "CREATE DATABASE far",
+        "CREATE TABLE shop.t (a INT)",
+        "CREATE TRIGGER shop.sets BEFORE INSERT ON shop.t FOR EACH ROW SET @x = 7",
+    ] {
+        root.run(text).expect(text);
+    }
+    let gateway = sharing(&backend, 1);
+    for (text, keeps_own) in [("USE far", false), ("SET sql_mode = 'ANSI'", true)] {
+        let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+        one.run("USE shop").unwrap();
+        let write = prepare(&mut one, "INSERT INTO t VALUES (?)");
+        one.run(text).unwrap();
+        // The same session needs nothing else on the connection.
+        other.run("USE shop").unwrap();
+        other.run(text).unwrap();
+        let done = execute(&mut one, &write, 1, Types::Told);
+        assert_eq!(done[0][0], 0, "{done:?}");
+        if keeps_own {
+            assert_eq!(one.value("SELECT @x").unwrap().as_deref(), Some("7"));
+            let held = error_of(other.query("SELECT @x").unwrap());
+            assert_eq!(held.number, 1040, "{text}");
+        } else {
+            assert_eq!(other.value("SELECT @x").unwrap(), None, "{text}");
+        }
+    }
+}
