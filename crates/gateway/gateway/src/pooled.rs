@@ -706,8 +706,15 @@ impl Pooled {
             self.session.pin(Pin::Unknown, place);
         }
         self.note_sharing(plan, place, answer);
+        if has_written {
+            self.share_writes();
+        }
+    }
+
+    /// Others have to see what the session has written, if the service says so.
+    fn share_writes(&self) {
         let shares_writes = |it: &SplitOptions| it.causal_reads == CausalReads::Service;
-        if has_written && self.way.split().is_some_and(shares_writes) {
+        if self.way.split().is_some_and(shares_writes) {
             let service = self.guest.generation().service(self.guest.service);
             service.written.advance(self.session.written());
         }

@@ -270,6 +270,11 @@ impl Session {
         self.written = Written::UpTo(position);
     }
 
+    /// A write may have been carried out whose server was lost.
+    pub fn lost_write(&mut self) {
+        self.written.advance(None);
+    }
+
     /// A statement has been answered by `at`. Returns whether it changes what reads have to see.
     pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) -> bool {
         self.last = Some(at);

@@ -179,6 +179,10 @@ impl Pooled {
             };
             let error = self.lost_error(place);
             self.survive(place)?;
+            if plan.may_write && retry != Retry::Now {
+                self.session.lost_write();
+                self.share_writes();
+            }
             if !self.guest.client.link().is_usable() {
                 return Err(End::Server);
             }

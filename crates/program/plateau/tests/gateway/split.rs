@@ -166,6 +166,42 @@ fn a_session_reads_what_a_statement_wrote_that_failed() {
 }
 
 #[test]
+fn a_session_reads_what_a_killed_connection_wrote() {
+    let topology = replicated();
+    let mut primary = topology.connect(0).unwrap();
+    for text in [
+        "CREATE TABLE shop.t (id INT PRIMARY KEY)",
+        "CREATE PROCEDURE shop.waits() BEGIN INSERT INTO shop.t VALUES (1); DO SLEEP(60); END",
+    ] {
+        primary.run(text).expect(text);
+    }
+    let mut replicas = Vec::new();
+    for replica in 1..=2 {
+        topology.wait_for_replica(replica, 0).unwrap();
+        let mut root = topology.connect(replica).unwrap();
+        root.run("FLUSH TABLES WITH READ LOCK").unwrap();
+        replicas.push(root);
+    }
+    let gateway = split_over(&topology);
+    let mut client = gateway.connect();
+    client.send_query(b"CALL shop.waits()").unwrap();
+    let sleeper = "SELECT MAX(id) FROM information_schema.processlist WHERE state = 'User sleep'";
+    let mut id = None;
+    wait_until("the procedure sleeps", || {
+        id = primary.value(sleeper).unwrap();
+        id.is_some()
+    });
+    primary.run(&format!("KILL {}", id.unwrap())).unwrap();
+    let outcome = client.read_outcomes().unwrap().remove(0);
+    assert_eq!(error_of(outcome).number, 1158);
+    let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+    assert_eq!(count.as_deref(), Some("1"));
+    for replica in &mut replicas {
+        replica.run("UNLOCK TABLES").unwrap();
+    }
+}
+
+#[test]
 fn a_replica_waits_for_what_a_session_wrote() {
     let topology = replicated();
     mark(&topology);
