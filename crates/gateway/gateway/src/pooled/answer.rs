@@ -297,10 +297,13 @@ impl Pooled {
 
     /// Learns what a read has to see.
     async fn learn_writes(&mut self) -> Result<(), End> {
-        let shares_writes = |it: &SplitOptions| it.causal_reads == CausalReads::Service;
-        if self.way.split().is_some_and(shares_writes) {
-            let service = self.guest.generation().service(self.guest.service);
-            service.written.show(&mut self.seen, &mut self.session);
+        match self.way.split().map(|it| it.causal_reads) {
+            None | Some(CausalReads::Off) => return Ok(()),
+            Some(CausalReads::Session) => {}
+            Some(CausalReads::Service) => {
+                let service = self.guest.generation().service(self.guest.service);
+                service.written.show(&mut self.seen, &mut self.session);
+            }
         }
         if *self.session.written() == Written::Somewhere {
             return Box::pin(self.locate_writes()).await;

@@ -166,6 +166,32 @@ fn a_session_reads_what_a_statement_wrote_that_failed() {
 }
 
 #[test]
+fn who_waits_for_no_writes_does_not_ask_for_them() {
+    let topology = replicated();
+    let mut primary = topology.connect(0).unwrap();
+    primary
+        .run("CREATE TABLE shop.t (id INT PRIMARY KEY)")
+        .unwrap();
+    for replica in 1..=2 {
+        topology.wait_for_replica(replica, 0).unwrap();
+    }
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let service = "interval = 60\n[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\n\
+                   causal_reads = \"off\"\n";
+    let gateway = Gateway::start(&(sections(&servers) + service), "auto");
+    let mut client = gateway.connect();
+    let mut reads = || primary.status("Com_select").unwrap();
+    let before = reads();
+    for _ in 0..5 {
+        let text = "INSERT INTO shop.t VALUES (1), (1)";
+        assert_eq!(client.error_number(text).unwrap(), 1062);
+        let count = client.value("SELECT COUNT(*) FROM shop.t").unwrap();
+        assert_eq!(count.as_deref(), Some("0"));
+    }
+    assert_eq!(reads(), before);
+}
+
+#[test]
 fn a_session_reads_what_a_killed_connection_wrote() {
     let topology = replicated();
     let mut primary = topology.connect(0).unwrap();
