@@ -101,6 +101,12 @@ pub const CAPABILITIES: u32 =
     0x1 | 0x4 | 0x200 | 0x2000 | 0x8000 | 0x1_0000 | 0x2_0000 | 0x8_0000 | 0x80_0000;
 const CONNECT_WITH_DB: u32 = 0x8;
 
+/// What a client of MariaDB has not, so that the server looks for MariaDB's own capabilities.
+const LONG_PASSWORD: u32 = 0x1;
+
+/// MariaDB's own capability of COM_STMT_BULK_EXECUTE.
+const BULK_OPERATIONS: u32 = 0x4;
+
 /// utf8mb4_general_ci.
 const COLLATION: u8 = 45;
 
@@ -116,6 +122,7 @@ const STATE_CHANGED: u16 = 0x4000;
 const COM_QUIT: u8 = 1;
 const COM_QUERY: u8 = 3;
 const COM_PING: u8 = 14;
+const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
 
 /// A server that sends nothing for this long hangs.
 const READ_LIMIT: Duration = Duration::from_secs(120);
@@ -136,21 +143,27 @@ impl Login {
 impl Client {
     /// Connects and logs in. A refusal is a [`ServerError`] inside the error.
     pub fn connect(login: &Login) -> Result<Client> {
-        Client::connect_with(b"", login, CAPABILITIES)
+        Client::connect_with(b"", login, (CAPABILITIES, 0))
     }
 
     /// As [`Client::connect`], behind a proxy that sends this header before the login.
     pub fn connect_behind(header: &[u8], login: &Login) -> Result<Client> {
-        Client::connect_with(header, login, CAPABILITIES)
+        Client::connect_with(header, login, (CAPABILITIES, 0))
     }
 
     /// As [`Client::connect`], with other capabilities than those of this client. Who takes more
     /// than these reads replies by [`Client::next_packet`].
     pub fn connect_able(login: &Login, capabilities: u32) -> Result<Client> {
-        Client::connect_with(b"", login, capabilities)
+        Client::connect_with(b"", login, (capabilities, 0))
     }
 
-    fn connect_with(header: &[u8], login: &Login, capabilities: u32) -> Result<Client> {
+    /// As [`Client::connect`], as a client of MariaDB that sends bulks ([`Client::send_bulk`]).
+    pub fn connect_for_bulks(login: &Login) -> Result<Client> {
+        Client::connect_with(b"", login, (CAPABILITIES & !LONG_PASSWORD, BULK_OPERATIONS))
+    }
+
+    /// The second of the capabilities are MariaDB's own.
+    fn connect_with(header: &[u8], login: &Login, capabilities: (u32, u32)) -> Result<Client> {
         let stream = TcpStream::connect((login.host.as_str(), login.port))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(READ_LIMIT))?;
@@ -292,6 +305,15 @@ impl Client {
     pub fn send_command(&mut self, byte: u8, body: &[u8]) -> Result<()> {
         self.sequence = 0;
         self.write_packet(&[&[byte], body].concat())
+    }
+
+    /// Sends COM_STMT_BULK_EXECUTE for a statement: the types of its parameters, two bytes each, if
+    /// the server is told them, and the rows, where each value has its indicator before it.
+    pub fn send_bulk(&mut self, id: [u8; 4], types: Option<&[u8]>, rows: &[u8]) -> Result<()> {
+        let flags: u16 = if types.is_some() { 128 } else { 0 };
+        let types = types.unwrap_or_default();
+        let body = [&id[..], &flags.to_le_bytes(), types, rows].concat();
+        self.send_command(COM_STMT_BULK_EXECUTE, &body)
     }
 
     /// Sends a packet that answers the server's last one.
@@ -459,13 +481,14 @@ fn shorten(statement: &str) -> String {
     statement.chars().take(200).collect()
 }
 
-fn login_packet(login: &Login, capabilities: u32, salt: &[u8]) -> Vec<u8> {
+fn login_packet(login: &Login, (common, of_mariadb): (u32, u32), salt: &[u8]) -> Vec<u8> {
     let has_database = !login.database.is_empty();
-    let capabilities = capabilities | if has_database { CONNECT_WITH_DB } else { 0 };
+    let capabilities = common | if has_database { CONNECT_WITH_DB } else { 0 };
     let mut packet = capabilities.to_le_bytes().to_vec();
     packet.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     packet.push(COLLATION);
-    packet.extend_from_slice(&[0; 23]);
+    packet.extend_from_slice(&[0; 19]);
+    packet.extend_from_slice(&of_mariadb.to_le_bytes());
     packet.extend_from_slice(login.user.as_bytes());
     packet.push(0);
     let response = native_response(&login.password, salt);

@@ -36,6 +36,8 @@ pub(super) enum Job {
     Prepare(u32),
     /// COM_STMT_EXECUTE of the statement of this number.
     Execute(u32),
+    /// COM_STMT_BULK_EXECUTE of it.
+    Bulk(u32),
     /// Another command for it.
     Statement(u32),
     /// COM_STMT_SEND_LONG_DATA for it, which has no answer.
@@ -432,7 +434,7 @@ impl Pooled {
         }
         match job {
             Job::Data(number) => self.statements.lose_data(number),
-            Job::Plain | Job::Prepare(_) | Job::Execute(_) | Job::Statement(_) => {
+            Job::Plain | Job::Prepare(_) | Job::Execute(_) | Job::Bulk(_) | Job::Statement(_) => {
                 self.guest.write_error(error);
             }
         }
@@ -728,7 +730,7 @@ impl Pooled {
         self.guest.running.set(pool_id, connection_id);
         let told = match job {
             Job::Prepare(number) => Some(number),
-            Job::Plain | Job::Execute(_) | Job::Statement(_) | Job::Data(_) => None,
+            Job::Plain | Job::Execute(_) | Job::Bulk(_) | Job::Statement(_) | Job::Data(_) => None,
         };
         let body;
         let request = match addressed(job) {
@@ -786,6 +788,7 @@ fn addressed(job: Job) -> Option<(u32, Kind)> {
     match job {
         Job::Plain | Job::Prepare(_) => None,
         Job::Execute(number) => Some((number, Kind::Execute)),
+        Job::Bulk(number) => Some((number, Kind::Bulk)),
         Job::Statement(number) | Job::Data(number) => Some((number, Kind::Other)),
     }
 }

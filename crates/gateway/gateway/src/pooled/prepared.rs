@@ -2,8 +2,8 @@
 //!
 //! A client's number of a statement is the gateway's. A server that has not prepared it does so
 //! when it is needed there, in the database and with the variables by which the client prepared it.
-//! A client tells the types of parameters once; a server that was not told gets them with the
-//! values.
+//! A client tells the types of parameters once, in an execution or in a bulk of them; a server that
+//! was not told gets them with the values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,6 +45,15 @@ pub(super) const STATEMENT_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes of COM_STMT_EXECUTE before the NULL bits: number, cursor, iterations.
 const EXECUTE_HEAD_BYTES: usize = 9;
+
+/// Where COM_STMT_BULK_EXECUTE has its flags, behind the number. The types are behind both.
+const BULK_FLAGS_AT: usize = 4;
+
+/// Bytes of COM_STMT_BULK_EXECUTE before the types: number, flags.
+const BULK_HEAD_BYTES: usize = 6;
+
+/// The flag that says that the types follow, in the first byte of the flags.
+const BULK_HAS_TYPES: u8 = 128;
 
 /// Statements of a session.
 #[derive(Debug, Default)]
@@ -190,10 +199,7 @@ impl Statements {
             let byte = CommandByte::STMT_EXECUTE;
             return Err(Unaddressed::Refused(unknown(number, byte)));
         };
-        let told = match kind {
-            Kind::Execute => statement.note_types(sent),
-            Kind::Other => Types::None,
-        };
+        let told = statement.note_types(kind, sent);
         if lane.connection.prepared(&statement.key).is_none() {
             let prepared = lane.connection.prepare(&statement.key, now).await;
             prepared.map_err(|error| match error {
@@ -205,7 +211,9 @@ impl Statements {
         let prepared = lane.connection.prepared(&statement.key);
         let (id, here) = prepared.expect("it is prepared");
         let types = match told {
-            Types::Untold(at) if **here != *statement.types => Some((at, statement.types.clone())),
+            Types::Untold(place) if **here != *statement.types => {
+                Some((place, statement.types.clone()))
+            }
             Types::Told | Types::Untold(_) | Types::None => None,
         };
         if told != Types::None && **here != *statement.types {
@@ -220,7 +228,7 @@ pub(super) struct Address {
     /// The server's number of the statement.
     id: u32,
     /// The types that the server was not told, and where they belong in the body.
-    types: Option<(usize, SmallVec<[u8; 16]>)>,
+    types: Option<(TypePlace, SmallVec<[u8; 16]>)>,
 }
 
 impl Address {
@@ -241,9 +249,11 @@ impl Address {
         if let Some(start) = body.get_mut(..number.len()) {
             start.copy_from_slice(&number);
         }
-        if let Some((at, types)) = &self.types {
-            let added = [&[1], &**types].concat();
-            body.splice(*at..=*at, added);
+        if let Some((place, types)) = &self.types
+            && let Some(flags) = body.get_mut(place.flags_at)
+        {
+            *flags |= place.flag;
+            body.splice(place.at..place.at, types.iter().copied());
         }
         body
     }
@@ -254,6 +264,8 @@ impl Address {
 pub(super) enum Kind {
     /// COM_STMT_EXECUTE.
     Execute,
+    /// COM_STMT_BULK_EXECUTE.
+    Bulk,
     /// Anything else; it has no types.
     Other,
 }
@@ -263,23 +275,53 @@ pub(super) enum Kind {
 enum Types {
     /// It has them.
     Told,
-    /// They are those of the execution before; the byte that says so is here.
-    Untold(usize),
+    /// They are those of the execution before, and left out here.
+    Untold(TypePlace),
     /// There are no parameters, or the body is too short to have any.
     None,
 }
 
+/// Where a body has the types, or would have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TypePlace {
+    /// The byte that says whether they are there.
+    flags_at: usize,
+    /// The bit that says so.
+    flag: u8,
+    at: usize,
+}
+
+impl TypePlace {
+    /// Of a command for a statement with so many parameters. `None` if it has no types.
+    fn of(kind: Kind, parameter_count: usize) -> Option<TypePlace> {
+        let behind_nulls = EXECUTE_HEAD_BYTES + parameter_count.div_ceil(8);
+        match kind {
+            _ if parameter_count == 0 => None,
+            Kind::Execute => Some(TypePlace {
+                flags_at: behind_nulls,
+                flag: 1,
+                at: behind_nulls + 1,
+            }),
+            Kind::Bulk => Some(TypePlace {
+                flags_at: BULK_FLAGS_AT,
+                flag: BULK_HAS_TYPES,
+                at: BULK_HEAD_BYTES,
+            }),
+            Kind::Other => None,
+        }
+    }
+}
+
 impl Statement {
     /// Keeps the types that an execution tells.
-    fn note_types(&mut self, body: &[u8]) -> Types {
+    fn note_types(&mut self, kind: Kind, body: &[u8]) -> Types {
         let count = self.parameter_count;
-        if count == 0 {
+        let Some(place) = TypePlace::of(kind, count) else {
             return Types::None;
-        }
-        let at = EXECUTE_HEAD_BYTES + count.div_ceil(8);
-        match body.get(at) {
-            Some(1) => {
-                let types = body.get(at + 1..at + 1 + 2 * count);
+        };
+        match body.get(place.flags_at) {
+            Some(flags) if flags & place.flag != 0 => {
+                let types = body.get(place.at..place.at + 2 * count);
                 if let Some(types) = types
                     && *self.types != *types
                 {
@@ -287,7 +329,7 @@ impl Statement {
                 }
                 Types::Told
             }
-            Some(_) => Types::Untold(at),
+            Some(_) => Types::Untold(place),
             None => Types::None,
         }
     }
@@ -444,7 +486,7 @@ impl Pooled {
             plan.may_repeat = false;
         }
         let job = match request {
-            Request::Taken(byte, _) if byte != CommandByte::STMT_EXECUTE => Job::Statement(number),
+            Request::Taken(byte, _) if byte != CommandByte::STMT_EXECUTE => Job::Bulk(number),
             _ => Job::Execute(number),
         };
         let answered = self.answer(&plan, job, request, repeat).await?;

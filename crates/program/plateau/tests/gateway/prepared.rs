@@ -380,3 +380,62 @@ fn a_trigger_of_a_statement_from_elsewhere_changes_no_other_session() {
         }
     }
 }
+
+/// A client that can send bulks.
+fn connect_for_bulks(gateway: &Gateway) -> Client {
+    Client::connect_for_bulks(&gateway.login("app", "secret")).expect("app gets in")
+}
+
+/// Sends a bulk of one row, with an INT that the server may be told as such.
+fn bulk(client: &mut Client, prepared: &Prepared, value: i32, types: Types) -> Vec<u8> {
+    let told = match types {
+        Types::Told => Some(&[3, 0][..]),
+        Types::Untold => None,
+    };
+    let row = [&[0], &value.to_le_bytes()[..]].concat();
+    client.send_bulk(prepared.id, told, &row).expect("sent");
+    client.next_packet().expect("an answer")
+}
+
+/// Has the gateway's only connection prepare so many other statements that it keeps no others.
+fn crowd_out(client: &mut Client) {
+    for number in 0..128 {
+        prepare(client, &format!("SELECT {number}"));
+    }
+}
+
+#[test]
+fn bulks_and_executions_know_the_types_that_either_was_told() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [0; 2].map(|_| connect_for_bulks(&gateway));
+    one.run("CREATE TABLE shop.t (id INT)").unwrap();
+    let text = "INSERT INTO shop.t VALUES (?)";
+    let write = prepare(&mut one, text);
+    let others = prepare(&mut other, text);
+    assert_eq!(bulk(&mut one, &write, 1, Types::Told)[0], 0);
+    assert_eq!(bulk(&mut one, &write, 2, Types::Untold)[0], 0);
+    // The statement is prepared again, on a server that knows no types.
+    crowd_out(&mut other);
+    let told = bulk(&mut one, &write, 3, Types::Untold);
+    assert_eq!(told[0], 0, "{}", told.escape_ascii());
+    crowd_out(&mut other);
+    let told = execute(&mut one, &write, 4, Types::Untold);
+    assert_eq!(told[0][0], 0, "{}", told[0].escape_ascii());
+    // Another client tells the server's statement other types: a BIGINT.
+    let body = [
+        &others.id[..],
+        &[0, 1, 0, 0, 0, 0, 1, 8, 0],
+        &5_i64.to_le_bytes(),
+    ]
+    .concat();
+    other.send_command(STMT_EXECUTE, &body).unwrap();
+    assert_eq!(other.next_packet().unwrap()[0], 0);
+    for types in [Types::Untold, Types::Told, Types::Untold] {
+        let told = bulk(&mut one, &write, 6, types);
+        assert_eq!(told[0], 0, "{}", told.escape_ascii());
+    }
+    let rows = one.rows("SELECT id FROM shop.t ORDER BY id").unwrap();
+    let ids: Vec<_> = rows.concat().into_iter().flatten().flatten().collect();
+    assert_eq!(ids, b"12345666");
+}

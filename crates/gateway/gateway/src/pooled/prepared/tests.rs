@@ -39,40 +39,69 @@ fn body(rest: &[u8]) -> Vec<u8> {
     body
 }
 
-#[test]
-fn types_are_kept_and_put_in_where_they_are_missing() {
-    let mut statement = statement(2);
-    assert_eq!(statement.note_types(&body(&[0, 7, 8])), Types::Untold(10));
-    assert_eq!(
-        statement.note_types(&body(&[1, 3, 0, 8, 0, 7, 8])),
-        Types::Told
-    );
-    assert_eq!(*statement.types, [3, 0, 8, 0]);
-    let Types::Untold(at) = statement.note_types(&body(&[0, 5, 6])) else {
-        panic!("no types");
+/// A body of a bulk with these flags, these bytes behind them.
+fn bulk(flags: u8, rest: &[u8]) -> Vec<u8> {
+    [&[9, 0, 0, 0, flags, 0], rest].concat()
+}
+
+/// A body of this kind, for a server that was told no types.
+fn with_types(statement: &mut Statement, kind: Kind, body: &[u8]) -> Vec<u8> {
+    let Types::Untold(place) = statement.note_types(kind, body) else {
+        panic!("it has types");
     };
     let address = Address {
         id: 0x0102_0304,
-        types: Some((at, statement.types.clone())),
+        types: Some((place, statement.types.clone())),
     };
-    let made = address.body(&body(&[0, 5, 6]));
+    assert!(!address.only_renumbers());
+    address.body(body)
+}
+
+#[test]
+fn types_are_kept_and_put_in_where_they_are_missing() {
+    let mut two = statement(2);
+    let untold = body(&[0, 5, 6]);
+    let place = TypePlace::of(Kind::Execute, 2).expect("it has types");
+    assert_eq!(two.note_types(Kind::Execute, &untold), Types::Untold(place));
+    let told = two.note_types(Kind::Execute, &body(&[1, 3, 0, 8, 0, 7, 8]));
+    assert_eq!(told, Types::Told);
+    assert_eq!(*two.types, [3, 0, 8, 0]);
+    let made = with_types(&mut two, Kind::Execute, &untold);
     assert_eq!(made.get(..4), Some(&[4, 3, 2, 1][..]));
     assert_eq!(made.get(10..), Some(&[1, 3, 0, 8, 0, 5, 6][..]));
-    assert!(!address.only_renumbers());
+}
+
+#[test]
+fn bulks_and_executions_have_the_same_types() {
+    let mut two = statement(2);
+    let told = two.note_types(Kind::Bulk, &bulk(128, &[3, 0, 8, 0, 7, 8]));
+    assert_eq!(told, Types::Told);
+    assert_eq!(*two.types, [3, 0, 8, 0]);
+    let made = with_types(&mut two, Kind::Execute, &body(&[0, 5, 6]));
+    assert_eq!(made.get(10..), Some(&[1, 3, 0, 8, 0, 5, 6][..]));
+    let told = two.note_types(Kind::Execute, &body(&[1, 1, 0, 2, 0, 7, 8]));
+    assert_eq!(told, Types::Told);
+    let made = with_types(&mut two, Kind::Bulk, &bulk(64, &[0, 5, 0, 6]));
+    let expected = [4, 3, 2, 1, 192, 0, 1, 0, 2, 0, 0, 5, 0, 6];
+    assert_eq!(made, expected);
 }
 
 #[test]
 fn short_bodies_and_statements_without_parameters_have_no_types() {
-    assert_eq!(statement(0).note_types(&body(&[1])), Types::None);
-    let mut two = statement(2);
-    for length in 0..=10 {
-        let body = body(&[]);
-        assert_eq!(
-            two.note_types(body.get(..length).unwrap_or(&body)),
-            Types::None
-        );
+    for kind in [Kind::Execute, Kind::Bulk] {
+        assert_eq!(statement(0).note_types(kind, &[255; 20]), Types::None);
     }
-    assert_eq!(two.note_types(&body(&[1, 3])), Types::Told);
+    let mut two = statement(2);
+    assert_eq!(two.note_types(Kind::Other, &[255; 20]), Types::None);
+    for (kind, head) in [(Kind::Execute, body(&[])), (Kind::Bulk, bulk(0, &[]))] {
+        let place = TypePlace::of(kind, 2).expect("it has types");
+        for length in 0..=place.flags_at {
+            let body = head.get(..length).unwrap_or(&head);
+            assert_eq!(two.note_types(kind, body), Types::None);
+        }
+    }
+    assert_eq!(two.note_types(Kind::Execute, &body(&[1, 3])), Types::Told);
+    assert_eq!(two.note_types(Kind::Bulk, &bulk(128, &[3])), Types::Told);
     assert!(two.types.is_empty(), "what is cut off is not kept");
     let address = Address { id: 7, types: None };
     assert_eq!(address.body(&[1, 2]), [1, 2]);
