@@ -433,7 +433,7 @@ impl Pooled {
             self.guest.take_command().await?;
         }
         match job {
-            Job::Data(number) => self.statements.lose_data(number),
+            Job::Data(_) => {}
             Job::Plain | Job::Prepare(_) | Job::Execute(_) | Job::Bulk(_) | Job::Statement(_) => {
                 self.guest.write_error(error);
             }
@@ -789,6 +789,7 @@ fn addressed(job: Job) -> Option<(u32, Kind)> {
         Job::Plain | Job::Prepare(_) => None,
         Job::Execute(number) => Some((number, Kind::Execute)),
         Job::Bulk(number) => Some((number, Kind::Bulk)),
-        Job::Statement(number) | Job::Data(number) => Some((number, Kind::Other)),
+        Job::Data(number) => Some((number, Kind::Data)),
+        Job::Statement(number) => Some((number, Kind::Other)),
     }
 }

@@ -199,8 +199,15 @@ impl Statements {
             let byte = CommandByte::STMT_EXECUTE;
             return Err(Unaddressed::Refused(unknown(number, byte)));
         };
+        if statement.has_lost_data && kind.takes_data() {
+            return Err(Unaddressed::Refused(lost_data()));
+        }
         let told = statement.note_types(kind, sent);
         if lane.connection.prepared(&statement.key).is_none() {
+            if statement.data_at.is_some() && kind.takes_data() {
+                // It went with the statement that it was sent for.
+                return Err(Unaddressed::Refused(lost_data()));
+            }
             let prepared = lane.connection.prepare(&statement.key, now).await;
             prepared.map_err(|error| match error {
                 NotReady::Refused(error) => Unaddressed::Refused(error),
@@ -266,8 +273,17 @@ pub(super) enum Kind {
     Execute,
     /// COM_STMT_BULK_EXECUTE.
     Bulk,
-    /// Anything else; it has no types.
+    /// COM_STMT_SEND_LONG_DATA.
+    Data,
+    /// Anything else. It has no types and no values.
     Other,
+}
+
+impl Kind {
+    /// Whether what it means depends on long data that was sent before.
+    fn takes_data(self) -> bool {
+        self != Kind::Other
+    }
 }
 
 /// What an execution says of the types of its parameters.
@@ -307,7 +323,7 @@ impl TypePlace {
                 flag: BULK_HAS_TYPES,
                 at: BULK_HEAD_BYTES,
             }),
-            Kind::Other => None,
+            Kind::Data | Kind::Other => None,
         }
     }
 }
@@ -344,6 +360,11 @@ fn unknown(number: u32, byte: u8) -> ClientError {
         _ => "mysqld_stmt_execute",
     };
     ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&number, &command])
+}
+
+/// Long data of a statement is lost, and the statement cannot be executed without it.
+fn lost_data() -> ClientError {
+    ClientError::worded(WORDS_SERVER_LOST, &[&"of the long data"])
 }
 
 /// The number at the beginning of a body.
@@ -471,14 +492,16 @@ impl Pooled {
                 return Ok(());
             }
         }
-        let data_at = statement.data_at.take();
+        let data_at = statement.data_at;
+        let is_held = data_at.is_some() || statement.cursor_at.is_some();
         let is_misplaced = match (data_at, plan.goal) {
             (Some(data), Goal::Held(place)) => data != place,
             _ => false,
         };
-        if std::mem::take(&mut statement.has_lost_data) || is_misplaced {
-            let error = ClientError::worded(WORDS_SERVER_LOST, &[&"of the long data"]);
-            self.refuse(Job::Statement(number), request, &error).await?;
+        if statement.has_lost_data || is_misplaced {
+            Box::pin(self.let_go(number, (None, None))).await;
+            self.refuse(Job::Statement(number), request, &lost_data())
+                .await?;
             return Ok(());
         }
         if let Some(place) = data_at {
@@ -501,34 +524,45 @@ impl Pooled {
             let mode = self.mode();
             Box::pin(self.look_at_locks(plan.facts, text.bytes(), mode)).await?;
         }
-        if let Some((place, answer)) = answered
-            && let Ending::Status(status) = answer.ending
-        {
-            self.note_cursor(number, place, (status, data_at));
+        let status = answered.and_then(|(place, answer)| match answer.ending {
+            Ending::Status(status) => Some((place, status)),
+            Ending::Error(_) | Ending::Silent => None,
+        });
+        let has_cursor = status.is_some_and(|(_, it)| it.contains(StatusFlags::CURSOR_EXISTS));
+        if is_held || has_cursor {
+            let place = status.map(|(place, _)| place);
+            let cursor_at = place.filter(|_| has_cursor);
+            Box::pin(self.let_go(number, (cursor_at, place))).await;
         }
         Ok(())
     }
 
-    /// A statement was executed with long data that was sent to `data_at`; the status says whether
-    /// it has a cursor.
-    fn note_cursor(
+    /// A statement has no long data any more, and no cursor but for one at `cursor_at`. The server
+    /// at `cleared_at` has seen to that itself. Elsewhere its statement is closed, since the next
+    /// session with this text would find what is left there.
+    async fn let_go(
         &mut self,
         number: u32,
-        place: Place,
-        (status, data_at): (StatusFlags, Option<Place>),
+        (cursor_at, cleared_at): (Option<Place>, Option<Place>),
     ) {
         let Some(statement) = self.statements.by_number.get_mut(&number) else {
             return;
         };
-        let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
-        let was_held = statement.cursor_at.is_some() || data_at.is_some();
-        statement.cursor_at = has_cursor.then_some(place);
-        self.statements.needs_places |= has_cursor;
-        let lane = self.lanes.get_mut(usize::from(place.0));
-        if let Some(Some(lane)) = lane.filter(|_| has_cursor || was_held) {
-            match has_cursor {
-                true => lane.connection.hold_statement(&statement.key),
-                false => lane.connection.release_statement(&statement.key),
+        let before = [statement.cursor_at.take(), statement.data_at.take()];
+        statement.has_lost_data = false;
+        statement.cursor_at = cursor_at;
+        self.statements.needs_places |= cursor_at.is_some();
+        for place in before.into_iter().chain([cursor_at]).flatten() {
+            let Some(Some(lane)) = self.lanes.get_mut(usize::from(place.0)) else {
+                continue;
+            };
+            let (connection, key) = (&mut lane.connection, &statement.key);
+            if cursor_at == Some(place) {
+                connection.hold_statement(key);
+            } else if cleared_at == Some(place) {
+                connection.release_statement(key);
+            } else {
+                connection.close_statement(key).await;
             }
         }
     }
@@ -560,7 +594,11 @@ impl Pooled {
         let plan = self.session.plan_command(goal);
         let job = Job::Data(number);
         let answered = self.answer(&plan, job, Request::Peeked, None).await?;
-        if let Some(statement) = self.statements.by_number.get_mut(&number) {
+        if answered.is_none() {
+            // What was sent before is not all of it.
+            self.let_go(number, (None, None)).await;
+            self.statements.lose_data(number);
+        } else if let Some(statement) = self.statements.by_number.get_mut(&number) {
             statement.data_at = answered.map(|(place, _)| place);
             self.statements.needs_places = true;
             let lane = statement

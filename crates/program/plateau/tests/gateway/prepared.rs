@@ -4,6 +4,7 @@ use super::roles::replicated;
 use super::shared::sharing;
 use super::split::{mark, split_over};
 use super::*;
+use testkit::topology::Replicated;
 
 /// A statement of the binary protocol.
 struct Prepared {
@@ -13,6 +14,7 @@ struct Prepared {
 
 const STMT_PREPARE: u8 = 22;
 const STMT_EXECUTE: u8 = 23;
+const STMT_SEND_LONG_DATA: u8 = 24;
 const STMT_CLOSE: u8 = 25;
 const STMT_FETCH: u8 = 28;
 
@@ -46,7 +48,12 @@ fn execute(client: &mut Client, prepared: &Prepared, value: i32, types: Types) -
         }
         body.extend(value.to_le_bytes());
     }
-    client.send_command(STMT_EXECUTE, &body).expect("sent");
+    execute_body(client, &body)
+}
+
+/// The same of a command that is made already.
+fn execute_body(client: &mut Client, body: &[u8]) -> Vec<Vec<u8>> {
+    client.send_command(STMT_EXECUTE, body).expect("sent");
     let first = client.next_packet().expect("an answer");
     if first[0] == 0 || first[0] == 0xff {
         return vec![first];
@@ -438,4 +445,89 @@ fn bulks_and_executions_know_the_types_that_either_was_told() {
     let rows = one.rows("SELECT id FROM shop.t ORDER BY id").unwrap();
     let ids: Vec<_> = rows.concat().into_iter().flatten().flatten().collect();
     assert_eq!(ids, b"12345666");
+}
+
+/// Sends long data for a parameter, which has no answer.
+fn send_data(client: &mut Client, prepared: &Prepared, parameter: u16, data: &[u8]) {
+    let body = [&prepared.id[..], &parameter.to_le_bytes(), data].concat();
+    client
+        .send_command(STMT_SEND_LONG_DATA, &body)
+        .expect("sent");
+}
+
+/// Executes with a BLOB: this value, or the long data that was sent before.
+fn execute_blob(client: &mut Client, prepared: &Prepared, value: Option<&str>) -> Vec<u8> {
+    let mut body = [&prepared.id[..], &[0, 1, 0, 0, 0], &[0, 1, 252, 0]].concat();
+    if let Some(value) = value {
+        body.push(u8::try_from(value.len()).expect("a short value"));
+        body.extend_from_slice(value.as_bytes());
+    }
+    execute_body(client, &body).concat()
+}
+
+const BLOB_TEXT: &str = "SELECT CONCAT(?, '.')";
+
+#[track_caller]
+fn assert_blob(row: &[u8], value: &str) {
+    assert!(row.ends_with(value.as_bytes()), "{}", row.escape_ascii());
+}
+
+#[track_caller]
+fn assert_error(packet: &[u8], number: u16) {
+    let expected = [&[0xff], &number.to_le_bytes()[..]].concat();
+    assert!(packet.starts_with(&expected), "{}", packet.escape_ascii());
+}
+
+#[test]
+fn long_data_of_an_execution_that_is_refused_is_gone() {
+    let topology = Replicated::start(1).unwrap();
+    create_accounts(&mut topology.connect(0).unwrap());
+    topology.wait_for_replica(1, 0).unwrap();
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let service = "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\nwait = 2\n";
+    let sections = sections_with(&servers, "max_connections = 1\n") + service;
+    let gateway = Gateway::start(&sections, "auto");
+    let [mut one, mut other] = [0; 2].map(|_| gateway.connect());
+    let [others, read] = [&mut other, &mut one].map(|it| prepare(it, BLOB_TEXT));
+    send_data(&mut one, &read, 0, b"secret");
+    // The data is on the replica, where this transaction is not.
+    one.run("BEGIN").unwrap();
+    assert_error(&execute_blob(&mut one, &read, None), 1158);
+    one.run("COMMIT").unwrap();
+    assert_blob(&execute_blob(&mut other, &others, Some("own")), "own.");
+}
+
+#[test]
+fn long_data_that_a_server_refuses_is_gone() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [0; 2].map(|_| gateway.connect());
+    let [others, read] = [&mut other, &mut one].map(|it| prepare(it, BLOB_TEXT));
+    // There is no such parameter. The server tells it when the statement is executed.
+    send_data(&mut one, &read, 9, b"secret");
+    assert_error(&execute_blob(&mut one, &read, Some("own")), 1210);
+    assert_blob(&execute_blob(&mut other, &others, Some("other")), "other.");
+    send_data(&mut one, &read, 0, b"sent");
+    assert_blob(&execute_blob(&mut one, &read, None), "sent.");
+}
+
+#[test]
+fn without_its_long_data_nothing_is_executed() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    let gateway = sharing(&backend, 1);
+    let mut client = gateway.connect();
+    client.run("CREATE TABLE shop.t (name BLOB)").unwrap();
+    let write = prepare(&mut client, "INSERT INTO shop.t VALUES (?)");
+    send_data(&mut client, &write, 0, b"lost");
+    let threads = "SELECT MIN(id) FROM information_schema.processlist WHERE user = 'app'";
+    let thread = root.value(threads).unwrap().expect("it has a connection");
+    root.run(&format!("KILL {thread}")).unwrap();
+    // A connection that was used in the last second is not looked at.
+    root.run("DO SLEEP(1.5)").unwrap();
+    assert_error(&execute_blob(&mut client, &write, None), 1158);
+    send_data(&mut client, &write, 0, b"kept");
+    assert_eq!(execute_blob(&mut client, &write, None)[0], 0);
+    let names = client.rows("SELECT name FROM shop.t").unwrap().concat();
+    assert_eq!(names, [Some(b"kept".to_vec())]);
 }
