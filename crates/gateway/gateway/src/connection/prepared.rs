@@ -140,7 +140,8 @@ impl Connection {
     /// The server has prepared a statement.
     pub(crate) async fn note_prepared(&mut self, key: &StatementKey, id: u32) {
         self.close_statement(key).await;
-        if let Some(oldest) = self.state.shelf.oldest() {
+        // Those that were held may have been more than there is room for.
+        while let Some(oldest) = self.state.shelf.oldest() {
             self.close_statement(&oldest).await;
         }
         self.state.shelf.add(key.clone(), id);

@@ -624,21 +624,27 @@ impl Pooled {
             self.refuse(job, request, &unknown(number, byte)).await?;
             return Ok(());
         };
-        let place = match byte {
-            CommandByte::STMT_RESET => {
-                statement.has_lost_data = false;
-                let place = statement.cursor_at.take().or(statement.data_at);
-                statement.data_at = None;
-                place
-            }
-            _ => statement.cursor_at,
-        };
-        match place {
+        let is_reset = byte == CommandByte::STMT_RESET;
+        let data_at = statement.data_at.filter(|_| is_reset);
+        match statement.cursor_at.or(data_at) {
             Some(place) => {
                 let plan = self.session.plan_command(Goal::Held(place));
-                self.answer(&plan, job, request, None).await?;
+                let answered = self.answer(&plan, job, request, None).await?;
+                let status = answered.and_then(|(_, answer)| match answer.ending {
+                    Ending::Status(status) => Some(status),
+                    Ending::Error(_) | Ending::Silent => None,
+                });
+                // The server closes a cursor behind its last row.
+                let is_last = |it: StatusFlags| it.contains(StatusFlags::LAST_ROW_SENT);
+                if is_reset || status.is_some_and(is_last) {
+                    let cleared_at = status.map(|_| place);
+                    self.let_go(number, (None, cleared_at)).await;
+                }
             }
-            None if byte == CommandByte::STMT_RESET => self.guest.write_ok(self.status),
+            None if is_reset => {
+                statement.has_lost_data = false;
+                self.guest.write_ok(self.status);
+            }
             None => {
                 let error = ClientError::new(ER_STMT_HAS_NO_OPEN_CURSOR, &[&number]);
                 self.refuse(job, request, &error).await?;

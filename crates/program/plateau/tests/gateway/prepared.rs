@@ -16,6 +16,7 @@ const STMT_PREPARE: u8 = 22;
 const STMT_EXECUTE: u8 = 23;
 const STMT_SEND_LONG_DATA: u8 = 24;
 const STMT_CLOSE: u8 = 25;
+const STMT_RESET: u8 = 26;
 const STMT_FETCH: u8 = 28;
 
 fn prepare(client: &mut Client, text: &str) -> Prepared {
@@ -530,4 +531,73 @@ fn without_its_long_data_nothing_is_executed() {
     assert_eq!(execute_blob(&mut client, &write, None)[0], 0);
     let names = client.rows("SELECT name FROM shop.t").unwrap().concat();
     assert_eq!(names, [Some(b"kept".to_vec())]);
+}
+
+/// A table of three rows.
+fn create_rows(client: &mut Client) {
+    let rows = "INSERT INTO shop.t VALUES (1), (2), (3)";
+    client
+        .run("CREATE TABLE shop.t (id INT)")
+        .and_then(|_| client.run(rows))
+        .expect("it is made");
+}
+
+#[test]
+fn statements_that_were_reset_make_room() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    let gateway = sharing(&backend, 1);
+    let mut client = gateway.connect();
+    create_rows(&mut client);
+    let open = |client: &mut Client, number: i32| {
+        let statement = prepare(client, &format!("SELECT id + {number} FROM shop.t"));
+        open_cursor(client, &statement);
+        statement
+    };
+    let reset = |client: &mut Client, statement: &Prepared| {
+        client.send_command(STMT_RESET, &statement.id).unwrap();
+        assert_eq!(client.next_packet().unwrap()[0], 0);
+    };
+    for number in 0..140 {
+        let statement = open(&mut client, number);
+        reset(&mut client, &statement);
+        client.send_command(STMT_CLOSE, &statement.id).unwrap();
+    }
+    // COM_STMT_CLOSE has no answer to wait for.
+    let mut wait_for = |count| {
+        wait_until("the server has so many statements", || {
+            root.status("Prepared_stmt_count").unwrap() == count
+        });
+    };
+    wait_for(128);
+    let many: Vec<_> = (200..340).map(|it| open(&mut client, it)).collect();
+    // Those with a cursor stay.
+    wait_for(140);
+    many.iter().for_each(|it| reset(&mut client, it));
+    prepare(&mut client, "SELECT 1");
+    wait_for(128);
+}
+
+#[test]
+fn a_cursor_without_rows_keeps_no_connection() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [0; 2].map(|_| gateway.connect());
+    create_rows(&mut one);
+    let read = prepare(&mut one, "SELECT id FROM shop.t");
+    open_cursor(&mut one, &read);
+    let body = [&read.id[..], &[100, 0, 0, 0]].concat();
+    one.send_command(STMT_FETCH, &body).unwrap();
+    for _ in 0..3 {
+        assert_eq!(one.next_packet().unwrap()[0], 0);
+    }
+    assert_eq!(one.next_packet().unwrap()[0], 0xfe);
+    assert_eq!(other.value("SELECT 7").unwrap().as_deref(), Some("7"));
+    one.send_command(STMT_FETCH, &body).unwrap();
+    assert_error(&one.next_packet().unwrap(), 1421);
+    open_cursor(&mut one, &read);
+    assert_eq!(
+        fetch(&mut one, &read).last_chunk(),
+        Some(&1_i32.to_le_bytes())
+    );
 }
