@@ -289,13 +289,13 @@ impl Guest {
             overdue.finish().await;
         }
         match (passed, begun) {
-            (Either::Left(Ok(Turn::Over(ending))), Some(exchange)) => {
+            (Either::Left(Ok(ending)), Some(exchange)) => {
                 if let Ending::Status(status) = ending {
                     server.set_status(status);
                 }
                 Ok(Answer { ending, exchange })
             }
-            (Either::Left(Ok(_)), _) => unreachable!("a reply ends when it is over"),
+            (Either::Left(Ok(_)), None) => unreachable!("what has ended has begun"),
             (Either::Left(Err(error)), _) => Err(self.lost(id, &error)),
             (Either::Right(GivenUp::Killed), _) => Err(Failed::Session(End::Killed)),
             (Either::Right(GivenUp::ServerDown), begun) => {
@@ -308,7 +308,7 @@ impl Guest {
     }
 
     /// What follows from an exchange that failed.
-    fn lost(&self, server: ServerId, error: &ForwardError) -> Failed {
+    pub(crate) fn lost(&self, server: ServerId, error: &ForwardError) -> Failed {
         let id = self.handle.id();
         match error.origin() {
             Origin::Client => {
@@ -556,7 +556,7 @@ fn exchange<'a>(
     agreed: Agreed,
     (request, statement_id): (Request<'a>, Option<u32>),
     begun: &'a mut Option<Exchange>,
-) -> impl Future<Output = Result<Turn, ForwardError>> + 'a {
+) -> impl Future<Output = Result<Ending, ForwardError>> + 'a {
     let limit = || Limit::after(STATEMENT_TIME_MAX);
     // A block, since the arguments of an async function are kept twice.
     async move {
@@ -572,7 +572,7 @@ fn exchange<'a>(
             exchange.number_statement(id);
         }
         if exchange.is_over() {
-            return Ok(Turn::Over(Ending::Silent));
+            return Ok(Ending::Silent);
         }
         if exchange.is_stream() {
             return exchange.stream(client, server, STREAM_PATIENCE).await;
@@ -581,7 +581,7 @@ fn exchange<'a>(
             match exchange.reply(client, server, limit()).await? {
                 Turn::File => exchange.file(client, server).await?,
                 Turn::Authentication => exchange.authentication(client, server).await?,
-                over @ Turn::Over(_) => return Ok(over),
+                Turn::Over(ending) => return Ok(ending),
             }
         }
     }

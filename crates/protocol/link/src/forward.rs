@@ -340,14 +340,14 @@ impl Exchange {
 
     /// As [`Exchange::reply`], of a dump of the binary log ([`Exchange::is_stream`]): what the
     /// client sends meanwhile goes to the server, whether the client takes events or not. The
-    /// server has to send something, at least that it is alive, within `patience` each time. Ends
-    /// with [`ForwardError::Client`] when the client goes.
+    /// server has to send something, at least that it is alive, within `patience` each time, and
+    /// may ask for nothing. Ends with [`ForwardError::Client`] when the client goes.
     pub async fn stream(
         &mut self,
         client: &mut Link,
         server: &mut Link,
         patience: Duration,
-    ) -> Result<Turn, ForwardError> {
+    ) -> Result<Ending, ForwardError> {
         let mut acknowledgements = FrameWalk::verbatim();
         let mut sending = Sides::<Sending>::default();
         let mut limit = Limit::after(patience);
@@ -355,9 +355,13 @@ impl Exchange {
             let passed = self.pass(&mut server.channel, &mut client.channel)?;
             let mut receiving = Sides::default();
             if let Some(turn) = self.turn() {
+                let Turn::Over(ending) = turn else {
+                    let what = "question in a dump of the binary log";
+                    return Err(ForwardError::Reply(Malformed { what }));
+                };
                 if client.is_sent(&sending.client) && server.is_sent(&sending.server) {
                     self.disengage_if_over(client, server);
-                    return Ok(turn);
+                    return Ok(ending);
                 }
             } else {
                 let judge = |_: usize, _: &[u8]| Ok::<_, ChannelError>(Verdict::Pass);

@@ -8,7 +8,7 @@ use env::Instant;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, Retry,
 };
-use link::Ending;
+use link::{Ending, ForwardError};
 use monitor::{Order, Published, ServerId as Place, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Balance, Goal, Loss, Plan, Step, Written};
@@ -750,6 +750,10 @@ impl Pooled {
                         let link = self.guest.client.link();
                         link.overwrite_peeked(0, &address.number());
                         request
+                    }
+                    Request::Peeked if lane.connection.server.link().has_begun_packet() => {
+                        // Before the command is taken: it may be sent again as it lies there.
+                        return Err(self.guest.lost(id, &ForwardError::Unasked));
                     }
                     Request::Peeked => {
                         let taken = self.guest.take_command().await;

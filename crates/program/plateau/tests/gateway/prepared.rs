@@ -7,7 +7,7 @@ use super::*;
 use testkit::topology::Replicated;
 
 /// A statement of the binary protocol.
-struct Prepared {
+pub(crate) struct Prepared {
     id: [u8; 4],
     has_parameter: bool,
 }
@@ -19,7 +19,7 @@ const STMT_CLOSE: u8 = 25;
 const STMT_RESET: u8 = 26;
 const STMT_FETCH: u8 = 28;
 
-fn prepare(client: &mut Client, text: &str) -> Prepared {
+pub(crate) fn prepare(client: &mut Client, text: &str) -> Prepared {
     client
         .send_command(STMT_PREPARE, text.as_bytes())
         .expect("sent");
@@ -39,7 +39,12 @@ fn prepare(client: &mut Client, text: &str) -> Prepared {
 
 /// Executes with an INT parameter, whose type is told if `types` says so. Returns the first packet
 /// of each row, or what came in its place.
-fn execute(client: &mut Client, prepared: &Prepared, value: i32, types: Types) -> Vec<Vec<u8>> {
+pub(crate) fn execute(
+    client: &mut Client,
+    prepared: &Prepared,
+    value: i32,
+    types: Types,
+) -> Vec<Vec<u8>> {
     let mut body = [&prepared.id[..], &[0, 1, 0, 0, 0]].concat();
     if prepared.has_parameter {
         body.push(0);
@@ -72,8 +77,9 @@ fn execute_body(client: &mut Client, body: &[u8]) -> Vec<Vec<u8>> {
     }
 }
 
+/// Whether an execution has the type of its parameter.
 #[derive(Clone, Copy)]
-enum Types {
+pub(crate) enum Types {
     Told,
     Untold,
 }
@@ -406,7 +412,7 @@ fn bulk(client: &mut Client, prepared: &Prepared, value: i32, types: Types) -> V
 }
 
 /// Has the gateway's only connection prepare so many other statements that it keeps no others.
-fn crowd_out(client: &mut Client) {
+pub(crate) fn crowd_out(client: &mut Client) {
     for number in 0..128 {
         prepare(client, &format!("SELECT {number}"));
     }
