@@ -223,7 +223,10 @@ impl Statements {
             }
             Types::Told | Types::Untold(_) | Types::None => None,
         };
-        if told != Types::None && **here != *statement.types {
+        if kind == Kind::Bulk {
+            // A server that refuses bulks of the statement has not looked at their types.
+            *here = Box::default();
+        } else if told != Types::None && **here != *statement.types {
             *here = (&*statement.types).into();
         }
         Ok(Address { id, types })

@@ -607,3 +607,18 @@ fn a_cursor_without_rows_keeps_no_connection() {
         Some(&1_i32.to_le_bytes())
     );
 }
+
+#[test]
+fn a_bulk_that_is_refused_tells_a_server_no_types() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [0; 2].map(|_| connect_for_bulks(&gateway));
+    let [own, others] = [&mut one, &mut other].map(|it| prepare(it, BLOB_TEXT));
+    execute(&mut one, &own, 1, Types::Told);
+    // The server's statement has a BIGINT now.
+    let big = [&others.id[..], &[0, 1, 0, 0, 0, 0, 1, 8, 0], &[2; 8]].concat();
+    execute_body(&mut other, &big);
+    assert_error(&bulk(&mut other, &others, 3, Types::Told), 1295);
+    let rows = execute(&mut one, &own, 4, Types::Untold);
+    assert_blob(&rows.concat(), "4.");
+}
