@@ -485,15 +485,21 @@ fn assert_error(packet: &[u8], number: u16) {
     assert!(packet.starts_with(&expected), "{}", packet.escape_ascii());
 }
 
-#[test]
-fn long_data_of_an_execution_that_is_refused_is_gone() {
-    let topology = Replicated::start(1).unwrap();
-    create_accounts(&mut topology.connect(0).unwrap());
-    topology.wait_for_replica(1, 0).unwrap();
+/// A primary and one replica, and a gateway with one connection to each.
+fn sharing_two() -> (Replicated, Gateway) {
+    let topology = Replicated::start(1).expect("the servers start");
+    create_accounts(&mut topology.connect(0).expect("root gets in"));
+    mark(&topology);
     let servers: Vec<_> = topology.servers.iter().collect();
     let service = "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\nwait = 2\n";
     let sections = sections_with(&servers, "max_connections = 1\n") + service;
     let gateway = Gateway::start(&sections, "auto");
+    (topology, gateway)
+}
+
+#[test]
+fn long_data_of_an_execution_that_is_refused_is_gone() {
+    let (_topology, gateway) = sharing_two();
     let [mut one, mut other] = [0; 2].map(|_| gateway.connect());
     let [others, read] = [&mut other, &mut one].map(|it| prepare(it, BLOB_TEXT));
     send_data(&mut one, &read, 0, b"secret");
@@ -621,4 +627,21 @@ fn a_bulk_that_is_refused_tells_a_server_no_types() {
     assert_error(&bulk(&mut other, &others, 3, Types::Told), 1295);
     let rows = execute(&mut one, &own, 4, Types::Untold);
     assert_blob(&rows.concat(), "4.");
+}
+
+#[test]
+fn a_cursor_that_is_opened_elsewhere_leaves_nothing_behind() {
+    let (topology, gateway) = sharing_two();
+    let mut replica = topology.connect(1).unwrap();
+    let mut count = || replica.status("Prepared_stmt_count").unwrap();
+    let mut client = gateway.connect();
+    let read = prepare(&mut client, "SELECT place FROM shop.here");
+    let place = |row: &[u8]| row.last_chunk().copied().map(i32::from_le_bytes);
+    open_cursor(&mut client, &read);
+    assert_eq!(place(&fetch(&mut client, &read)), Some(1));
+    assert_eq!(count(), 1);
+    client.run("BEGIN").unwrap();
+    open_cursor(&mut client, &read);
+    wait_until("the replica has no cursor", || count() == 0);
+    assert_eq!(place(&fetch(&mut client, &read)), Some(0));
 }
