@@ -36,6 +36,7 @@ use crate::options::{CausalReads, Router, SplitOptions};
 use crate::running::Stay;
 
 mod answer;
+mod causal;
 mod guide;
 mod home;
 mod lane;

@@ -24,7 +24,7 @@ use crate::worker::Worker;
 
 use super::lane::Lane;
 use super::prepared::Kind;
-use super::wait::while_up;
+use super::wait::Waiter;
 use super::{Pooled, Way, login_of};
 
 /// What a command is about.
@@ -181,10 +181,7 @@ impl Pooled {
             };
             let error = self.lost_error(place);
             self.survive(place)?;
-            if plan.may_write && retry != Retry::Now {
-                self.session.lost_write();
-                self.share_writes();
-            }
+            self.note_lost(plan, retry);
             if !self.guest.client.link().is_usable() {
                 return Err(End::Server);
             }
@@ -209,6 +206,14 @@ impl Pooled {
             return Err(End::Server);
         }
         Box::pin(self.refuse(job, request, &error)).await
+    }
+
+    /// Notes a statement whose server was lost, and which may have run.
+    fn note_lost(&mut self, plan: &Plan, retry: Retry) {
+        if plan.may_write && retry != Retry::Now {
+            self.session.lost_write();
+            self.share_writes();
+        }
     }
 
     /// Where a statement goes whose server does not stand ready, and which one has failed. An error
@@ -295,131 +300,6 @@ impl Pooled {
         let (worker, service) = (&self.guest.worker, self.guest.service);
         let order = worker.with_map(service, |it| it.map.server(place).map(|it| it.order));
         order == Some(Order::Maintenance) && self.session.loss(place) != Loss::Nothing
-    }
-
-    /// Learns what a read has to see.
-    async fn learn_writes(&mut self) -> Result<(), End> {
-        match self.way.split().map(|it| it.causal_reads) {
-            None | Some(CausalReads::Off) => return Ok(()),
-            Some(CausalReads::Session) => {}
-            Some(CausalReads::Service) => {
-                let service = self.guest.generation().service(self.guest.service);
-                service.written.show(&mut self.seen, &mut self.session);
-            }
-        }
-        if *self.session.written() == Written::Somewhere {
-            return Box::pin(self.locate_writes()).await;
-        }
-        Ok(())
-    }
-
-    /// Asks the primary up to where it has written, if that is all that is missing for a read on a
-    /// replica.
-    async fn locate_writes(&mut self) -> Result<(), End> {
-        let (worker, service) = (&self.guest.worker, self.guest.service);
-        let primary = worker.with_map(service, |it| {
-            let primary = it.map.primary()?;
-            let keeps_position = primary.position.as_ref().is_some_and(|it| !it.is_empty());
-            let has_replicas = it.map.replicas(None).next().is_some();
-            let can_be_told = keeps_position && has_replicas && primary.galera.is_none();
-            can_be_told.then_some(primary.id)
-        });
-        let Some(place) = primary else {
-            return Ok(());
-        };
-        if !self.stands_ready(place).await? {
-            return Ok(());
-        }
-        match self.ask_server(place, async |it| it.position().await).await {
-            Ok(Some(position)) => {
-                let service = self.guest.generation().service(self.guest.service);
-                service.written.locate(self.seen, &position);
-                self.session.locate(position);
-            }
-            Ok(None) | Err(NotReady::Refused(_)) => {}
-            Err(NotReady::Lost(_)) => self.survive(place)?,
-        }
-        // A session that waits for a connection must not hold another one.
-        self.settle().await;
-        Ok(())
-    }
-
-    /// Has a server stand ready for a question beside the session's statements. Returns `false` if
-    /// it does not: the read finds out whether any server takes it.
-    async fn stands_ready(&mut self, place: Place) -> Result<bool, End> {
-        if let Some(kept) = self.lingers_at {
-            // The question would take the place of what it is kept for.
-            self.part_with(kept).await;
-        }
-        match self.make_ready(place, Reads::default()).await {
-            Ok(()) => {}
-            Err(Unready::Session(end)) => return Err(end),
-            Err(
-                Unready::Refused(_) | Unready::Failed(_) | Unready::NoDatabase(_) | Unready::Victim,
-            ) => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Has a replica wait for what a read has to see, if none is known to have it. Returns the
-    /// replica once it has. With `None` the read goes where it would go without.
-    async fn wait_for_writes(&mut self, lag_max: Option<Duration>) -> Result<Option<Place>, End> {
-        let Way::Split(options) = self.way else {
-            return Ok(None);
-        };
-        let Some(limit) = options.causal_wait else {
-            return Ok(None);
-        };
-        let options = SplitOptions {
-            lag_max: lag_max.or(options.lag_max),
-            ..options
-        };
-        let Written::UpTo(position) = self.session.written() else {
-            return Ok(None);
-        };
-        let position = position.clone();
-        let (worker, service) = (&self.guest.worker, self.guest.service);
-        let written = self.session.written();
-        let chosen = |written: &Written| {
-            let chooser = Chooser {
-                worker,
-                service,
-                options: &options,
-                written,
-                failed: None,
-            };
-            worker.with_map(service, |it| {
-                let place = chooser.choose(it, Goal::Replica)?;
-                let is_primary = it.map.primary().is_some_and(|it| it.id == place);
-                Some(place).filter(|_| !is_primary)
-            })
-        };
-        if chosen(written).is_some() {
-            return Ok(None);
-        }
-        let Some(place) = chosen(&Written::Nothing) else {
-            return Ok(None);
-        };
-        if !self.stands_ready(place).await? {
-            return Ok(None);
-        }
-        let waiting = async |it: &mut Connection| it.wait_for(&position, limit).await;
-        let waited = self.ask_server(place, waiting).await;
-        let counters = &self.guest.worker.counters;
-        match waited {
-            Ok(true) => {
-                counters.waited_reads.increment();
-                return Ok(Some(place));
-            }
-            Ok(false) => counters.late_reads.increment(),
-            Err(NotReady::Refused(error)) => {
-                tracing::debug!(%error, "a replica does not wait for a write");
-            }
-            Err(NotReady::Lost(_)) => self.survive(place)?,
-        }
-        // A session that waits for a connection must not hold another one.
-        self.settle().await;
-        Ok(None)
     }
 
     /// Answers with an error, if the command has an answer.
@@ -658,40 +538,13 @@ impl Pooled {
         if lane.connection.suits(&needs) {
             return Ok(());
         }
-        lane.is_own = false;
         let login = login_of(&self.guest, &self.origin).map_err(Unready::Refused)?;
-        // A member of a Galera cluster does not wait for others on a connection that was reset
-        // (MariaDB 10.11: `wsrep_sync_wait` has no effect after COM_RESET_CONNECTION).
-        let replaced = match state.galera.is_some() && lane.connection.must_begin_anew(&needs) {
-            true => lane.replace(worker, (&login, &self.origin), &state).await,
-            false => Ok(()),
+        let waiter = Waiter {
+            worker,
+            handle: &self.guest.handle,
         };
-        let put = match replaced {
-            Ok(()) => {
-                let is_turned = lane.connection.must_log_in(&needs);
-                let secret = (&login, worker.random());
-                let handle = &self.guest.handle;
-                let put = lane.connection.put_right(secret, needs, &state);
-                match while_up(worker, handle, id, put).await {
-                    // A new connection is let in by a login that has more to say.
-                    Err(NotReady::Refused(_)) if is_turned => {
-                        let new = (&login, &self.origin);
-                        match lane.replace(worker, new, &state).await {
-                            Ok(()) => {
-                                let put = lane.connection.put_right(secret, needs, &state);
-                                while_up(worker, handle, id, put).await
-                            }
-                            Err(error) => Err(error),
-                        }
-                    }
-                    put => put,
-                }
-            }
-            Err(error) => Err(error),
-        };
-        let error = match put {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
+        let Err(error) = lane.put_right(waiter, &login, needs, &state).await else {
+            return Ok(());
         };
         let lost = self.lost_error(place);
         let loss = self.lose(place);
@@ -742,8 +595,12 @@ impl Pooled {
                 };
                 let statements = &mut self.statements;
                 let now = self.history.reading();
+                let waiter = Waiter {
+                    worker: &self.guest.worker,
+                    handle: &self.guest.handle,
+                };
                 let address = statements
-                    .address(number, (lane, now), (kind, sent))
+                    .address(number, (lane, now, waiter), (kind, sent))
                     .await?;
                 match request {
                     Request::Peeked if address.only_renumbers() => {

@@ -10,12 +10,12 @@ use pool::{Acquired, Answer, Ask, CloseReason, Found, Holds, Slot};
 use smallvec::SmallVec;
 
 use crate::connect::{NoConnection, connect_server};
-use crate::connection::{Connection, NotReady, Origin, Resting};
+use crate::connection::{Connection, Needs, NotReady, Origin, Resting};
 use crate::options::ServerId;
 use crate::worker::Worker;
 
 use super::answer::Unready;
-use super::wait::refused;
+use super::wait::{Waiter, refused, while_up};
 use super::{Pooled, login_of};
 
 /// See the module's head.
@@ -51,8 +51,37 @@ impl Lane {
         }
     }
 
+    /// Gives the connection the state of a session, or opens another one in its place where that
+    /// has to be.
+    pub(super) async fn put_right(
+        &mut self,
+        waiter: Waiter<'_>,
+        login: &Login,
+        needs: Needs<'_>,
+        state: &ServerState,
+    ) -> Result<(), NotReady> {
+        self.is_own = false;
+        let (id, worker) = (self.id, waiter.worker);
+        let (secret, new) = ((login, worker.random()), (login, needs.origin));
+        // A member of a Galera cluster does not wait for others on a connection that was reset
+        // (MariaDB 10.11: `wsrep_sync_wait` has no effect after COM_RESET_CONNECTION).
+        if state.galera.is_some() && self.connection.must_begin_anew(&needs) {
+            self.replace(worker, new, state).await?;
+        }
+        let is_turned = self.connection.must_log_in(&needs);
+        let put = self.connection.put_right(secret, needs, state);
+        match while_up(waiter, id, put).await {
+            // A new connection is let in by a login that has more to say.
+            Err(NotReady::Refused(_)) if is_turned => {}
+            put => return put,
+        }
+        self.replace(worker, new, state).await?;
+        let put = self.connection.put_right(secret, needs, state);
+        while_up(waiter, id, put).await
+    }
+
     /// Opens a new connection in the place of this one.
-    pub(super) async fn replace(
+    async fn replace(
         &mut self,
         worker: &Worker,
         (login, origin): (&Login, &Arc<Origin>),

@@ -24,7 +24,7 @@ use wire::{CommandByte, StatusFlags};
 use crate::connection::common::StatementText;
 use crate::connection::{NotReady, StatementKey};
 use crate::end::End;
-use crate::guest::{Failed, Request};
+use crate::guest::{Answer, Failed, Request};
 use crate::hot::HotPlace;
 
 use super::Pooled;
@@ -32,6 +32,7 @@ use super::answer::Job;
 use super::guide::{Guides, guide};
 use super::lane::Lane;
 use super::locks::OF_LOCKS;
+use super::wait::{Waiter, while_up};
 
 /// MariaDB: stands for the statement that was prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
@@ -192,7 +193,7 @@ impl Statements {
     pub(super) async fn address(
         &mut self,
         number: u32,
-        (lane, now): (&mut Lane, &CommandList),
+        (lane, now, waiter): (&mut Lane, &CommandList, Waiter<'_>),
         (kind, sent): (Kind, &[u8]),
     ) -> Result<Address, Unaddressed> {
         let Some(statement) = self.by_number.get_mut(&number) else {
@@ -208,8 +209,10 @@ impl Statements {
                 // It went with the statement that it was sent for.
                 return Err(Unaddressed::Refused(lost_data()));
             }
-            let prepared = lane.connection.prepare(&statement.key, now).await;
-            prepared.map_err(|error| match error {
+            let preparing = lane.connection.prepare(&statement.key, now);
+            // Boxed, so that a client's task reserves no room for what is rare.
+            let preparing = Box::pin(while_up(waiter, lane.id, preparing));
+            preparing.await.map_err(|error| match error {
                 NotReady::Refused(error) => Unaddressed::Refused(error),
                 NotReady::Lost(_) => Unaddressed::Lost,
             })?;
@@ -370,6 +373,25 @@ fn lost_data() -> ClientError {
     ClientError::worded(WORDS_SERVER_LOST, &[&"of the long data"])
 }
 
+/// The first byte of an execution. Only a plain one is peeked at.
+fn byte_of(request: Request<'_>) -> u8 {
+    match request {
+        Request::Peeked => CommandByte::STMT_EXECUTE,
+        Request::Taken(byte, _) => byte,
+    }
+}
+
+/// Where an execution has left a cursor, and which server has taken the statement's long data.
+fn left_by(answered: Option<(Place, Answer)>) -> (Option<Place>, Option<Place>) {
+    match answered.map(|(place, answer)| (place, answer.ending)) {
+        Some((place, Ending::Status(status))) => {
+            let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
+            (has_cursor.then_some(place), Some(place))
+        }
+        Some((_, Ending::Error(_) | Ending::Silent)) | None => (None, None),
+    }
+}
+
 /// The number at the beginning of a body.
 fn number_of(body: &[u8]) -> Option<u32> {
     body.first_chunk().map(|number| u32::from_le_bytes(*number))
@@ -464,16 +486,13 @@ impl Pooled {
         repeat: Option<(u8, &[u8])>,
     ) -> Result<(), End> {
         let Some(number) = number_of(body) else {
-            return self.malformed(request).await;
+            return Box::pin(self.malformed(request)).await;
         };
         let number = self.statements.resolve(number);
         let Some(statement) = self.statements.by_number.get_mut(&number) else {
             let job = Job::Statement(number);
-            let byte = match request {
-                Request::Peeked => CommandByte::STMT_EXECUTE,
-                Request::Taken(byte, _) => byte,
-            };
-            self.refuse(job, request, &unknown(number, byte)).await?;
+            let error = unknown(number, byte_of(request));
+            Box::pin(self.refuse(job, request, &error)).await?;
             return Ok(());
         };
         HotPlace::Statement.note(statement);
@@ -491,7 +510,7 @@ impl Pooled {
         match guide(&mut plan, text, &statement.judged, guides) {
             Ok(time_max) => self.guest.time_max = time_max.or(self.guest.time_max),
             Err(error) => {
-                self.refuse(Job::Statement(number), request, &error).await?;
+                Box::pin(self.refuse(Job::Statement(number), request, &error)).await?;
                 return Ok(());
             }
         }
@@ -503,22 +522,26 @@ impl Pooled {
         };
         if statement.has_lost_data || is_misplaced {
             Box::pin(self.let_go(number, (None, None))).await;
-            self.refuse(Job::Statement(number), request, &lost_data())
-                .await?;
+            let error = lost_data();
+            Box::pin(self.refuse(Job::Statement(number), request, &error)).await?;
             return Ok(());
         }
         if let Some(place) = data_at {
             plan.goal = Goal::Held(place);
             plan.may_repeat = false;
         }
-        let job = match request {
-            Request::Taken(byte, _) if byte != CommandByte::STMT_EXECUTE => Job::Bulk(number),
-            _ => Job::Execute(number),
+        let job = match byte_of(request) {
+            CommandByte::STMT_EXECUTE => Job::Execute(number),
+            _ => Job::Bulk(number),
         };
-        let answered = self.answer(&plan, job, request, repeat).await?;
-        if is_elsewhere && let Some((place, answer)) = &answered {
-            self.note_elsewhere(*place, answer);
-        }
+        // A block, since what was borrowed is kept in the client's task to the end of its scope.
+        let (cursor_at, cleared_at) = {
+            let answered = self.answer(&plan, job, request, repeat).await?;
+            if is_elsewhere && let Some((place, answer)) = &answered {
+                self.note_elsewhere(*place, answer);
+            }
+            left_by(answered)
+        };
         if plan.facts.has_any(OF_LOCKS)
             && let Some(statement) = self.statements.by_number.get(&number)
         {
@@ -527,15 +550,8 @@ impl Pooled {
             let mode = self.mode();
             Box::pin(self.look_at_locks(plan.facts, text.bytes(), mode)).await?;
         }
-        let status = answered.and_then(|(place, answer)| match answer.ending {
-            Ending::Status(status) => Some((place, status)),
-            Ending::Error(_) | Ending::Silent => None,
-        });
-        let has_cursor = status.is_some_and(|(_, it)| it.contains(StatusFlags::CURSOR_EXISTS));
-        if is_held || has_cursor {
-            let place = status.map(|(place, _)| place);
-            let cursor_at = place.filter(|_| has_cursor);
-            Box::pin(self.let_go(number, (cursor_at, place))).await;
+        if is_held || cursor_at.is_some() {
+            Box::pin(self.let_go(number, (cursor_at, cleared_at))).await;
         }
         Ok(())
     }
@@ -624,7 +640,8 @@ impl Pooled {
         };
         let job = Job::Statement(number);
         let Some(statement) = self.statements.by_number.get_mut(&number) else {
-            self.refuse(job, request, &unknown(number, byte)).await?;
+            let error = unknown(number, byte);
+            Box::pin(self.refuse(job, request, &error)).await?;
             return Ok(());
         };
         let is_reset = byte == CommandByte::STMT_RESET;

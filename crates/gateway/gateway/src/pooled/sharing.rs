@@ -27,6 +27,7 @@ use crate::guest::Answer;
 use super::Pooled;
 use super::lane::Lane;
 use super::recall::reads_insert_id;
+use super::wait::{Waiter, while_up};
 
 /// A connection is kept for so long for what only that knows. Who waits for it meanwhile waits as
 /// long; the next statement of most clients comes sooner.
@@ -201,13 +202,18 @@ impl Pooled {
         };
         lane.is_own = false;
         let recall = self.session.recall_mut();
+        let waiter = Waiter {
+            worker: &self.guest.worker,
+            handle: &self.guest.handle,
+        };
+        let id = lane.id;
         if residue.has_found_rows || residue.has_insert_id {
-            let (found, id) = lane.connection.numbers().await?;
+            let (found, insert_id) = while_up(waiter, id, lane.connection.numbers()).await?;
             // Else it may be another session's.
             // The reply also tells values that were not generated, and leave it.
             match lane.before_id.take() {
-                Some(before) if before == id => recall.kept_insert_id(),
-                _ if residue.has_insert_id => recall.inserted(id),
+                Some(before) if before == insert_id => recall.kept_insert_id(),
+                _ if residue.has_insert_id => recall.inserted(insert_id),
                 _ => {}
             }
             if residue.has_found_rows {
@@ -215,14 +221,14 @@ impl Pooled {
             }
         }
         if residue.has_warnings {
-            let rows = lane.connection.warnings().await?;
+            let rows = while_up(waiter, id, lane.connection.warnings()).await?;
             recall.drop_warnings();
             self.warnings = (!rows.rows.is_empty()).then(|| Box::new(rows));
         }
         // It takes the place of the warnings.
         if residue.may_have_tables {
             recall.asked_tables();
-            if lane.connection.has_made_tables().await? {
+            if while_up(waiter, id, lane.connection.has_made_tables()).await? {
                 self.session.pin(Pin::TemporaryTable, place);
             }
         }

@@ -104,9 +104,12 @@ impl Pooled {
             return Err(NotReady::Lost("its connection is gone".to_owned()));
         };
         lane.is_own = false;
-        let (worker, handle) = (&self.guest.worker, &self.guest.handle);
+        let waiter = Waiter {
+            worker: &self.guest.worker,
+            handle: &self.guest.handle,
+        };
         let asked = question(&mut lane.connection);
-        while_up(worker, handle, lane.id, asked).await
+        while_up(waiter, lane.id, asked).await
     }
 
     /// Waits until the map of servers is another one than this version, or until a server that has
@@ -179,12 +182,18 @@ async fn impatience(
     .await
 }
 
+/// The session that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiter<'a> {
+    pub(super) worker: &'a Worker,
+    pub(super) handle: &'a SessionHandle,
+}
+
 /// Waits for what the gateway itself has asked a server, as long as that is up and nobody kills
 /// the session. A question that is given up leaves its connection in the middle of a reply, so it
 /// can only be closed.
 pub(super) async fn while_up<T>(
-    worker: &Worker,
-    handle: &SessionHandle,
+    Waiter { worker, handle }: Waiter<'_>,
     id: ServerId,
     question: impl Future<Output = Result<T, NotReady>>,
 ) -> Result<T, NotReady> {
