@@ -12,6 +12,7 @@ mod answer;
 pub mod bench;
 pub mod contention;
 mod corpus;
+mod curves;
 mod data_files;
 pub mod differential;
 pub mod drive;

@@ -32,7 +32,6 @@ pub mod picture;
 mod point;
 mod record;
 mod report;
-mod svg;
 mod verdict;
 
 use std::path::PathBuf;

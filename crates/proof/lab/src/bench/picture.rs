@@ -1,8 +1,8 @@
 //! A run as a picture: throughput and 99th percentile by the number of clients, Plateau compared
 //! with both thread models of MariaDB.
 //!
-//! Each workload has a row of two panels. Clients and times have logarithmic axes; rates begin at
-//! 0. Colours show the server, dashes and hollow marks its configuration.
+//! Each workload has a row of two panels. Colours show the server, dashes and hollow marks its
+//! configuration.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use testkit::folder::repository_root;
 
 use super::contestant::Program;
 use super::history::{self, Line};
-use super::svg::{Anchor, Mark, Place, Svg};
+use crate::curves::{Chart, Curve, Look, Mark, Panel, Scale};
 
 /// Draws a recorded run again.
 #[derive(Debug, clap::Args)]
@@ -85,53 +85,29 @@ pub(super) fn draw(record: &str, lines: &[Line], workloads: &[String]) -> Result
         !of_record.is_empty(),
         "docs/bench/history.csv has no run {record}"
     );
-    let rows = stdx::u64_to_f64(stdx::to_u64(workloads.len()));
-    let size = Place {
-        x: 2.0 * PANEL.x,
-        y: HEAD + rows * PANEL.y + FOOT,
-    };
-    let description = format!(
-        "Throughput and 99th percentile against the number of clients, Plateau and MariaDB: {}",
-        workloads.join(", ")
-    );
-    let mut svg = Svg::new(size, STYLE, &description);
-    legend(&mut svg);
-    for (row, workload) in (0_u32..).zip(workloads) {
-        let own: Vec<&Line> = of_record
-            .iter()
-            .copied()
-            .filter(|it| it.workload == *workload)
-            .collect();
+    let mut rows = Vec::new();
+    for workload in workloads {
+        let mut own = of_record.clone();
+        own.retain(|it| it.workload == *workload);
         ensure!(!own.is_empty(), "the run {record} has no {workload}");
-        let top = HEAD + f64::from(row) * PANEL.y;
-        Panel::new(Quantity::Throughput, Place { x: 0.0, y: top }, &own)
-            .draw(&mut svg, workload, &own);
-        Panel::new(Quantity::P99, Place { x: PANEL.x, y: top }, &own)
-            .draw(&mut svg, workload, &own);
+        own.sort_by_key(|it| it.clients);
+        rows.push([Quantity::Throughput, Quantity::P99].map(|it| it.panel(workload, &own)));
     }
-    let foot = Place {
-        x: size.x - MARGIN_RIGHT,
-        y: size.y - 8.0,
+    let chart = Chart {
+        description: format!(
+            "Throughput and 99th percentile against the number of clients, Plateau and MariaDB: {}",
+            workloads.join(", ")
+        ),
+        more_style: "",
+        legend: CURVES.map(|it| (label(it), look(it))).to_vec(),
+        rows,
+        foot: format!("docs/bench/{record}.md: one machine, durable commits, load included"),
     };
-    let told = format!("docs/bench/{record}.md: one machine, durable commits, load included");
-    svg.text("soft", Anchor::End, foot, &told);
-    Ok(svg.finish())
+    Ok(chart.draw())
 }
 
-/// The size of a panel with its labels, and its margins.
-const PANEL: Place = Place { x: 470.0, y: 270.0 };
-const MARGIN_LEFT: f64 = 58.0;
-const MARGIN_RIGHT: f64 = 26.0;
-const MARGIN_TOP: f64 = 34.0;
-const MARGIN_BOTTOM: f64 = 46.0;
-
-/// Above and below all panels.
-const HEAD: f64 = 40.0;
-const FOOT: f64 = 24.0;
-
-/// A curve's look: its class, the class of its marks, and their shape.
-fn look(program: Program) -> (&'static str, &'static str, Mark) {
-    match program {
+fn look(program: Program) -> Look {
+    let (line, mark_class, mark) = match program {
         Program::PlateauEpoll | Program::BaseEpoll | Program::NullEpoll => {
             ("own second", "own hollow", Mark::Circle)
         }
@@ -140,6 +116,11 @@ fn look(program: Program) -> (&'static str, &'static str, Mark) {
         Program::PlateauUring | Program::BaseUring | Program::NullUring => {
             ("own", "own full", Mark::Circle)
         }
+    };
+    Look {
+        line,
+        mark_class,
+        mark,
     }
 }
 
@@ -153,29 +134,13 @@ fn label(program: Program) -> &'static str {
     }
 }
 
-/// Ours come first; curves are drawn in reverse, so that ours are on top.
+/// Ours come first, and are drawn on top.
 const CURVES: [Program; 4] = [
     Program::PlateauUring,
     Program::PlateauEpoll,
     Program::MariadbThreads,
     Program::MariadbPool,
 ];
-
-fn legend(svg: &mut Svg) {
-    const ENTRY: f64 = 215.0;
-    for (index, program) in (0_u32..).zip(CURVES) {
-        let (line, mark_class, mark) = look(program);
-        let left = MARGIN_LEFT + f64::from(index) * ENTRY;
-        let at = |x: f64| Place { x, y: 24.0 };
-        svg.line(&format!("curve {line}"), &[at(left), at(left + 34.0)]);
-        svg.mark(mark_class, mark, at(left + 17.0));
-        let text = Place {
-            x: left + 42.0,
-            y: 28.0,
-        };
-        svg.text("ink", Anchor::Start, text, label(program));
-    }
-}
 
 /// What a panel shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,252 +158,30 @@ impl Quantity {
         }
     }
 
-    fn title(self) -> &'static str {
-        match self {
-            Quantity::Throughput => "statements a second",
-            Quantity::P99 => "99th percentile of a transaction",
-        }
-    }
-}
-
-/// The field of a panel and its scales.
-struct Panel {
-    quantity: Quantity,
-    /// Upper left and lower right corner of the field.
-    from: Place,
-    to: Place,
-    /// Numbers of clients, as logarithms.
-    clients: (f64, f64),
-    /// The least and the greatest tick.
-    values: (f64, f64),
-    ticks: Vec<f64>,
-}
-
-impl Panel {
-    fn new(quantity: Quantity, corner: Place, lines: &[&Line]) -> Panel {
-        let clients = lines.iter().map(|it| f64::from(it.clients.max(1)).ln());
-        let values = lines.iter().map(|it| quantity.of(it));
-        let most = values.clone().fold(f64::MIN_POSITIVE, f64::max);
-        let least = values.fold(f64::MAX, f64::min);
-        let ticks = match quantity {
-            Quantity::Throughput => even_ticks(most),
-            Quantity::P99 => power_ticks(least, most),
+    /// Lines of one workload, by the number of clients.
+    fn panel(self, workload: &str, lines: &[&Line]) -> Panel {
+        let (title, scale) = match self {
+            Quantity::Throughput => ("statements a second", Scale::Numbers),
+            Quantity::P99 => ("99th percentile of a transaction", Scale::Times),
+        };
+        let curve = |program: Program| {
+            let own = lines.iter().filter(|it| it.server == program.name());
+            Curve {
+                look: look(program),
+                points: own.map(|it| (it.clients, self.of(it))).collect(),
+            }
         };
         Panel {
-            quantity,
-            from: Place {
-                x: corner.x + MARGIN_LEFT,
-                y: corner.y + MARGIN_TOP,
-            },
-            to: Place {
-                x: corner.x + PANEL.x - MARGIN_RIGHT,
-                y: corner.y + PANEL.y - MARGIN_BOTTOM,
-            },
-            clients: (
-                clients.clone().fold(f64::MAX, f64::min),
-                clients.fold(f64::MIN, f64::max),
-            ),
-            values: (
-                ticks.first().copied().unwrap_or(0.0),
-                ticks.last().copied().unwrap_or(1.0),
-            ),
-            ticks,
+            title: format!("{workload}: {title}"),
+            scale,
+            curves: CURVES.map(curve).to_vec(),
         }
     }
-
-    fn x(&self, clients: u32) -> f64 {
-        let (least, most) = self.clients;
-        // A single number of clients is placed in the middle.
-        if most <= least {
-            return (self.from.x + self.to.x) / 2.0;
-        }
-        let part = (f64::from(clients.max(1)).ln() - least) / (most - least);
-        self.from.x + part * (self.to.x - self.from.x)
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        let (least, most) = self.values;
-        let part = match self.quantity {
-            Quantity::Throughput => (value - least) / (most - least),
-            Quantity::P99 => (value / least).ln() / (most / least).ln(),
-        };
-        self.to.y - part * (self.to.y - self.from.y)
-    }
-
-    fn draw(&self, svg: &mut Svg, workload: &str, lines: &[&Line]) {
-        let title = Place {
-            x: self.from.x,
-            y: self.from.y - 14.0,
-        };
-        let text = format!("{workload}: {}", self.quantity.title());
-        svg.text("title", Anchor::Start, title, &text);
-        self.axes(svg, lines);
-        for program in CURVES.iter().rev() {
-            let mut own: Vec<&&Line> = lines
-                .iter()
-                .filter(|it| it.server == program.name())
-                .collect();
-            own.sort_by_key(|it| it.clients);
-            let place = |it: &&&Line| Place {
-                x: self.x(it.clients),
-                y: self.y(self.quantity.of(it)),
-            };
-            let places: Vec<Place> = own.iter().map(place).collect();
-            let (line, mark_class, mark) = look(*program);
-            svg.line(&format!("curve {line}"), &places);
-            for place in places {
-                svg.mark(mark_class, mark, place);
-            }
-        }
-    }
-
-    fn axes(&self, svg: &mut Svg, lines: &[&Line]) {
-        let at = |x: f64, y: f64| Place { x, y };
-        for &tick in &self.ticks {
-            let y = self.y(tick);
-            svg.line("grid", &[at(self.from.x, y), at(self.to.x, y)]);
-            let text = match self.quantity {
-                Quantity::Throughput => thousands(tick),
-                Quantity::P99 => time(tick),
-            };
-            svg.text("soft", Anchor::End, at(self.from.x - 8.0, y + 4.0), &text);
-        }
-        let mut clients: Vec<u32> = lines.iter().map(|it| it.clients).collect();
-        clients.sort_unstable();
-        clients.dedup();
-        for clients in clients {
-            let x = self.x(clients);
-            svg.line("axis", &[at(x, self.to.y), at(x, self.to.y + 5.0)]);
-            svg.text(
-                "soft",
-                Anchor::Middle,
-                at(x, self.to.y + 19.0),
-                &grouped(clients),
-            );
-        }
-        svg.line(
-            "axis",
-            &[at(self.from.x, self.to.y), at(self.to.x, self.to.y)],
-        );
-        let middle = (self.from.x + self.to.x) / 2.0;
-        svg.text(
-            "soft",
-            Anchor::Middle,
-            at(middle, self.to.y + 36.0),
-            "clients",
-        );
-    }
 }
-
-/// From 0 to above `most`, in steps of 1, 2 or 5 times a power of ten: at most seven ticks.
-fn even_ticks(most: f64) -> Vec<f64> {
-    const TICKS_MAX: f64 = 6.0;
-    let power = 10_f64.powf((most / TICKS_MAX).log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|it| it * power);
-    let step = steps.into_iter().find(|step| most <= step * TICKS_MAX);
-    let step = step.unwrap_or(most);
-    let mut ticks = vec![0.0];
-    while ticks.last().is_some_and(|last| *last < most) {
-        let count = stdx::u64_to_f64(stdx::to_u64(ticks.len()));
-        ticks.push(count * step);
-    }
-    ticks
-}
-
-/// The powers of ten from below `least` to above `most`.
-fn power_ticks(least: f64, most: f64) -> Vec<f64> {
-    let mut power = least.log10().floor();
-    let mut ticks = vec![10_f64.powf(power)];
-    while ticks.len() < 2 || ticks.last().is_some_and(|last| *last < most) {
-        power += 1.0;
-        // 10 to an integral power is rounded, so that labels are round.
-        ticks.push((10_f64.powf(power) * 1e6).round() / 1e6);
-    }
-    ticks
-}
-
-/// 150000 as `150k`.
-fn thousands(value: f64) -> String {
-    if value < 1000.0 {
-        return format!("{value:.0}");
-    }
-    format!("{}k", value / 1000.0)
-}
-
-/// Milliseconds, from 1000 on as seconds.
-fn time(ms: f64) -> String {
-    if ms < 1000.0 {
-        return format!("{ms} ms");
-    }
-    format!("{} s", ms / 1000.0)
-}
-
-/// 10000 as `10,000`.
-fn grouped(value: u32) -> String {
-    if value < 1000 {
-        return value.to_string();
-    }
-    format!("{},{:03}", value / 1000, value % 1000)
-}
-
-/// The background is drawn, so that texts are legible on any page; colours follow the reader's
-/// scheme.
-const STYLE: &str = "\
-text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif }
-.ground { fill: #ffffff }
-.title { fill: #1f2328; font-weight: 600; font-size: 13px }
-.ink { fill: #1f2328 }
-.soft { fill: #59636e; font-size: 11px }
-.grid { fill: none; stroke: #dfe3e8; stroke-width: 1 }
-.axis { fill: none; stroke: #818b98; stroke-width: 1 }
-.curve { fill: none; stroke-width: 2; stroke-linejoin: round }
-.second { stroke-dasharray: 5 4 }
-.own { stroke: #0a5fd0 }
-.other { stroke: #c2540a }
-.hollow { fill: #ffffff; stroke-width: 1.5 }
-.own.full { fill: #0a5fd0 }
-.other.full { fill: #c2540a }
-@media (prefers-color-scheme: dark) {
-.ground { fill: #0d1117 }
-.title { fill: #e6edf3 }
-.ink { fill: #e6edf3 }
-.soft { fill: #9198a1 }
-.grid { stroke: #262c36 }
-.axis { stroke: #656c76 }
-.own { stroke: #58a6ff }
-.other { stroke: #f0883e }
-.hollow { fill: #0d1117 }
-.own.full { fill: #58a6ff }
-.other.full { fill: #f0883e }
-}
-";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_round_and_reach_around_all() {
-        assert_eq!(even_ticks(142_019.0), [0.0, 5e4, 1e5, 1.5e5]);
-        assert_eq!(even_ticks(6.0), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        assert_eq!(
-            power_ticks(0.095, 590.0),
-            [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
-        );
-        assert_eq!(power_ticks(1.0, 1.0), [1.0, 10.0]);
-        assert_eq!(
-            [0.0, 500.0, 2500.0, 150_000.0].map(thousands),
-            ["0", "500", "2.5k", "150k"]
-        );
-        assert_eq!(
-            [0.1, 100.0, 10_000.0].map(time),
-            ["0.1 ms", "100 ms", "10 s"]
-        );
-        assert_eq!(
-            [1, 512, 4096, 10_000].map(grouped),
-            ["1", "512", "4,096", "10,000"]
-        );
-    }
 
     fn line(server: &str, clients: u32) -> Line {
         Line {

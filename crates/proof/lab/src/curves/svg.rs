@@ -20,7 +20,7 @@ pub(super) enum Anchor {
 
 /// The shape of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     Circle,
     Square,
 }
