@@ -50,7 +50,8 @@ enum Command {
     Latency(lab::bench::latency::Arguments),
     /// Compares the processor time of a statement with that of an earlier build.
     Cost(lab::bench::cost::Arguments),
-    /// Draws a recorded bench run as SVG. The default is the README's picture, of the last run.
+    /// Draws a recorded bench run as SVG. Without a run and a file, draws the README's picture, of
+    /// the last run, and that of what the gateway costs.
     Draw(lab::bench::picture::Arguments),
     /// Runs the bench's load against a server that is already running.
     Drive(lab::drive::Arguments),
@@ -116,7 +117,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),
         Command::Latency(arguments) => optimized(|| lab::bench::latency::run(&arguments)),
         Command::Cost(arguments) => optimized(|| lab::bench::cost::run(&arguments)),
-        Command::Draw(arguments) => lab::bench::picture::run(&arguments),
+        Command::Draw(arguments) => draw(&arguments),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
         Command::GatewayCost(arguments) => optimized(|| lab::gateway::cost::run(&arguments)),
@@ -139,6 +140,15 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Hostile(arguments) => optimized(|| lab::hostile::run(&arguments)),
         Command::Torture(arguments) => lab::torture::run(&arguments),
     }
+}
+
+/// Draws one recorded run, or the pictures of both pages.
+fn draw(arguments: &lab::bench::picture::Arguments) -> anyhow::Result<()> {
+    lab::bench::picture::run(arguments)?;
+    if arguments.is_for_readme() {
+        lab::gateway::cost::picture::redraw()?;
+    }
+    Ok(())
 }
 
 /// Runs a measurement; a build without optimization runs an optimized one for it.

@@ -28,6 +28,13 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
+impl Arguments {
+    /// Whether the README's picture is drawn, of the last run.
+    pub fn is_for_readme(&self) -> bool {
+        self.record.is_none() && self.output.is_none()
+    }
+}
+
 /// The README's picture shows the smallest transaction and the largest.
 const README_WORKLOADS: [&str; 2] = ["point_select", "read_write"];
 

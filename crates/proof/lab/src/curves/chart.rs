@@ -106,11 +106,12 @@ impl Chart<'_> {
     }
 
     fn draw_legend(&self, svg: &mut Svg) {
-        const ENTRY: f64 = 215.0;
+        const WIDTH: f64 = 860.0;
         // Lines are about equally long.
         let columns = self.legend.len().div_ceil(self.legend_lines().max(1));
+        let entry = WIDTH / float(columns);
         for (index, (name, look)) in self.legend.iter().enumerate() {
-            let left = MARGIN_LEFT + float(index % columns) * ENTRY;
+            let left = MARGIN_LEFT + float(index % columns) * entry;
             let middle = 24.0 + float(index / columns) * LEGEND_LINE;
             let at = |x: f64| Place { x, y: middle };
             svg.line(

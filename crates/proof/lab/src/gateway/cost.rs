@@ -4,19 +4,25 @@
 //! All stand before one MariaDB on the same cores, with the same load connected to each. Turns of a
 //! fraction of a second alternate, so what drifts falls on all. Each has the median of its turns,
 //! and the gateway the median of its ratios to HAProxy's neighbouring turns.
+//!
+//! * `contender`: who is measured, and how it is started.
+//! * `record`: the medians of a run as CSV.
+//! * [`picture`]: their curves.
+
+mod contender;
+pub mod picture;
+mod record;
 
 use std::fmt;
-use std::fs;
-use std::net::TcpStream;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::time::{ClockId, clock_gettime};
-use testkit::process::{Process, ThreadTimes};
-use testkit::server::plateau_program;
-use testkit::{Folder, Launch, ServerKind, free_port, wait_for};
+use testkit::process::ThreadTimes;
+use testkit::{Launch, ServerKind};
 
+use self::contender::{Contender, KINDS, Kind};
+use self::record::{Line, Protocol};
 use crate::generator::{Address, Distribution, Generator};
 use crate::load::fill;
 use crate::sample::LoadArguments;
@@ -35,6 +41,9 @@ pub struct Arguments {
     /// Rows of the table.
     #[arg(long, default_value_t = 10_000)]
     rows: u32,
+    /// Writes the medians to `docs/bench/gateway.csv`, and draws them.
+    #[arg(long)]
+    record: bool,
 }
 
 /// What a statement may cost the gateway, as a part of what it costs HAProxy.
@@ -53,165 +62,13 @@ const SPLIT_THROUGHPUT_MIN: f64 = 0.9;
 /// What rules that a statement does not meet may cost, as a part of a statement's cost without.
 const RULES_COST_MAX: f64 = 1.03;
 
-/// Rules of the gateway that has many.
-const RULE_COUNT: u32 = 200;
-
 /// Where the limits of cost and that of HAProxy's throughput hold.
 const JUDGED_CLIENTS: [u32; 2] = [16, 64];
 
 /// Uncounted before each turn.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// A proxy that is not ready by then will not be.
-const READY_LIMIT: Duration = Duration::from_secs(30);
-
-/// Who stands between the load and the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Direct,
-    HaProxy,
-    /// One worker over io_uring.
-    Link,
-    /// `read-connection`.
-    Uring,
-    Epoll,
-    /// `read-write-split` over io_uring, before the one server.
-    Split,
-    /// The same with one rule whose pattern matches nothing.
-    OneRule,
-    /// The same with [`RULE_COUNT`] of them.
-    ManyRules,
-}
-
-const KINDS: [Kind; 8] = [
-    Kind::Direct,
-    Kind::HaProxy,
-    Kind::Link,
-    Kind::Uring,
-    Kind::Epoll,
-    Kind::Split,
-    Kind::OneRule,
-    Kind::ManyRules,
-];
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Kind::Direct => "direct",
-            Kind::HaProxy => "haproxy",
-            Kind::Link => "link",
-            Kind::Uring => "gateway uring",
-            Kind::Epoll => "gateway epoll",
-            Kind::Split => "split uring",
-            Kind::OneRule => "split, 1 rule",
-            Kind::ManyRules => "split, 200 rules",
-        })
-    }
-}
-
-/// One of them, running.
-struct Contender {
-    kind: Kind,
-    port: u16,
-    /// `None` for no proxy.
-    process: Option<Process>,
-    /// Its files lie there.
-    _folder: Folder,
-}
-
-impl Contender {
-    fn start(kind: Kind, server_port: u16) -> Result<Contender> {
-        let folder = Folder::new("contender")?;
-        let port = match kind {
-            Kind::Direct => server_port,
-            _ => free_port()?,
-        };
-        let command = command(kind, &folder, port, server_port)?;
-        let process = command.map(|mut command| {
-            Process::start(
-                &mut command,
-                &folder.path().join("log"),
-                "a service is ready",
-            )
-        });
-        let mut process = process.transpose()?;
-        if let Some(process) = &mut process
-            && !matches!(kind, Kind::HaProxy | Kind::Link)
-        {
-            process.wait_ready(READY_LIMIT)?;
-        }
-        wait_for(
-            &format!("{kind} accepts clients"),
-            || TcpStream::connect(("127.0.0.1", port)).is_ok(),
-            |accepts| *accepts,
-        );
-        Ok(Contender {
-            kind,
-            port,
-            process,
-            _folder: folder,
-        })
-    }
-}
-
-/// What starts it.
-fn command(kind: Kind, folder: &Folder, port: u16, server_port: u16) -> Result<Option<Command>> {
-    let file = folder.path().join("settings");
-    let io = match kind {
-        Kind::Direct => return Ok(None),
-        Kind::HaProxy => {
-            let text = format!(
-                "global\n  maxconn 9000\ndefaults\n  mode tcp\n  timeout connect 5s\n  \
-                 timeout client 1h\n  timeout server 1h\nlisten all\n  bind 127.0.0.1:{port}\n  \
-                 server one 127.0.0.1:{server_port}\n"
-            );
-            fs::write(&file, text)?;
-            let mut command = Command::new("haproxy");
-            command.arg("-f").arg(&file);
-            return Ok(Some(command));
-        }
-        Kind::Link => {
-            let mut command = Command::new(std::env::current_exe()?);
-            command
-                .args(["proxy", "link", "uring"])
-                .args([port.to_string(), server_port.to_string()]);
-            return Ok(Some(command));
-        }
-        Kind::Epoll => "epoll",
-        Kind::Uring | Kind::Split | Kind::OneRule | Kind::ManyRules => "uring",
-    };
-    let router = match kind {
-        Kind::Split | Kind::OneRule | Kind::ManyRules => "read-write-split",
-        _ => "read-connection",
-    };
-    let rule_count = match kind {
-        Kind::OneRule => 1,
-        Kind::ManyRules => RULE_COUNT,
-        _ => 0,
-    };
-    let data = folder.path().join("data");
-    let text = format!(
-        "listen = \"127.0.0.1:{port}\"\nsocket = \"\"\ndata = {data:?}\nio = \"{io}\"\n\
-         log = \"info\"\nmax_connections = 9000\n[[server]]\nname = \"one\"\n\
-         address = \"127.0.0.1:{server_port}\"\n[[monitor]]\nuser = \"root\"\n\
-         timeout = 10\n[[service]]\nname = \"all\"\nrouter = \"{router}\"\n"
-    );
-    let rules: String = (0..rule_count).map(rule).collect();
-    fs::write(&file, text + &rules)?;
-    let mut command = Command::new(plateau_program()?);
-    command.arg("--config").arg(&file);
-    Ok(Some(command))
-}
-
-/// A rule that no statement of the load meets.
-fn rule(number: u32) -> String {
-    format!(
-        "[[rule]]\nname = \"r{number}\"\nusers = [\"root\", \"app\"]\n\
-         pattern = '^select .* from orders_{number} where'\nroute = \"replica\"\n"
-    )
-}
-
-/// One turn, or the median of several: processor time in microseconds a statement.
+/// One turn: processor time in microseconds a statement.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     per_second: f64,
@@ -222,7 +79,7 @@ struct Turn {
 
 /// A number of clients and a protocol.
 struct Cell {
-    is_text: bool,
+    protocol: Protocol,
     clients: u32,
     /// By [`KINDS`].
     turns: Vec<Vec<Turn>>,
@@ -243,14 +100,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     println!("| statements | clients | | statements/s | proxy us | server us | load us |");
     println!("|---|--:|---|--:|--:|--:|--:|");
-    let mut missed = Vec::new();
-    for is_text in [true, false] {
+    let (mut lines, mut missed) = (Vec::new(), Vec::new());
+    for protocol in Protocol::ALL {
         for &clients in &arguments.clients {
             let mut server_ns = server_times(server_id);
-            let cell = measure(arguments, &contenders, (is_text, clients), &mut server_ns)?;
+            let cell = measure(arguments, &contenders, (protocol, clients), &mut server_ns)?;
             print!("{cell}");
+            lines.extend(KINDS.map(|kind| cell.line(kind)));
             missed.extend(cell.missed());
         }
+    }
+    // A run that misses a limit is kept, too.
+    if arguments.record {
+        record::write(&lines)?;
+        picture::redraw()?;
     }
     ensure!(
         missed.is_empty(),
@@ -274,11 +137,11 @@ fn server_times(server_id: u32) -> impl FnMut() -> Result<u64> {
 fn measure(
     arguments: &Arguments,
     contenders: &[Contender],
-    (is_text, clients): (bool, u32),
+    (protocol, clients): (Protocol, u32),
     server_ns: &mut dyn FnMut() -> Result<u64>,
 ) -> Result<Cell> {
     let load = LoadArguments {
-        text: is_text,
+        text: protocol == Protocol::Text,
         tables: 1,
         rows: arguments.rows,
         threads: 2,
@@ -293,7 +156,7 @@ fn measure(
         loads.push(generator);
     }
     let mut cell = Cell {
-        is_text,
+        protocol,
         clients,
         turns: vec![Vec::new(); contenders.len()],
     };
@@ -362,6 +225,19 @@ impl Cell {
         median(self.of(kind).iter().map(of).collect())
     }
 
+    /// The medians of a contender.
+    fn line(&self, kind: Kind) -> Line {
+        Line {
+            protocol: self.protocol,
+            clients: self.clients,
+            kind,
+            per_second: self.median(kind, |it| it.per_second),
+            proxy_us: self.median(kind, |it| it.proxy_us),
+            server_us: self.median(kind, |it| it.server_us),
+            load_us: self.median(kind, |it| it.load_us),
+        }
+    }
+
     /// One's, as a part of another's in the same round.
     fn ratio(&self, kind: Kind, beside: Kind, of: impl Fn(&Turn) -> f64) -> f64 {
         let pairs = self.of(kind).iter().zip(self.of(beside));
@@ -371,7 +247,7 @@ impl Cell {
     /// The limits that are missed.
     fn missed(&self) -> Vec<String> {
         let mut missed = Vec::new();
-        let (protocol, clients) = (self.protocol(), self.clients);
+        let (protocol, clients) = (self.protocol, self.clients);
         let split = self.ratio(Kind::Split, Kind::Uring, |it| it.per_second);
         if split < SPLIT_THROUGHPUT_MIN {
             missed.push(format!(
@@ -414,26 +290,20 @@ impl Cell {
         }
         missed
     }
-
-    fn protocol(&self) -> &'static str {
-        if self.is_text { "text" } else { "prepared" }
-    }
 }
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (protocol, clients) = (self.protocol(), self.clients);
+        let (protocol, clients) = (self.protocol, self.clients);
         for kind in KINDS {
+            let line = self.line(kind);
             write!(
                 f,
                 "| {protocol} | {clients} | {kind} | {:.0} | {:.2} | {:.2} | {:.2} |",
-                self.median(kind, |it| it.per_second),
-                self.median(kind, |it| it.proxy_us),
-                self.median(kind, |it| it.server_us),
-                self.median(kind, |it| it.load_us),
+                line.per_second, line.proxy_us, line.server_us, line.load_us,
             )?;
             let beside = match kind {
-                Kind::Uring | Kind::Epoll => Some(Kind::HaProxy),
+                Kind::Uring | Kind::Private | Kind::Epoll => Some(Kind::HaProxy),
                 Kind::Split => Some(Kind::Uring),
                 Kind::OneRule | Kind::ManyRules => Some(Kind::Split),
                 Kind::Direct | Kind::HaProxy | Kind::Link => None,
@@ -477,7 +347,7 @@ mod tests {
             _ => vec![turn(other)],
         };
         Cell {
-            is_text: true,
+            protocol: Protocol::Text,
             clients: 16,
             turns: KINDS.iter().map(turns).collect(),
         }
