@@ -16,30 +16,32 @@ fn sleeper(gateway: &Gateway, root: &mut Client, mark: &str) -> Client {
 fn a_number_of_a_client_ends_its_statement_or_its_connection() {
     let backend = backend();
     let mut root = backend.connect().unwrap();
-    let gateway = Gateway::start(&sections(&[&backend]), "auto");
-    let mut killer = gateway.connect();
-    let mut victim = sleeper(&gateway, &mut root, "first");
-    let number = victim.connection_id;
-    assert!((1 << 30) < number && number < (1 << 31));
-    killer.run(&format!("KILL QUERY {number}")).unwrap();
-    // As directly: SLEEP says that it was cut short, or the statement fails.
-    assert_eq!(victim.read_outcomes().unwrap().len(), 1);
-    victim.run("DO 1").unwrap();
-    victim.send_query(b"SELECT SLEEP(1000), 'second'").unwrap();
-    wait_until("the statement runs", || runs(&mut root, "second"));
-    killer
-        .run(&format!("/* all of it */ KILL {number};"))
-        .unwrap();
-    wait_until("the statement is ended", || !runs(&mut root, "second"));
-    let told = victim.read_outcomes();
-    let is_told = |outcome: &Outcome| matches!(outcome, Outcome::Error(_));
-    assert!(told.is_err() || told.is_ok_and(|told| told.iter().all(is_told)));
-    assert!(victim.query("DO 1").is_err());
-    wait_until("the victim has left", || {
+    for service in ["", PRIVATE] {
+        let gateway = Gateway::start(&(sections(&[&backend]) + service), "auto");
+        let mut killer = gateway.connect();
+        let mut victim = sleeper(&gateway, &mut root, "first");
+        let number = victim.connection_id;
+        assert!((1 << 30) < number && number < (1 << 31));
+        killer.run(&format!("KILL QUERY {number}")).unwrap();
+        // As directly: SLEEP says that it was cut short, or the statement fails.
+        assert_eq!(victim.read_outcomes().unwrap().len(), 1);
+        victim.run("DO 1").unwrap();
+        victim.send_query(b"SELECT SLEEP(1000), 'second'").unwrap();
+        wait_until("the statement runs", || runs(&mut root, "second"));
         killer
-            .error_number(&format!("KILL {number}"))
-            .is_ok_and(|code| code == 1094)
-    });
+            .run(&format!("/* all of it */ KILL {number};"))
+            .unwrap();
+        wait_until("the statement is ended", || !runs(&mut root, "second"));
+        let told = victim.read_outcomes();
+        let is_told = |outcome: &Outcome| matches!(outcome, Outcome::Error(_));
+        assert!(told.is_err() || told.is_ok_and(|told| told.iter().all(is_told)));
+        assert!(victim.query("DO 1").is_err());
+        wait_until("the victim has left", || {
+            killer
+                .error_number(&format!("KILL {number}"))
+                .is_ok_and(|code| code == 1094)
+        });
+    }
 }
 
 #[test]

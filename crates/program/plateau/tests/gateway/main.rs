@@ -27,6 +27,13 @@ mod shared;
 mod split;
 mod statements;
 
+/// What a `[[service]]` says of its sessions: of both routers, and with a connection each.
+const KINDS: [&str; 3] = [
+    "router = \"read-write-split\"\n",
+    "router = \"read-connection\"\n",
+    "router = \"read-connection\"\nmultiplex = false\n",
+];
+
 /// A service whose clients have a connection each.
 const PRIVATE: &str = "[[service]]\nname = \"clients\"\nmultiplex = false\n";
 

@@ -10,11 +10,10 @@ use super::*;
 const COM_INIT_DB: u8 = 2;
 const COM_STMT_PREPARE: u8 = 22;
 
-const ROUTERS: [&str; 2] = ["read-write-split", "read-connection"];
-
-/// A gateway with this router before a server. `fields` are the service's, `rules` are sections.
-fn ruled(backend: &Server, router: &str, fields: &str, rules: &str) -> Gateway {
-    let service = format!("[[service]]\nname = \"shop\"\nrouter = \"{router}\"\n{fields}");
+/// A gateway with this kind of sessions before a server. `fields` are the service's, `rules` are
+/// sections.
+fn ruled(backend: &Server, kind: &str, fields: &str, rules: &str) -> Gateway {
+    let service = format!("[[service]]\nname = \"shop\"\n{kind}{fields}");
     Gateway::start(&(sections(&[backend]) + &service + rules), "auto")
 }
 
@@ -38,8 +37,8 @@ fn what_a_rule_refuses_is_not_carried_out() {
                  [[rule]]\nname = \"one\"\nusers = [\"app\"]\n\
                  pattern = 'from shop.secret where id = \\?'\nrefuse = \"not yours\"\n";
     let backend = backend();
-    for router in ROUTERS {
-        let gateway = ruled(&backend, router, "", rules);
+    for kind in KINDS {
+        let gateway = ruled(&backend, kind, "", rules);
         let mut client = gateway.connect();
         client
             .run("CREATE TABLE IF NOT EXISTS shop.secret (id INT)")
@@ -68,8 +67,8 @@ fn conditions_follow_the_session() {
                  pattern = 'select 1'\nrefuse = \"no\"\n\
                  [[rule]]\nname = \"far\"\naddresses = [\"10.0.0.0/8\"]\nrefuse = \"no\"\n";
     let backend = backend();
-    for router in ROUTERS {
-        let gateway = ruled(&backend, router, "", rules);
+    for kind in KINDS {
+        let gateway = ruled(&backend, kind, "", rules);
         let mut client = gateway.connect();
         assert!(client.value("SELECT 1").is_ok());
         client.run("USE shop").unwrap();
@@ -86,9 +85,9 @@ fn conditions_follow_the_session() {
 fn a_statement_that_runs_for_too_long_is_ended() {
     let rules = "[[rule]]\nname = \"reports\"\npattern = 'shop.report'\n\
                  max_statement_time = 30\n";
-    for router in ROUTERS {
+    for kind in KINDS {
         let backend = backend();
-        let gateway = ruled(&backend, router, "max_statement_time = 0.3\n", rules);
+        let gateway = ruled(&backend, kind, "max_statement_time = 0.3\n", rules);
         let mut root = backend.connect().unwrap();
         root.run("CREATE TABLE shop.report (id INT)").unwrap();
         root.run("INSERT INTO shop.report VALUES (1)").unwrap();
@@ -114,7 +113,7 @@ fn a_statement_that_runs_for_too_long_is_ended() {
 fn a_client_that_is_silent_in_a_transaction_is_disconnected() {
     let backend = backend();
     let fields = "idle_transaction_timeout = 0.3\n";
-    let gateway = ruled(&backend, ROUTERS[0], fields, "");
+    let gateway = ruled(&backend, KINDS[0], fields, "");
     let mut root = backend.connect().unwrap();
     root.run("CREATE TABLE shop.t (id INT)").unwrap();
     let mut client = gateway.connect();
@@ -193,13 +192,8 @@ fn a_text_in_pieces_is_judged_by_all_that_rules_see() {
          refuse = \"one row\"\n\
          [[rule]]\nname = \"digest\"\ndigests = [\"{digest:016x}\"]\nrefuse = \"known\"\n"
     );
-    for (router, fields) in [
-        (ROUTERS[0], ""),
-        (ROUTERS[1], ""),
-        (ROUTERS[1], "multiplex = false\n"),
-    ] {
-        let service =
-            format!("[[service]]\nname = \"shop\"\nrouter = \"{router}\"\n{fields}{rules}");
+    for kind in KINDS {
+        let service = format!("[[service]]\nname = \"shop\"\n{kind}{rules}");
         let text = format!("workers = 1\n{}{service}", sections(&[&backend]));
         let gateway = Gateway::start(&text, "auto");
         let [mut client, mut pacer] = [gateway.connect(), gateway.connect()];
@@ -211,16 +205,16 @@ fn a_text_in_pieces_is_judged_by_all_that_rules_see() {
         for (bytes, has_form) in [(9_000, true), (100_000, false)] {
             let long = "x".repeat(bytes);
             let row = format!("INSERT INTO shop.t VALUES (1,'{long}')");
-            assert_eq!(refuses(&row), has_form, "{router} {bytes}");
+            assert_eq!(refuses(&row), has_form, "{kind} {bytes}");
             let known = format!("DELETE FROM shop.t WHERE a = 1 AND b = '{long}'");
-            assert_eq!(refuses(&known), has_form, "{router} {bytes}");
+            assert_eq!(refuses(&known), has_form, "{kind} {bytes}");
         }
         let begin = "SELECT '";
         let middle = "' AS needle";
         for bytes in [SEEN_BYTES_MAX - 1, SEEN_BYTES_MAX, SEEN_BYTES_MAX + 1] {
             let filler = "x".repeat(bytes - begin.len() - middle.len());
             let text = format!("{begin}{filler}{middle}{}", ", 1".repeat(30_000));
-            assert_eq!(refuses(&text), bytes <= SEEN_BYTES_MAX, "{router} {bytes}");
+            assert_eq!(refuses(&text), bytes <= SEEN_BYTES_MAX, "{kind} {bytes}");
         }
     }
 }

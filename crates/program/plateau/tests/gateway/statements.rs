@@ -7,36 +7,38 @@ fn statements_are_answered_by_the_server() {
     let backend = backend();
     let sections = sections(&[&backend]);
     on_each_driver(|driver| {
-        let gateway = Gateway::start(&sections, driver);
-        let mut client = gateway.connect();
-        let version = client.value("SELECT VERSION()").unwrap().unwrap();
-        assert!(client.server_version.ends_with(&version), "{version}");
-        client
-            .run("CREATE OR REPLACE TEMPORARY TABLE shop.t (a INT PRIMARY KEY, b TEXT)")
-            .unwrap();
-        let done = client
-            .run("INSERT INTO shop.t VALUES (1, 'x'), (2, NULL)")
-            .unwrap();
-        assert_eq!(done.affected_rows, 2);
-        let rows = client.rows("SELECT a, b FROM shop.t ORDER BY a").unwrap();
-        let text = |text: &str| Some(text.as_bytes().to_vec());
-        assert_eq!(rows, [[text("1"), text("x")], [text("2"), None]]);
-        assert_eq!(client.error_number("SELECT nothing").unwrap(), 1054);
-        client.run("SET @a = 7").unwrap();
-        client.run("USE shop").unwrap();
-        let told = client.value("SELECT CONCAT(@a, DATABASE())").unwrap();
-        assert_eq!(told.as_deref(), Some("7shop"));
-        // 3 MB: of many buffers in both directions.
-        let long = "x".repeat(3 << 20);
-        let length = client.value(&format!("SELECT LENGTH('{long}')")).unwrap();
-        assert_eq!(length, Some((3 << 20).to_string()));
-        let repeated = client
-            .value("SELECT REPEAT('y', 3145728)")
-            .unwrap()
-            .unwrap();
-        assert_eq!(repeated.len(), 3 << 20);
-        client.ping().unwrap();
-        client.quit().unwrap();
+        for service in ["", PRIVATE] {
+            let gateway = Gateway::start(&(sections.clone() + service), driver);
+            let mut client = gateway.connect();
+            let version = client.value("SELECT VERSION()").unwrap().unwrap();
+            assert!(client.server_version.ends_with(&version), "{version}");
+            client
+                .run("CREATE OR REPLACE TEMPORARY TABLE shop.t (a INT PRIMARY KEY, b TEXT)")
+                .unwrap();
+            let done = client
+                .run("INSERT INTO shop.t VALUES (1, 'x'), (2, NULL)")
+                .unwrap();
+            assert_eq!(done.affected_rows, 2);
+            let rows = client.rows("SELECT a, b FROM shop.t ORDER BY a").unwrap();
+            let text = |text: &str| Some(text.as_bytes().to_vec());
+            assert_eq!(rows, [[text("1"), text("x")], [text("2"), None]]);
+            assert_eq!(client.error_number("SELECT nothing").unwrap(), 1054);
+            client.run("SET @a = 7").unwrap();
+            client.run("USE shop").unwrap();
+            let told = client.value("SELECT CONCAT(@a, DATABASE())").unwrap();
+            assert_eq!(told.as_deref(), Some("7shop"));
+            // 3 MB: of many buffers in both directions.
+            let long = "x".repeat(3 << 20);
+            let length = client.value(&format!("SELECT LENGTH('{long}')")).unwrap();
+            assert_eq!(length, Some((3 << 20).to_string()));
+            let repeated = client
+                .value("SELECT REPEAT('y', 3145728)")
+                .unwrap()
+                .unwrap();
+            assert_eq!(repeated.len(), 3 << 20);
+            client.ping().unwrap();
+            client.quit().unwrap();
+        }
     });
 }
 

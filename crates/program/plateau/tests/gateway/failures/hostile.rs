@@ -13,11 +13,8 @@ use super::*;
 /// More than a gateway with a few clients needs, and less than a reply that is held whole.
 const RESIDENT_BYTES_MAX: u64 = 256 << 20;
 
-/// Both routers.
-const ROUTERS: [&str; 2] = ["read-connection", "read-write-split"];
-
-fn with_router(servers: &[&Server], router: &str) -> String {
-    sections(servers) + &format!("[[service]]\nname = \"all\"\nrouter = \"{router}\"\n")
+fn with_kind(servers: &[&Server], kind: &str) -> String {
+    sections(servers) + &format!("[[service]]\nname = \"all\"\n{kind}")
 }
 
 /// Statements with long replies that run on a server.
@@ -31,8 +28,8 @@ fn running(root: &mut Client) -> usize {
 #[test]
 fn a_client_that_does_not_read_costs_little() {
     let backend = backend();
-    for router in ROUTERS {
-        let mut gateway = Gateway::start(&with_router(&[&backend], router), "auto");
+    for kind in KINDS {
+        let mut gateway = Gateway::start(&with_kind(&[&backend], kind), "auto");
         let mut other = gateway.connect();
         let mut lazy: Vec<_> = (0..4).map(|_| gateway.connect()).collect();
         for client in &mut lazy {
@@ -47,7 +44,7 @@ fn a_client_that_does_not_read_costs_little() {
             assert_eq!(value, Some(number.to_string()));
         }
         let resident = gateway.server.process().resident_bytes().unwrap();
-        assert!(resident < RESIDENT_BYTES_MAX, "{router}: {resident}");
+        assert!(resident < RESIDENT_BYTES_MAX, "{kind}: {resident}");
         assert_eq!(running(&mut root), 4, "nothing ends them");
         drop(lazy);
         wait_until("their statements are ended", || running(&mut root) == 0);
@@ -57,7 +54,7 @@ fn a_client_that_does_not_read_costs_little() {
 #[test]
 fn silent_logins_keep_nobody_out() {
     let backend = backend();
-    let gateway = Gateway::start(&with_router(&[&backend], "read-write-split"), "auto");
+    let gateway = Gateway::start(&with_kind(&[&backend], KINDS[0]), "auto");
     let address = ("127.0.0.1", gateway.server.port());
     let silent: Vec<_> = (0..400)
         .map(|_| TcpStream::connect(address).unwrap())
@@ -104,10 +101,10 @@ fn a_server_that_sends_garbage_is_out() {
             is_over: &is_over,
             port: garbage_port,
         };
-        for router in ROUTERS {
+        for kind in KINDS {
             let garbage =
                 format!("[[server]]\nname = \"mad\"\naddress = \"127.0.0.1:{garbage_port}\"\n");
-            let gateway = Gateway::start(&(garbage + &with_router(&[&backend], router)), "auto");
+            let gateway = Gateway::start(&(garbage + &with_kind(&[&backend], kind)), "auto");
             for number in 0..10 {
                 let value = gateway.connect().value(&format!("SELECT {number}"));
                 assert_eq!(value.unwrap(), Some(number.to_string()));
