@@ -412,9 +412,12 @@ impl<'f> World<'f> {
     fn begin(&mut self, number: usize, place: usize) {
         let statement = self.players[number].statement.as_ref();
         let step = statement.map(|it| it.plan.step);
-        if step == Some(Step::Joins) && self.tell(number, place, Deed::Begin) == Answer::Lost {
-            self.lose(number, place);
-            return self.refused(number);
+        if step == Some(Step::Joins) {
+            if self.tell(number, place, Deed::Begin) == Answer::Lost {
+                self.lose(number, place);
+                return self.refused(number);
+            }
+            self.players[number].session.part_begun(server(place));
         }
         self.players[number].phase = Phase::Runs { place };
     }
