@@ -72,11 +72,6 @@ fn session(operator: &mut Client, columns: &str, client: &Client) -> Vec<String>
     rows.remove(0)
 }
 
-fn port_of(client: &mut Client) -> u16 {
-    let port = client.value("SELECT @@port").expect("a port");
-    port.expect("a value").parse().expect("a number")
-}
-
 #[test]
 fn operators_log_in_by_socket_and_by_tcp() {
     let backend = backend();

@@ -1,17 +1,12 @@
 //! `read-connection` over shared connections: each client stays at one server.
 
 use super::admin::Watched;
-use super::roles::{port_of, replicated};
+use super::roles::replicated;
 use super::*;
 
 /// A service whose clients go to servers with this role.
 fn service(role: &str) -> String {
     format!("[[service]]\nname = \"home\"\nrole = \"{role}\"\nwait = 5\n")
-}
-
-fn value(client: &mut Client, text: &str) -> String {
-    let value = client.value(text).expect(text);
-    value.unwrap_or_else(|| "NULL".to_owned())
 }
 
 /// The server that the gateway's table says a client is at.

@@ -141,6 +141,17 @@ fn runs(root: &mut Client, text: &str) -> bool {
     root.value(&count).expect("a count").as_deref() != Some("0")
 }
 
+/// The value of a query with one, or `NULL`.
+fn value(client: &mut Client, text: &str) -> String {
+    let value = client.value(text).expect(text);
+    value.unwrap_or_else(|| "NULL".to_owned())
+}
+
+/// The port of the server that answers.
+fn port_of(client: &mut Client) -> u16 {
+    value(client, "SELECT @@port").parse().expect("a port")
+}
+
 fn error_of(outcome: Outcome) -> ServerError {
     match outcome {
         Outcome::Error(error) => error,

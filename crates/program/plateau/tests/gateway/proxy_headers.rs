@@ -56,10 +56,6 @@ impl Gateway {
     }
 }
 
-fn value(client: &mut Client, text: &str) -> String {
-    client.value(text).expect(text).expect("a value")
-}
-
 #[test]
 fn servers_see_the_address_of_the_client() {
     let backend = backend_of_far();

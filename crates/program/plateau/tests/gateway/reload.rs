@@ -101,11 +101,6 @@ fn section(name: &str, server: &Server) -> String {
     format!("[[server]]\nname = \"{name}\"\naddress = \"127.0.0.1:{port}\"\n")
 }
 
-fn port_of(client: &mut Client) -> u16 {
-    let port = client.value("SELECT @@port").expect("a port");
-    port.expect("a value").parse().expect("a number")
-}
-
 /// How many connections a server has of the gateway: its clients' and its monitor's.
 fn connections(server: &Server) -> String {
     let text = "SELECT COUNT(*) FROM information_schema.processlist \

@@ -22,11 +22,6 @@ fn gateway_to(topology: &Replicated, role: &str) -> Gateway {
     Gateway::start(&(sections(&servers) + watch + &service), "auto")
 }
 
-pub(crate) fn port_of(client: &mut Client) -> u16 {
-    let port = client.value("SELECT @@port").expect("a port");
-    port.expect("a value").parse().expect("a number")
-}
-
 #[test]
 fn clients_go_to_servers_of_the_role_of_their_service() {
     let mut topology = replicated();

@@ -15,11 +15,6 @@ pub(crate) fn sharing(backend: &Server, count: usize) -> Gateway {
     Gateway::start(&(server + service), "auto")
 }
 
-fn value(client: &mut Client, text: &str) -> String {
-    let value = client.value(text).expect(text);
-    value.unwrap_or_else(|| "NULL".to_owned())
-}
-
 /// COM_RESET_CONNECTION.
 fn reset(client: &mut Client) {
     client.send_command(31, b"").expect("sent");

@@ -1,16 +1,11 @@
 //! What ends the waits of sessions, and what becomes of a database that is gone.
 
 use crate::admin::Watched;
-use crate::roles::{port_of, replicated};
+use crate::roles::replicated;
 
 use super::*;
 
 const SPLIT: &str = "[[service]]\nname = \"shop\"\nrouter = \"read-write-split\"\nwait = 3600\n";
-
-fn value(client: &mut Client, text: &str) -> String {
-    let value = client.value(text).expect(text);
-    value.unwrap_or_else(|| "NULL".to_owned())
-}
 
 /// The state that the gateway's table shows of a client; nothing if that is gone.
 fn state(operator: &mut Client, number: u32) -> String {
