@@ -9,7 +9,7 @@ use runtime::{Address, Stream};
 use wire::{ProxyHeader, ProxyVersion};
 
 use crate::error::ConnectError;
-use crate::login::{Login, LoginMachine, LoginStep, Protection, ServerInfo};
+use crate::login::{AHEAD_VERDICT_ID, Login, LoginMachine, LoginStep, Protection, ServerInfo};
 use crate::server::{Server, write_all};
 use crate::target::{Target, TlsMode};
 
@@ -36,7 +36,8 @@ impl Server {
 
     /// Logs in as another user on the same connection, whose session becomes as new. Runs commands
     /// before that, and others behind it, of which each says only whether it went well. All is sent
-    /// as early as it can be: where the account has a native password, that takes two round trips.
+    /// as early as it can be: where the account has a native password, that takes two round trips,
+    /// and one if a server has shown before that it does not change its challenge (MariaDB).
     /// After an error the connection can only be closed. If the login is refused, those behind may
     /// have run as the old user.
     pub async fn change_user(
@@ -58,6 +59,10 @@ impl Server {
         self.link.begin_command().map_err(link::Disconnect::from)?;
         let mut machine =
             LoginMachine::change_user(login, protection, &self.info, self.link.out())?;
+        let are_sent = machine.is_answered_ahead();
+        if are_sent {
+            write_all(&mut self.link, around.behind)?;
+        }
         if !around.before.is_empty() {
             self.link.flush().await?;
             self.receive_verdicts(around.before, limit).await?;
@@ -67,7 +72,7 @@ impl Server {
         self.reply = link::Reply::new(wire::CommandByte::CHANGE_USER, self.info.capabilities);
         let mut behind = Behind {
             commands: around.behind,
-            are_sent: false,
+            are_sent,
         };
         let off = (&TlsMode::Off, limit);
         let drive = drive(&mut self.link, &mut machine, off, &mut behind, random);
@@ -174,7 +179,7 @@ async fn drive(
     let mut step = LoginStep::Read;
     loop {
         step = match step {
-            LoginStep::Read | LoginStep::ReadVerdict => {
+            LoginStep::Read | LoginStep::ReadVerdict | LoginStep::ReadVerdictAhead => {
                 if let LoginStep::ReadVerdict = step
                     && !behind.are_sent
                 {
@@ -184,7 +189,10 @@ async fn drive(
                 link.flush().await?;
                 let packet = link.receive_packet(limit).await?;
                 let step = machine.packet(&packet, link.out(), random)?;
-                link.follow_sequence();
+                match step {
+                    LoginStep::ReadVerdictAhead => link.expect_sequence(AHEAD_VERDICT_ID),
+                    _ => link.follow_sequence(),
+                }
                 step
             }
             LoginStep::StartTls => {

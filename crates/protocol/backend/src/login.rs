@@ -103,7 +103,14 @@ pub struct ServerInfo {
     pub has_tls: bool,
     /// The greeting's challenge, which COM_CHANGE_USER is proven against.
     pub(crate) scramble: [u8; SCRAMBLE_BYTES],
+    /// COM_CHANGE_USER was answered by that challenge, for the native method (MariaDB 10.11). So
+    /// the next one can be answered ahead.
+    pub(crate) repeats_challenge: bool,
 }
+
+/// Sequence ids behind COM_CHANGE_USER (0) and the challenge (1), where the answer is sent ahead.
+const AHEAD_ANSWER_ID: u8 = 2;
+pub(crate) const AHEAD_VERDICT_ID: u8 = AHEAD_ANSWER_ID + 1;
 
 /// What to do next.
 #[derive(Debug)]
@@ -113,6 +120,9 @@ pub(crate) enum LoginStep {
     /// The same; what was written is the client's last word, so the next packet is an OK or an
     /// error.
     ReadVerdict,
+    /// The same, but the last word was sent with the command: the next packet has
+    /// [`AHEAD_VERDICT_ID`].
+    ReadVerdictAhead,
     /// Send what was written and start TLS; then call [`LoginMachine::tls_started`].
     StartTls,
     /// The client is in.
@@ -153,6 +163,8 @@ enum State {
     AwaitGreeting,
     AwaitTls(Box<ServerInfo>, Method),
     Authenticating(Box<ServerInfo>, ClientExchange),
+    /// The challenge is the one that was answered ahead.
+    AwaitKnownChallenge(Box<ServerInfo>, ClientExchange),
     Over,
 }
 
@@ -166,7 +178,8 @@ impl<'a> LoginMachine<'a> {
         }
     }
 
-    /// A login again on a connection that is logged in; writes the command.
+    /// A login again on a connection that is logged in; writes the command. If the challenge that
+    /// answers it is known, writes the answer to that, too.
     pub(crate) fn change_user(
         login: &'a Login,
         protection: Protection,
@@ -185,10 +198,30 @@ impl<'a> LoginMachine<'a> {
             attributes: ConnectAttributes::from_encoded(&login.attributes),
         };
         command.encode(out, info.capabilities);
+        let info = Box::new(info.clone());
+        // With a password an account may have any method.
+        let is_native = match &login.secret {
+            ClientSecret::Sha1(_) => true,
+            ClientSecret::Password(password) => password.is_empty(),
+            ClientSecret::Sha256(_) => false,
+        };
+        let state = match info.repeats_challenge && is_native && info.compression.is_none() {
+            true => {
+                out.set_sequence(AHEAD_ANSWER_ID);
+                out.packet(&auth_data);
+                State::AwaitKnownChallenge(info, exchange)
+            }
+            false => State::Authenticating(info, exchange),
+        };
         Ok(LoginMachine {
-            state: State::Authenticating(Box::new(info.clone()), exchange),
+            state,
             ..LoginMachine::new(login, protection)
         })
+    }
+
+    /// Whether the client's last word was written with the command.
+    pub(crate) fn is_answered_ahead(&self) -> bool {
+        matches!(self.state, State::AwaitKnownChallenge(..))
     }
 
     /// Takes a packet of the server.
@@ -210,6 +243,9 @@ impl<'a> LoginMachine<'a> {
             State::AwaitGreeting => self.greeting(payload, out),
             State::Authenticating(info, exchange) => {
                 self.authentication(payload, info, exchange, out, random)
+            }
+            State::AwaitKnownChallenge(info, exchange) => {
+                self.known_challenge(payload, info, exchange)
             }
             State::AwaitTls(..) | State::Over => Err(NOT_DUE.into()),
         }
@@ -290,6 +326,7 @@ impl<'a> LoginMachine<'a> {
             compression,
             has_tls,
             scramble: greeting.scramble,
+            repeats_challenge: false,
         })
     }
 
@@ -300,7 +337,10 @@ impl<'a> LoginMachine<'a> {
     ) -> Result<LoginStep, ConnectError> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::AwaitTls(info, method) => self.log_in(info, method, out),
-            State::AwaitGreeting | State::Authenticating(..) | State::Over => Err(NOT_DUE.into()),
+            State::AwaitGreeting
+            | State::Authenticating(..)
+            | State::AwaitKnownChallenge(..)
+            | State::Over => Err(NOT_DUE.into()),
         }
     }
 
@@ -358,6 +398,7 @@ impl<'a> LoginMachine<'a> {
             }
             Some(AuthSwitch::HEADER) => {
                 let (method, challenge) = switch(payload)?;
+                info.repeats_challenge = is_repeated(&info, method, challenge);
                 current = exchange(self.login, method, challenge, self.protection);
                 out.packet(&current.first_response()?);
                 if method == Method::NativePassword {
@@ -370,6 +411,31 @@ impl<'a> LoginMachine<'a> {
         self.state = State::Authenticating(info, current);
         Ok(LoginStep::Read)
     }
+
+    /// What was answered ahead is asked now. Anything else would be answered wrongly.
+    fn known_challenge(
+        &mut self,
+        payload: &[u8],
+        info: Box<ServerInfo>,
+        exchange: ClientExchange,
+    ) -> Result<LoginStep, ConnectError> {
+        let is_switch = payload.first() == Some(&AuthSwitch::HEADER);
+        let (method, challenge) = match is_switch {
+            true => switch(payload)?,
+            false => return Err(NOT_DUE.into()),
+        };
+        if !is_repeated(&info, method, challenge) {
+            return Err(NOT_DUE.into());
+        }
+        self.state = State::Authenticating(info, exchange);
+        Ok(LoginStep::ReadVerdictAhead)
+    }
+}
+
+/// Whether the server asks what its greeting has asked, by the native method.
+fn is_repeated(info: &ServerInfo, method: Method, challenge: &[u8]) -> bool {
+    let challenge = challenge.strip_suffix(&[0]).unwrap_or(challenge);
+    method == Method::NativePassword && challenge == info.scramble
 }
 
 const NOT_DUE: Malformed = Malformed {

@@ -158,6 +158,71 @@ fn commands_around_a_change_of_the_user() {
     });
 }
 
+/// SHA1 of the password of the accounts.
+const SECRET_SHA1: [u8; 20] = [
+    0xe5, 0xe9, 0xfa, 0x1b, 0xa3, 0x1e, 0xcd, 0x1a, 0xe8, 0x4f, 0x75, 0xca, 0xaa, 0x47, 0x4f, 0x3a,
+    0x66, 0x3f, 0x05, 0xf4,
+];
+
+/// MariaDB 10.11 does not change its challenge, so from the second change on a native password is
+/// proven ahead. A refusal is told then as ever.
+#[test]
+fn changes_of_the_user_that_are_proven_ahead() {
+    let server = with_seen();
+    let mut root = server.connect().unwrap();
+    root.run("create user other identified by 'secret'")
+        .unwrap();
+    root.run("grant all on d.* to other").unwrap();
+    let port = server.port();
+    on_worker(move || async move {
+        let by_sha1 = |user: &str| Login {
+            secret: ClientSecret::Sha1(SECRET_SHA1),
+            ..login(user)
+        };
+        let mut server = connect(&tcp(port), TlsMode::Off, &by_sha1("native"))
+            .await
+            .unwrap();
+        server.query(b"truncate d.seen", limits()).await.unwrap();
+        let around = Around {
+            before: &[SEE],
+            behind: &[SEE, SEE],
+        };
+        for user in ["other", "native", "other", "nothing", "native"] {
+            let login = match user {
+                "nothing" => login(user),
+                _ => by_sha1(user),
+            };
+            change_user_around(&mut server, &login, around)
+                .await
+                .expect(user);
+        }
+        let outcomes = server.query(SEEN, limits()).await.unwrap();
+        let Outcome::Rows(rows) = &outcomes[0] else {
+            panic!("{outcomes:?}")
+        };
+        let seen = rows.rows.iter().flatten().flatten();
+        let seen: Vec<_> = seen.map(|it| str::from_utf8(it).unwrap()).collect();
+        let [native, other, nothing] = ["native@%", "other@%", "nothing@%"];
+        assert_eq!(
+            seen,
+            [
+                native, other, other, other, native, native, native, other, other, other, nothing,
+                nothing, nothing, native, native
+            ]
+        );
+        let wrong = Login {
+            secret: ClientSecret::Sha1([0; 20]),
+            ..login("other")
+        };
+        let refused = change_user_around(&mut server, &wrong, around).await;
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(&refused, ConnectError::Refused(error) if error.code.number() == 1045),
+            "{refused:?}"
+        );
+    });
+}
+
 #[test]
 fn a_refusal_around_a_change_of_the_user_is_told() {
     let server = start(&[]);

@@ -71,8 +71,8 @@ impl Lane {
         let is_turned = self.connection.must_log_in(&needs);
         let put = self.connection.put_right(secret, needs, state);
         match while_up(waiter, id, put).await {
-            // A new connection is let in by a login that has more to say.
-            Err(NotReady::Refused(_)) if is_turned => {}
+            // A new connection is let in by a login that has more to say. No statement was sent.
+            Err(_) if is_turned => {}
             put => return put,
         }
         self.replace(worker, new, state).await?;

@@ -227,3 +227,113 @@ fn an_account_without_password_sends_none() {
     assert_eq!(sent.auth_data, b"");
     assert_eq!(sent.auth_plugin, b"caching_sha2_password");
 }
+
+const SHA1: ClientSecret = ClientSecret::Sha1([5; 20]);
+
+/// What is known of a server after COM_CHANGE_USER, which it answered by `challenge`.
+fn after_a_change(challenge: &[u8]) -> Box<ServerInfo> {
+    let login = Login::new("u", SHA1);
+    let mut machine = LoginMachine::new(&login, Protection::Plain);
+    let greeting = greeting(Capabilities::SERVER, "mysql_native_password");
+    let (_, end) = play(&mut machine, &[greeting, ok()]);
+    let Ok(Some(LoginStep::Established(info))) = end else {
+        panic!("{end:?}")
+    };
+    let mut out = PacketWriter::new();
+    let mut machine =
+        LoginMachine::change_user(&login, Protection::Plain, &info, &mut out).unwrap();
+    assert!(!machine.is_answered_ahead());
+    let switch = switch_to(b"mysql_native_password", challenge);
+    let (written, end) = play(&mut machine, &[switch, ok()]);
+    assert_eq!(written.len(), 1);
+    let Ok(Some(LoginStep::Established(info))) = end else {
+        panic!("{end:?}")
+    };
+    info
+}
+
+fn repeated() -> Vec<u8> {
+    [&SCRAMBLE[..], &[0]].concat()
+}
+
+/// The frames of COM_CHANGE_USER as it was written, each a sequence id and a payload.
+fn frames(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
+    let mut frames = Vec::new();
+    while let [first, second, third, id, rest @ ..] = bytes {
+        let length = u32::from_le_bytes([*first, *second, *third, 0]) as usize;
+        let (payload, behind) = rest.split_at(length);
+        frames.push((*id, payload));
+        bytes = behind;
+    }
+    frames
+}
+
+#[test]
+fn a_challenge_that_repeats_is_answered_ahead() {
+    let info = after_a_change(&repeated());
+    for (secret, bytes) in [
+        (ClientSecret::Sha1([6; 20]), 20),
+        (ClientSecret::password(b""), 0),
+    ] {
+        let login = Login::new("other", secret);
+        let mut out = PacketWriter::new();
+        let mut machine =
+            LoginMachine::change_user(&login, Protection::Plain, &info, &mut out).unwrap();
+        assert!(machine.is_answered_ahead());
+        let frames = frames(out.as_bytes());
+        let [(0, command), (AHEAD_ANSWER_ID, answer)] = frames[..] else {
+            panic!("{frames:?}")
+        };
+        assert_eq!(answer.len(), bytes);
+        let is_in_command = |it| command.windows(bytes).any(|part| part == it);
+        assert!(answer.is_empty() || is_in_command(answer));
+        let switch = switch_to(b"mysql_native_password", &repeated());
+        let (written, end) = play(&mut machine, std::slice::from_ref(&switch));
+        assert!(written.is_empty());
+        assert!(matches!(end, Ok(Some(LoginStep::ReadVerdictAhead))));
+        let (written, end) = play(&mut machine, &[ok()]);
+        assert!(written.is_empty() && matches!(end, Ok(Some(LoginStep::Established(_)))));
+    }
+}
+
+/// What was sent ahead would answer another question.
+#[test]
+fn another_question_than_the_one_answered_ahead_ends_the_login() {
+    let info = after_a_change(&repeated());
+    let login = Login::new("other", SHA1);
+    for packet in [
+        ok(),
+        switch_to(b"mysql_native_password", &[3; 21]),
+        switch_to(b"caching_sha2_password", &repeated()),
+        packet(|out| AuthMoreData { data: b"x" }.encode(out)),
+    ] {
+        let mut out = PacketWriter::new();
+        let mut machine =
+            LoginMachine::change_user(&login, Protection::Plain, &info, &mut out).unwrap();
+        let (_, end) = play(&mut machine, std::slice::from_ref(&packet));
+        assert!(matches!(end, Err(ConnectError::Malformed(_))), "{packet:?}");
+    }
+}
+
+#[test]
+fn nothing_is_answered_ahead_where_the_question_may_differ() {
+    let fresh = after_a_change(&[3; 21]);
+    let same = after_a_change(&repeated());
+    let packed = ServerInfo {
+        compression: Some(CompressionMethod::Zlib),
+        ..*same.clone()
+    };
+    for (info, secret) in [
+        (&*fresh, SHA1),
+        (&*fresh, ClientSecret::password(b"")),
+        (&*same, ClientSecret::password(b"secret")),
+        (&*same, ClientSecret::Sha256([5; 32])),
+        (&packed, SHA1),
+    ] {
+        let login = Login::new("other", secret);
+        let mut out = PacketWriter::new();
+        let machine = LoginMachine::change_user(&login, Protection::Plain, info, &mut out);
+        assert!(!machine.unwrap().is_answered_ahead());
+        assert_eq!(frames(out.as_bytes()).len(), 1);
+    }
+}
