@@ -45,7 +45,8 @@ pub use gateway::generation::Generation;
 pub use lend::keep_pool;
 pub use monitor::{DownReason, Order, Role as MonitorRole};
 pub use numbers::{
-    Inside, OrderError, ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
+    Inside, OrderError, RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView,
+    WorkerView,
 };
 pub use options::{
     CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, Role, Router, ServerId,

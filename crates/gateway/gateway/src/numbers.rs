@@ -11,7 +11,9 @@ use pool::{CloseReason, Numbers};
 use router::Pin;
 
 pub use inside::{Inside, OrderError};
-pub use views::{ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView};
+pub use views::{
+    RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
+};
 
 use crate::end::End;
 use crate::gateway::Gateway;

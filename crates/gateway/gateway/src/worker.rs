@@ -14,7 +14,7 @@ use front::RandomSource;
 use link::{Limit, Resources};
 use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
-use router::{History, Judge, Load, Pin, Pins};
+use router::{History, Judge, Load, Pin, Pins, Rules};
 
 use crate::connection::common::{Common, SHARED_TEXT_BYTES_MAX, StatementText};
 use crate::connection::{Origin, PoolFront};
@@ -264,6 +264,13 @@ impl Worker {
     /// The verdicts on texts, for a session that begins.
     pub(crate) fn judge(&self) -> Rc<RefCell<Judge>> {
         Rc::clone(&self.judge)
+    }
+
+    /// How many statements of its sessions have met each of these rules; `None` if they go by
+    /// others.
+    pub(crate) fn hits(&self, rules: &Arc<Rules>) -> Option<Vec<u64>> {
+        let judge = self.judge.borrow();
+        Arc::ptr_eq(judge.rules(), rules).then(|| judge.hits())
     }
 
     /// What a server of a service has to do for this worker; `None` if it is none of the service's.

@@ -153,8 +153,10 @@ pub struct Judge {
     /// Of the texts of the recent ones.
     recent_bytes: usize,
     older: Verdicts,
-    /// What sets of rules say together.
-    rulings: HashMap<RuleSet, Rc<Ruling>, RandomState>,
+    /// What sets of rules say together, and how many statements have met just these.
+    rulings: HashMap<RuleSet, (Rc<Ruling>, u64), RandomState>,
+    /// How many statements have met each rule, by its place, without those that `rulings` counts.
+    hits: Vec<u64>,
 }
 
 type Verdicts = HashMap<Box<[u8]>, Judged, RandomState>;
@@ -186,7 +188,8 @@ impl Judge {
         }
     }
 
-    /// What the rules of a session say about a text; `None` if that is nothing.
+    /// What the rules of a session say about a statement, which is counted; `None` if that is
+    /// nothing.
     pub fn ruling(&mut self, session: &RuleSet, judged: &Judged) -> Option<Rc<Ruling>> {
         if session.is_empty() {
             return None;
@@ -201,13 +204,24 @@ impl Judge {
             return None;
         }
         if RULINGS_MAX <= self.rulings.len() && !self.rulings.contains_key(&met) {
+            self.hits = self.hits();
             self.rulings.clear();
         }
         let rules = &self.rules;
-        let ruling = self.rulings.entry(met);
-        Some(Rc::clone(
-            ruling.or_insert_with(|| Rc::new(rules.ruling(&met))),
-        ))
+        let known = self.rulings.entry(met);
+        let (ruling, hits) = known.or_insert_with(|| (Rc::new(rules.ruling(&met)), 0));
+        *hits += 1;
+        Some(Rc::clone(ruling))
+    }
+
+    /// How many statements have met each rule, in the order of the rules.
+    pub fn hits(&self) -> Vec<u64> {
+        let count = |place| {
+            let met = self.rulings.iter().filter(|(met, _)| met.has(place));
+            let before = self.hits.get(place).copied().unwrap_or_default();
+            before + met.map(|(_, (_, hits))| hits).sum::<u64>()
+        };
+        (0..self.rules.all().len()).map(count).collect()
     }
 
     /// What the rules of a session say about all of its statements.
@@ -278,8 +292,10 @@ impl Judge {
 
 #[cfg(test)]
 mod tests {
+    use stdx::to_u64;
+
     use super::*;
-    use crate::{Pin, Session};
+    use crate::{Pin, Rule, Session, What, Who};
 
     #[test]
     fn literals_share_a_verdict() {
@@ -344,6 +360,47 @@ mod tests {
             assert_eq!(pins(&judged), unknown.into_iter().collect::<Vec<_>>());
             assert!(pins(&judged.several()).contains(&Pin::SeveralStatements));
         }
+    }
+
+    /// Also when what sets of rules say is forgotten, since there are more of them than room.
+    #[test]
+    fn statements_are_counted_for_each_rule_that_they_meet() {
+        let rule = |place: usize| Rule {
+            name: format!("r{place}").into(),
+            who: Who::default(),
+            what: What {
+                digests: Vec::new(),
+                pattern: (0 < place).then(|| format!("a{place}z")),
+            },
+            ruling: Ruling {
+                multiplexes: Some(true),
+                ..Ruling::default()
+            },
+        };
+        let rules = Rules::new((0..=11).map(rule).collect()).unwrap();
+        let mut judge = Judge::new(Arc::new(rules));
+        let facts = SessionFacts {
+            service: "s",
+            user: "u",
+            schema: None,
+            address: [127, 0, 0, 1].into(),
+        };
+        let session = judge.rules_of(&facts);
+        let mut expected = vec![0; 12];
+        for set in 0..RULINGS_MAX + 9 {
+            expected[0] += 1;
+            let met = (0..11).filter(|bit| set >> bit & 1 == 1);
+            let columns: Vec<_> = met.map(|bit| format!("a{}z", bit + 1)).collect();
+            for bit in (0..11).filter(|bit| set >> bit & 1 == 1) {
+                expected[bit + 1] += 1;
+            }
+            let text = format!("SELECT x{} FROM t", columns.join(""));
+            let judged = judge.judge(text.as_bytes(), SqlMode::default());
+            assert!(judge.ruling(&session, &judged).is_some());
+            assert!(judge.rulings.len() <= RULINGS_MAX);
+        }
+        assert_eq!(judge.hits(), expected);
+        assert_eq!(judge.hits[0], to_u64(RULINGS_MAX));
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl RuleSet {
         }
     }
 
-    fn has(&self, rule: usize) -> bool {
+    pub(crate) fn has(&self, rule: usize) -> bool {
         let word = self.0.get(rule / 64);
         word.is_some_and(|word| word >> (rule % 64) & 1 != 0)
     }
@@ -239,6 +239,11 @@ impl Rules {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// All of them, in their order.
+    pub fn all(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// Whether one has a condition of the default database.

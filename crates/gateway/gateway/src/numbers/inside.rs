@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use clients::KillOrder;
 use monitor::{Order, ServerId as Place, ServerState};
-use router::Load;
+use router::{Load, Rule};
 use syntax::KillTarget;
 
 use crate::gateway::generation::Generation;
 use crate::gateway::watch::Watch;
 use crate::gateway::{Gateway, Victim};
 use crate::numbers::views::{
-    ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
+    RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
 };
 use crate::options::{ServerId, ServiceId};
 use crate::running::{Phase, Seen};
@@ -155,6 +155,29 @@ impl Inside {
         };
         let workers = work.iter().enumerate().zip(&*self.counters);
         workers.map(view).collect()
+    }
+
+    /// The rules of the present configuration, in their order. Hits are of sessions that go by it.
+    pub async fn rules(&self) -> Vec<RuleView> {
+        let rules = Arc::clone(&self.gateway.present().rules);
+        let mut hits = vec![0; rules.all().len()];
+        for index in 0..self.counters.len() {
+            let asked = Arc::clone(&rules);
+            let told = runtime::call_on(index, move || {
+                let worker: Option<Rc<Worker>> = runtime::local();
+                worker.and_then(|it| it.hits(&asked))
+            });
+            let told = told.await.unwrap_or_default();
+            hits.iter_mut()
+                .zip(told)
+                .for_each(|(sum, hits)| *sum += hits);
+        }
+        let views = rules.all().iter().zip(hits);
+        let view = |(rule, hits): (&Rule, u64)| RuleView {
+            rule: rule.clone(),
+            hits,
+        };
+        views.map(view).collect()
     }
 
     /// Orders what a server is to be used for, by sessions of all configurations. Returns once the

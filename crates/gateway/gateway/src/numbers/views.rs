@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use monitor::{DownReason, Order, Role, Serves};
-use router::Pins;
+use router::{Pins, Rule};
 
 use crate::options::Router;
 
@@ -32,6 +32,15 @@ pub struct ServerView {
     pub under_way: u64,
     /// Commands that it was sent.
     pub statements: u64,
+}
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub struct RuleView {
+    /// As the settings have it.
+    pub rule: Rule,
+    /// How many statements have met it.
+    pub hits: u64,
 }
 
 /// What a monitor says of a server.

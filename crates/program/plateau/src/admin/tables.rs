@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::{
-    DownReason, Inside, MonitorRole, Role, Router, ServerView, ServiceView, SessionState,
+    DownReason, Inside, MonitorRole, Role, Router, RuleView, ServerView, ServiceView, SessionState,
     SessionView, WatchedView, WorkerView,
 };
+use router::{Route, Rule};
 use runtime::Handle;
 use store::{ColumnDefinition, LocalFuture};
 use value::{ColumnType, TypeKind, Value};
@@ -23,6 +24,7 @@ pub(crate) fn declarations(inside: &Inside, handle: &Handle) -> Vec<Declaration>
         services(inside.clone()),
         sessions(inside.clone()),
         pools(inside.clone()),
+        rules(inside.clone()),
         workers(inside.clone(), handle.clone()),
     ]
 }
@@ -245,6 +247,74 @@ fn pool_row(server: &ServerView) -> Row {
     std::iter::once(text(&server.name)).chain(numbers).collect()
 }
 
+/// A column of `rules`: its name, its type, and its value for a rule.
+type RuleColumn = (
+    &'static str,
+    fn(&str) -> ColumnDefinition,
+    fn(&Rule) -> Value,
+);
+
+/// Those that stand in the settings file, by their names there; but SQL reserves `schemas`.
+const OF_RULE: [RuleColumn; 13] = [
+    ("name", text_column, |it| text(&it.name)),
+    ("services", text_column, |it| list(&it.who.services)),
+    ("users", text_column, |it| list(&it.who.users)),
+    ("db", text_column, |it| list(&it.who.schemas)),
+    ("addresses", text_column, |it| list(&it.who.networks)),
+    ("digests", text_column, |it| {
+        let digests = it.what.digests.iter();
+        list(&digests.map(|it| format!("{it:016x}")).collect::<Vec<_>>())
+    }),
+    ("pattern", text_column, |it| maybe(it.what.pattern.as_ref())),
+    ("route", text_column, |it| match it.ruling.route {
+        Some(Route::Primary) => text("primary"),
+        Some(Route::Replica) => text("replica"),
+        Some(Route::Server(_)) | None => Value::Null,
+    }),
+    ("server", text_column, |it| match &it.ruling.route {
+        Some(Route::Server(name)) => text(name),
+        Some(Route::Primary | Route::Replica) | None => Value::Null,
+    }),
+    ("lag_max_ms", number_column, |it| {
+        it.ruling.lag_max.map_or(Value::Null, millis)
+    }),
+    ("max_statement_time_ms", number_column, |it| {
+        it.ruling.time_max.map_or(Value::Null, millis)
+    }),
+    ("multiplex", number_column, |it| {
+        it.ruling.multiplexes.map_or(Value::Null, number)
+    }),
+    ("refuse", text_column, |it| {
+        maybe(it.ruling.refusal.as_ref())
+    }),
+];
+
+fn rules(inside: Inside) -> Declaration {
+    let mut columns = vec![number_column("id")];
+    columns.extend(OF_RULE.iter().map(|(name, column, _)| column(name)));
+    columns.push(number_column("hits"));
+    let ask = move || {
+        let inside = inside.clone();
+        rows(async move {
+            let rules = inside.rules().await;
+            rules.iter().enumerate().map(rule_row).collect()
+        })
+    };
+    Declaration {
+        name: "rules",
+        comment: "The rules, and how many statements have met each",
+        columns,
+        ask: Rc::new(ask),
+    }
+}
+
+fn rule_row((index, view): (usize, &RuleView)) -> Row {
+    let mut row = vec![count(index + 1)];
+    row.extend(OF_RULE.iter().map(|(_, _, read)| read(&view.rule)));
+    row.push(number(view.hits));
+    row
+}
+
 fn workers(inside: Inside, handle: Handle) -> Declaration {
     let columns = vec![
         number_column("id"),
@@ -311,6 +381,12 @@ fn text(text: &str) -> Value {
 
 fn maybe(text_or_none: Option<impl AsRef<str>>) -> Value {
     text_or_none.map_or(Value::Null, |it| text(it.as_ref()))
+}
+
+/// Values of a condition, of which any will do; NULL if there is no such condition.
+fn list(values: &[impl ToString]) -> Value {
+    let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+    maybe((!values.is_empty()).then(|| values.join(", ")))
 }
 
 fn number(number: impl Into<u64>) -> Value {

@@ -80,7 +80,9 @@ fn operators_log_in_by_socket_and_by_tcp() {
     let names = table(&mut operator, "SHOW TABLES FROM plateau");
     assert_eq!(
         names.concat(),
-        ["pools", "servers", "services", "sessions", "workers"]
+        [
+            "pools", "rules", "servers", "services", "sessions", "workers"
+        ]
     );
     for (user, password) in [
         ("ops", "look"),
@@ -238,6 +240,49 @@ fn sessions_show_what_they_do_and_what_pins_them() {
     let sent = sent.unwrap().unwrap();
     let expected = ["2", "2", "0", &sent, "1", "3", "1", "1"];
     assert_eq!(table(&mut operator, text).concat(), expected);
+}
+
+#[test]
+fn rules_count_the_statements_that_met_them() {
+    let backend = backend();
+    let rules = "[[rule]]\nname = \"reports\"\nusers = [\"app\", \"other\"]\n\
+                 pattern = '^select 7\\b'\nroute = \"replica\"\nmax_statement_time = 1.5\n\
+                 [[rule]]\nname = \"all\"\nserver = \"db0\"\nmultiplex = true\n\
+                 [[rule]]\nname = \"never\"\nschemas = [\"none\"]\naddresses = [\"10.0.0.0/8\"]\n\
+                 digests = [\"00000000000000ff\"]\nrefuse = \"no\"\n";
+    let watched = Watched::start(&[&backend], &(SPLIT.to_owned() + rules));
+    let mut operator = watched.operator();
+    let (mut one, mut other) = (watched.connect(), watched.connect());
+    for _ in 0..3 {
+        one.run("SELECT 7").unwrap();
+        other.run("SELECT 8").unwrap();
+    }
+    let hits = table(&mut operator, "SELECT name, hits FROM plateau.rules");
+    let expected = [["reports", "3"], ["all", "6"], ["never", "0"]];
+    assert_eq!(hits, expected);
+    let columns = "id, users, db, addresses, digests, pattern";
+    let shown = table(
+        &mut operator,
+        &format!("SELECT {columns} FROM plateau.rules"),
+    );
+    let null = "NULL";
+    let conditions = [
+        ["1", "app, other", null, null, null, "^select 7\\b"],
+        ["2", null, null, null, null, null],
+        ["3", null, "none", "10.0.0.0/8", "00000000000000ff", null],
+    ];
+    assert_eq!(shown, conditions);
+    let columns = "route, server, lag_max_ms, max_statement_time_ms, multiplex, refuse";
+    let shown = table(
+        &mut operator,
+        &format!("SELECT {columns} FROM plateau.rules"),
+    );
+    let expected = [
+        ["replica", null, null, "1500", null, null],
+        [null, "db0", null, null, "1", null],
+        [null, null, null, null, null, "no"],
+    ];
+    assert_eq!(shown, expected);
 }
 
 #[test]
