@@ -33,8 +33,8 @@ pub(crate) mod common;
 mod prepared;
 mod warnings;
 
-use prepared::Shelf;
 pub(crate) use prepared::StatementKey;
+use prepared::{Shelf, prepared_max};
 pub(crate) use warnings::Warnings;
 
 /// What the gateway asks on its own must be answered in this time.
@@ -182,8 +182,12 @@ impl Resting {
 }
 
 impl Connection {
-    /// Of a server that has just let the session in.
-    pub(crate) fn new(server: Server, origin: &Arc<Origin>, epoch: Epoch) -> Box<Connection> {
+    /// Of a server that has just let the session in, and has so many connections at the most.
+    pub(crate) fn new(
+        server: Server,
+        origin: &Arc<Origin>,
+        (epoch, connections_max): (Epoch, u32),
+    ) -> Box<Connection> {
         let state = State {
             given: Some(Given {
                 origin: Arc::clone(origin),
@@ -199,7 +203,7 @@ impl Connection {
             has_warnings: false,
             has_option: false,
             has_role: false,
-            shelf: Shelf::default(),
+            shelf: Shelf::new(prepared_max(connections_max)),
         };
         Box::new(Connection { server, state })
     }

@@ -14,10 +14,19 @@ use wire::CommandByte;
 use super::common::StatementText;
 use super::{Connection, NotReady, OWN_TIME_MAX, Origin};
 
-/// Statements that are prepared on a connection. With a limit of 100 connections they are less than
-/// `max_prepared_stmt_count` of a server, which is 16,382. Those that have a cursor or long data
-/// stay beyond that.
-pub(crate) const PREPARED_MAX: usize = 128;
+/// Statements that are prepared on all connections to a server: less than its
+/// `max_prepared_stmt_count`, which is 16,382, so that others have some. Those that have a cursor or
+/// long data stay beyond that.
+const SERVER_PREPARED_MAX: usize = 12_800;
+
+/// Those of them that are prepared on one connection: an application has some dozens.
+const PREPARED_MAX: usize = 128;
+
+/// How many of them are prepared on each of so many connections to a server.
+pub(super) fn prepared_max(connections_max: u32) -> usize {
+    let connections = usize::try_from(connections_max.max(1)).unwrap_or(usize::MAX);
+    (SERVER_PREPARED_MAX / connections).clamp(1, PREPARED_MAX)
+}
 
 /// What tells a statement from others. Sessions with equal keys use one statement of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,14 +60,24 @@ struct Prepared {
 }
 
 /// All statements on a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shelf {
     by_key: HashMap<StatementKey, Prepared, RandomState>,
+    /// How many there may be, but for those that are held.
+    max: usize,
     /// Counts uses.
     uses: u64,
 }
 
 impl Shelf {
+    pub(super) fn new(max: usize) -> Shelf {
+        Shelf {
+            by_key: HashMap::default(),
+            max,
+            uses: 0,
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         self.by_key.clear();
     }
@@ -76,7 +95,7 @@ impl Shelf {
 
     /// The statement that makes room, if there is none: the one that was used least recently.
     fn oldest(&self) -> Option<StatementKey> {
-        if self.by_key.len() < PREPARED_MAX {
+        if self.by_key.len() < self.max {
             return None;
         }
         let free = self.by_key.iter().filter(|(_, it)| !it.is_held);
@@ -89,7 +108,7 @@ impl Connection {
     /// The server's number of a statement that is prepared here, and the types of parameters that
     /// it was told last. The caller tells it others.
     pub(crate) fn prepared(&mut self, key: &StatementKey) -> Option<(u32, &mut Box<[u8]>)> {
-        let Shelf { by_key, uses } = &mut self.state.shelf;
+        let Shelf { by_key, uses, .. } = &mut self.state.shelf;
         let found = by_key.get_mut(key)?;
         *uses += 1;
         found.used = *uses;
@@ -221,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_was_used_least_recently_makes_room_unless_it_is_held() {
-        let mut shelf = Shelf::default();
+        let mut shelf = Shelf::new(PREPARED_MAX);
         let keys: Vec<_> = (0..=2).map(|copy| key("SELECT 1", copy)).collect();
         let rest = (keys.len()..PREPARED_MAX).map(|it| key(&format!("SELECT {it}"), 0));
         let all: Vec<_> = keys.iter().cloned().chain(rest).collect();
@@ -239,6 +258,23 @@ mod tests {
         let held = shelf.by_key.values_mut();
         held.for_each(|it| it.is_held = true);
         assert_eq!(shelf.oldest(), None, "those that are held stay");
+    }
+
+    #[test]
+    fn all_connections_to_a_server_share_its_room_for_statements() {
+        let most = u32::try_from(SERVER_PREPARED_MAX).unwrap();
+        for (connections, expected) in [
+            (0, PREPARED_MAX),
+            (1, PREPARED_MAX),
+            (100, PREPARED_MAX),
+            (101, 126),
+            (1_000, 12),
+            (most, 1),
+            (most + 1, 1),
+            (u32::MAX, 1),
+        ] {
+            assert_eq!(prepared_max(connections), expected, "{connections}");
+        }
     }
 
     #[test]

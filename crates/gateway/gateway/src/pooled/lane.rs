@@ -94,7 +94,8 @@ impl Lane {
         })?;
         self.slot.closed(CloseReason::Replaced);
         self.slot.opened(runtime::now());
-        let opened = Connection::new(server, origin, state.epoch);
+        let connections_max = worker.generation.server(self.id).options.connections_max;
+        let opened = Connection::new(server, origin, (state.epoch, connections_max));
         worker.dismiss(std::mem::replace(&mut self.connection, opened));
         Ok(())
     }
@@ -160,7 +161,8 @@ impl Pooled {
                     }
                 };
                 slot.opened(runtime::now());
-                Connection::new(server, &self.origin, epoch)
+                let connections_max = worker.generation.server(id).options.connections_max;
+                Connection::new(server, &self.origin, (epoch, connections_max))
             }
         };
         let capabilities = self.guest.client.info().capabilities;

@@ -590,6 +590,25 @@ fn statements_that_were_reset_make_room() {
     wait_for(128);
 }
 
+/// A server has some 16,000 statements at the most, on all connections together.
+#[test]
+fn the_more_connections_there_may_be_the_fewer_statements_are_prepared_on_each() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    let gateway = sharing(&backend, 4_000);
+    let mut client = gateway.connect();
+    let statements: Vec<_> = (0..5)
+        .map(|it| prepare(&mut client, &format!("SELECT {it}")))
+        .collect();
+    for statement in statements.iter().chain(&statements) {
+        let rows = execute(&mut client, statement, 0, Types::Told);
+        assert_eq!(rows.len(), 1);
+    }
+    wait_until("the server has three of them", || {
+        root.status("Prepared_stmt_count").unwrap() == 3
+    });
+}
+
 #[test]
 fn a_cursor_without_rows_keeps_no_connection() {
     let backend = backend();
