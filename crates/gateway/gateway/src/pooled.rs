@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend::Login;
+use connection_state::{Origin, Reads, is_about_tracking};
 use errcode::{ClientError, ER_MALFORMED_PACKET};
 use front::Client;
 use link::Ending;
@@ -28,7 +29,7 @@ use syntax::class::Facts;
 use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
 use crate::connect::{login_as, no_server};
-use crate::connection::{Origin, Reads, Warnings, is_about_tracking};
+use crate::connection::Warnings;
 use crate::end::End;
 use crate::guest::{Answer, ChangedUser, Guest, Request, charset_in, database_in, mode_of};
 use crate::hot::{self, HotPlace};
@@ -419,7 +420,7 @@ impl Pooled {
             .await?;
         let lane = answered.and_then(|(place, _)| self.lane(place));
         lane.into_iter()
-            .for_each(|lane| lane.connection.tells_otherwise());
+            .for_each(|lane| lane.connection.state_mut().tells_otherwise());
         Ok(())
     }
 
@@ -444,7 +445,7 @@ impl Pooled {
         if is_about_tracking(text)
             && let Some(lane) = self.lane(place)
         {
-            lane.connection.tells_otherwise();
+            lane.connection.state_mut().tells_otherwise();
         }
     }
 
@@ -470,7 +471,7 @@ impl Pooled {
             // Those who load much write so. A connection of its own for each would cost them more
             // than a reset, which also ends the lock that one of them may have taken.
             lane.is_dirty = true;
-            lane.connection.tells_otherwise();
+            lane.connection.state_mut().tells_otherwise();
         }
         Ok(())
     }
@@ -499,7 +500,7 @@ impl Pooled {
         self.history = self.guest.worker.share_history(history);
         let commands = self.history.list().clone();
         if let Some(lane) = self.lane(place) {
-            lane.connection.has_run(&commands);
+            lane.connection.state_mut().has_run(&commands);
         }
     }
 
@@ -540,9 +541,9 @@ impl Pooled {
         // What the session holds ends at once, on each of its servers.
         for place in self.places() {
             if let Some(lane) = self.lane(place) {
-                lane.connection.forget_state();
+                lane.connection.state_mut().forget();
                 if may_have_role {
-                    lane.connection.may_have_role();
+                    lane.connection.state_mut().may_have_role();
                 }
                 if let Err(Unready::Session(end)) = self.make_ready(place, Reads::default()).await {
                     return Err(end);

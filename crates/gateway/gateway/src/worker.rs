@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use auth::Random;
 use backend::{Around, ConnectError, Login, Server, Target};
+use connection_state::Origin;
 use env::Instant;
 use front::RandomSource;
 use link::{Limit, Resources};
@@ -16,8 +17,8 @@ use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
 use router::{History, Judge, Load, Pin, Pins, Rules};
 
+use crate::connection::PoolFront;
 use crate::connection::common::{Common, SHARED_TEXT_BYTES_MAX, StatementText};
-use crate::connection::{Origin, PoolFront};
 use crate::end::End;
 use crate::gateway::Gateway;
 use crate::gateway::generation::Generation;

@@ -11,7 +11,7 @@ use settings::SqlMode;
 use syntax::class::{Detail, classify};
 
 use crate::command::{Command, decides_reading, depends_on_role, is_role, names_of, sets_role};
-use crate::command_list::CommandList;
+use connection_state::CommandList;
 
 /// Most commands that are kept. Programs set some ten variables.
 pub const HISTORY_COMMANDS_MAX: usize = 64;

@@ -35,7 +35,6 @@ mod judge;
 mod written;
 
 mod command;
-mod command_list;
 mod history;
 mod reading;
 
@@ -46,7 +45,6 @@ mod session;
 
 pub use choice::{Balance, Cost, Load, ResponseTime, choose};
 pub use command::Command;
-pub use command_list::CommandList;
 pub use history::{HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};
 pub use parts::Step;

@@ -12,7 +12,7 @@ use settings::SqlMode;
 use wire::CommandByte;
 
 use crate::command::{READ_BY_NONE, names_of};
-use crate::command_list::CommandList;
+use connection_state::CommandList;
 
 /// What the login has decided of how texts are read.
 #[derive(Debug, Clone, Copy)]

@@ -5,18 +5,19 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use backend::{Message, Server};
+use connection_state::{CommandList, Origin};
 use foldhash::fast::RandomState;
 use link::Limit;
-use router::{CommandList, Detour, LoginReading};
+use router::{Detour, LoginReading};
 use value::CollationId;
 use wire::CommandByte;
 
 use super::common::StatementText;
-use super::{Connection, NotReady, OWN_TIME_MAX, Origin};
+use super::{Connection, NotReady, OWN_TIME_MAX};
 
 /// Statements that are prepared on all connections to a server: less than its
-/// `max_prepared_stmt_count`, which is 16,382, so that others have some. Those that have a cursor or
-/// long data stay beyond that.
+/// `max_prepared_stmt_count`, which is 16,382, so that others have some. Those that have a cursor
+/// or long data stay beyond that.
 const SERVER_PREPARED_MAX: usize = 12_800;
 
 /// Those of them that are prepared on one connection: an application has some dozens.
@@ -108,7 +109,7 @@ impl Connection {
     /// The server's number of a statement that is prepared here, and the types of parameters that
     /// it was told last. The caller tells it others.
     pub(crate) fn prepared(&mut self, key: &StatementKey) -> Option<(u32, &mut Box<[u8]>)> {
-        let Shelf { by_key, uses, .. } = &mut self.state.shelf;
+        let Shelf { by_key, uses, .. } = &mut self.known.shelf;
         let found = by_key.get_mut(key)?;
         *uses += 1;
         found.used = *uses;
@@ -132,7 +133,7 @@ impl Connection {
 
     /// How the connection comes to read texts as the statement's was read.
     fn detour(&self, key: &StatementKey, now: &CommandList) -> Option<Detour> {
-        let origin = &self.state.given.as_ref()?.origin;
+        let origin = self.known.session.origin()?;
         let names = set_names(origin);
         let login = LoginReading {
             database: origin.database.as_deref(),
@@ -160,29 +161,29 @@ impl Connection {
     pub(crate) async fn note_prepared(&mut self, key: &StatementKey, id: u32) {
         self.close_statement(key).await;
         // Those that were held may have been more than there is room for.
-        while let Some(oldest) = self.state.shelf.oldest() {
+        while let Some(oldest) = self.known.shelf.oldest() {
             self.close_statement(&oldest).await;
         }
-        self.state.shelf.add(key.clone(), id);
+        self.known.shelf.add(key.clone(), id);
     }
 
     /// A statement has a cursor or long data now, and so is not closed to make room.
     pub(crate) fn hold_statement(&mut self, key: &StatementKey) {
-        if let Some(prepared) = self.state.shelf.by_key.get_mut(key) {
+        if let Some(prepared) = self.known.shelf.by_key.get_mut(key) {
             prepared.is_held = true;
         }
     }
 
     /// It has neither any more.
     pub(crate) fn release_statement(&mut self, key: &StatementKey) {
-        if let Some(prepared) = self.state.shelf.by_key.get_mut(key) {
+        if let Some(prepared) = self.known.shelf.by_key.get_mut(key) {
             prepared.is_held = false;
         }
     }
 
     /// Closes a statement, if it is prepared here.
     pub(crate) async fn close_statement(&mut self, key: &StatementKey) {
-        if let Some(prepared) = self.state.shelf.by_key.remove(key) {
+        if let Some(prepared) = self.known.shelf.by_key.remove(key) {
             let id = prepared.id.to_le_bytes();
             // Who is lost has closed it; the next use of the connection finds out.
             let _ = self.server.send(CommandByte::STMT_CLOSE, &id).await;

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clients::KillOrder;
+use connection_state::{Needs, Reads, Role};
 use env::Instant;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, Retry,
@@ -15,7 +16,7 @@ use router::{Balance, Goal, Loss, Plan, Step, Written};
 use wire::CommandByte;
 
 use crate::connect::without;
-use crate::connection::{Connection, Needs, NotReady, Reads, Resting, Role};
+use crate::connection::{Connection, NotReady, Resting, role_of};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
 use crate::hot::HotPlace;
@@ -413,7 +414,7 @@ impl Pooled {
     fn role_of(&self, state: &ServerState) -> Role {
         match self.way {
             Way::Home(_) => Role::Other,
-            Way::Split(_) => Role::of(state),
+            Way::Split(_) => role_of(state),
         }
     }
 

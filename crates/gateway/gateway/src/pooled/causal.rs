@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use connection_state::Reads;
 use monitor::ServerId as Place;
 use router::{Goal, Written};
 
-use crate::connection::{Connection, NotReady, Reads};
+use crate::connection::{Connection, NotReady};
 use crate::end::End;
 use crate::options::{CausalReads, SplitOptions};
 

@@ -4,13 +4,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use backend::Login;
+use connection_state::{Needs, Origin};
 use link::Agreed;
 use monitor::{ServerId as Place, ServerState};
 use pool::{Acquired, Answer, Ask, CloseReason, Found, Holds, Slot};
 use smallvec::SmallVec;
 
 use crate::connect::{NoConnection, connect_server};
-use crate::connection::{Connection, Needs, NotReady, Origin, Resting};
+use crate::connection::{Connection, NotReady, Resting};
 use crate::options::ServerId;
 use crate::worker::Worker;
 
@@ -65,10 +66,10 @@ impl Lane {
         let (secret, new) = ((login, worker.random()), (login, needs.origin));
         // A member of a Galera cluster does not wait for others on a connection that was reset
         // (MariaDB 10.11: `wsrep_sync_wait` has no effect after COM_RESET_CONNECTION).
-        if state.galera.is_some() && self.connection.must_begin_anew(&needs) {
+        if state.galera.is_some() && self.connection.state().must_begin_anew(&needs) {
             self.replace(worker, new, state).await?;
         }
-        let is_turned = self.connection.must_log_in(&needs);
+        let is_turned = self.connection.state().must_log_in(&needs);
         let put = self.connection.put_right(secret, needs, state);
         match while_up(waiter, id, put).await {
             // A new connection is let in by a login that has more to say. No statement was sent.
@@ -139,11 +140,11 @@ impl Pooled {
         let connection = match reused {
             Some(mut connection) => {
                 if is_turned {
-                    connection.is_of_another();
+                    connection.state_mut().is_of_another();
                     slot.turned();
                 } else if !self.multiplexes {
                     // What is left of the last session is not put right later.
-                    connection.forget_state();
+                    connection.state_mut().forget();
                 }
                 connection
             }

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use connection_state::CommandList;
 use errcode::{
     ClientError, ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_STMT_HAS_NO_OPEN_CURSOR,
     ER_UNKNOWN_STMT_HANDLER, Retry, WORDS_SERVER_LOST,
@@ -15,7 +16,7 @@ use errcode::{
 use foldhash::fast::RandomState;
 use link::Ending;
 use monitor::ServerId as Place;
-use router::{CommandList, Goal, Judged};
+use router::{Goal, Judged};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::Facts;

@@ -1,13 +1,13 @@
 //! Statements that read of the one before them, whose connection may be given away.
 
 use builtin::Reach;
+use connection_state::Reads;
 use errcode::{ClientError, ER_NOT_SUPPORTED_YET};
 use router::{Command, Plan};
 use syntax::SqlMode;
 use syntax::class::{Detail, Facts, classify, replace_calls};
 use wire::{CommandByte, OkPacket, ResultHead, TextRow, end_columns, end_rows};
 
-use crate::connection::Reads;
 use crate::end::End;
 use crate::guest::Request;
 use crate::kill;
@@ -80,7 +80,7 @@ impl Pooled {
             let _ = self.learn_insert_id(&plan, place).await;
             let reads = self.reads(&plan);
             let lane = self.own_lane();
-            let is_put_right = lane.is_some_and(|it| it.connection.is_read_wrongly(reads));
+            let is_put_right = lane.is_some_and(|it| it.connection.state().is_read_wrongly(reads));
             if is_put_right && self.session.recall().residue().has_found_rows {
                 let _ = Box::pin(self.collect(place)).await;
             }
@@ -113,7 +113,7 @@ impl Pooled {
         let recall = self.session.recall();
         // To put the connection right would take the place of the statement before.
         let here = self.own_lane();
-        let is_here = here.is_some_and(|lane| !lane.connection.is_read_wrongly(reads));
+        let is_here = here.is_some_and(|lane| !lane.connection.state().is_read_wrongly(reads));
         replace_calls(text, mode, |reach| match reach {
             Reach::ConnectionId => Some(self.own_number()),
             // Statements without rows leave that of another session.

@@ -76,18 +76,22 @@ impl Pooled {
             if let Ending::Error(error) = answer.ending {
                 lane.is_dirty |= may_have_changed(plan, error);
                 if plan.may_change_unseen() {
-                    lane.connection.may_have_role();
+                    lane.connection.state_mut().may_have_role();
                 }
             }
             let may_have_warnings = !plan.clears_warnings || plan.is_several || plan.is_call;
             if residue.has_warnings || may_have_warnings {
-                lane.connection.has_warnings();
+                lane.connection.state_mut().has_warnings();
             }
             let told = answer.exchange.tally().last_insert_id;
             // Also one that the session knows already may be new to the connection.
-            let is_new_here = told != 0 && !lane.connection.has_insert_id(told);
+            let is_new_here = told != 0 && !lane.connection.state().has_insert_id(told);
             if residue.has_insert_id || is_new_here {
-                let before = lane.connection.forget_insert_id().or(lane.before_id);
+                let before = lane
+                    .connection
+                    .state_mut()
+                    .forget_insert_id()
+                    .or(lane.before_id);
                 lane.before_id = before.filter(|it| told == 0 || *it != told);
                 self.session.recall_mut().may_have_inserted();
             }
@@ -248,7 +252,7 @@ impl Pooled {
         let is_free = self.guest.running.leave() && server.is_at_rest() && !is_open;
         // What a session has on a connection that it keeps is not noted.
         if lane.is_dirty || !self.multiplexes {
-            lane.connection.forget_state();
+            lane.connection.state_mut().forget();
         }
         let Lane {
             slot, connection, ..
