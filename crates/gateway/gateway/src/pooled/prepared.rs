@@ -205,35 +205,23 @@ impl Statements {
             return Err(Unaddressed::Refused(lost_data()));
         }
         let told = statement.note_types(kind, sent);
-        if lane.connection.prepared(&statement.key).is_none() {
-            if statement.data_at.is_some() && kind.takes_data() {
-                // It went with the statement that it was sent for.
-                return Err(Unaddressed::Refused(lost_data()));
-            }
-            let preparing = lane.connection.prepare(&statement.key, now);
-            // Boxed, so that a client's task reserves no room for what is rare.
-            let preparing = Box::pin(while_up(waiter, lane.id, preparing));
-            preparing.await.map_err(|error| match error {
-                NotReady::Refused(error) => Unaddressed::Refused(error),
-                NotReady::Lost(_) => Unaddressed::Lost,
-            })?;
-            lane.is_own = false;
+        if let Some(prepared) = lane.connection.prepared(&statement.key) {
+            return Ok(statement.address(kind, told, prepared));
         }
+        if statement.data_at.is_some() && kind.takes_data() {
+            // It went with the statement that it was sent for.
+            return Err(Unaddressed::Refused(lost_data()));
+        }
+        let preparing = lane.connection.prepare(&statement.key, now);
+        // Boxed, so that a client's task reserves no room for what is rare.
+        let preparing = Box::pin(while_up(waiter, lane.id, preparing));
+        preparing.await.map_err(|error| match error {
+            NotReady::Refused(error) => Unaddressed::Refused(error),
+            NotReady::Lost(_) => Unaddressed::Lost,
+        })?;
+        lane.is_own = false;
         let prepared = lane.connection.prepared(&statement.key);
-        let (id, here) = prepared.expect("it is prepared");
-        let types = match told {
-            Types::Untold(place) if **here != *statement.types => {
-                Some((place, statement.types.clone()))
-            }
-            Types::Told | Types::Untold(_) | Types::None => None,
-        };
-        if kind == Kind::Bulk {
-            // A server that refuses bulks of the statement has not looked at their types.
-            *here = Box::default();
-        } else if told != Types::None && **here != *statement.types {
-            *here = (&*statement.types).into();
-        }
-        Ok(Address { id, types })
+        Ok(statement.address(kind, told, prepared.expect("it is prepared")))
     }
 }
 
@@ -355,6 +343,23 @@ impl Statement {
             Some(_) => Types::Untold(place),
             None => Types::None,
         }
+    }
+
+    /// What a command for it needs on a server that has this number for it, and was told these
+    /// types last.
+    fn address(&self, kind: Kind, told: Types, (id, here): (u32, &mut Box<[u8]>)) -> Address {
+        let is_new = **here != *self.types;
+        let types = match told {
+            Types::Untold(place) if is_new => Some((place, self.types.clone())),
+            Types::Told | Types::Untold(_) | Types::None => None,
+        };
+        if kind == Kind::Bulk {
+            // A server that refuses bulks of the statement has not looked at their types.
+            *here = Box::default();
+        } else if told != Types::None && is_new {
+            *here = (&*self.types).into();
+        }
+        Address { id, types }
     }
 }
 
