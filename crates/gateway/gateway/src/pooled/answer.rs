@@ -375,7 +375,7 @@ impl Pooled {
     }
 
     /// The server for a goal now, and the version of the map that it was looked for in.
-    fn choose(
+    pub(super) fn choose(
         &mut self,
         (goal, lag_max): (Goal, Option<Duration>),
         failed: Option<Place>,

@@ -78,14 +78,12 @@ impl Pooled {
             // What is asked now is written into the text. If the connection is lost, the statement
             // finds out.
             let _ = self.learn_insert_id(&plan, place).await;
-            let reads = self.reads(&plan);
-            let lane = self.own_lane();
-            let is_put_right = lane.is_some_and(|it| it.connection.state().is_read_wrongly(reads));
-            if is_put_right && self.session.recall().residue().has_found_rows {
+            let is_left = self.own_lane().is_some() && !self.finds_own(&plan);
+            if is_left && self.session.recall().residue().has_found_rows {
                 let _ = Box::pin(self.collect(place)).await;
             }
         }
-        let words = self.in_other_words(text, mode, self.reads(&plan));
+        let words = self.in_other_words(&plan, text, mode);
         if let Some(kill) = kill::find(&words) {
             self.guest.kill_by(kill, &words, self.status).await;
             return Ok(());
@@ -101,7 +99,7 @@ impl Pooled {
     }
 
     /// A text with values in the place of what it asks of the connection.
-    fn in_other_words(&self, text: &[u8], mode: SqlMode, reads: Reads) -> Vec<u8> {
+    fn in_other_words(&mut self, plan: &Plan, text: &[u8], mode: SqlMode) -> Vec<u8> {
         if let Detail::Kill(_) = classify(text, mode).detail {
             // KILL takes a bare number.
             return with_number(
@@ -110,10 +108,8 @@ impl Pooled {
                 &self.guest.client.info().connection_id.to_string(),
             );
         }
+        let is_here = self.finds_own(plan);
         let recall = self.session.recall();
-        // To put the connection right would take the place of the statement before.
-        let here = self.own_lane();
-        let is_here = here.is_some_and(|lane| !lane.connection.state().is_read_wrongly(reads));
         replace_calls(text, mode, |reach| match reach {
             Reach::ConnectionId => Some(self.own_number()),
             // Statements without rows leave that of another session.
@@ -121,6 +117,17 @@ impl Pooled {
             _ if is_here => None,
             _ => recall.value(reach),
         })
+    }
+
+    /// Whether the last statement of a statement's connection will be the session's. To put the
+    /// connection right would take its place.
+    fn finds_own(&mut self, plan: &Plan) -> bool {
+        // One that writes goes to the primary, whichever server the one before was read from.
+        let goes_on = self.way.split().is_none()
+            || self.choose((plan.goal, plan.lag_max), None).0 == self.session.last();
+        let reads = self.reads(plan);
+        let lane = self.own_lane();
+        goes_on && lane.is_some_and(|it| !it.connection.state().is_read_wrongly(reads))
     }
 
     /// The connection whose last statement is the session's.

@@ -102,6 +102,36 @@ fn a_session_reads_what_it_wrote() {
 }
 
 #[test]
+fn a_write_reads_of_what_a_replica_has_answered() {
+    let topology = replicated();
+    mark(&topology);
+    let mut root = topology.connect(0).unwrap();
+    root.run("CREATE TABLE shop.t (v INT)").unwrap();
+    let gateway = split_over(&topology);
+    let two = "shop.here, (SELECT 1 UNION SELECT 2) two";
+    let texts = [
+        (
+            "FOUND_ROWS()",
+            format!("SELECT SQL_CALC_FOUND_ROWS place FROM {two} LIMIT 1"),
+            "2",
+        ),
+        ("FOUND_ROWS()", format!("SELECT place FROM {two}"), "2"),
+        ("ROW_COUNT()", format!("SELECT place FROM {two}"), "-1"),
+    ];
+    for (call, read, wanted) in texts {
+        // One that has not written reads from replicas.
+        let mut client = gateway.connect();
+        let place = client.value(&read).unwrap();
+        assert!(place.is_some_and(|it| it != "0"), "{read}");
+        client
+            .run(&format!("INSERT INTO shop.t VALUES ({call})"))
+            .unwrap();
+        assert_eq!(value(&mut root, "SELECT v FROM shop.t"), wanted, "{read}");
+        root.run("TRUNCATE shop.t").unwrap();
+    }
+}
+
+#[test]
 fn a_session_reads_what_a_statement_wrote_that_failed() {
     let topology = replicated();
     let mut primary = topology.connect(0).unwrap();
