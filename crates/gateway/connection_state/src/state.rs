@@ -182,6 +182,8 @@ impl ConnectionState {
             steps.push(Step::InsertId(id));
             self.insert_id = Some(id);
         }
+        // A command that is repeated may warn again.
+        self.has_warnings |= steps.iter().any(|it| matches!(it, Step::Run(..)));
         if needs.reads.warnings && self.has_warnings {
             steps.push(Step::ClearWarnings);
             self.has_warnings = false;

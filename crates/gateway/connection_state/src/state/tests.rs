@@ -91,6 +91,7 @@ impl ServerSession {
                 match name {
                     "role" => self.role = Some(value.to_owned()),
                     "session_track" => self.tells_otherwise = true,
+                    "warns" => self.has_warnings = true,
                     "names" => self.collation = value.parse().unwrap(),
                     _ => {
                         self.variables.insert(name.to_owned(), value.to_owned());
@@ -133,7 +134,6 @@ impl ServerSession {
                 "insert id"
             }
             Step::ClearWarnings => {
-                assert!(self.has_warnings, "there are none");
                 self.has_warnings = false;
                 "clear"
             }
@@ -225,11 +225,13 @@ fn deed() -> impl Strategy<Value = Deed> {
     prop_oneof![
         6 => prop_oneof![
             Just("a 1"), Just("a 2"), Just("b 1"), Just("role boss"), Just("names 8"),
-            Just("session_track off"),
+            Just("session_track off"), Just("warns 1"),
         ]
         .prop_map(|text| Deed::Command(CommandByte::QUERY, text)),
-        2 => prop_oneof![Just("a 3"), Just("role boss"), Just("session_track off")]
-            .prop_map(Deed::Elsewhere),
+        2 => prop_oneof![
+            Just("a 3"), Just("role boss"), Just("session_track off"), Just("warns 2"),
+        ]
+        .prop_map(Deed::Elsewhere),
         1 => Just(Deed::Command(CommandByte::INIT_DB, "blog")),
         1 => Just(Deed::Command(CommandByte::SET_OPTION, "\0\0")),
         3 => any::<bool>().prop_map(|is_told| Deed::Generates { is_told }),
@@ -335,6 +337,9 @@ impl Play {
                 self.state.has_run(&client.list);
                 if is_about_tracking(text.as_bytes()) {
                     self.state.tells_otherwise();
+                }
+                if self.server.has_warnings {
+                    self.state.has_warnings();
                 }
             }
             Deed::Elsewhere(text) => client.adds(CommandByte::QUERY, (*text).to_owned()),

@@ -28,6 +28,8 @@ pub(super) struct Lane {
     pub(super) id: ServerId,
     /// What ran on it last is the session's last statement.
     pub(super) is_own: bool,
+    /// The warnings that it has are the session's: its statements have cleared those before.
+    pub(super) has_own_warnings: bool,
     /// LAST_INSERT_ID() before statements that may have changed it, unless a reply told just that.
     pub(super) before_id: Option<u64>,
     /// A statement that has failed may have changed the state that it has.
@@ -47,6 +49,7 @@ impl Lane {
             agreed,
             id,
             is_own: false,
+            has_own_warnings: false,
             before_id: None,
             is_dirty: false,
         }
@@ -62,6 +65,7 @@ impl Lane {
         state: &ServerState,
     ) -> Result<(), NotReady> {
         self.is_own = false;
+        self.has_own_warnings = false;
         let (id, worker) = (self.id, waiter.worker);
         let (secret, new) = ((login, worker.random()), (login, needs.origin));
         // A member of a Galera cluster does not wait for others on a connection that was reset

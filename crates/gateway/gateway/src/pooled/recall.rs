@@ -47,10 +47,12 @@ impl Pooled {
         }
         let recall = self.session.recall();
         let residue = recall.residue();
-        let is_own = self.own_lane().is_some();
+        let has_own = self.own_lane().is_some_and(|it| it.has_own_warnings);
         let reads_id = reads_insert_id(plan);
+        // What several statements leave is asked for later, also if they leave what was there.
+        let reads_warnings = plan.facts.has(Facts::READS_WARNINGS) || plan.is_several;
         Reads {
-            warnings: plan.facts.has(Facts::READS_WARNINGS) && !residue.has_warnings && !is_own,
+            warnings: reads_warnings && !residue.has_warnings && !has_own,
             insert_id: (reads_id && !residue.has_insert_id).then_some(recall.insert_id()),
         }
     }

@@ -72,6 +72,7 @@ impl Pooled {
         }
         if let Some(lane) = self.lane(place) {
             lane.is_own = true;
+            lane.has_own_warnings |= residue.has_warnings || plan.clears_warnings;
             // An error tells no changes, and no later reply does.
             if let Ending::Error(error) = answer.ending {
                 lane.is_dirty |= may_have_changed(plan, error);

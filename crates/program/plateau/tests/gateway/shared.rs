@@ -205,6 +205,48 @@ fn warnings_are_their_sessions() {
 }
 
 #[test]
+fn warnings_of_repeated_commands_are_no_sessions() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE TABLE shop.t (a INT)").unwrap();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    // It warns, and so it does on each connection that gets it.
+    one.run("SET big_tables = 1").unwrap();
+    assert_eq!(one.rows("SHOW WARNINGS").unwrap().len(), 1);
+    one.run("SELECT COUNT(*) FROM shop.t").unwrap();
+    other.run("SET @a = 1").unwrap();
+    assert_eq!(one.rows("SHOW WARNINGS").unwrap().len(), 0);
+    other.run("SET @a = 2").unwrap();
+    one.run("BEGIN").unwrap();
+    assert_eq!(one.rows("SHOW WARNINGS").unwrap().len(), 0);
+    one.run("COMMIT").unwrap();
+}
+
+#[test]
+fn warnings_stay_behind_where_a_statement_leaves_them() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE TABLE shop.t (a INT)").unwrap();
+    let gateway = sharing(&backend, 1);
+    let [mut one, mut other] = [gateway.connect(), gateway.connect()];
+    let warns = "SELECT CAST('secret' AS INT)";
+    one.run(warns).unwrap();
+    other.run("BEGIN").unwrap();
+    assert_eq!(other.rows("SHOW WARNINGS").unwrap().len(), 0);
+    other.run(warns).unwrap();
+    assert_eq!(other.rows("SHOW WARNINGS").unwrap().len(), 1);
+    other.run("COMMIT").unwrap();
+    assert_eq!(other.rows("SHOW WARNINGS").unwrap().len(), 1);
+    one.run(warns).unwrap();
+    other.run("SELECT COUNT(*) FROM shop.t").unwrap();
+    one.run(warns).unwrap();
+    other.query_all(b"DO 1; DO 2").unwrap();
+    assert_eq!(other.rows("SHOW WARNINGS").unwrap().len(), 0);
+    assert_eq!(one.rows("SHOW WARNINGS").unwrap().len(), 1);
+}
+
+#[test]
 fn what_holds_a_connection_is_nobody_elses() {
     let backend = backend();
     let mut root = backend.connect().unwrap();
