@@ -125,6 +125,7 @@ impl Player {
             }
             forget_tracking(packet);
             forget_catalog(packet);
+            forget_mention(packet);
         }
         match action {
             Action::Execute(slot, _, Execution::Cursor) => {
@@ -187,6 +188,20 @@ fn forget_catalog(packet: &mut Vec<u8>) {
     const WIDE: &[u8] = b"\x06\0d\0e\0f";
     if packet.starts_with(WIDE) {
         packet.splice(..WIDE.len(), b"\x03def".iter().copied());
+    }
+}
+
+/// A column of a user variable that was never set has the length 2^24. Once a write has named the
+/// variable on a server with a binary log, the length is less by 1 on that connection. No command
+/// can bring that about elsewhere, and the value is NULL all the same.
+fn forget_mention(packet: &mut [u8]) {
+    // The collation `binary`, the length, the type LONG_BLOB, flags, decimals, what is unused.
+    const NAMED: &[u8] = b"\x0c\x3f\0\xff\xff\xff\0\xfb\x80\0\x27\0\0";
+    const UNNAMED: &[u8] = b"\x0c\x3f\0\0\0\0\x01\xfb\x80\0\x27\0\0";
+    if packet.ends_with(NAMED)
+        && let Some(end) = packet.last_chunk_mut::<{ UNNAMED.len() }>()
+    {
+        end.copy_from_slice(UNNAMED);
     }
 }
 
