@@ -227,10 +227,7 @@ impl Pooled {
             written: &Written::Nothing,
             failed,
         };
-        worker.with_map(service, |it| {
-            let primary = chooser.choose(it, Goal::Primary);
-            primary.or_else(|| chooser.choose(it, Goal::Replica))
-        })
+        worker.with_map(service, |it| chooser.choose(it, Goal::PrimaryFirst))
     }
 
     /// How long a statement waits for a server and for a connection.
@@ -640,7 +637,12 @@ impl Pooled {
                 | CommandByte::REFRESH
                 | CommandByte::SHUTDOWN
         );
-        let plan = self.session.plan_command(Goal::Primary);
+        let goal = match byte {
+            // A pool of connections asks whether they live.
+            CommandByte::PING | CommandByte::STATISTICS => Goal::PrimaryFirst,
+            _ => Goal::Primary,
+        };
+        let plan = self.session.plan_command(goal);
         let answered = self
             .answer(&plan, Job::Plain, Request::Peeked, None)
             .await?;

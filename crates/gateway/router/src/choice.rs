@@ -110,6 +110,14 @@ pub fn choose(
         Written::UpTo(position) => map.has_applied(it.id, position),
         Written::Somewhere => false,
     };
+    let replica = || {
+        map.replicas(lag_max)
+            .filter(is_left)
+            .filter(has_written)
+            .filter_map(|it| Some((cost(it.id)?, it.id)))
+            .min_by_key(|(cost, _)| *cost)
+            .map(|(_, id)| id)
+    };
     match goal {
         Goal::Held(server) => {
             let is_reachable = map.server(server).is_some_and(ServerState::is_reachable);
@@ -118,14 +126,8 @@ pub fn choose(
                 .filter(|it| Some(*it) != without)
         }
         Goal::Primary => primary,
-        Goal::Replica => map
-            .replicas(lag_max)
-            .filter(is_left)
-            .filter(has_written)
-            .filter_map(|it| Some((cost(it.id)?, it.id)))
-            .min_by_key(|(cost, _)| *cost)
-            .map(|(_, id)| id)
-            .or(primary),
+        Goal::PrimaryFirst => primary.or_else(replica),
+        Goal::Replica => replica().or(primary),
     }
 }
 

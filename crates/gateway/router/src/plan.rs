@@ -22,6 +22,8 @@ pub enum Goal {
     Held(ServerId),
     /// To the primary.
     Primary,
+    /// To the primary; while there is none, where a read goes.
+    PrimaryFirst,
     /// To a replica that has what the session wrote, else to the primary.
     Replica,
 }
@@ -264,6 +266,9 @@ impl Plan {
         } else if judged.class == Class::Query && !facts.has_any(OF_PRIMARY) {
             self.goal = Goal::Replica;
             self.may_repeat = true;
+        } else if !facts.has_any(OF_PRIMARY.without(Facts::READS_SYSTEM_VARIABLES)) {
+            // Drivers ask for variables when they connect.
+            self.goal = Goal::PrimaryFirst;
         }
     }
 
@@ -282,6 +287,10 @@ impl Plan {
         let changes = facts.has_any(CHANGES.without(Facts::HAS_SET_STATEMENT))
             && !facts.has(Facts::SETS_NEXT_TRANSACTION);
         self.is_kept = changes && (prepares || !is_unrepeatable);
+        if self.is_kept && self.goal == Goal::Primary {
+            // Each server takes it alike. Drivers send SET NAMES when they connect.
+            self.goal = Goal::PrimaryFirst;
+        }
     }
 
     fn transaction(&mut self, facts: Facts, access: Access) {
@@ -291,7 +300,9 @@ impl Plan {
             Effect::Begin(Access::Default) => access != Access::ReadOnly,
             _ => true,
         };
-        if !may_write {
+        if self.is_kept {
+            self.goal = Goal::PrimaryFirst;
+        } else if !may_write {
             self.goal = Goal::Replica;
         }
         self.may_write = matches!(self.effect, Effect::Commit(_) | Effect::XaFinish);

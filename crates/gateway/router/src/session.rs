@@ -143,7 +143,7 @@ impl Session {
             is_kept: true,
             changes_session: true,
             step,
-            ..self.plan_command(Goal::Primary)
+            ..self.plan_command(Goal::PrimaryFirst)
         }
     }
 

@@ -229,7 +229,9 @@ impl Pooled {
             Unready::Failed(_) if failed.is_none() => Ok((plan.goal, Some(place))),
             Unready::Failed(_) => Err(Unready::Refused(self.lost_error(place))),
             // It may not have come to that replica yet.
-            Unready::NoDatabase(_) if goal == Goal::Replica => Ok((Goal::Primary, failed)),
+            Unready::NoDatabase(_) if matches!(goal, Goal::Replica | Goal::PrimaryFirst) => {
+                Ok((Goal::Primary, failed))
+            }
             Unready::NoDatabase(error) => match self.leave_database() {
                 true => Ok((goal, failed)),
                 false => Err(Unready::Refused(error)),
@@ -390,7 +392,9 @@ impl Pooled {
                         let is_reachable = worker.with_state(id, ServerState::is_reachable);
                         (is_reachable && Some(place) != failed).then_some(place)
                     }
-                    Goal::Primary | Goal::Replica => home.find(worker, service, failed),
+                    Goal::Primary | Goal::PrimaryFirst | Goal::Replica => {
+                        home.find(worker, service, failed)
+                    }
                 };
                 return (chosen, version);
             }

@@ -183,6 +183,11 @@ fn who_is_down_or_has_just_failed_is_left_out() {
     let headless = map(vec![silence(), says(1, ""), says(2, "")]);
     assert_eq!(chosen(Goal::Primary, &headless, &Written::Nothing), None);
     assert_eq!(reads(&headless, None), Some(1));
+    let first = |map| chosen(Goal::PrimaryFirst, map, &Written::Nothing);
+    assert_eq!(
+        (first(&alone), first(&headless)),
+        (Some(PRIMARY.0), Some(1))
+    );
     assert_eq!(chosen(Goal::Replica, &headless, &Written::Somewhere), None);
 }
 

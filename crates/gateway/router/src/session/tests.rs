@@ -28,7 +28,7 @@ enum Said {
     Changed,
 }
 
-use Goal::{Held, Primary, Replica};
+use Goal::{Held, Primary, PrimaryFirst, Replica};
 use Said::{Changed, Failed, Idle, Open};
 
 impl Scene {
@@ -51,7 +51,7 @@ impl Scene {
     fn step(&mut self, text: &str, goal: Goal, said: Said) -> &mut Scene {
         let at = match goal {
             Held(server) => server,
-            Primary => PRIMARY,
+            Primary | PrimaryFirst => PRIMARY,
             Replica => REPLICA,
         };
         self.step_at(text, goal, at, said)
@@ -117,8 +117,6 @@ fn reads_go_to_replicas_and_all_else_to_the_primary() {
         "SELECT CONNECTION_ID()",
         "SELECT @a := 1",
         "SELECT 1 INTO @a",
-        "SHOW TABLES",
-        "DO 1",
         "SELECT 1; SELECT 2",
         "BEGIN",
         "COMMIT",
@@ -127,11 +125,30 @@ fn reads_go_to_replicas_and_all_else_to_the_primary() {
         "GRANT ALL ON *.* TO a",
         "EXECUTE s",
         "nonsense",
-        "",
     ] {
         let plan = Scene::new().plan(text);
         assert_eq!((plan.goal, plan.may_repeat), (Primary, false), "{text}");
     }
+}
+
+#[test]
+fn what_drivers_send_at_first_needs_no_primary() {
+    for (text, is_kept) in [
+        ("SET NAMES utf8mb4", true),
+        ("SET autocommit = 1", true),
+        ("USE shop", true),
+        ("PREPARE s FROM 'SELECT 1'", true),
+        ("SELECT @@version_comment LIMIT 1", false),
+        ("SHOW TABLES", false),
+        ("", false),
+        ("SHOW VARIABLES LIKE 'a'", false),
+    ] {
+        let plan = Scene::new().plan(text);
+        let found = (plan.goal, plan.is_kept, plan.may_repeat);
+        assert_eq!(found, (PrimaryFirst, is_kept, false), "{text}");
+    }
+    let command = Scene::new().session.plan_session_command();
+    assert_eq!(command.goal, PrimaryFirst);
 }
 
 #[test]
@@ -144,12 +161,14 @@ fn a_write_that_failed_may_have_written() {
         ("COMMIT", Written::Somewhere),
         ("DELETE FROM t; SELECT a", Written::Somewhere),
         ("BEGIN", Written::Nothing),
-        ("SET autocommit = 1", Written::Nothing),
     ] {
         let mut scene = Scene::new();
         scene.step(text, Primary, Failed);
         assert_eq!(*scene.session.written(), expected, "{text}");
     }
+    let mut scene = Scene::new();
+    scene.step("SET autocommit = 1", PrimaryFirst, Failed);
+    assert_eq!(*scene.session.written(), Written::Nothing);
     // What ends an open transaction commits it, and may fail behind that.
     for (text, expected) in [
         ("BEGIN", Written::Somewhere),
@@ -198,7 +217,7 @@ fn a_session_may_be_read_only_for_good_or_once() {
     let text = "SET SESSION TRANSACTION READ ONLY";
     assert!(scene.plan(text).is_kept);
     scene
-        .step(text, Primary, Changed)
+        .step(text, PrimaryFirst, Changed)
         .step("BEGIN", Replica, Open)
         .step("COMMIT", Held(REPLICA), Idle)
         .step("START TRANSACTION READ WRITE", Primary, Open)
@@ -218,7 +237,7 @@ fn a_session_may_be_read_only_for_good_or_once() {
 fn without_autocommit_statements_go_to_the_primary() {
     let mut scene = Scene::new();
     let plan = scene.plan("SET autocommit = 0");
-    assert!(plan.is_kept && plan.goal == Primary);
+    assert!(plan.is_kept && plan.goal == PrimaryFirst);
     let report = Report {
         status: Some(StatusFlags::default()),
         changes: Some(b""),
@@ -301,7 +320,9 @@ fn what_the_text_does_not_show_pins() {
     scene.pins(&[Pin::Unknown]);
     scene.step("SELECT 1", Held(PRIMARY), Idle);
     let mut scene = Scene::new();
-    scene.step("SET NAMES utf8mb4", Primary, Changed).pins(&[]);
+    scene
+        .step("SET NAMES utf8mb4", PrimaryFirst, Changed)
+        .pins(&[]);
     let status = StatusFlags::AUTOCOMMIT;
     let plan = scene.plan("CALL p()");
     let report = Report {

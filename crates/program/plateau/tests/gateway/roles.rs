@@ -70,6 +70,30 @@ fn a_service_without_a_primary_says_so() {
 }
 
 #[test]
+fn clients_connect_and_read_without_a_primary() {
+    let mut topology = replicated();
+    let gateway = split::split_over(&topology);
+    topology.servers[0].kill().unwrap();
+    wait_until("the primary is out", || {
+        gateway.log().contains("no server takes writes")
+    });
+    // What drivers and pools send before the first statement of their program.
+    let mut client = gateway.connect();
+    for text in ["SET NAMES utf8mb4", "SET autocommit = 1", "USE shop"] {
+        client.run(text).expect(text);
+    }
+    client.ping().unwrap();
+    let is_read_only = client.value("SELECT @@read_only").unwrap();
+    assert_eq!(is_read_only.as_deref(), Some("1"), "it was a replica");
+    assert_eq!(client.value("SELECT 1").unwrap().as_deref(), Some("1"));
+    assert_eq!(
+        client.error_number("CREATE TABLE t (id INT)").unwrap(),
+        1429
+    );
+    assert_eq!(client.value("SELECT 2").unwrap().as_deref(), Some("2"));
+}
+
+#[test]
 fn a_statement_is_not_waited_for_on_a_frozen_server() {
     let mut topology = replicated();
     let gateway = gateway_to(&topology, "primary");
