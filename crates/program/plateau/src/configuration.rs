@@ -21,39 +21,57 @@ const FILE: &str = "plateau.toml";
 #[error("{}", .0.join("\n"))]
 pub(crate) struct Mistakes(Vec<String>);
 
-/// The defaults, overridden by the file and then by the command line. Reports all mistakes of both.
-pub(crate) fn read(arguments: &Arguments) -> Result<Configuration> {
+/// A mistake, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// Of the settings file; `None` if it is not there.
+    pub(crate) line: Option<usize>,
+    pub(crate) told: String,
+}
+
+/// The defaults, overridden by the file and then by the command line, and the mistakes of both as
+/// far as they show in one setting or field.
+pub(crate) fn read(arguments: &Arguments) -> Result<(Configuration, Vec<Wrong>)> {
     let mut configuration = Configuration::default();
-    let file = file(arguments);
-    let mut mistakes = Vec::new();
-    if let Some(path) = file {
+    let mut wrong = Vec::new();
+    if let Some(path) = file(arguments) {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         for Mistake { line, error } in configuration.read_file(&text) {
-            let told = anyhow::Error::new(error);
-            mistakes.push(format!("{}:{line}: {told:#}", path.display()));
+            wrong.push(Wrong {
+                line: Some(line),
+                told: format!("{:#}", anyhow::Error::new(error)),
+            });
         }
     }
     for assignment in &arguments.assignments {
         if let Err(error) = configuration.assign(assignment) {
             let told = anyhow::Error::new(error);
-            mistakes.push(format!("--set {assignment}: {told:#}"));
+            wrong.push(Wrong {
+                line: None,
+                told: format!("--set {assignment}: {told:#}"),
+            });
         }
     }
     for (setting, told) in meaningless(&mut configuration.settings) {
-        let place = match (file, configuration.line_of(setting)) {
-            (Some(path), Some(line)) => format!("{}:{line}: ", path.display()),
-            _ => String::new(),
-        };
-        mistakes.push(format!("{place}{told}"));
+        let line = configuration.line_of(setting);
+        wrong.push(Wrong { line, told });
     }
-    if mistakes.is_empty() {
-        mistakes.extend(shared_address(&configuration)?);
+    wrong.extend(shared_addresses(&configuration)?);
+    Ok((configuration, wrong))
+}
+
+/// Fails with all these mistakes, in the order of the file. Those of the command line come last.
+pub(crate) fn refuse(arguments: &Arguments, mut wrong: Vec<Wrong>) -> Result<()> {
+    if wrong.is_empty() {
+        return Ok(());
     }
-    if mistakes.is_empty() {
-        Ok(configuration)
-    } else {
-        Err(Mistakes(mistakes).into())
-    }
+    wrong.sort_by_key(|it| it.line.unwrap_or(usize::MAX));
+    let file = file(arguments);
+    let shown = wrong.into_iter().map(|it| match (file, it.line) {
+        (Some(path), Some(line)) => format!("{}:{line}: {}", path.display(), it.told),
+        _ => it.told,
+    });
+    Err(Mistakes(shown.collect()).into())
 }
 
 /// A place where clients connect.
@@ -64,21 +82,27 @@ pub(crate) struct Place {
     pub(crate) address: Address,
     /// The service that its section names.
     pub(crate) service: Option<String>,
+    /// Of the file; `None` if that does not say it.
+    pub(crate) line: Option<usize>,
 }
 
-/// The mistake of two listeners with one address, if there is one; `metrics_listen` counts as a
-/// listener. The kernel chooses port 0, so any number of listeners may have it.
-fn shared_address(configuration: &Configuration) -> Result<Option<String>> {
+/// The mistakes of listeners with an address of another one; `metrics_listen` counts as a listener.
+/// The kernel chooses port 0, so any number of listeners may have it.
+fn shared_addresses(configuration: &Configuration) -> Result<Vec<Wrong>> {
     let mut seen = HashSet::new();
     let clients = client_places(configuration)?.into_iter();
     let all = clients.chain(admin_places(configuration)?);
-    let numbers = configuration.settings.text("metrics_listen");
-    let numbers = numbers.parse().ok().map(Address::Tcp);
-    let addresses = all.map(|it| it.address).chain(numbers);
-    let mut fixed = addresses
-        .filter(|address| !matches!(address, Address::Tcp(address) if address.port() == 0));
-    let shared = fixed.find(|address| !seen.insert(address.to_string()));
-    Ok(shared.map(|address| format!("two listeners have the address {address}")))
+    let numbers = configuration.settings.text("metrics_listen").parse();
+    let numbers = numbers.ok().map(Address::Tcp);
+    let numbers = numbers.map(|address| (address, configuration.line_of("metrics_listen")));
+    let placed = all.map(|it| (it.address, it.line)).chain(numbers);
+    let fixed = placed.filter(|(it, _)| !matches!(it, Address::Tcp(it) if it.port() == 0));
+    let shared = fixed.filter(|(address, _)| !seen.insert(address.to_string()));
+    let wrong = shared.map(|(address, line)| Wrong {
+        line,
+        told: format!("two listeners have the address {address}"),
+    });
+    Ok(wrong.collect())
 }
 
 /// The settings file, if there is one.
@@ -193,13 +217,10 @@ pub(crate) fn client_places(configuration: &Configuration) -> Result<Vec<Place>>
 /// The places for TCP: `listen`, then those of the sections.
 fn tcp_places(configuration: &Configuration) -> Result<Vec<Place>> {
     let places = places(configuration, "listen", "address");
-    let addressed = |(text, service): (&str, Option<&str>)| {
-        let address: SocketAddr = text.parse().context("an address that was not checked")?;
-        Ok(Place {
-            name: text.to_owned(),
-            address: Address::Tcp(address),
-            service: service.map(str::to_owned),
-        })
+    let addressed = |given: Given<'_>| {
+        let address = given.text.parse::<SocketAddr>();
+        let address = address.context("an address that was not checked")?;
+        Ok(given.at(Address::Tcp(address)))
     };
     places.map(addressed).collect()
 }
@@ -207,11 +228,7 @@ fn tcp_places(configuration: &Configuration) -> Result<Vec<Place>> {
 /// The unix sockets: `socket`, then those of the sections.
 fn socket_places(configuration: &Configuration) -> Vec<Place> {
     let data = data(&configuration.settings);
-    let addressed = |(path, service): (&str, Option<&str>)| Place {
-        name: path.to_owned(),
-        address: Address::Unix(data.join(path)),
-        service: service.map(str::to_owned),
-    };
+    let addressed = |given: Given<'_>| given.at(Address::Unix(data.join(given.text)));
     places(configuration, "socket", "socket")
         .map(addressed)
         .collect()
@@ -227,29 +244,60 @@ pub(crate) fn admin_places(configuration: &Configuration) -> Result<Vec<Place>> 
     let mut addresses = Vec::new();
     if let Some(text) = given("admin_listen") {
         let address: SocketAddr = text.parse().context("an address that was not checked")?;
-        addresses.push(Address::Tcp(address));
+        addresses.push((Address::Tcp(address), "admin_listen"));
     }
     if let Some(path) = given("admin_socket") {
-        addresses.push(Address::Unix(data(settings).join(path)));
+        addresses.push((Address::Unix(data(settings).join(path)), "admin_socket"));
     }
-    let place = |address: Address| Place {
+    let place = |(address, setting): (Address, &str)| Place {
         name: address.to_string(),
         address,
         service: None,
+        line: configuration.line_of(setting),
     };
     Ok(addresses.into_iter().map(place).collect())
 }
 
-/// The values of a setting and of a field of all listeners, with the services that these name.
+/// A place as the settings have it.
+struct Given<'c> {
+    text: &'c str,
+    service: Option<&'c str>,
+    line: Option<usize>,
+}
+
+impl Given<'_> {
+    fn at(&self, address: Address) -> Place {
+        Place {
+            name: self.text.to_owned(),
+            address,
+            service: self.service.map(str::to_owned),
+            line: self.line,
+        }
+    }
+}
+
+/// The values of a setting and of a field of all listeners.
 fn places<'c>(
     configuration: &'c Configuration,
     setting: &str,
     field: &'static str,
-) -> impl Iterator<Item = (&'c str, Option<&'c str>)> {
+) -> impl Iterator<Item = Given<'c>> {
     let flat = Some(configuration.settings.text(setting)).filter(|text| !text.is_empty());
+    let line = configuration.line_of(setting);
+    let flat = flat.map(|text| Given {
+        text,
+        service: None,
+        line,
+    });
     let listeners = configuration.sections.all("listener");
-    let named = listeners.filter_map(move |it| Some((it.text(field)?, it.text("service"))));
-    flat.map(|text| (text, None)).into_iter().chain(named)
+    let named = listeners.filter_map(move |it| {
+        Some(Given {
+            text: it.text(field)?,
+            service: it.text("service"),
+            line: Some(it.line()),
+        })
+    });
+    flat.into_iter().chain(named)
 }
 
 /// Options of the event loops.
@@ -294,7 +342,10 @@ mod tests {
     use super::*;
 
     fn configuration(arguments: &[&str]) -> Result<Configuration> {
-        read(&Arguments::parse_from([&["plateau"], arguments].concat()))
+        let arguments = Arguments::parse_from([&["plateau"], arguments].concat());
+        let (configuration, wrong) = read(&arguments)?;
+        refuse(&arguments, wrong)?;
+        Ok(configuration)
     }
 
     fn settings(arguments: &[&str]) -> Result<Settings> {
@@ -356,7 +407,8 @@ mod tests {
         );
         let numbers = "metrics_listen = \"127.0.0.1:4006\"\n";
         let refused = places(numbers).unwrap_err().to_string();
-        assert_eq!(refused, "two listeners have the address 127.0.0.1:4006");
+        let told = "my.toml:1: two listeners have the address 127.0.0.1:4006";
+        assert!(refused.ends_with(told), "{refused}");
     }
 
     #[test]
@@ -404,11 +456,11 @@ mod tests {
         let told = refused.to_string();
         let expected = [
             format!("{path}:1: there is no setting `wrokers`; did you mean `workers`?"),
-            "--set io=poll: setting `io` cannot be `poll`: expected one of auto, uring, epoll"
-                .to_owned(),
             format!("{path}:2: setting `time_zone` cannot be `Nowhere`: there is no such zone"),
             format!("{path}:3: setting `log` cannot be `loud`: expected off,"),
             format!("{path}:4: setting `proxy_protocol_networks`: `10.0.0.0/33` is no network: "),
+            "--set io=poll: setting `io` cannot be `poll`: expected one of auto, uring, epoll"
+                .to_owned(),
         ];
         let lines: Vec<_> = told.lines().collect();
         assert_eq!(lines.len(), expected.len(), "{told}");

@@ -19,6 +19,7 @@ mod init;
 mod keys;
 mod listen;
 mod monitoring;
+mod reading;
 mod reload;
 mod serve;
 mod serve_gateway;

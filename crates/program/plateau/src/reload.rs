@@ -11,7 +11,8 @@ use settings::{Changeable, Configuration};
 use sync::Mutex;
 
 use crate::arguments::Arguments;
-use crate::{configuration, gateway_options};
+use crate::configuration;
+use crate::reading::{self, Reading};
 
 mod listeners;
 mod workers;
@@ -92,9 +93,11 @@ impl Reload {
     }
 
     fn run_alone(&self, listeners: &mut Listeners) -> Result<String> {
-        let changed = configuration::read(&self.arguments)?;
-        let options = gateway_options::options(&changed)?;
-        let options = options.context("there is no section `server`")?;
+        let Reading {
+            configuration: changed,
+            gateway,
+        } = reading::read(&self.arguments)?;
+        let options = gateway.context("there is no section `server`")?;
         let (servers, services) = (options.servers.len(), options.services.len());
         let places = configuration::client_places(&changed)?;
         let names: Vec<String> = places.iter().map(|it| it.name.clone()).collect();

@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use engine::OnDamage;
 use runtime::{Address, Runtime, Terminations};
 use session::Server;
-use settings::{Configuration, Settings};
+use settings::Settings;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use wal::OnLogLoss;
@@ -27,17 +27,20 @@ use crate::arguments::Arguments;
 use crate::configuration;
 use crate::database::{Database, Engines, Opening};
 use crate::ending::{END_TIMES, wait_for_end};
-use crate::gateway_options;
 use crate::keys::Keys;
 use crate::listen::{self, Bound, Ports};
 use crate::monitoring;
+use crate::reading::{self, Reading};
 use crate::serve;
 use crate::serve_gateway;
 use crate::time_zone;
 
 /// Runs the server until it is shut down.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut configuration = configuration::read(arguments)?;
+    let Reading {
+        mut configuration,
+        gateway,
+    } = reading::read(arguments)?;
     start_log(&configuration.settings)?;
     // Before the first session, and before anything uses `SYSTEM`.
     time_zone::tell(&mut configuration.settings);
@@ -49,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         monitoring: monitoring::bind(&configuration.settings)?,
         admin: Ports::open_for_admins(&configuration)?,
     };
-    match gateway_options(arguments, &configuration)? {
+    match gateway {
         Some(options) => {
             let begun = serve_gateway::Begun {
                 options,
@@ -64,25 +67,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Reports that the configuration is valid, or fails with its mistakes. Starts nothing.
 pub(crate) fn check(arguments: &Arguments) -> Result<()> {
-    let configuration = configuration::read(arguments)?;
-    gateway_options(arguments, &configuration)?;
+    reading::read(arguments)?;
     match configuration::file(arguments) {
         Some(path) => println!("{}: no mistakes", path.display()),
         None => println!("no settings file, and no mistakes"),
     }
     Ok(())
-}
-
-/// The gateway that the settings file describes, if it does.
-fn gateway_options(
-    arguments: &Arguments,
-    configuration: &Configuration,
-) -> Result<Option<gateway::Options>> {
-    let options = gateway_options::options(configuration);
-    match configuration::file(arguments) {
-        Some(path) => options.with_context(|| path.display().to_string()),
-        None => options,
-    }
 }
 
 /// Runs the database until it is shut down.

@@ -2,62 +2,90 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use router::{Route, Rule, Rules, Ruling, What, Who};
 use settings::{Configuration, Entry, Value};
 
 use super::limit;
+use super::mistakes::Mistakes;
 
-/// The rules that a configuration has.
-pub(super) fn read(configuration: &Configuration) -> Result<Rules> {
-    let entries = configuration.sections.all("rule");
+/// The rules that a configuration has; `None` if some have mistakes.
+pub(super) fn read(configuration: &Configuration, mistakes: &mut Mistakes) -> Option<Rules> {
     let mut rules = Vec::new();
-    for entry in entries {
-        let read = rule(entry);
-        rules.push(read.with_context(|| format!("line {}", entry.line()))?);
+    let mut is_whole = true;
+    for entry in configuration.sections.all("rule") {
+        let Some(rule) = rule(entry, mistakes) else {
+            is_whole = false;
+            continue;
+        };
+        mistakes.find_foreign_server(entry, &rule, configuration);
+        rules.push(rule);
     }
-    Ok(Rules::new(rules)?)
+    if !is_whole {
+        return None;
+    }
+    let first = configuration.sections.one("rule");
+    match Rules::new(rules) {
+        Ok(rules) => Some(rules),
+        Err(error) => {
+            mistakes.add(first?, error.to_string());
+            None
+        }
+    }
 }
 
-fn rule(entry: &Entry) -> Result<Rule> {
-    let ruling = ruling(entry)?;
-    if ruling == Ruling::default() {
-        bail!(
-            "the rule says nothing: it needs one of `route`, `server`, `lag_max`, \
-             `max_statement_time`, `multiplex`, `refuse`"
-        );
-    }
+/// The rule of a section; `None` if it has mistakes.
+fn rule(entry: &Entry, mistakes: &mut Mistakes) -> Option<Rule> {
+    let name = entry.name().unwrap_or_default();
+    let mut wrong = Vec::new();
+    let ruling = ruling(entry, &mut wrong);
     let texts = |field| entry.values(field).iter().map(ToString::to_string);
-    let networks = texts("addresses").map(|it| it.parse());
-    let digests = texts("digests").map(|it| digest(&it));
-    Ok(Rule {
-        name: entry.name().unwrap_or_default().into(),
+    // The reader has told of those that are none.
+    let networks = texts("addresses").filter_map(|it| it.parse().ok());
+    let mut digests = Vec::new();
+    for text in texts("digests") {
+        match digest(&text) {
+            Ok(digest) => digests.push(digest),
+            Err(error) => wrong.push(format!(": {error}")),
+        }
+    }
+    let rule = Rule {
+        name: name.into(),
         who: Who {
             services: texts("services").map(|it| Arc::from(&*it)).collect(),
             users: texts("users").collect(),
             schemas: texts("schemas").collect(),
-            networks: networks.collect::<Result<_, _>>()?,
+            networks: networks.collect(),
         },
         what: What {
-            digests: digests.collect::<Result<_>>()?,
+            digests,
             pattern: entry.text("pattern").map(str::to_owned),
         },
         ruling,
-    })
+    };
+    for told in &wrong {
+        mistakes.add(entry, format!("rule `{name}`{told}"));
+    }
+    // Alone, so that each that cannot be used is named.
+    if let Err(error) = Rules::new(vec![rule.clone()]) {
+        mistakes.add(entry, error.to_string());
+        return None;
+    }
+    wrong.is_empty().then_some(rule)
 }
 
-fn ruling(entry: &Entry) -> Result<Ruling> {
+/// What a rule says, and what is wrong with that.
+fn ruling(entry: &Entry, wrong: &mut Vec<String>) -> Ruling {
     let server = entry.text("server");
     let route = match entry.text("route") {
         Some("primary") => Some(Route::Primary),
         Some(_) => Some(Route::Replica),
         None => None,
     };
-    ensure!(
-        server.is_none() || route.is_none(),
-        "a rule has a `route` or a `server`, and not both"
-    );
-    Ok(Ruling {
+    if server.is_some() && route.is_some() {
+        wrong.push(" has a `route` and a `server`: it may have one of them".to_owned());
+    }
+    let ruling = Ruling {
         route: route.or_else(|| Some(Route::Server(server?.into()))),
         lag_max: super::seconds(entry, "lag_max"),
         time_max: limit(entry, "max_statement_time"),
@@ -66,7 +94,15 @@ fn ruling(entry: &Entry) -> Result<Ruling> {
             _ => None,
         },
         refusal: entry.text("refuse").map(Arc::from),
-    })
+    };
+    if ruling == Ruling::default() {
+        wrong.push(
+            " says nothing: it needs one of `route`, `server`, `lag_max`, `max_statement_time`, \
+             `multiplex`, `refuse`"
+                .to_owned(),
+        );
+    }
+    ruling
 }
 
 /// Reads a digest as it is shown.
@@ -87,29 +123,35 @@ mod tests {
 
     use router::SessionFacts;
 
+    use crate::configuration::Wrong;
+
     use super::*;
 
-    fn rules(text: &str) -> Result<Rules> {
+    fn rules(text: &str) -> Result<Rules, String> {
         let mut configuration = Configuration::default();
         let mistakes = configuration.read_file(text);
         assert!(mistakes.is_empty(), "{mistakes:?}");
-        read(&configuration)
+        let mut mistakes = Mistakes::default();
+        let rules = read(&configuration, &mut mistakes);
+        let told = |it: &Wrong| format!("{}: {}", it.line.unwrap_or(0), it.told);
+        let wrong = mistakes.into_wrong();
+        rules.ok_or_else(|| wrong.iter().map(told).collect::<Vec<_>>().join("\n"))
     }
 
     fn mistake(text: &str) -> String {
-        format!("{:#}", rules(text).unwrap_err())
+        rules(text).unwrap_err()
     }
 
     #[test]
     fn mistakes_are_named_with_their_line() {
         let said = mistake("[[rule]]\nname = \"r\"\nusers = [\"a\"]\n");
-        assert!(said.starts_with("line 1: the rule says nothing"), "{said}");
+        assert!(said.starts_with("1: rule `r` says nothing"), "{said}");
         let head = "[[server]]\nname = \"a\"\naddress = \"127.0.0.1:1\"\n\
                     [[rule]]\nname = \"r\"\n";
         let said = mistake(&format!("{head}route = \"primary\"\nserver = \"a\"\n"));
         assert_eq!(
             said,
-            "line 4: a rule has a `route` or a `server`, and not both"
+            "4: rule `r` has a `route` and a `server`: it may have one of them"
         );
         for digest in ["12", "0123456789abcdeg", "00123456789abcdef"] {
             let said = mistake(&format!(
@@ -118,7 +160,10 @@ mod tests {
             assert!(said.contains("is no digest"), "{said}");
         }
         let said = mistake(&format!("{head}refuse = \"no\"\npattern = \"(\"\n"));
-        assert_eq!(said, "rule `r`: `pattern` cannot be used: unclosed group");
+        assert_eq!(
+            said,
+            "4: rule `r`: `pattern` cannot be used: unclosed group"
+        );
     }
 
     #[test]

@@ -383,7 +383,7 @@ fn services_and_listeners_come_and_go() {
 
     // A port that is taken: nothing changes.
     let taken = listener(one.port(), "second");
-    reloaded.write(&format!("{second}{base}{taken}"));
+    reloaded.write(&format!("{second}{base}{pinned}{taken}"));
     let error = error_of(reloaded.reload());
     assert!(error.message.contains("cannot listen on"), "{error:?}");
     assert!(path.exists(), "{}", path.display());

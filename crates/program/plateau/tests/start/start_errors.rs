@@ -100,7 +100,7 @@ fn a_check_of_the_configuration_names_each_mistake() {
                [[listener]]\nadress = \"127.0.0.1:0\"\n[[listener]]\nsocket = \"\"\n";
     let (code, told) = check_config(&folder, bad);
     assert_eq!(code, Some(1));
-    let expected = ["1: there", "2: inval", "5: secti", "7: field", "3: setti"];
+    let expected = ["1: there", "2: inval", "3: setti", "5: secti", "7: field"];
     let expected = expected.map(|start| format!("plateau: my.toml:{start}"));
     for (line, expected) in told.lines().zip(&expected) {
         assert!(line.starts_with(expected), "{line}");
@@ -121,12 +121,37 @@ fn a_check_of_the_configuration_finds_what_a_start_would_refuse() {
     for (text, expected) in [
         (alone, "my.toml:1: `tls_certificate` and `tls_key` belong"),
         (missing, "my.toml:2: cannot read /no/c.pem"),
-        (twice, "two listeners have the address 127.0.0.1:1"),
+        (
+            twice,
+            "my.toml:2: two listeners have the address 127.0.0.1:1",
+        ),
     ] {
         let (code, told) = check_config(&folder, text);
         assert_eq!(code, Some(1), "{told}");
         assert!(told.starts_with(&format!("plateau: {expected}")), "{told}");
     }
+    // Mistakes of single fields and of whole sections, in the order of the file.
+    let gateway = "lisen = \"127.0.0.1:1\"\n[[server]]\nname = \"a\"\naddress = \"127.0.0.1:1\"\n\
+                   [[server]]\nname = \"b\"\naddress = \"127.0.0.1:1\"\nrnak = 1\n\
+                   [[server]]\nname = \"c\"\naddress = \"127.0.0.1\"\n\
+                   [[monitor]]\nuser = \"m\"\nservers = [\"a\", \"d\"]\n\
+                   [[rule]]\nname = \"r\"\nserver = \"d\"\n";
+    let (code, told) = check_config(&folder, gateway);
+    assert_eq!(code, Some(1), "{told}");
+    let expected = [
+        "1: there",
+        "5: the s",
+        "8: secti",
+        "11: field",
+        "14: field",
+        "17: field",
+    ];
+    let places: Vec<_> = told
+        .lines()
+        .zip(expected)
+        .map(|(line, expected)| line.starts_with(&format!("plateau: my.toml:{expected}")))
+        .collect();
+    assert_eq!(places, [true; 6], "{told}");
     let any_port = "listen = \"127.0.0.1:0\"\n[[listener]]\naddress = \"127.0.0.1:0\"\n";
     assert_eq!(check_config(&folder, any_port).0, Some(0));
 }
