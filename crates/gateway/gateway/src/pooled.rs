@@ -67,8 +67,8 @@ pub(crate) struct Pooled {
     history: Arc<History>,
     /// The same with its database, while a statement runs without that.
     missing: Option<Arc<History>>,
-    /// The database that a server has told last, unless `history` has a later one.
-    /// COM_RESET_CONNECTION keeps it, also if the session has come there by what is not kept.
+    /// The database that a server has told last, unless `history` has a later one. It is empty if
+    /// the session is in none, as after DROP DATABASE. COM_RESET_CONNECTION keeps it, also if the session has come there by what is not kept.
     database: Option<Box<[u8]>>,
     /// As which it logs in to servers, by the pool's names.
     pool_login: pool::Login,
@@ -526,8 +526,9 @@ impl Pooled {
         self.guest.take_command().await?;
         let told = self.database.take().map(Vec::from);
         if let Some(name) = told.or_else(|| self.history.database(self.mode())) {
+            let is_in_one = !name.is_empty();
             self.origin = self.guest.worker.share_origin(Origin {
-                database: Some(String::from_utf8_lossy(&name).into_owned()),
+                database: is_in_one.then(|| String::from_utf8_lossy(&name).into_owned()),
                 ..(*self.origin).clone()
             });
         }

@@ -434,6 +434,31 @@ fn a_reset_keeps_the_database_however_it_was_chosen() {
 }
 
 #[test]
+fn a_reset_leaves_a_session_without_a_database_in_none() {
+    let backend = backend();
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE PROCEDURE shop.p() SELECT 1").unwrap();
+    let gateway = sharing(&backend, 1);
+    for texts in [
+        &["CREATE DATABASE gone", "USE gone", "DROP DATABASE gone"][..],
+        &["CALL shop.p()"],
+    ] {
+        let [mut client, mut other] = [gateway.connect(), gateway.connect()];
+        for text in texts {
+            client.query_all(text.as_bytes()).expect(text);
+        }
+        reset(&mut client);
+        // Each takes the connection from the other.
+        for _ in 0..2 {
+            other.run("DO 1").unwrap();
+            assert_eq!(value(&mut client, "SELECT DATABASE()"), "NULL", "{texts:?}");
+        }
+    }
+    let log = gateway.log();
+    assert!(!log.contains("cannot be given the state"), "{log}");
+}
+
+#[test]
 fn a_function_that_sets_a_variable_keeps_the_connection() {
     let backend = backend();
     let gateway = sharing(&backend, 2);
