@@ -139,10 +139,11 @@ impl ConnectionState {
         is_given && self.set_up == Some(needs.role) && !self.is_read_wrongly(needs.reads)
     }
 
-    /// Whether what a statement reads of earlier ones is another session's here.
+    /// Whether what a statement reads of earlier ones is another session's here, or will be of a
+    /// step.
     pub fn is_read_wrongly(&self, reads: Reads) -> bool {
         let is_other = reads.insert_id.is_some() && reads.insert_id != self.insert_id;
-        is_other || reads.warnings && self.has_warnings
+        is_other || reads.warnings && self.has_warnings || self.set_up.is_none()
     }
 
     /// Whether it has to be reset for a session.

@@ -73,6 +73,11 @@ impl Pooled {
         if let Some(lane) = self.lane(place) {
             lane.is_own = true;
             lane.has_own_warnings |= residue.has_warnings || plan.clears_warnings;
+            if plan.facts.has(Facts::HAS_SET_STATEMENT) {
+                // MariaDB tells a later reply that the variables are back, which would be taken for
+                // what that statement has changed. So the gateway's own is the next.
+                lane.connection.state_mut().tells_otherwise();
+            }
             // An error tells no changes, and no later reply does.
             if let Ending::Error(error) = answer.ending {
                 lane.is_dirty |= may_have_changed(plan, error);
@@ -88,11 +93,8 @@ impl Pooled {
             // Also one that the session knows already may be new to the connection.
             let is_new_here = told != 0 && !lane.connection.state().has_insert_id(told);
             if residue.has_insert_id || is_new_here {
-                let before = lane
-                    .connection
-                    .state_mut()
-                    .forget_insert_id()
-                    .or(lane.before_id);
+                let known = lane.connection.state_mut().forget_insert_id();
+                let before = known.or(lane.before_id);
                 lane.before_id = before.filter(|it| told == 0 || *it != told);
                 self.session.recall_mut().may_have_inserted();
             }

@@ -716,6 +716,42 @@ fn what_has_rows_and_generates_nothing_leaves_the_generated_value() {
 }
 
 #[test]
+fn variables_of_one_statement_pin_no_session() {
+    // With the position of a write, MariaDB tells what else has changed.
+    let backend = Launch::new(ServerKind::MariaDb).with("--log-bin=binlog");
+    let backend = backend.start().unwrap();
+    let mut root = backend.connect().unwrap();
+    create_accounts(&mut root);
+    root.run("CREATE TABLE shop.t (a INT PRIMARY KEY)").unwrap();
+    let gateway = sharing(&backend, 1);
+    let [mut client, mut other] = [gateway.connect(), gateway.connect()];
+    let set = "SET STATEMENT lock_wait_timeout = 5 FOR";
+    client.run(&format!("{set} SELECT 1")).unwrap();
+    other.run("INSERT INTO shop.t VALUES (1)").unwrap();
+    client.run("INSERT INTO shop.t VALUES (2)").unwrap();
+    // In a transaction, and after an error.
+    client.run("BEGIN").unwrap();
+    client
+        .run(&format!("{set} UPDATE shop.t SET a = a + 10"))
+        .unwrap();
+    assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "2");
+    client.run("INSERT INTO shop.t VALUES (3)").unwrap();
+    client.run("COMMIT").unwrap();
+    let failing = format!("{set} INSERT INTO shop.t VALUES (3)");
+    assert_eq!(other.error_number(&failing).unwrap(), 1062);
+    let warnings = other.rows("SHOW WARNINGS").unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    other.run("INSERT INTO shop.t VALUES (4)").unwrap();
+    client.run("INSERT INTO shop.t VALUES (5)").unwrap();
+    other
+        .run(&format!(
+            "{set} SELECT SQL_CALC_FOUND_ROWS a FROM shop.t LIMIT 2"
+        ))
+        .unwrap();
+    assert_eq!(value(&mut other, "SELECT FOUND_ROWS()"), "5");
+}
+
+#[test]
 fn a_pool_that_says_the_same_again_and_again_shares_its_connection() {
     let backend = backend();
     let mut root = backend.connect().unwrap();
