@@ -68,7 +68,8 @@ pub(crate) struct Pooled {
     /// The same with its database, while a statement runs without that.
     missing: Option<Arc<History>>,
     /// The database that a server has told last, unless `history` has a later one. It is empty if
-    /// the session is in none, as after DROP DATABASE. COM_RESET_CONNECTION keeps it, also if the session has come there by what is not kept.
+    /// the session is in none, as after DROP DATABASE. COM_RESET_CONNECTION keeps it, also if the
+    /// session has come there by what is not kept.
     database: Option<Box<[u8]>>,
     /// As which it logs in to servers, by the pool's names.
     pool_login: pool::Login,
@@ -129,9 +130,11 @@ const OF_SESSION: StatusFlags = StatusFlags(
 );
 
 /// What of that is told at the login.
-const OF_LOGIN: StatusFlags = StatusFlags(
-    StatusFlags::AUTOCOMMIT.0 | StatusFlags::NO_BACKSLASH_ESCAPES.0 | StatusFlags::ANSI_QUOTES.0,
-);
+const OF_LOGIN: StatusFlags = StatusFlags(StatusFlags::AUTOCOMMIT.0 | MODES.0);
+
+/// How texts are read.
+const MODES: StatusFlags =
+    StatusFlags(StatusFlags::NO_BACKSLASH_ESCAPES.0 | StatusFlags::ANSI_QUOTES.0);
 
 impl Pooled {
     /// Connects a client to its first server. An error is what the client is to be told.
@@ -664,7 +667,11 @@ impl Pooled {
             Ending::Silent => return,
         };
         if let Some(status) = status {
-            self.status = StatusFlags(status.0 & OF_SESSION.0);
+            // MariaDB tells the modes of SET STATEMENT, which are gone with that statement.
+            let is_for_itself = plan.facts.has(Facts::HAS_SET_STATEMENT);
+            let kept = if is_for_itself { MODES.0 } else { 0 };
+            let told = status.0 & OF_SESSION.0 & !kept;
+            self.status = StatusFlags(told | self.status.0 & kept);
         }
         // MariaDB names no transaction in the reply to a bulk.
         let exchange = &answer.exchange;

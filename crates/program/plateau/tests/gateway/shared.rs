@@ -751,6 +751,22 @@ fn variables_of_one_statement_pin_no_session() {
     assert_eq!(value(&mut other, "SELECT FOUND_ROWS()"), "5");
 }
 
+/// The status of its reply has the mode of the statement, and the next text is read without that.
+#[test]
+fn a_mode_of_one_statement_hides_nothing_of_the_next() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut client, mut other] = [gateway.connect(), gateway.connect()];
+    client
+        .run("SET STATEMENT sql_mode = 'NO_BACKSLASH_ESCAPES' FOR SELECT 1")
+        .unwrap();
+    client
+        .run(r"SELECT 'it\'s', GET_LOCK('hidden', 0) -- '")
+        .unwrap();
+    // The connection with the lock is nobody else's.
+    assert_eq!(other.error_number("DO 1").unwrap(), 1040);
+}
+
 #[test]
 fn a_pool_that_says_the_same_again_and_again_shares_its_connection() {
     let backend = backend();
