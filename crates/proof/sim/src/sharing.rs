@@ -1,8 +1,9 @@
 //! Sessions that share connections: [`pool`] and [`router`] together, under one seed.
 //!
-//! Clients of several workers run short programs: reads and writes, transactions over one server
-//! or several, locks that pin them. `router` says where each statement goes, by a map that
-//! the monitor's judge makes of what checks have seen. `pool` gives the connections. Servers stop,
+//! Clients of several workers run short programs: reads and writes, variables, transactions over
+//! one server or several, locks that pin them. `router` says where each statement goes, by a map
+//! that the monitor's judge makes of what checks have seen. `pool` gives the connections, and
+//! `connection_state` says what puts each right. Servers stop,
 //! start and change roles, clients leave while they wait, waits end by their time, connections
 //! move late or never. One thread runs all of it, in an order that the seed decides.
 //!
@@ -16,6 +17,9 @@
 //!   its parts. No session gets a connection with a transaction or a lock of another one.
 //! * (S4) A session that reads on a replica sees what it wrote. (It may not see it on a server that
 //!   has ceased to be the primary since the last check.)
+//!
+//! * (S8) Each statement runs as its session's account, and with the variable that the session has
+//!   set, whichever session had the connection before.
 //!
 //! Whenever all that is under way has arrived:
 //!
@@ -104,11 +108,13 @@ pub enum Mistake {
     ReadsTooEarly,
     /// Of two sessions of a worker that wait, the later one has the place of the earlier one.
     Overtakes,
+    /// What puts a connection right is not sent.
+    PutsNothingRight,
 }
 
 impl Mistake {
     /// Each of them.
-    pub const ALL: [Mistake; 9] = [
+    pub const ALL: [Mistake; 10] = [
         Mistake::LosesWakeUps,
         Mistake::LosesOrders,
         Mistake::AnswersNobody,
@@ -118,6 +124,7 @@ impl Mistake {
         Mistake::LeavesItsServer,
         Mistake::ReadsTooEarly,
         Mistake::Overtakes,
+        Mistake::PutsNothingRight,
     ];
 }
 
@@ -150,6 +157,8 @@ pub struct SharingTally {
     pub primaries: u64,
     /// Moments at which nothing was under way (S5).
     pub still: u64,
+    /// Connections that got another state than they had.
+    pub put_right: u64,
 }
 
 impl SharingTally {
@@ -168,6 +177,7 @@ impl SharingTally {
         self.repeated += other.repeated;
         self.primaries += other.primaries;
         self.still += other.still;
+        self.put_right += other.put_right;
     }
 }
 

@@ -9,7 +9,7 @@ use sim::sharing::{Mistake, SharingOptions, SharingTally, run};
 #[test]
 fn fixed_seeds_hold() {
     let mut sum = SharingTally::default();
-    for seed in 0..100 {
+    for seed in 0..150 {
         match run(seed, SharingOptions::of_seed(seed)) {
             Ok(tally) => sum.add(tally),
             Err(fault) => panic!("seed {seed}: {fault}"),
@@ -29,6 +29,7 @@ fn fixed_seeds_hold() {
         (sum.repeated, "reads that were repeated"),
         (sum.primaries, "changes of the primary"),
         (sum.still, "moments of rest"),
+        (sum.put_right, "connections that were put right"),
     ] {
         assert!(10 < count, "few {what}: {sum:?}");
     }
@@ -53,6 +54,7 @@ fn planted_mistakes_are_found() {
             Mistake::ReadsTooEarly => "(S4)",
             Mistake::LosesWakeUps | Mistake::LosesOrders | Mistake::AnswersNobody => "(S5)",
             Mistake::KeepsConnections => "(S6)",
+            Mistake::PutsNothingRight => "(S8)",
         };
         let found = found.unwrap_or_default();
         assert!(found.contains(rule), "{mistake:?}: {found:?}");

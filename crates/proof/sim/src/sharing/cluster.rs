@@ -1,6 +1,7 @@
 //! [`Cluster`]: the servers as they are, beside what a monitor knows of them.
 //!
-//! A connection has what a session may leave on it: an open transaction, or state of other kinds.
+//! A connection has what a session may leave on it: an open transaction, a variable, or state of
+//! other kinds.
 //! Writes are numbered; a replica has applied those up to a number.
 
 use std::cell::RefCell;
@@ -9,6 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use backend::ServerVersion;
+use connection_state::{ConnectionState, Origin, Step};
 use env::Instant;
 use monitor::gtid::GtidPosition;
 use monitor::gtid::mariadb::MariaDbPosition;
@@ -57,6 +59,10 @@ struct State {
     open: Option<Open>,
     /// A lock or a temporary table.
     has_more: bool,
+    /// As whom it is logged in.
+    login: Login,
+    /// The variable `@a`.
+    variable: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +85,8 @@ pub(super) enum Deed {
     Define,
     TakeLock,
     FreeLocks,
+    /// SET @a.
+    Set(u64),
 }
 
 /// What a server answers.
@@ -99,6 +107,8 @@ pub(super) enum Answer {
 pub(super) struct Connection {
     pub(super) number: u64,
     pub(super) login: Login,
+    /// What the gateway knows of it.
+    pub(super) state: ConnectionState,
     cluster: Shared,
 }
 
@@ -110,7 +120,11 @@ impl Drop for Connection {
 
 impl Connection {
     /// Opens one; `None` if the server does not answer.
-    pub(super) fn open(cluster: &Shared, place: usize, login: Login) -> Option<Connection> {
+    pub(super) fn open(
+        cluster: &Shared,
+        place: usize,
+        (login, origin): (Login, &Arc<Origin>),
+    ) -> Option<Connection> {
         let mut inner = cluster.borrow_mut();
         if inner.servers[place].health == Health::Down {
             return None;
@@ -122,12 +136,15 @@ impl Connection {
             health: Health::Up,
             open: None,
             has_more: false,
+            login,
+            variable: None,
         };
         inner.connections.insert(number, state);
         drop(inner);
         Some(Connection {
             number,
             login,
+            state: ConnectionState::new(origin),
             cluster: Rc::clone(cluster),
         })
     }
@@ -196,6 +213,10 @@ impl Cluster {
                 state.has_more = deed == Deed::TakeLock;
                 commits = false;
             }
+            Deed::Set(value) => {
+                state.variable = Some(value);
+                commits = false;
+            }
         }
         let written = (commits && is_primary).then(|| {
             let server = &mut self.servers[self.primary];
@@ -203,6 +224,32 @@ impl Cluster {
             server.applied
         });
         Answer::Done { written }
+    }
+
+    /// Carries out a step that puts a connection right for a session of this login.
+    pub(super) fn put_right(&mut self, number: u64, login: Login, step: &Step<'_>) {
+        let Some(state) = self.connections.get_mut(&number) else {
+            return;
+        };
+        match step {
+            Step::LogIn => {
+                state.login = login;
+                state.variable = None;
+            }
+            Step::Reset => state.variable = None,
+            Step::Run(_, text) => state.variable = variable_in(text),
+            Step::Use(_)
+            | Step::DefaultOption
+            | Step::SetUp(_)
+            | Step::InsertId(_)
+            | Step::ClearWarnings => {}
+        }
+    }
+
+    /// As whom a connection is logged in, and its variable; `None` if it is lost.
+    pub(super) fn session_of(&self, number: u64) -> Option<(Login, Option<u64>)> {
+        let state = self.connections.get(&number)?;
+        (state.health == Health::Up).then_some((state.login, state.variable))
     }
 
     /// The session whose transaction is open on a connection.
@@ -313,6 +360,18 @@ impl Cluster {
             galera: None,
         }))
     }
+}
+
+/// The value in a text of [`set`].
+fn variable_in(text: &[u8]) -> Option<u64> {
+    str::from_utf8(text).ok()?.strip_prefix(SET)?.parse().ok()
+}
+
+const SET: &str = "SET @a = ";
+
+/// Sets the variable.
+pub(super) fn set(value: u64) -> String {
+    format!("{SET}{value}")
 }
 
 /// A simulation takes less than the slack that the judge of uptimes allows.

@@ -4,12 +4,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use connection_state::{Needs, Reads, Role};
 use monitor::ServerId;
 use pool::{
     AccountId, AcquireError, Acquired, Answer as PoolAnswer, Ask, ClassId, CloseReason, Found,
     Held, Holds, Login, Wait,
 };
-use router::{Balance, Goal, Load, Loss, Report, Step, Told, Written, choose};
+use router::{Balance, Command, Goal, Load, Loss, Report, Step, Told, Written, choose};
 use syntax::SqlMode;
 use syntax::class::find_hint;
 use wire::{SessionChanges, StatusFlags};
@@ -369,6 +370,7 @@ impl<'f> World<'f> {
             }
             if turns {
                 slot.turned();
+                own.connection.state.is_of_another();
                 own.connection.login = login;
             }
             if own.connection.login != login {
@@ -377,7 +379,7 @@ impl<'f> World<'f> {
             Some(own)
         });
         let opened = own.or_else(|| {
-            let connection = Connection::open(&self.cluster, place, login)?;
+            let connection = Connection::open(&self.cluster, place, (login, &self.origin))?;
             slot.opened(self.now);
             Some(Own { worker, connection })
         });
@@ -389,7 +391,7 @@ impl<'f> World<'f> {
             self.fault("a session meets what another one has left (S3)");
         }
         if self.has(Mistake::OpensOneMore, 20) {
-            let stray = Connection::open(&self.cluster, place, login);
+            let stray = Connection::open(&self.cluster, place, (login, &self.origin));
             self.strays.extend(stray);
         }
         self.players[number].lanes.insert(place, Lane { slot, own });
@@ -410,6 +412,7 @@ impl<'f> World<'f> {
 
     /// The statement is sent, behind the beginning of a part if it begins one.
     fn begin(&mut self, number: usize, place: usize) {
+        self.put_right(number, place);
         let statement = self.players[number].statement.as_ref();
         let step = statement.map(|it| it.plan.step);
         if step == Some(Step::Joins) {
@@ -420,6 +423,31 @@ impl<'f> World<'f> {
             self.players[number].session.part_begun(server(place));
         }
         self.players[number].phase = Phase::Runs { place };
+    }
+
+    /// The connection gets the state of the session.
+    fn put_right(&mut self, number: usize, place: usize) {
+        let is_forgotten = self.has(Mistake::PutsNothingRight, 100);
+        let player = &mut self.players[number];
+        let Some(lane) = player.lanes.get_mut(&place) else {
+            return;
+        };
+        let needs = Needs {
+            origin: &self.origin,
+            commands: player.history.list(),
+            role: Role::Other,
+            reads: Reads::default(),
+        };
+        let connection = &mut lane.own.connection;
+        let steps = connection.state.put_right(&needs);
+        self.tally.put_right += u64::from(!steps.is_empty());
+        if is_forgotten {
+            return;
+        }
+        let mut cluster = self.cluster.borrow_mut();
+        for step in &steps {
+            cluster.put_right(connection.number, login(number), step);
+        }
     }
 
     /// The connection to a server is lost, and what only that had.
@@ -472,6 +500,11 @@ impl<'f> World<'f> {
             self.fault("a transaction has changed its server (S3)");
         }
         let deed = statement.line.deed;
+        let expected = (login(number), self.players[number].variable);
+        let found = self.cluster.borrow().session_of(connection);
+        if found.is_some_and(|it| it != expected) {
+            self.fault("a statement runs with what another session has set (S8)");
+        }
         let answer = self
             .cluster
             .borrow_mut()
@@ -489,8 +522,10 @@ impl<'f> World<'f> {
                 (Some(open), written)
             }
         };
-        if deed == Deed::Read {
-            self.note_read(number, place, statement.primary);
+        match deed {
+            Deed::Read => self.note_read(number, place, statement.primary),
+            Deed::Set(value) if status.is_some() => self.note_set(number, place, value),
+            _ => {}
         }
         let mut changes = SessionChanges::new();
         if let Some(written) = written {
@@ -517,6 +552,21 @@ impl<'f> World<'f> {
         };
         self.tally.answered += 1;
         self.settle(number);
+    }
+
+    /// The session has set its variable, which each of its connections gets.
+    fn note_set(&mut self, number: usize, place: usize, value: u64) {
+        let player = &mut self.players[number];
+        player.variable = Some(value);
+        let command = Command::Query(cluster::set(value).into_bytes().into());
+        let kept = player.history.keep(command, SqlMode::default());
+        let commands = player.history.list().clone();
+        if let Some(lane) = player.lanes.get_mut(&place) {
+            lane.own.connection.state.has_run(&commands);
+        }
+        if kept.is_err() {
+            self.fault("a history of one variable is full");
+        }
     }
 
     /// A read on a replica has to see what its session wrote. One in a transaction sees what its

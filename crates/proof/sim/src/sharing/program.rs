@@ -56,13 +56,17 @@ pub(super) fn next(random: &mut Random, scene: Scene) -> Line {
             1 => line("INSERT INTO t VALUES (1)", Deed::Write),
             _ => line("SELECT a FROM t WHERE b = 1", Deed::Read),
         },
-        Scene::Outside => match random.below(20) {
+        Scene::Outside => match random.below(22) {
             0..7 => line("SELECT a FROM t WHERE b = 1", Deed::Read),
             7..11 => line("INSERT INTO t VALUES (1)", Deed::Write),
             11..17 => line("BEGIN", Deed::Begin),
             17 => line("START TRANSACTION READ ONLY", Deed::BeginReadOnly),
             18 => line("SELECT GET_LOCK('a', 1)", Deed::TakeLock),
-            _ => line("SELECT /* plateau: route=primary */ a FROM t", Deed::Read),
+            19 => line("SELECT /* plateau: route=primary */ a FROM t", Deed::Read),
+            _ => {
+                let value = random.below(1_000);
+                line(&cluster::set(value), Deed::Set(value))
+            }
         },
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use connection_state::Origin;
 use env::{Instant, Random};
 use monitor::{Rules, ServerId, ServerMap};
 use pool::{Age, Front, Order, ServerId as PoolId, Slot, Wait};
-use router::{Judge, Plan, Session};
+use router::{History, Judge, Plan, Session};
 use wire::StatusFlags;
 
 use super::bell::Bell;
@@ -57,6 +58,9 @@ pub(super) struct Player<'f> {
     pub(super) worker: usize,
     pub(super) age: Age,
     pub(super) session: Session,
+    /// What it has set, and the value of that.
+    pub(super) history: History,
+    pub(super) variable: Option<u64>,
     pub(super) lanes: BTreeMap<usize, Lane>,
     pub(super) phase: Phase<'f>,
     pub(super) bell: Arc<Bell>,
@@ -114,6 +118,8 @@ pub(super) struct World<'f> {
     pub(super) ids: Vec<PoolId>,
     pub(super) judges: Vec<Judge>,
     pub(super) cluster: Shared,
+    /// Of all sessions.
+    pub(super) origin: Arc<Origin>,
     pub(super) map: ServerMap,
     /// Rises with each change of the map.
     pub(super) version: u64,
@@ -150,6 +156,10 @@ impl<'f> World<'f> {
                 .map(|_| Judge::default())
                 .collect(),
             cluster,
+            origin: Arc::new(Origin {
+                database: Some("shop".to_owned()),
+                collation: 45,
+            }),
             map: ServerMap::new(entries, &[]),
             version: 0,
             players: Vec::new(),
@@ -176,6 +186,8 @@ impl<'f> World<'f> {
                 session: stdx::to_u64(number),
             },
             session,
+            history: History::default(),
+            variable: None,
             lanes: BTreeMap::new(),
             phase: Phase::Idle,
             bell: Arc::default(),
