@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Pin {
     /// `SET TRANSACTION`: the next transaction has characteristics of its own.
     NextTransaction,
+    /// `SAVEPOINT` without autocommit, before a transaction is open.
+    Savepoint,
     /// A temporary table.
     TemporaryTable,
     /// `GET_LOCK`.
@@ -39,8 +41,9 @@ pub enum Pin {
 
 impl Pin {
     /// Each of them.
-    pub const ALL: [Pin; 15] = [
+    pub const ALL: [Pin; 16] = [
         Pin::NextTransaction,
+        Pin::Savepoint,
         Pin::TemporaryTable,
         Pin::UserLock,
         Pin::TableLock,
@@ -66,6 +69,7 @@ impl Pin {
     pub fn name(self) -> &'static str {
         match self {
             Pin::NextTransaction => "set transaction",
+            Pin::Savepoint => "savepoint",
             Pin::TemporaryTable => "temporary table",
             Pin::UserLock => "user lock",
             Pin::TableLock => "table lock",

@@ -129,6 +129,11 @@ impl Plan {
         !matches!(self.effect, Effect::None | Effect::Uses)
     }
 
+    /// Whether it may be SAVEPOINT.
+    pub(crate) fn may_set_savepoint(&self, kind: Kind) -> bool {
+        kind == Kind::Transaction && self.effect == Effect::None
+    }
+
     /// Of a statement in a session without a transaction or a pin. `last` is the server of the
     /// statement before, `access` what transactions of the session may do.
     pub(crate) fn of(
@@ -207,7 +212,7 @@ impl Plan {
             | Effect::FlushLock => Step::Commits,
             Effect::Rollback(_) => Step::RollsBack,
             // Savepoints are of one server.
-            Effect::None if kind == Kind::Transaction => Step::Refused,
+            Effect::None if self.may_set_savepoint(kind) => Step::Refused,
             Effect::None | Effect::Uses => Step::MayJoin,
             Effect::Unlock
             | Effect::XaStart

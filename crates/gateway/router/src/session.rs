@@ -74,6 +74,11 @@ impl Session {
         self.keep_in_place(&mut plan);
         if self.open_at.is_some() {
             self.step(&mut plan, judged.verdict.kind);
+        } else if plan.may_set_savepoint(judged.verdict.kind)
+            && self.transaction.autocommit != Guess::Yes
+        {
+            // The server tells no transaction until a statement uses a table.
+            plan.pins.add(Pin::Savepoint);
         }
         plan
     }
@@ -342,6 +347,10 @@ impl Session {
         }
         if self.transaction.has_next == Guess::No {
             self.pins.lift(Pin::NextTransaction);
+        }
+        let has_autocommit = self.transaction.autocommit == Guess::Yes;
+        if self.open_at.is_none() && (plan.may_end_transaction() || has_autocommit) {
+            self.pins.lift(Pin::Savepoint);
         }
         self.pinned_at = (!self.pins.is_empty()).then_some(self.pinned_at.unwrap_or(at));
     }

@@ -251,6 +251,43 @@ fn without_autocommit_statements_go_to_the_primary() {
         .step("SELECT 1", Replica, Idle);
 }
 
+/// The server has it before it tells a transaction.
+#[test]
+fn a_savepoint_without_autocommit_stays_until_its_transaction_ends() {
+    let answer = |scene: &mut Scene, text: &str, status: StatusFlags| {
+        let plan = scene.plan(text);
+        let report = Report {
+            status: Some(status),
+            changes: Some(b""),
+            tells_writes: true,
+            told: Told::default(),
+        };
+        scene.session.answered(&plan, PRIMARY, report);
+        scene.session.pins().iter().collect::<Vec<_>>()
+    };
+    let (idle, open) = (StatusFlags::default(), StatusFlags::IN_TRANSACTION);
+    for end in ["COMMIT", "ROLLBACK", "TRUNCATE t", "SET autocommit = 1"] {
+        let mut scene = Scene::new();
+        assert_eq!(
+            answer(&mut scene, "SAVEPOINT a", StatusFlags::AUTOCOMMIT),
+            []
+        );
+        assert_eq!(answer(&mut scene, "SET autocommit = 0", idle), []);
+        let pinned = [Pin::Savepoint];
+        assert_eq!(answer(&mut scene, "SAVEPOINT a", idle), pinned);
+        assert_eq!(scene.plan("SELECT 1").goal, Held(PRIMARY));
+        assert_eq!(answer(&mut scene, "DO 1", idle), pinned);
+        assert_eq!(answer(&mut scene, "INSERT INTO t VALUES (1)", open), pinned);
+        assert_eq!(answer(&mut scene, "ROLLBACK TO a", open), pinned);
+        let after = match end {
+            "SET autocommit = 1" => StatusFlags::AUTOCOMMIT,
+            _ => idle,
+        };
+        assert_eq!(answer(&mut scene, end, after), [], "{end}");
+        assert!(scene.session.is_at_rest(), "{end}");
+    }
+}
+
 #[test]
 fn what_a_statement_leaves_is_read_where_it_ran() {
     let mut scene = Scene::new();

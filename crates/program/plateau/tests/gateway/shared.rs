@@ -751,6 +751,21 @@ fn variables_of_one_statement_pin_no_session() {
     assert_eq!(value(&mut other, "SELECT FOUND_ROWS()"), "5");
 }
 
+#[test]
+fn a_savepoint_without_autocommit_keeps_its_connection() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut client, mut other] = [gateway.connect(), gateway.connect()];
+    client.run("SET autocommit = 0").unwrap();
+    other.run("DO 1").unwrap();
+    client.run("SAVEPOINT a").unwrap();
+    assert_eq!(other.error_number("DO 1").unwrap(), 1040);
+    client.run("ROLLBACK TO a").unwrap();
+    client.run("RELEASE SAVEPOINT a").unwrap();
+    client.run("COMMIT").unwrap();
+    other.run("DO 1").unwrap();
+}
+
 /// The status of its reply has the mode of the statement, and the next text is read without that.
 #[test]
 fn a_mode_of_one_statement_hides_nothing_of_the_next() {
