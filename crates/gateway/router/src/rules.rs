@@ -199,11 +199,12 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// If there are too many, or a pattern cannot be used.
-    pub fn new(rules: Vec<Rule>) -> Result<Rules, RulesError> {
+    /// If there are too many, or patterns cannot be used: each of these.
+    pub fn new(rules: Vec<Rule>) -> Result<Rules, Vec<RulesError>> {
         if RULES_MAX < rules.len() {
-            return Err(RulesError::TooMany);
+            return Err(vec![RulesError::TooMany]);
         }
+        let mut errors = Vec::new();
         let mut of_all_texts = RuleSet::default();
         let mut of_patterns = Vec::new();
         let mut patterns = Vec::new();
@@ -216,7 +217,7 @@ impl Rules {
                 continue;
             };
             if let Err(error) = build(&[pattern]) {
-                return Err(RulesError::Pattern {
+                errors.push(RulesError::Pattern {
                     name: Arc::clone(&rule.name),
                     reason: reason(&error),
                 });
@@ -224,9 +225,13 @@ impl Rules {
             of_patterns.push(place);
             patterns.push(pattern);
         }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let too_large = |error| vec![RulesError::PatternsTooLarge(error)];
         let patterns = match patterns.is_empty() {
             true => None,
-            false => Some(build(&patterns).map_err(RulesError::PatternsTooLarge)?),
+            false => Some(build(&patterns).map_err(too_large)?),
         };
         Ok(Rules {
             rules,

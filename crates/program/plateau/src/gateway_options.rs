@@ -443,6 +443,7 @@ mod tests {
             "{unknown}"
         );
     }
+
     #[test]
     fn sections_that_do_not_fit_each_other_are_named_all_at_once() {
         let text = format!(

@@ -167,7 +167,9 @@ fn there_are_as_many_rules_as_a_set_has_bits() {
         let ruling = judge.ruling(&set, &judged).unwrap();
         assert_eq!(ruling.refusal.as_deref(), Some(&*format!("r{last}")));
     }
-    assert!(matches!(many(RULES_MAX + 1), Err(RulesError::TooMany)));
+    assert!(
+        matches!(many(RULES_MAX + 1), Err(errors) if matches!(errors[..], [RulesError::TooMany]))
+    );
 }
 
 #[test]
@@ -187,9 +189,16 @@ fn patterns_see_the_beginning_of_a_text() {
 fn a_pattern_that_is_none_is_named() {
     let error = |text: &str| {
         let rules = vec![rule("bad", Who::default(), pattern(text), refusal("no"))];
-        Rules::new(rules).unwrap_err().to_string()
+        let errors = Rules::new(rules).unwrap_err();
+        assert_eq!(errors.len(), 1);
+        errors[0].to_string()
     };
     let told = error("a(b");
     assert_eq!(told, "rule `bad`: `pattern` cannot be used: unclosed group");
     assert!(error("a{1000}{1000}{1000}").contains("too large"));
+    let bad = |name| rule(name, Who::default(), pattern("("), refusal("no"));
+    let errors = Rules::new(vec![bad("one"), bad("other")]).unwrap_err();
+    let told: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    assert!(told[0].starts_with("rule `one`") && told[1].starts_with("rule `other`"));
+    assert_eq!(told.len(), 2);
 }

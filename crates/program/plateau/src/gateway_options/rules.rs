@@ -3,39 +3,41 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use router::{Route, Rule, Rules, Ruling, What, Who};
+use router::{Route, Rule, Rules, RulesError, Ruling, What, Who};
 use settings::{Configuration, Entry, Value};
 
 use super::limit;
 use super::mistakes::Mistakes;
 
-/// The rules that a configuration has; `None` if some have mistakes.
+/// The rules that a configuration has, as far as they have no mistakes; `None` if they cannot be
+/// used together.
 pub(super) fn read(configuration: &Configuration, mistakes: &mut Mistakes) -> Option<Rules> {
+    let entries: Vec<&Entry> = configuration.sections.all("rule").collect();
     let mut rules = Vec::new();
-    let mut is_whole = true;
-    for entry in configuration.sections.all("rule") {
-        let Some(rule) = rule(entry, mistakes) else {
-            is_whole = false;
-            continue;
-        };
+    for entry in &entries {
+        let rule = rule(entry, mistakes);
         mistakes.find_foreign_server(entry, &rule, configuration);
         rules.push(rule);
     }
-    if !is_whole {
-        return None;
-    }
-    let first = configuration.sections.one("rule");
-    match Rules::new(rules) {
-        Ok(rules) => Some(rules),
-        Err(error) => {
-            mistakes.add(first?, error.to_string());
-            None
+    let errors = match Rules::new(rules) {
+        Ok(rules) => return Some(rules),
+        Err(errors) => errors,
+    };
+    for error in errors {
+        let name = match &error {
+            RulesError::Pattern { name, .. } => Some(&**name),
+            RulesError::TooMany | RulesError::PatternsTooLarge(_) => None,
+        };
+        let named = entries.iter().find(|it| it.name() == name);
+        if let Some(entry) = named.or(entries.first()) {
+            mistakes.add(entry, error.to_string());
         }
     }
+    None
 }
 
-/// The rule of a section; `None` if it has mistakes.
-fn rule(entry: &Entry, mistakes: &mut Mistakes) -> Option<Rule> {
+/// The rule of a section, without what is wrong with it.
+fn rule(entry: &Entry, mistakes: &mut Mistakes) -> Rule {
     let name = entry.name().unwrap_or_default();
     let mut wrong = Vec::new();
     let ruling = ruling(entry, &mut wrong);
@@ -63,15 +65,10 @@ fn rule(entry: &Entry, mistakes: &mut Mistakes) -> Option<Rule> {
         },
         ruling,
     };
-    for told in &wrong {
+    for told in wrong {
         mistakes.add(entry, format!("rule `{name}`{told}"));
     }
-    // Alone, so that each that cannot be used is named.
-    if let Err(error) = Rules::new(vec![rule.clone()]) {
-        mistakes.add(entry, error.to_string());
-        return None;
-    }
-    wrong.is_empty().then_some(rule)
+    rule
 }
 
 /// What a rule says, and what is wrong with that.
@@ -135,6 +132,7 @@ mod tests {
         let rules = read(&configuration, &mut mistakes);
         let told = |it: &Wrong| format!("{}: {}", it.line.unwrap_or(0), it.told);
         let wrong = mistakes.into_wrong();
+        let rules = rules.filter(|_| wrong.is_empty());
         rules.ok_or_else(|| wrong.iter().map(told).collect::<Vec<_>>().join("\n"))
     }
 
