@@ -37,11 +37,11 @@ struct Given {
 /// What is sent to put a connection right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// It logs in anew, as its next session. It is the first step then. MariaDB 10.11 leaves a
-    /// role, a default one included, to the next user, so the role is taken off before.
+    /// Logs in again, as the account of the next session. No step stands before it. MariaDB 10.11
+    /// leaves a role, also a default one, to the next user, so the sender takes the role off first.
     LogIn,
-    /// Its session begins anew, with the same account. Prepared statements are gone then, as
-    /// behind [`Step::LogIn`].
+    /// Resets the session. The account stays. The server drops all prepared statements, as it does
+    /// for [`Step::LogIn`].
     Reset,
     /// The database of the login.
     Use(&'a str),
@@ -151,7 +151,7 @@ impl ConnectionState {
         self.known(needs).is_none()
     }
 
-    /// Whether it has to log in anew for a session.
+    /// Whether a session needs another login on it.
     pub fn must_log_in(&self, needs: &Needs<'_>) -> bool {
         self.must_begin_anew(needs) && self.is_of_another_login(needs.origin)
     }
@@ -190,7 +190,7 @@ impl ConnectionState {
             self.has_warnings = false;
         }
         self.has_option |= sets_option(needs.commands);
-        self.has_role |= steps.iter().any(Step::sets_role);
+        self.has_role |= sets_role(needs.commands);
         self.set_up = Some(needs.role);
         self.given = Some(Given {
             origin: Arc::clone(needs.origin),
@@ -236,12 +236,6 @@ impl ConnectionState {
             || self.has_role
             || origin.database.is_none()
             || self.login_collation != origin.collation
-    }
-}
-
-impl Step<'_> {
-    fn sets_role(&self) -> bool {
-        matches!(self, Step::Run(_, text) if crate::is_about_role(text))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Sessions that take turns on one connection, beside a server that does what it is told. After
-//! each turn its session has to be what it would be on a connection of its own.
+//! Sessions take turns on one connection to a model of a server. Before each turn, the connection
+//! must be as the session would find a connection of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -196,7 +196,7 @@ impl Client {
 /// What a session does in its turn.
 #[derive(Debug, Clone)]
 enum Deed {
-    /// A command that its other connections need, too.
+    /// A command that all connections of the session need.
     Command(u8, &'static str),
     /// One that it runs on another of its connections.
     Elsewhere(&'static str),
