@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use backend::Login;
+use backend::{Login, Server};
 use connection_state::{Needs, Origin};
 use link::Agreed;
-use monitor::{ServerId as Place, ServerState};
+use monitor::{Epoch, ServerId as Place, ServerState};
 use pool::{Acquired, Answer, Ask, CloseReason, Found, Holds, Slot};
 use smallvec::SmallVec;
 
@@ -99,11 +99,21 @@ impl Lane {
         })?;
         self.slot.closed(CloseReason::Replaced);
         self.slot.opened(runtime::now());
-        let connections_max = worker.generation.server(self.id).options.connections_max;
-        let opened = Connection::new(server, origin, (state.epoch, connections_max));
+        let opened = new_connection(worker, self.id, (server, origin), state.epoch);
         worker.dismiss(std::mem::replace(&mut self.connection, opened));
         Ok(())
     }
+}
+
+/// A connection that was just opened, of a session with this origin.
+fn new_connection(
+    worker: &Worker,
+    id: ServerId,
+    (server, origin): (Server, &Arc<Origin>),
+    epoch: Epoch,
+) -> Box<Connection> {
+    let connections_max = worker.generation.server(id).options.connections_max;
+    Connection::new(server, origin, (epoch, connections_max))
 }
 
 impl Pooled {
@@ -166,8 +176,7 @@ impl Pooled {
                     }
                 };
                 slot.opened(runtime::now());
-                let connections_max = worker.generation.server(id).options.connections_max;
-                Connection::new(server, &self.origin, (epoch, connections_max))
+                new_connection(&worker, id, (server, &self.origin), epoch)
             }
         };
         let capabilities = self.guest.client.info().capabilities;
