@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use auth::ClientAuthError;
 use backend::{
-    Around, ClientSecret, ConnectError, Login, Outcome, Product, QueryLimits, RequestError,
+    Around, ClientSecret, ConnectError, Login, Outcome, Product, QueryLimits, RequestError, Server,
     TlsClient, TlsMode,
 };
 use errcode::Retry;
@@ -106,8 +106,18 @@ const SEE: (u8, &[u8]) = (
     b"insert into d.seen (who) values (current_user())",
 );
 
-/// Who has run it, in turn.
 const SEEN: &[u8] = b"select who from d.seen order by n";
+
+/// Who has run [`SEE`], in turn.
+async fn who_was_seen(server: &mut Server) -> Vec<String> {
+    let outcomes = server.query(SEEN, limits()).await.unwrap();
+    let Outcome::Rows(rows) = &outcomes[0] else {
+        panic!("{outcomes:?}")
+    };
+    let seen = rows.rows.iter().flatten().flatten();
+    seen.map(|it| str::from_utf8(it).unwrap().to_owned())
+        .collect()
+}
 
 const WRONG: (u8, &[u8]) = (CommandByte::QUERY, b"set @@no_such_variable = 1");
 
@@ -142,12 +152,7 @@ fn commands_around_a_change_of_the_user() {
             };
             assert_eq!(rows.rows, texts(&[&[None]]));
         }
-        let outcomes = server.query(SEEN, limits()).await.unwrap();
-        let Outcome::Rows(rows) = &outcomes[0] else {
-            panic!("{outcomes:?}")
-        };
-        let seen = rows.rows.iter().flatten().flatten();
-        let seen: Vec<_> = seen.map(|it| str::from_utf8(it).unwrap()).collect();
+        let seen = who_was_seen(&mut server).await;
         let [native, signed, nothing] = ["native@%", "signed@%", "nothing@%"];
         assert_eq!(
             seen,
@@ -196,12 +201,7 @@ fn changes_of_the_user_that_are_proven_ahead() {
                 .await
                 .expect(user);
         }
-        let outcomes = server.query(SEEN, limits()).await.unwrap();
-        let Outcome::Rows(rows) = &outcomes[0] else {
-            panic!("{outcomes:?}")
-        };
-        let seen = rows.rows.iter().flatten().flatten();
-        let seen: Vec<_> = seen.map(|it| str::from_utf8(it).unwrap()).collect();
+        let seen = who_was_seen(&mut server).await;
         let [native, other, nothing] = ["native@%", "other@%", "nothing@%"];
         assert_eq!(
             seen,
