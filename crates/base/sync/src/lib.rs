@@ -4,16 +4,18 @@
 //! In a build with `--cfg loom` the same names are the model checker's, so code built on them can
 //! be explored. Run the models with `RUSTFLAGS="--cfg loom" cargo test -p sync --release`.
 //!
-//! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`Inbox`] (many senders, one receiver that
-//! may sleep), [`ShardedRwLock`] (cheap for readers on many cores, expensive for the rare writer),
-//! [`CommitRing`] (outcomes of transactions), [`HybridLatch`] (readers that write nothing),
-//! [`LocalStock`] (what workers keep for themselves, and whether somebody wants it),
-//! [`LogRing`] (the log in memory, filled by all workers at once), [`ObservedBytes`] (one writer
-//! beside optimistic readers), [`Notify`] (a task sleeps until there is work), [`WakeFlag`]
-//! (whether a task is queued). Based on a [`Mutex`]: [`oneshot`] (one value for a task).
+//! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`ChangeClock`] (whether copies are still
+//! good), [`Inbox`] (many senders, one receiver that may sleep), [`ShardedRwLock`] (cheap for
+//! readers on many cores, expensive for the rare writer), [`CommitRing`] (outcomes of
+//! transactions), [`HybridLatch`] (readers that write nothing), [`LocalStock`] (what workers keep
+//! for themselves, and whether somebody wants it), [`LogRing`] (the log in memory, filled by all
+//! workers at once), [`ObservedBytes`] (one writer beside optimistic readers), [`Notify`] (a task
+//! sleeps until there is work), [`WakeFlag`] (whether a task is queued). Based on a [`Mutex`]:
+//! [`oneshot`] (one value for a task).
 
 pub mod atomic;
 
+mod change_clock;
 mod commit_ring;
 mod hybrid_latch;
 mod inbox;
@@ -28,6 +30,7 @@ mod padded;
 mod sharded_rw_lock;
 mod wake_flag;
 
+pub use change_clock::{ChangeClock, ChangeTime};
 pub use commit_ring::{CommitRing, MovedOut, RingState};
 pub use hybrid_latch::{HybridLatch, LatchVersion};
 pub use inbox::{Inbox, Pushed};

@@ -8,9 +8,8 @@
 //! * [`verdict()`]: what a statement reads and changes, from all its tokens. It is made for a cache
 //!   whose key is the canonical text ([`crate::canonical`]), since literals hardly matter to it;
 //! * [`find_hint`]: what a comment asks of the gateway;
-//! * [`replace_calls`]: a text with the answers that its calls ask for.
-//!
-//! Tables and columns are left to a later stage.
+//! * [`replace_calls`]: a text with the answers that its calls ask for;
+//! * [`names`] and [`changed_tables`]: what it may read from, and what it changes, for a cache.
 //!
 //! Both stages guess about a text that a server may still refuse, or read in another way. The
 //! server's status flags are the truth about the transaction. A guess errs on one side: what is not
@@ -21,7 +20,7 @@
 //! ([`Facts::DEPENDS_ON_VERSION`]); the first stage reads it as MariaDB 10.11 does.
 //!
 //! The modules, from the bottom up: `effect` (the words of the first stage), `words` (a cursor),
-//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`.
+//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`, `touched`.
 
 mod effect;
 mod words;
@@ -37,6 +36,7 @@ mod verdict;
 mod calls;
 mod hint;
 mod locks;
+mod touched;
 
 pub use calls::replace_calls;
 pub use effect::{
@@ -50,4 +50,5 @@ pub use first::{
 pub use hint::{COMMENT_BYTES_MAX, Hint, HintError, HintRoute, PLACE_MAX, find_hint};
 pub use locks::lock_names;
 pub use state::{Flags, State};
+pub use touched::{changed_tables, names};
 pub use verdict::{Kind, Verdict, verdict};

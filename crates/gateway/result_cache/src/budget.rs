@@ -1,0 +1,114 @@
+//! [`Budget`]: the memory of a cache, counted as the allocator gives it out.
+
+use sync::atomic::{AtomicUsize, Ordering};
+
+/// The memory of a cache. What is kept, what is being copied, and what clients are being sent that
+/// is not kept any more counts against it.
+#[derive(Debug)]
+pub struct Budget {
+    used: AtomicUsize,
+    /// Constant.
+    max: usize,
+}
+
+impl Budget {
+    /// Of so many bytes.
+    pub fn new(max: usize) -> Budget {
+        Budget {
+            used: AtomicUsize::new(0),
+            max,
+        }
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        // Relaxed, here and below: a number that guards no other memory.
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Most bytes.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
+    /// Takes bytes. Returns `false` if there are not as many.
+    pub(crate) fn take(&self, bytes: usize) -> bool {
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before.checked_add(bytes).is_some_and(|it| it <= self.max);
+        if !fits {
+            self.give(bytes);
+        }
+        fits
+    }
+
+    /// Gives bytes back.
+    pub(crate) fn give(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether so many bytes are free.
+    pub(crate) fn has(&self, bytes: usize) -> bool {
+        self.used().saturating_add(bytes) <= self.max
+    }
+}
+
+/// Smallest piece that the allocator gives out, and the step between its smallest classes.
+const QUANTUM_BYTES: usize = 16;
+
+/// What the allocator gives for a request of so many bytes: jemalloc has four classes between two
+/// powers of two (jemalloc manual, "Size classes").
+pub(crate) fn allocated_bytes(bytes: usize) -> usize {
+    match bytes {
+        0 => 0,
+        1..=8 => 8,
+        _ if bytes <= 8 * QUANTUM_BYTES => bytes.next_multiple_of(QUANTUM_BYTES),
+        _ => {
+            let top = (bytes - 1).ilog2();
+            bytes.next_multiple_of(1 << (top - 2))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_taken_than_there_is() {
+        let budget = Budget::new(100);
+        assert!(budget.take(60) && budget.has(40) && !budget.has(41));
+        assert!(!budget.take(41));
+        assert_eq!(budget.used(), 60);
+        assert!(budget.take(40));
+        assert!(!budget.take(1) && !budget.take(usize::MAX));
+        budget.give(100);
+        assert_eq!(budget.used(), 0);
+    }
+
+    /// The classes of jemalloc's manual.
+    #[test]
+    fn requests_are_rounded_up_to_classes() {
+        for (bytes, class) in [
+            (0, 0),
+            (1, 8),
+            (8, 8),
+            (9, 16),
+            (17, 32),
+            (128, 128),
+            (129, 160),
+            (160, 160),
+            (161, 192),
+            (256, 256),
+            (257, 320),
+            (1025, 1280),
+            (4096, 4096),
+            (4097, 5120),
+            (14337, 16384),
+            (16385, 20480),
+            (16 << 20, 16 << 20),
+            ((16 << 20) + 1, 20 << 20),
+        ] {
+            assert_eq!(allocated_bytes(bytes), class, "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! [`Cache`]: replies of all sessions of a worker, or of all workers.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use env::Instant;
+use foldhash::fast::RandomState;
+use sync::{ChangeTime, Mutex};
+use wire::Capabilities;
+
+use crate::budget::Budget;
+use crate::names::TableSlot;
+use crate::reply::{KeptReply, ReplyCopy};
+use crate::scope::Scope;
+use crate::shelf::{Arrival, Counts, Found, Lifetime, Query, Shelf};
+use crate::tables::Tables;
+
+/// Shelves of a cache that several workers use. Each has a lock of its own.
+const SHARED_SHELVES: usize = 16;
+
+/// A reply may take this part of a cache. So there is room for copies of those that pass, and no
+/// single one empties the cache.
+pub const REPLY_PART: usize = 8;
+
+/// What a cache is set to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheOptions {
+    /// Most bytes of memory.
+    pub bytes_max: usize,
+    /// Longer replies are not kept. At most a [`REPLY_PART`]th of `bytes_max`.
+    pub reply_bytes_max: usize,
+    /// How long replies may be told.
+    pub lifetime: Lifetime,
+}
+
+/// See the module's head. Any worker may use it.
+#[derive(Debug)]
+pub struct Cache {
+    options: CacheOptions,
+    shelves: Box<[Mutex<Shelf>]>,
+    budget: Arc<Budget>,
+    hasher: RandomState,
+}
+
+/// What a cache has for a query.
+#[derive(Debug)]
+pub enum Lookup {
+    /// This reply.
+    Reply(Arc<KeptReply>),
+    /// Nothing that may be told. Who sends the query may keep its reply.
+    Miss(Renewal),
+}
+
+/// Whether others are told an old reply until the query has brought a newer one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    /// They are.
+    Yes,
+    /// There is no old one.
+    No,
+}
+
+impl Cache {
+    /// A cache that one worker uses.
+    pub fn of_worker(options: CacheOptions) -> Cache {
+        Cache::new(options, 1)
+    }
+
+    /// A cache that all workers use.
+    pub fn shared(options: CacheOptions) -> Cache {
+        Cache::new(options, SHARED_SHELVES)
+    }
+
+    fn new(options: CacheOptions, shelf_count: usize) -> Cache {
+        let budget = Arc::new(Budget::new(options.bytes_max));
+        let shelf = |_| Mutex::new(Shelf::new(Arc::clone(&budget)));
+        Cache {
+            shelves: (0..shelf_count).map(shelf).collect(),
+            options,
+            budget,
+            hasher: RandomState::default(),
+        }
+    }
+
+    /// What it is set to.
+    pub fn options(&self) -> &CacheOptions {
+        &self.options
+    }
+
+    /// Its memory.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// A query that may be found in it.
+    pub fn query<'a>(&self, scope: &'a Scope, key: &'a [u8]) -> Query<'a> {
+        let mut hasher = self.hasher.build_hasher();
+        scope.hash(&mut hasher);
+        hasher.write(key);
+        Query {
+            scope,
+            key,
+            hash: hasher.finish(),
+        }
+    }
+
+    /// The hash of a query picks the shelf by other bits than the place on it.
+    fn shelf_index(&self, hash: u64) -> usize {
+        let top = usize::try_from(hash >> (u64::BITS - 8)).unwrap_or_default();
+        top % self.shelves.len()
+    }
+
+    fn shelf(&self, hash: u64) -> &Mutex<Shelf> {
+        &self.shelves[self.shelf_index(hash)]
+    }
+
+    /// The reply to a query. With `tables`, only one whose tables have not changed.
+    pub fn find(&self, query: &Query<'_>, tables: Option<&Tables>, now: Instant) -> Lookup {
+        let mut shelf = self.shelf(query.hash).lock();
+        let lifetime = self.options.lifetime;
+        let found = shelf.find(query, lifetime, now, |names, moment| {
+            let is_good = |it: &Tables| it.may_keep(names) && it.are_unchanged(names, moment);
+            tables.is_none_or(is_good)
+        });
+        match found {
+            Found::Reply(reply) => Lookup::Reply(reply),
+            Found::Old => Lookup::Miss(Renewal::Yes),
+            Found::Nothing => Lookup::Miss(Renewal::No),
+        }
+    }
+
+    /// Begins to keep the reply to a query with these names, which is sent at `moment`.
+    pub fn fill(
+        self: &Arc<Self>,
+        query: &Query<'_>,
+        (names, moment): (Arc<[TableSlot]>, ChangeTime),
+        renewal: Renewal,
+    ) -> (Filling, ReplyCopy) {
+        self.make_room(query.hash);
+        let filling = Filling {
+            cache: Arc::clone(self),
+            scope: query.scope.clone(),
+            key: query.key.into(),
+            hash: query.hash,
+            names,
+            moment,
+            renewal,
+        };
+        let budget = Arc::clone(&self.budget);
+        let copy = ReplyCopy::new(self.options.reply_bytes_max, budget);
+        (filling, copy)
+    }
+
+    /// Has room for a copy of a reply, which is made while it passes.
+    fn make_room(&self, hash: u64) {
+        let wanted = self.options.reply_bytes_max;
+        let first = self.shelf_index(hash);
+        let (before, from) = self.shelves.split_at(first);
+        for shelf in from.iter().chain(before) {
+            if self.budget.has(wanted) || shelf.lock().make_room(wanted) {
+                return;
+            }
+        }
+    }
+
+    /// What has happened to it.
+    pub fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        let shelves = self.shelves.iter();
+        shelves.for_each(|shelf| all.add(&shelf.lock().counts));
+        all
+    }
+
+    /// How many replies it has.
+    pub fn len(&self) -> usize {
+        self.shelves.iter().map(|it| it.lock().len()).sum()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Lets all replies go.
+    pub fn clear(&self) {
+        self.shelves.iter().for_each(|it| it.lock().clear());
+    }
+}
+
+/// A query whose reply may be kept. If it is dropped, another one may be sent for a newer reply.
+#[derive(Debug)]
+pub struct Filling {
+    cache: Arc<Cache>,
+    scope: Scope,
+    key: Box<[u8]>,
+    hash: u64,
+    names: Arc<[TableSlot]>,
+    moment: ChangeTime,
+    renewal: Renewal,
+}
+
+impl Filling {
+    /// Keeps the copy of a reply to this command of a client with these capabilities. Returns
+    /// `false` if it may not be kept. With `tables`, none of its tables may have changed.
+    pub fn keep(
+        mut self,
+        copy: ReplyCopy,
+        of: (u8, Capabilities),
+        (tables, now): (Option<&Tables>, Instant),
+    ) -> bool {
+        let Some(reply) = copy.finish(of) else {
+            return false;
+        };
+        let is_unchanged = |it: &Tables| it.are_unchanged(&self.names, self.moment);
+        if !tables.is_none_or(is_unchanged) {
+            return false;
+        }
+        let arrival = Arrival {
+            scope: self.scope.clone(),
+            key: std::mem::take(&mut self.key),
+            hash: self.hash,
+            reply: Arc::new(reply),
+            names: Arc::clone(&self.names),
+            moment: self.moment,
+            now,
+        };
+        // What is kept is renewed.
+        self.renewal = Renewal::No;
+        self.cache.shelf(self.hash).lock().keep(arrival)
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        if self.renewal == Renewal::Yes {
+            let query = Query {
+                scope: &self.scope,
+                key: &self.key,
+                hash: self.hash,
+            };
+            let mut shelf = self.cache.shelf(self.hash).lock();
+            shelf.give_up_renewal(&query);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

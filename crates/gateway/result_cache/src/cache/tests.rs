@@ -1,0 +1,274 @@
+use std::time::Duration;
+
+use wire::{
+    ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead, StatusFlags,
+    TextRow, end_columns, end_rows,
+};
+
+use super::*;
+use crate::names::Changes;
+
+const OLD: Capabilities = Capabilities::PROTOCOL_41;
+
+fn options(bytes_max: usize) -> CacheOptions {
+    CacheOptions {
+        bytes_max,
+        reply_bytes_max: bytes_max / REPLY_PART,
+        lifetime: Lifetime {
+            hard: None,
+            soft: None,
+        },
+    }
+}
+
+fn at(seconds: u64) -> Instant {
+    Instant::default() + Duration::from_secs(seconds)
+}
+
+fn packets(capabilities: Capabilities, rows: &[&[u8]], ok: &OkPacket<'_>) -> Vec<u8> {
+    let mut out = PacketWriter::new();
+    out.set_sequence(1);
+    ResultHead::encode(&mut out, capabilities, 1);
+    ColumnDefinition::new(b"c", ColumnType::String).encode(&mut out, capabilities);
+    end_columns(&mut out, capabilities, StatusFlags::AUTOCOMMIT, 0);
+    for value in rows {
+        let mut row = TextRow::begin(&mut out);
+        row.bytes(value);
+        row.finish();
+    }
+    end_rows(&mut out, capabilities, ok);
+    out.take()
+}
+
+fn slots(names: &[&str]) -> Arc<[TableSlot]> {
+    let slot = |name: &&str| TableSlot::of(name.as_bytes()).unwrap();
+    names.iter().map(slot).collect()
+}
+
+/// Keeps a reply. Returns whether it was kept.
+fn keep(
+    cache: &Arc<Cache>,
+    tables: &Tables,
+    key: &[u8],
+    (capabilities, bytes): (Capabilities, &[u8]),
+) -> bool {
+    let scope = Scope::of([]);
+    let query = cache.query(&scope, key);
+    let moment = tables.begin_query(&slots(&["t"]), at(0)).unwrap();
+    let (filling, mut copy) = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
+    for piece in bytes.chunks(100_000) {
+        copy.add(piece);
+    }
+    filling.keep(
+        copy,
+        (CommandByte::QUERY, capabilities),
+        (Some(tables), at(0)),
+    )
+}
+
+fn find(cache: &Cache, tables: &Tables, key: &[u8]) -> Option<Arc<KeptReply>> {
+    let scope = Scope::of([]);
+    match cache.find(&cache.query(&scope, key), Some(tables), at(0)) {
+        Lookup::Reply(reply) => Some(reply),
+        Lookup::Miss(_) => None,
+    }
+}
+
+fn learned() -> Arc<Tables> {
+    let tables = Arc::new(Tables::default());
+    tables.learn(tables.doubts(), &[]);
+    tables
+}
+
+#[test]
+fn a_reply_is_told_again_until_its_table_changes() {
+    let tables = learned();
+    for cache in [
+        Cache::of_worker(options(1 << 20)),
+        Cache::shared(options(1 << 20)),
+    ] {
+        let cache = Arc::new(cache);
+        let bytes = packets(OLD, &[b"a", b"b"], &OkPacket::default());
+        assert!(keep(&cache, &tables, b"q", (OLD, &bytes)));
+        let reply = find(&cache, &tables, b"q").unwrap();
+        assert_eq!((reply.bytes(), reply.row_count()), (&*bytes, 2));
+        assert!(find(&cache, &tables, b"r").is_none());
+        tables.begin_change(Changes::of_tables([&b"u"[..]])).end();
+        assert!(find(&cache, &tables, b"q").is_some());
+        let changing = tables.begin_change(Changes::of_tables([&b"T"[..]]));
+        assert!(find(&cache, &tables, b"q").is_none());
+        assert!(cache.is_empty());
+        changing.end();
+    }
+}
+
+#[test]
+fn a_change_while_the_query_runs_has_its_reply_not_kept() {
+    let (tables, cache) = (learned(), Arc::new(Cache::of_worker(options(1 << 20))));
+    let scope = Scope::of([]);
+    let query = cache.query(&scope, b"q");
+    let moment = tables.begin_query(&slots(&["t"]), at(0)).unwrap();
+    let (filling, mut copy) = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
+    copy.add(&packets(OLD, &[b"a"], &OkPacket::default()));
+    tables.begin_change(Changes::of_tables([&b"t"[..]])).end();
+    let of = (CommandByte::QUERY, OLD);
+    assert!(!filling.keep(copy, of, (Some(&tables), at(0))));
+    assert_eq!((cache.len(), cache.budget().used()), (0, 0));
+}
+
+#[test]
+fn the_places_of_the_status_are_known() {
+    let tables = learned();
+    let new = OLD | Capabilities::DEPRECATE_EOF;
+    for (capabilities, count) in [(OLD, 2), (new, 1)] {
+        let cache = Arc::new(Cache::of_worker(options(1 << 20)));
+        let ok = OkPacket {
+            status: StatusFlags(0x1234 & !0x2000 & !0x1000),
+            ..OkPacket::default()
+        };
+        let bytes = packets(capabilities, &[b"a"], &ok);
+        assert!(keep(&cache, &tables, b"q", (capabilities, &bytes)));
+        let reply = find(&cache, &tables, b"q").unwrap();
+        let places: Vec<usize> = reply.status_places().collect();
+        assert_eq!(places.len(), count);
+        let last = *places.last().unwrap();
+        assert_eq!(bytes[last..last + 2], ok.status.0.to_le_bytes());
+        let autocommit = StatusFlags::AUTOCOMMIT.0.to_le_bytes();
+        if let [columns, _] = *places {
+            assert_eq!(bytes[columns..columns + 2], autocommit);
+        }
+        let packet_count = if capabilities == OLD { 5 } else { 4 };
+        assert_eq!(reply.next_sequence(), packet_count + 1);
+    }
+}
+
+#[test]
+fn what_not_all_can_be_told_is_not_kept() {
+    let (tables, cache) = (learned(), Arc::new(Cache::of_worker(options(1 << 20))));
+    let with = |flags| {
+        let ok = OkPacket {
+            status: flags,
+            ..OkPacket::default()
+        };
+        packets(OLD, &[b"a"], &ok)
+    };
+    let good = with(StatusFlags::AUTOCOMMIT);
+    assert!(keep(&cache, &tables, b"good", (OLD, &good)));
+    let mut twice = with(StatusFlags::MORE_RESULTS);
+    twice.extend_from_slice(&good);
+    let warnings = OkPacket {
+        warnings: 1,
+        ..OkPacket::default()
+    };
+    let new = OLD | Capabilities::DEPRECATE_EOF | Capabilities::SESSION_TRACK;
+    let changed = OkPacket {
+        session_changes: &[2, 2, 1, b'1'],
+        ..OkPacket::default()
+    };
+    let changed = packets(new, &[b"a"], &changed);
+    assert!(!keep(&cache, &tables, b"bad", (new, &changed)));
+    assert!(!keep(
+        &cache,
+        &tables,
+        b"bad",
+        (new, &packets(new, &[b"a"], &warnings))
+    ));
+    let late = [&good[..3], &[7], &good[4..]].concat();
+    for bytes in [
+        with(StatusFlags::CURSOR_EXISTS),
+        packets(OLD, &[b"a"], &warnings),
+        twice,
+        late,
+        good[..good.len() - 1].to_vec(),
+        [&good[..], b"\0"].concat(),
+        b"\x07\0\0\x01\0\0\0\x02\0\0\0".to_vec(),
+        b"\x09\0\0\x01\xFF\x48\x04#HY000".to_vec(),
+        Vec::new(),
+    ] {
+        assert!(!keep(&cache, &tables, b"bad", (OLD, &bytes)), "{bytes:?}");
+    }
+    assert_eq!(cache.len(), 1);
+}
+
+#[test]
+fn a_reply_is_kept_up_to_its_limit() {
+    let tables = learned();
+    let bytes = packets(OLD, &[&[7; 1000]], &OkPacket::default());
+    for (limit, is_kept) in [
+        (bytes.len() - 1, false),
+        (bytes.len(), true),
+        (bytes.len() + 1, true),
+    ] {
+        let cache = Arc::new(Cache::of_worker(CacheOptions {
+            reply_bytes_max: limit,
+            ..options(1 << 20)
+        }));
+        assert_eq!(keep(&cache, &tables, b"q", (OLD, &bytes)), is_kept);
+        assert_eq!(cache.len(), usize::from(is_kept));
+    }
+}
+
+/// Rows of more than a frame, too.
+#[test]
+fn long_rows_are_kept() {
+    let (tables, cache) = (learned(), Arc::new(Cache::shared(options(400 << 20))));
+    for length in [(1 << 24) - 6, (1 << 24) - 5, (1 << 24) + 7] {
+        let row = vec![1; length];
+        let bytes = packets(OLD, &[&row, b"b"], &OkPacket::default());
+        assert!(keep(&cache, &tables, b"q", (OLD, &bytes)), "{length}");
+        let reply = find(&cache, &tables, b"q").unwrap();
+        assert!(reply.bytes() == bytes);
+        assert_eq!(reply.row_count(), 2);
+    }
+}
+
+#[test]
+fn a_renewal_that_brings_nothing_is_tried_again() {
+    let tables = learned();
+    let cache = Arc::new(Cache::of_worker(CacheOptions {
+        lifetime: Lifetime {
+            hard: None,
+            soft: Some(Duration::from_secs(1)),
+        },
+        ..options(1 << 20)
+    }));
+    let bytes = packets(OLD, &[b"a"], &OkPacket::default());
+    assert!(keep(&cache, &tables, b"q", (OLD, &bytes)));
+    let scope = Scope::of([]);
+    let query = cache.query(&scope, b"q");
+    let renewal = |second| match cache.find(&query, Some(&tables), at(second)) {
+        Lookup::Miss(renewal) => Some(renewal),
+        Lookup::Reply(_) => None,
+    };
+    assert_eq!(renewal(1), Some(Renewal::Yes));
+    let (filling, copy) = cache.fill(&query, (slots(&["t"]), tables.now()), Renewal::Yes);
+    assert_eq!(renewal(1), None);
+    drop((filling, copy));
+    assert_eq!(renewal(1), Some(Renewal::Yes));
+}
+
+/// However long the replies are, and while copies are made: no more than the cache may take.
+#[test]
+fn the_memory_of_a_full_cache_is_bounded() {
+    let tables = learned();
+    for cache in [
+        Cache::of_worker(options(1 << 20)),
+        Cache::shared(options(1 << 20)),
+    ] {
+        let cache = Arc::new(cache);
+        let mut kept = 0;
+        for number in 0..3000_usize {
+            let length = number * number % 150_000;
+            let bytes = packets(OLD, &[&vec![7; length]], &OkPacket::default());
+            kept += u32::from(keep(&cache, &tables, &number.to_le_bytes(), (OLD, &bytes)));
+            assert!(cache.budget().used() <= cache.budget().max());
+        }
+        assert!(2000 < kept, "{kept}");
+        assert!(cache.budget().max() / 2 < cache.budget().used());
+        let counts = cache.counts();
+        assert_eq!(counts.kept, u64::from(kept));
+        assert_eq!(counts.kept - counts.evictions, stdx::to_u64(cache.len()));
+        cache.clear();
+        assert_eq!(cache.budget().used(), 0);
+    }
+}

@@ -1,0 +1,43 @@
+//! The replies to queries, kept for as long as the tables that they were read from do not change.
+//!
+//! ```text
+//! query -> Tables::begin_query: a moment -> server -> ReplyCopy, while packets pass -> Cache::keep
+//! change -> Tables::begin_change -> server -> Changing::end -> the client is told
+//! query -> Cache::find: is any table of its names changed since? -> the same packets again
+//! ```
+//!
+//! [`Tables`] knows when each table was changed last, for all workers. It has a slot for each
+//! hash of a name. A query depends on all names in its text, columns too, so no grammar decides
+//! what it reads from ([`TableSlot`]). A changed table voids replies when they are found, so a
+//! change costs the same however many there are.
+//!
+//! [`Cache`] finds replies by [`Scope`] and key. Both are compared as a whole: no hash stands for
+//! them. It counts its memory as the allocator gives it out ([`Budget`]).
+//!
+//! No I/O, no clock: who calls tells the time. The gateway decides what may be kept and what a
+//! statement changes.
+//!
+//! The modules, from the bottom up: `names`, `budget`, `scope`; `tables`, `reply`; `shelf`,
+//! `cache`.
+
+#![forbid(unsafe_code)]
+
+mod budget;
+mod names;
+mod scope;
+
+mod reply;
+mod tables;
+
+mod shelf;
+
+mod cache;
+
+pub use budget::Budget;
+pub use cache::{Cache, CacheOptions, Filling, Lookup, REPLY_PART, Renewal};
+pub use names::{CHANGED_TABLES_MAX, ChangedTables, Changes, SLOT_COUNT, TableSlot};
+pub use reply::{KeptReply, ReplyCopy};
+pub use scope::Scope;
+pub use shelf::{Counts, Lifetime, Query};
+pub use sync::ChangeTime;
+pub use tables::{Changing, LOST_TIME, Tables, Trait};

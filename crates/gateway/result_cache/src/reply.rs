@@ -1,0 +1,284 @@
+//! [`KeptReply`]: the bytes of a reply, and where they differ from one session to the next.
+
+use std::sync::Arc;
+
+use link::{Part, Reply};
+use wire::{Capabilities, FRAME_BYTES_MAX, HEADER_BYTES, StatusFlags};
+
+use crate::budget::{Budget, allocated_bytes};
+
+/// A reply with one result set, as its packets were sent to a client. Their ids begin at 1.
+#[derive(Debug)]
+pub struct KeptReply {
+    bytes: Box<[u8]>,
+    /// Where the status of the packet behind the columns is, if there is one, and that of the last
+    /// packet.
+    status_at: [Option<usize>; 2],
+    /// The flags of the last packet.
+    status: StatusFlags,
+    row_count: u64,
+    /// The id of the packet behind it.
+    next_sequence: u8,
+    budget: Arc<Budget>,
+    counted_bytes: usize,
+}
+
+/// What of a reply that a session may be told must not be kept.
+const OF_ONE_TIME: StatusFlags = StatusFlags(
+    StatusFlags::MORE_RESULTS.0
+        | StatusFlags::CURSOR_EXISTS.0
+        | StatusFlags::LAST_ROW_SENT.0
+        | StatusFlags::OUT_PARAMETERS.0
+        | StatusFlags::SESSION_STATE_CHANGED.0
+        | StatusFlags::DATABASE_DROPPED.0,
+);
+
+/// Where an EOF packet has the number of warnings, and its status behind that.
+const EOF_WARNINGS_AT: usize = 1;
+const EOF_STATUS_AT: usize = 3;
+
+/// Where an OK packet has the first number that may take more bytes than one.
+const OK_NUMBERS_AT: usize = 1;
+
+impl KeptReply {
+    /// The reply of these bytes to a client with these capabilities. `None` if it is not one result
+    /// set that all can be told: with warnings, a cursor, changes of the session, or an error.
+    pub(crate) fn new(
+        (command, capabilities): (u8, Capabilities),
+        bytes: Box<[u8]>,
+        (budget, counted_bytes): (Arc<Budget>, usize),
+    ) -> Option<KeptReply> {
+        let counted = Counted {
+            budget,
+            bytes: counted_bytes,
+        };
+        let found = Found::of(command, capabilities, &bytes)?;
+        let (budget, counted_bytes) = counted.keep();
+        Some(KeptReply {
+            status_at: found.status_at,
+            status: found.status,
+            row_count: found.row_count,
+            next_sequence: found.next_sequence,
+            bytes,
+            budget,
+            counted_bytes,
+        })
+    }
+
+    /// Its packets.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where the flags of its status are.
+    pub fn status_places(&self) -> impl Iterator<Item = usize> {
+        self.status_at.into_iter().flatten()
+    }
+
+    /// The flags that it ended with.
+    pub fn status(&self) -> StatusFlags {
+        self.status
+    }
+
+    /// How many rows it has.
+    pub fn row_count(&self) -> u64 {
+        self.row_count
+    }
+
+    /// The sequence id behind its last packet.
+    pub fn next_sequence(&self) -> u8 {
+        self.next_sequence
+    }
+}
+
+impl Drop for KeptReply {
+    fn drop(&mut self) {
+        self.budget.give(self.counted_bytes);
+    }
+}
+
+/// Memory that is given back unless it is kept.
+struct Counted {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Counted {
+    fn keep(mut self) -> (Arc<Budget>, usize) {
+        let bytes = std::mem::take(&mut self.bytes);
+        (Arc::clone(&self.budget), bytes)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.budget.give(self.bytes);
+    }
+}
+
+/// What a walk over the packets has found.
+#[derive(Debug, Default)]
+struct Found {
+    status_at: [Option<usize>; 2],
+    status: StatusFlags,
+    row_count: u64,
+    next_sequence: u8,
+}
+
+impl Found {
+    /// `None` if the bytes are no reply that can be kept.
+    fn of(command: u8, capabilities: Capabilities, bytes: &[u8]) -> Option<Found> {
+        let mut found = Found::default();
+        let mut reply = Reply::new(command, capabilities);
+        let (mut at, mut sequence) = (0, 1_u8);
+        while !reply.is_over() {
+            let (length, id) = header(bytes, at)?;
+            let begin = at + HEADER_BYTES;
+            let payload = bytes.get(begin..begin.checked_add(length)?)?;
+            (id == sequence).then_some(())?;
+            let part = reply.take(length, payload).ok()??;
+            match part {
+                Part::Head if at != 0 => return None,
+                Part::Head | Part::Column => {}
+                Part::Row => found.row_count += 1,
+                Part::ColumnsEnd(_) => {
+                    found.status_at[0] = Some(begin + EOF_STATUS_AT);
+                }
+                Part::RowsEnd(status) => {
+                    let is_ok = capabilities.contains(Capabilities::DEPRECATE_EOF);
+                    let (status_at, warnings_at) = if is_ok {
+                        let at = ok_status_at(payload)?;
+                        (at, at + 2)
+                    } else {
+                        (EOF_STATUS_AT, EOF_WARNINGS_AT)
+                    };
+                    // Who is told it again could not ask for them.
+                    (payload.get(warnings_at..)?.first_chunk() == Some(&[0, 0])).then_some(())?;
+                    found.status_at[1] = Some(begin + status_at);
+                    found.status = status;
+                }
+                _ => return None,
+            }
+            // The frames behind the first one of a long row have no header of their own packet.
+            let mut frame = length;
+            at = begin + length;
+            sequence = sequence.wrapping_add(1);
+            while frame == FRAME_BYTES_MAX {
+                let (length, id) = header(bytes, at)?;
+                (id == sequence).then_some(())?;
+                at = at + HEADER_BYTES + length;
+                sequence = sequence.wrapping_add(1);
+                frame = length;
+            }
+        }
+        let is_of_all = found.status.0 & OF_ONE_TIME.0 == 0;
+        found.next_sequence = sequence;
+        (at == bytes.len() && is_of_all).then_some(found)
+    }
+}
+
+/// The length and the id in the header of a frame.
+fn header(bytes: &[u8], at: usize) -> Option<(usize, u8)> {
+    let header: &[u8; HEADER_BYTES] = bytes.get(at..)?.first_chunk()?;
+    let [a, b, c, id] = *header;
+    let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+    Some((length, id))
+}
+
+/// Where the OK packet that ends rows has its status: behind two numbers.
+fn ok_status_at(payload: &[u8]) -> Option<usize> {
+    let mut at = OK_NUMBERS_AT;
+    for _ in 0..2 {
+        at += match payload.get(at)? {
+            0xFC => 3,
+            0xFD => 4,
+            0xFE => 9,
+            _ => 1,
+        };
+    }
+    (at + 2 <= payload.len()).then_some(at)
+}
+
+/// The packets of a reply while they pass.
+#[derive(Debug)]
+pub struct ReplyCopy {
+    bytes: Vec<u8>,
+    /// Longer replies are not kept.
+    bytes_max: usize,
+    budget: Arc<Budget>,
+    counted_bytes: usize,
+    /// It is too long, or there was no room.
+    is_given_up: bool,
+}
+
+impl ReplyCopy {
+    pub(crate) fn new(bytes_max: usize, budget: Arc<Budget>) -> ReplyCopy {
+        ReplyCopy {
+            bytes: Vec::new(),
+            bytes_max,
+            budget,
+            counted_bytes: 0,
+            is_given_up: false,
+        }
+    }
+
+    /// Adds what has passed.
+    pub fn add(&mut self, bytes: &[u8]) {
+        if self.is_given_up {
+            return;
+        }
+        let wanted = self.bytes.len() + bytes.len();
+        if self.bytes_max < wanted || !self.make_room(wanted) {
+            self.give_up();
+            return;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Makes room for so many bytes. Long ones grow by a quarter.
+    fn make_room(&mut self, wanted: usize) -> bool {
+        let before = self.bytes.capacity();
+        if wanted <= before {
+            return true;
+        }
+        let capacity = allocated_bytes(wanted.max(before + before / 4));
+        // Both are there while one is copied to the other.
+        if !self.budget.take(capacity) {
+            return false;
+        }
+        self.bytes.reserve_exact(capacity - self.bytes.len());
+        self.budget.give(self.counted_bytes);
+        self.counted_bytes = capacity;
+        true
+    }
+
+    fn give_up(&mut self) {
+        self.is_given_up = true;
+        self.bytes = Vec::new();
+        self.budget.give(self.counted_bytes);
+        self.counted_bytes = 0;
+    }
+
+    /// The reply, if it is whole and all can be told it.
+    pub(crate) fn finish(mut self, of: (u8, Capabilities)) -> Option<KeptReply> {
+        if self.is_given_up {
+            return None;
+        }
+        let exact = allocated_bytes(self.bytes.len());
+        if exact < self.counted_bytes && !self.budget.take(exact) {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.bytes).into_boxed_slice();
+        if exact < self.counted_bytes {
+            self.budget.give(self.counted_bytes);
+        }
+        self.counted_bytes = 0;
+        KeptReply::new(of, bytes, (Arc::clone(&self.budget), exact))
+    }
+}
+
+impl Drop for ReplyCopy {
+    fn drop(&mut self) {
+        self.budget.give(self.counted_bytes);
+    }
+}

@@ -1,0 +1,383 @@
+//! [`Shelf`]: replies by their queries. The one that was not used for the longest time goes first.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use env::Instant;
+use sync::ChangeTime;
+
+use crate::budget::{Budget, allocated_bytes};
+use crate::names::TableSlot;
+use crate::reply::KeptReply;
+use crate::scope::Scope;
+
+/// How long replies may be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lifetime {
+    /// An older one is not told any more.
+    pub hard: Option<Duration>,
+    /// Once it is older, one query is sent for a newer one, and others are told it meanwhile.
+    pub soft: Option<Duration>,
+}
+
+/// A query, as a cache knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// What decides the answer beside the text.
+    pub scope: &'a Scope,
+    /// The text, in one form for all texts that mean the same, and its parameters.
+    pub key: &'a [u8],
+    /// Of both, as the cache hashes them.
+    pub(crate) hash: u64,
+}
+
+/// A reply that is to be kept.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) scope: Scope,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) hash: u64,
+    pub(crate) reply: Arc<KeptReply>,
+    /// Of its query.
+    pub(crate) names: Arc<[TableSlot]>,
+    /// When its query was sent.
+    pub(crate) moment: ChangeTime,
+    pub(crate) now: Instant,
+}
+
+/// What a cache has for a query.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// This reply.
+    Reply(Arc<KeptReply>),
+    /// One that is old, and that the caller is to renew.
+    Old,
+    /// None. One that was void is gone.
+    Nothing,
+}
+
+#[derive(Debug)]
+struct Node {
+    scope: Scope,
+    key: Box<[u8]>,
+    hash: u64,
+    reply: Arc<KeptReply>,
+    names: Arc<[TableSlot]>,
+    moment: ChangeTime,
+    kept_at: Instant,
+    /// A query for a newer one is under way.
+    is_renewed: bool,
+    newer: u32,
+    older: u32,
+    /// The next one with this hash.
+    twin: u32,
+}
+
+/// Stands for no node.
+const NONE: u32 = u32::MAX;
+
+/// Memory of a node beside its key and its reply: its places in the list and in the table of
+/// hashes, which may both be half empty.
+const NODE_BYTES: usize = 2 * (size_of::<Node>() + size_of::<(u64, u32)>() + 1);
+
+/// Memory of a reply beside its bytes.
+const REPLY_BYTES: usize = size_of::<KeptReply>() + 2 * size_of::<usize>();
+
+/// See the module's head.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    nodes: Vec<Node>,
+    by_hash: HashMap<u64, u32, BuildHasherDefault<Ready>>,
+    newest: u32,
+    oldest: u32,
+    budget: Arc<Budget>,
+    pub(crate) counts: Counts,
+}
+
+/// What has happened to a cache since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Queries that were told a kept reply.
+    pub hits: u64,
+    /// Queries that found none, or one that was void.
+    pub misses: u64,
+    /// Of these, those whose reply was void since a table has changed or its time was over.
+    pub voids: u64,
+    /// Queries that were sent for a newer reply, while others were told the old one.
+    pub renewals: u64,
+    /// Replies that were kept.
+    pub kept: u64,
+    /// Replies that had to go for others.
+    pub evictions: u64,
+}
+
+impl Counts {
+    /// Adds those of another part.
+    pub fn add(&mut self, other: &Counts) {
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.voids += other.voids;
+        self.renewals += other.renewals;
+        self.kept += other.kept;
+        self.evictions += other.evictions;
+    }
+}
+
+/// Takes hashes as they are.
+#[derive(Debug, Default)]
+struct Ready(u64);
+
+impl Hasher for Ready {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only hashes are written")
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl Shelf {
+    pub(crate) fn new(budget: Arc<Budget>) -> Shelf {
+        Shelf {
+            nodes: Vec::new(),
+            by_hash: HashMap::default(),
+            newest: NONE,
+            oldest: NONE,
+            budget,
+            counts: Counts::default(),
+        }
+    }
+
+    /// How many replies are kept.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn node(&mut self, place: u32) -> Option<&mut Node> {
+        self.nodes.get_mut(usize::try_from(place).ok()?)
+    }
+
+    fn place_of(&mut self, query: &Query<'_>) -> Option<u32> {
+        let mut place = *self.by_hash.get(&query.hash)?;
+        loop {
+            let node = self.node(place)?;
+            if node.scope == *query.scope && *node.key == *query.key {
+                return Some(place);
+            }
+            place = node.twin;
+        }
+    }
+
+    /// The reply to a query. `is_good` says whether one of these names is good that was read at
+    /// that moment.
+    pub(crate) fn find(
+        &mut self,
+        query: &Query<'_>,
+        lifetime: Lifetime,
+        now: Instant,
+        is_good: impl FnOnce(&[TableSlot], ChangeTime) -> bool,
+    ) -> Found {
+        let Some(place) = self.place_of(query) else {
+            self.counts.misses += 1;
+            return Found::Nothing;
+        };
+        let node = self
+            .nodes
+            .get_mut(usize::try_from(place).unwrap_or(usize::MAX));
+        let node = node.expect("it was found there");
+        let age = now.since(node.kept_at);
+        let is_over = lifetime.hard.is_some_and(|hard| hard <= age);
+        if is_over || !is_good(&node.names, node.moment) {
+            self.remove(place);
+            self.counts.misses += 1;
+            self.counts.voids += 1;
+            return Found::Nothing;
+        }
+        if lifetime.soft.is_some_and(|soft| soft <= age) && !node.is_renewed {
+            node.is_renewed = true;
+            self.counts.misses += 1;
+            self.counts.renewals += 1;
+            return Found::Old;
+        }
+        let reply = Arc::clone(&node.reply);
+        self.counts.hits += 1;
+        self.touch(place);
+        Found::Reply(reply)
+    }
+
+    /// The query for a newer reply has brought none: another one may be sent.
+    pub(crate) fn give_up_renewal(&mut self, query: &Query<'_>) {
+        if let Some(place) = self.place_of(query)
+            && let Some(node) = self.node(place)
+        {
+            node.is_renewed = false;
+        }
+    }
+
+    /// Keeps a reply in the place of an older one. Returns `false` if there is no room.
+    pub(crate) fn keep(&mut self, arrival: Arrival) -> bool {
+        let query = Query {
+            scope: &arrival.scope,
+            key: &arrival.key,
+            hash: arrival.hash,
+        };
+        if let Some(old) = self.place_of(&query) {
+            self.remove(old);
+        }
+        let bytes = kept_bytes(&arrival.key);
+        if !self.make_room(bytes) || !self.budget.take(bytes) {
+            return false;
+        }
+        let place = stdx::to_u32(self.nodes.len());
+        let twin = self.by_hash.insert(arrival.hash, place).unwrap_or(NONE);
+        self.nodes.push(Node {
+            scope: arrival.scope,
+            key: arrival.key,
+            hash: arrival.hash,
+            reply: arrival.reply,
+            names: arrival.names,
+            moment: arrival.moment,
+            kept_at: arrival.now,
+            is_renewed: false,
+            newer: NONE,
+            older: NONE,
+            twin,
+        });
+        self.link(place);
+        self.counts.kept += 1;
+        true
+    }
+
+    /// Lets the oldest go until so many bytes are free. Returns `false` if that does not help.
+    pub(crate) fn make_room(&mut self, bytes: usize) -> bool {
+        while !self.budget.has(bytes) {
+            if self.oldest == NONE {
+                return false;
+            }
+            self.remove(self.oldest);
+            self.counts.evictions += 1;
+        }
+        true
+    }
+
+    /// Lets all go.
+    pub(crate) fn clear(&mut self) {
+        while self.oldest != NONE {
+            self.remove(self.oldest);
+        }
+        self.nodes = Vec::new();
+        self.by_hash = HashMap::default();
+    }
+
+    fn touch(&mut self, place: u32) {
+        if self.newest != place {
+            self.unlink(place);
+            self.link(place);
+        }
+    }
+
+    /// Makes one the newest.
+    fn link(&mut self, place: u32) {
+        let before = std::mem::replace(&mut self.newest, place);
+        if let Some(node) = self.node(place) {
+            (node.newer, node.older) = (NONE, before);
+        }
+        match self.node(before) {
+            Some(node) => node.newer = place,
+            None => self.oldest = place,
+        }
+    }
+
+    fn unlink(&mut self, place: u32) {
+        let Some(node) = self.node(place) else {
+            return;
+        };
+        let (newer, older) = (node.newer, node.older);
+        match self.node(newer) {
+            Some(node) => node.older = older,
+            None => self.newest = older,
+        }
+        match self.node(older) {
+            Some(node) => node.newer = newer,
+            None => self.oldest = newer,
+        }
+    }
+
+    fn remove(&mut self, place: u32) {
+        self.unlink(place);
+        self.forget_hash(place);
+        let Ok(index) = usize::try_from(place) else {
+            return;
+        };
+        let node = self.nodes.swap_remove(index);
+        self.budget.give(kept_bytes(&node.key));
+        // The last one has taken its place.
+        let last = stdx::to_u32(self.nodes.len());
+        if last != place {
+            self.rename(last, place);
+        }
+    }
+
+    /// Takes one out of the table of hashes.
+    fn forget_hash(&mut self, place: u32) {
+        let Some(node) = self.node(place) else {
+            return;
+        };
+        let (hash, twin) = (node.hash, node.twin);
+        self.repoint(hash, place, twin);
+    }
+
+    /// The node that was at `from` is at `to` now.
+    fn rename(&mut self, from: u32, to: u32) {
+        let Some(node) = self.node(to) else {
+            return;
+        };
+        let (hash, newer, older) = (node.hash, node.newer, node.older);
+        self.repoint(hash, from, to);
+        match self.node(newer) {
+            Some(node) => node.older = to,
+            None => self.newest = to,
+        }
+        match self.node(older) {
+            Some(node) => node.newer = to,
+            None => self.oldest = to,
+        }
+    }
+
+    /// Who pointed to `from` among those of a hash points to `to`.
+    fn repoint(&mut self, hash: u64, from: u32, to: u32) {
+        let Some(first) = self.by_hash.get(&hash).copied() else {
+            return;
+        };
+        if first == from {
+            match to {
+                NONE => self.by_hash.remove(&hash),
+                to => self.by_hash.insert(hash, to),
+            };
+            return;
+        }
+        let mut place = first;
+        while let Some(node) = self.node(place) {
+            if node.twin == from {
+                node.twin = to;
+                return;
+            }
+            place = node.twin;
+        }
+    }
+}
+
+/// What a reply takes of memory beside its bytes, which count for themselves.
+fn kept_bytes(key: &[u8]) -> usize {
+    NODE_BYTES + REPLY_BYTES + allocated_bytes(key.len())
+}
+
+#[cfg(test)]
+mod tests;
