@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use env::Instant;
 use foldhash::fast::RandomState;
+use link::Onlooker;
 use sync::{ChangeTime, Mutex};
 use wire::Capabilities;
 
 use crate::budget::Budget;
 use crate::names::TableSlot;
-use crate::reply::{KeptReply, ReplyCopy};
+use crate::reply::{KeptReply, ReplyCopy, SharedCopy};
 use crate::scope::Scope;
 use crate::shelf::{Arrival, Counts, Found, Lifetime, Query, Shelf};
 use crate::tables::Tables;
@@ -135,9 +136,11 @@ impl Cache {
         query: &Query<'_>,
         (names, moment): (Arc<[TableSlot]>, ChangeTime),
         renewal: Renewal,
-    ) -> (Filling, ReplyCopy) {
+    ) -> Filling {
         self.make_room(query.hash);
-        let filling = Filling {
+        let budget = Arc::clone(&self.budget);
+        let copy = ReplyCopy::new(self.options.reply_bytes_max, budget);
+        Filling {
             cache: Arc::clone(self),
             scope: query.scope.clone(),
             key: query.key.into(),
@@ -145,10 +148,8 @@ impl Cache {
             names,
             moment,
             renewal,
-        };
-        let budget = Arc::clone(&self.budget);
-        let copy = ReplyCopy::new(self.options.reply_bytes_max, budget);
-        (filling, copy)
+            copy: SharedCopy::new(copy),
+        }
     }
 
     /// Has room for a copy of a reply, which is made while it passes.
@@ -197,18 +198,23 @@ pub struct Filling {
     names: Arc<[TableSlot]>,
     moment: ChangeTime,
     renewal: Renewal,
+    copy: SharedCopy,
 }
 
 impl Filling {
-    /// Keeps the copy of a reply to this command of a client with these capabilities. Returns
-    /// `false` if it may not be kept. With `tables`, none of its tables may have changed.
+    /// Who is to be shown the reply as it passes.
+    pub fn onlooker(&self) -> Box<dyn Onlooker> {
+        Box::new(self.copy.clone())
+    }
+
+    /// Keeps the reply that has passed, to this command of a client with these capabilities.
+    /// Returns `false` if it may not be kept. With `tables`, none of its tables may have changed.
     pub fn keep(
         mut self,
-        copy: ReplyCopy,
         of: (u8, Capabilities),
         (tables, now): (Option<&Tables>, Instant),
     ) -> bool {
-        let Some(reply) = copy.finish(of) else {
+        let Some(reply) = self.copy.finish(of) else {
             return false;
         };
         let is_unchanged = |it: &Tables| it.are_unchanged(&self.names, self.moment);

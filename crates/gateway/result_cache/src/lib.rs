@@ -1,7 +1,7 @@
 //! The replies to queries, kept for as long as the tables that they were read from do not change.
 //!
 //! ```text
-//! query -> Tables::begin_query: a moment -> server -> ReplyCopy, while packets pass -> Cache::keep
+//! query -> Tables::begin_query: a moment -> server -> Filling, as packets pass -> kept
 //! change -> Tables::begin_change -> server -> Changing::end -> the client is told
 //! query -> Cache::find: is any table of its names changed since? -> the same packets again
 //! ```
@@ -36,7 +36,7 @@ mod cache;
 pub use budget::Budget;
 pub use cache::{Cache, CacheOptions, Filling, Lookup, REPLY_PART, Renewal};
 pub use names::{CHANGED_TABLES_MAX, ChangedTables, Changes, SLOT_COUNT, TableSlot};
-pub use reply::{KeptReply, ReplyCopy};
+pub use reply::KeptReply;
 pub use scope::Scope;
 pub use shelf::{Counts, Lifetime, Query};
 pub use sync::ChangeTime;

@@ -1,8 +1,10 @@
 //! [`KeptReply`]: the bytes of a reply, and where they differ from one session to the next.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
-use link::{Part, Reply};
+use link::{Onlooker, Part, Reply};
 use wire::{Capabilities, FRAME_BYTES_MAX, HEADER_BYTES, StatusFlags};
 
 use crate::budget::{Budget, allocated_bytes};
@@ -201,7 +203,7 @@ fn ok_status_at(payload: &[u8]) -> Option<usize> {
 
 /// The packets of a reply while they pass.
 #[derive(Debug)]
-pub struct ReplyCopy {
+pub(crate) struct ReplyCopy {
     bytes: Vec<u8>,
     /// Longer replies are not kept.
     bytes_max: usize,
@@ -223,7 +225,7 @@ impl ReplyCopy {
     }
 
     /// Adds what has passed.
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         if self.is_given_up {
             return;
         }
@@ -274,6 +276,29 @@ impl ReplyCopy {
         }
         self.counted_bytes = 0;
         KeptReply::new(of, bytes, (Arc::clone(&self.budget), exact))
+    }
+}
+
+/// A copy that is made while the reply passes. Who is shown the reply and who gets the copy share
+/// it.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedCopy(Rc<RefCell<ReplyCopy>>);
+
+impl SharedCopy {
+    pub(crate) fn new(copy: ReplyCopy) -> SharedCopy {
+        SharedCopy(Rc::new(RefCell::new(copy)))
+    }
+
+    /// The reply that has passed, if it is whole and all can be told it.
+    pub(crate) fn finish(&self, of: (u8, Capabilities)) -> Option<KeptReply> {
+        let budget = Arc::clone(&self.0.borrow().budget);
+        self.0.replace(ReplyCopy::new(0, budget)).finish(of)
+    }
+}
+
+impl Onlooker for SharedCopy {
+    fn passed(&mut self, bytes: &[u8]) {
+        self.0.borrow_mut().add(bytes);
     }
 }
 

@@ -1,12 +1,12 @@
 //! [`Tables`]: when each table was changed last, for all workers, and what its definition says.
 //!
-//! A statement that changes tables is bracketed: the change begins before it is sent, and ends
-//! before its client is told. A query takes the moment before it is sent, and its reply is good as
+//! A statement that changes tables is bracketed: the change begins before it is sent, and ends once
+//! it was answered. A query takes the moment before it is sent, and its reply is good as
 //! long as no table of its names was changed later ([`sync::ChangeClock`] has the argument).
 //!
 //! (T1) A reply is kept only if no change of its tables was under way when its query was sent, and
 //! none began before it was kept.
-//! (T2) Once the client of a change is told of its end, each reply from before that is void.
+//! (T2) A reply is void once a change of its tables was sent, so before anybody can know of it.
 //! (T3) A change whose end is not known (its server or its client was lost) counts as under way for
 //! [`LOST_TIME`] more: it may end later.
 //! (T4) While definitions are in doubt, a change of one table is a change of any, and no reply is
@@ -224,7 +224,7 @@ pub struct Changing {
 }
 
 impl Changing {
-    /// The change is over, and its client has not been told yet.
+    /// The change is over, by what its server has told.
     pub fn end(mut self) {
         let changes = std::mem::take(&mut self.changes);
         self.tables.end(changes);

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use settings::SqlMode;
+use stdx::to_u64;
 use syntax::canonical::Canonical;
 use syntax::class::{Class, Effect, Facts, Kind, Verdict, classify, verdict};
 use syntax::keyword::Keyword;
 use syntax::token::{Kind as TokenKind, Lexer};
 
 use crate::rules::{PATTERN_BYTES_MAX, RuleSet, Rules, Ruling, SessionFacts, folded};
+use crate::touched::Touched;
 
 /// Most verdicts that a worker remembers. An application has some hundred distinct texts.
 pub const VERDICTS_MAX: usize = 4096;
@@ -42,6 +44,8 @@ pub struct Judged {
     pub(crate) rules: Option<Rc<RuleSet>>,
     /// Its first statement is no query and no DO, or one that reads tables.
     pub uses_tables: bool,
+    /// What it reads from and changes. `None` if nobody asks.
+    pub touched: Option<Rc<Touched>>,
 }
 
 /// Of a text whose meaning is not known.
@@ -64,7 +68,14 @@ impl Judged {
             effect: first.effect,
             rules: None,
             uses_tables: true,
+            touched: None,
         }
+    }
+
+    /// The same, with nothing known of what it reads from and changes.
+    fn untouched(mut self) -> Judged {
+        self.touched = self.touched.map(|_| Rc::new(Touched::unknown()));
+        self
     }
 
     /// The same of a text that a server may read in another way.
@@ -74,7 +85,7 @@ impl Judged {
             class: Class::Unknown,
             verdict: UNREAD,
             uses_tables: true,
-            ..self
+            ..self.untouched()
         }
     }
 
@@ -82,7 +93,7 @@ impl Judged {
     #[must_use]
     pub fn several(mut self) -> Judged {
         self.verdict.is_several = true;
-        self
+        self.untouched()
     }
 
     fn of(text: &[u8], mode: SqlMode) -> Judged {
@@ -97,6 +108,7 @@ impl Judged {
             effect: first.effect,
             rules: None,
             uses_tables,
+            touched: None,
         }
     }
 }
@@ -148,7 +160,11 @@ fn reads_tables(text: &[u8], mode: SqlMode) -> bool {
 pub struct Judge {
     /// Constant.
     rules: Arc<Rules>,
+    /// Somebody asks what texts read from and change. Constant.
+    looks_at_tables: bool,
     canonical: Canonical,
+    /// The canonical form is that of the last text.
+    has_canonical: bool,
     recent: Verdicts,
     /// Of the texts of the recent ones.
     recent_bytes: usize,
@@ -168,6 +184,13 @@ impl Judge {
             rules,
             ..Judge::default()
         }
+    }
+
+    /// The same judge, which also says what texts read from and change.
+    #[must_use]
+    pub fn looking_at_tables(mut self) -> Judge {
+        self.looks_at_tables = true;
+        self
     }
 
     /// The rules that it goes by.
@@ -239,18 +262,21 @@ impl Judge {
     /// One that is not surely a single INSERT, REPLACE, UPDATE or DELETE may leave anything.
     pub fn judge_unread(&self, text: &[u8], mode: SqlMode) -> Judged {
         let text = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
-        self.ruled(Judged::unread(text, mode), text, mode)
+        let mut judged = Judged::unread(text, mode);
+        judged.touched = self.looks_at_tables.then(|| Rc::new(Touched::unknown()));
+        self.ruled(judged, text, mode)
     }
 
     /// What a text does, as a server with this mode reads it.
     pub fn judge(&mut self, text: &[u8], mode: SqlMode) -> Judged {
-        if !self.canonical.fill(text, mode) {
-            return self.ruled(Judged::of(text, mode), text, mode);
+        self.has_canonical = self.canonical.fill(text, mode);
+        if !self.has_canonical {
+            return self.ruled(self.read(text, mode), text, mode);
         }
         // The modes that change tokens are rare, and their texts are not remembered.
         if mode != SqlMode::default() {
             let text = self.canonical.text();
-            return self.ruled(Judged::of(text, mode), text, mode);
+            return self.ruled(self.read(text, mode), text, mode);
         }
         let key = self.canonical.text();
         if let Some(known) = self.recent.get(key) {
@@ -258,7 +284,7 @@ impl Judge {
         }
         let judged = match self.older.remove(key) {
             Some(known) => known,
-            None => self.ruled(Judged::of(key, mode), key, mode),
+            None => self.ruled(self.read(key, mode), key, mode),
         };
         let bytes = self.recent_bytes + key.len();
         if VERDICTS_MAX / 2 <= self.recent.len() || VERDICT_BYTES_MAX / 2 < bytes {
@@ -268,6 +294,30 @@ impl Judge {
         self.recent_bytes += key.len();
         self.recent.insert(key.into(), judged.clone());
         judged
+    }
+
+    /// What a text does, beside rules.
+    fn read(&self, text: &[u8], mode: SqlMode) -> Judged {
+        let mut judged = Judged::of(text, mode);
+        if self.looks_at_tables {
+            let touched = Touched::of(text, mode, judged.class, &judged.verdict);
+            judged.touched = Some(Rc::new(touched));
+        }
+        judged
+    }
+
+    /// Appends what the last text means that was judged: texts that mean the same have the same
+    /// bytes. `source` is that text. Returns `false` if it has no such form.
+    pub fn append_meaning(&self, source: &[u8], meaning: &mut Vec<u8>) -> bool {
+        if self.has_canonical {
+            meaning.extend_from_slice(self.canonical.key());
+            for parameter in self.canonical.parameters() {
+                let value = parameter.span.of(source);
+                meaning.extend_from_slice(&to_u64(value.len()).to_le_bytes());
+                meaning.extend_from_slice(value);
+            }
+        }
+        self.has_canonical
     }
 
     /// Adds the rules that a text meets.
@@ -292,8 +342,6 @@ impl Judge {
 
 #[cfg(test)]
 mod tests {
-    use stdx::to_u64;
-
     use super::*;
     use crate::{Pin, Rule, Session, What, Who};
 
@@ -309,6 +357,43 @@ mod tests {
         assert_eq!(judge.len(), 1);
         assert_eq!(judge.judge(b"COMMIT", mode).verdict.kind, Kind::Transaction);
         assert_eq!(judge.len(), 1, "what is short is read again");
+    }
+
+    #[test]
+    fn texts_that_mean_the_same_have_one_meaning() {
+        let mut judge = Judge::default().looking_at_tables();
+        let mut meaning = |text: &str| {
+            judge.judge(text.as_bytes(), SqlMode::default());
+            let mut meaning = Vec::new();
+            judge
+                .append_meaning(text.as_bytes(), &mut meaning)
+                .then_some(meaning)
+        };
+        let one = meaning("SELECT a FROM t WHERE b = 1 AND c = 'x'").unwrap();
+        for (text, is_same) in [
+            ("SELECT a FROM t WHERE b = 1 AND c = 'x'", true),
+            ("SELECT a FROM t WHERE /* 7 */ b = 1 AND c = 'x' -- 8", true),
+            ("SELECT a FROM t WHERE b = 2 AND c = 'x'", false),
+            ("SELECT a FROM t WHERE b = '1' AND c = 'x'", false),
+            ("SELECT a FROM t WHERE b = 1 AND c = 'y'", false),
+        ] {
+            assert_eq!(meaning(text).as_ref() == Some(&one), is_same, "{text}");
+        }
+        assert_eq!(meaning("SHOW TABLES"), None);
+    }
+
+    #[test]
+    fn what_is_not_read_may_change_anything() {
+        let mode = SqlMode::default();
+        let mut judge = Judge::default().looking_at_tables();
+        let changes = |judged: Judged| Session::default().plan(b"", mode, &judged).changes;
+        let known = judge.judge(b"UPDATE t SET a = 1", mode);
+        let unread = judge.judge_unread(b"INSERT INTO t", mode);
+        for judged in [known.clone().several(), known.distrusted(), unread] {
+            assert_eq!(changes(judged), result_cache::Changes::Anything);
+        }
+        let judged = Judge::default().judge_unread(b"INSERT INTO t", mode);
+        assert_eq!(changes(judged), result_cache::Changes::Nothing);
     }
 
     #[test]

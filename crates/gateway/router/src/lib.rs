@@ -30,6 +30,7 @@
 mod parts;
 mod pins;
 mod rules;
+mod touched;
 
 mod judge;
 mod written;
@@ -57,4 +58,5 @@ pub use rules::{
     What, Who, digest, digested,
 };
 pub use session::{Loss, Report, Session};
+pub use touched::{NAMES_MAX, Touched};
 pub use written::Written;

@@ -8,12 +8,14 @@ use syntax::keyword::Keyword;
 use syntax::token::{Kind as TokenKind, Lexer};
 
 use monitor::ServerId;
+use result_cache::Changes;
 use settings::SqlMode;
 
 use crate::judge::Judged;
 use crate::parts::Step;
 use crate::pins::{Pin, Pins};
 use crate::rules::{Route, Ruling};
+use crate::touched::of_effect;
 
 /// Where a statement may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +66,9 @@ pub struct Plan {
     pub lag_max: Option<Duration>,
     /// What it does to the parts that its transaction has on other servers.
     pub step: Step,
+    /// What it changes, with what its transaction has changed if it may end that. Nothing if
+    /// nobody asks.
+    pub changes: Changes,
 }
 
 /// What reads of the statement before it.
@@ -162,6 +167,7 @@ impl Plan {
             counts_rows: counts_rows(judged),
             lag_max: None,
             step: Step::Stays,
+            changes: changes(judged),
         };
         if verdict.is_several {
             plan.may_write = verdict.kind != Kind::Read;
@@ -311,6 +317,14 @@ impl Plan {
             self.goal = Goal::Replica;
         }
         self.may_write = matches!(self.effect, Effect::Commit(_) | Effect::XaFinish);
+    }
+}
+
+/// What a text changes by itself.
+fn changes(judged: &Judged) -> Changes {
+    match &judged.touched {
+        Some(touched) => touched.changes.and(of_effect(judged.effect)),
+        None => Changes::Nothing,
     }
 }
 

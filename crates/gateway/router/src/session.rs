@@ -2,6 +2,7 @@
 
 use monitor::ServerId;
 use monitor::gtid::GtidPosition;
+use result_cache::Changes;
 use settings::SqlMode;
 use syntax::class::{Access, Effect, Facts, Flags, Guess, Hint, Kind, State};
 use wire::{SessionChange, SessionChanges, StatusFlags};
@@ -31,6 +32,10 @@ pub struct Session {
     written: Written,
     /// What its statements may read of earlier ones.
     recall: Recall,
+    /// What the open transaction has changed, if somebody asks.
+    changed: Changes,
+    /// What a transaction had changed that has ended unseen.
+    ended: Changes,
     /// Statements that did to the transaction what their text does not show.
     surprises: u64,
     /// Its server has closed the connection, as the client has asked.
@@ -74,6 +79,9 @@ impl Session {
         self.keep_in_place(&mut plan);
         if self.open_at.is_some() {
             self.step(&mut plan, judged.verdict.kind);
+            if plan.may_end_transaction() {
+                plan.changes = plan.changes.and(self.changed);
+            }
         } else if plan.may_set_savepoint(judged.verdict.kind)
             && self.transaction.autocommit != Guess::Yes
         {
@@ -133,6 +141,7 @@ impl Session {
             counts_rows: false,
             lag_max: None,
             step: Step::Stays,
+            changes: Changes::Nothing,
         };
         self.keep_in_place(&mut plan);
         plan
@@ -189,6 +198,16 @@ impl Session {
         self.open_at.or(self.pinned_at)
     }
 
+    /// What the open transaction has changed.
+    pub fn changed(&self) -> Changes {
+        self.changed
+    }
+
+    /// What a transaction had changed that has ended though no text showed that.
+    pub fn take_ended(&mut self) -> Changes {
+        std::mem::take(&mut self.ended)
+    }
+
     /// Whether COMMIT or ROLLBACK with RELEASE has ended it.
     pub fn is_closed(&self) -> bool {
         self.is_closed
@@ -238,6 +257,7 @@ impl Session {
         self.parts_ended();
         self.transaction = self.transaction.rolled_back();
         self.open_at = None;
+        self.changed = Changes::Nothing;
     }
 
     /// The server of the last statement.
@@ -283,6 +303,7 @@ impl Session {
     /// A statement has been answered by `at`. Returns whether it changes what reads have to see.
     pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) -> bool {
         self.last = Some(at);
+        self.changed = self.changed.and(plan.changes);
         if self.parts.has(at) {
             self.answered_part(plan, at, report);
             return false;
@@ -317,6 +338,12 @@ impl Session {
         let is_open = status.contains(StatusFlags::IN_TRANSACTION);
         let before = self.open_at;
         self.open_at = is_open.then_some(at);
+        if !is_open {
+            let changed = std::mem::take(&mut self.changed);
+            if before.is_some() && !plan.may_end_transaction() {
+                self.ended = self.ended.and(changed);
+            }
+        }
         self.note_pins(plan, at, report.changes);
         self.note_write(plan, before, report)
     }

@@ -186,6 +186,11 @@ impl Channel {
         &mut self.out
     }
 
+    /// What was written last and waits to be sent: not long packets.
+    pub(crate) fn written(&self) -> &[u8] {
+        self.out.as_bytes()
+    }
+
     /// How much of replies waits to be sent.
     pub(crate) fn pending_bytes(&self) -> usize {
         self.out.pending_bytes() + self.staged_bytes() + self.pieces.bytes()

@@ -55,15 +55,12 @@ fn keep(
     let scope = Scope::of([]);
     let query = cache.query(&scope, key);
     let moment = tables.begin_query(&slots(&["t"]), at(0)).unwrap();
-    let (filling, mut copy) = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
+    let filling = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
+    let mut onlooker = filling.onlooker();
     for piece in bytes.chunks(100_000) {
-        copy.add(piece);
+        onlooker.passed(piece);
     }
-    filling.keep(
-        copy,
-        (CommandByte::QUERY, capabilities),
-        (Some(tables), at(0)),
-    )
+    filling.keep((CommandByte::QUERY, capabilities), (Some(tables), at(0)))
 }
 
 fn find(cache: &Cache, tables: &Tables, key: &[u8]) -> Option<Arc<KeptReply>> {
@@ -108,11 +105,13 @@ fn a_change_while_the_query_runs_has_its_reply_not_kept() {
     let scope = Scope::of([]);
     let query = cache.query(&scope, b"q");
     let moment = tables.begin_query(&slots(&["t"]), at(0)).unwrap();
-    let (filling, mut copy) = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
-    copy.add(&packets(OLD, &[b"a"], &OkPacket::default()));
+    let filling = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
+    filling
+        .onlooker()
+        .passed(&packets(OLD, &[b"a"], &OkPacket::default()));
     tables.begin_change(Changes::of_tables([&b"t"[..]])).end();
     let of = (CommandByte::QUERY, OLD);
-    assert!(!filling.keep(copy, of, (Some(&tables), at(0))));
+    assert!(!filling.keep(of, (Some(&tables), at(0))));
     assert_eq!((cache.len(), cache.budget().used()), (0, 0));
 }
 
@@ -241,9 +240,9 @@ fn a_renewal_that_brings_nothing_is_tried_again() {
         Lookup::Reply(_) => None,
     };
     assert_eq!(renewal(1), Some(Renewal::Yes));
-    let (filling, copy) = cache.fill(&query, (slots(&["t"]), tables.now()), Renewal::Yes);
+    let filling = cache.fill(&query, (slots(&["t"]), tables.now()), Renewal::Yes);
     assert_eq!(renewal(1), None);
-    drop((filling, copy));
+    drop(filling);
     assert_eq!(renewal(1), Some(Renewal::Yes));
 }
 
