@@ -103,6 +103,12 @@ const WAIT_SECONDS_MAX: u64 = 24 * 3600;
 /// Accounts of operators: more than a team has people and programs.
 const ADMIN_COUNT_MAX: usize = 64;
 
+/// Most caches of results.
+const CACHE_COUNT_MAX: usize = 16;
+
+/// More memory than machines have.
+const CACHE_BYTES_MAX: u64 = 1 << 44;
+
 /// An hour: a server that may take longer to answer is not watched.
 const MONITOR_SECONDS_MAX: u64 = 3600;
 
@@ -375,6 +381,11 @@ pub const SECTIONS: &[Section] = &[
                 FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that a client may be silent in a transaction. It is then disconnected.",
             ),
+            optional(
+                "cache",
+                FieldKind::Reference("cache"),
+                "The cache that results of its queries are kept in. Rules may say another one.",
+            ),
         ],
         one_of: &[],
         text: "What the clients of a listener get. Without any, there is one over all servers.",
@@ -445,10 +456,74 @@ pub const SECTIONS: &[Section] = &[
                 FieldKind::One(Kind::Text),
                 "The statement is not carried out: its client gets error 1148 with this text.",
             ),
+            optional(
+                "cache",
+                FieldKind::One(Kind::Text),
+                "The cache that its result is kept in, if it can be kept, or `off`.",
+            ),
         ],
         one_of: &[],
         text: "Something to be done with statements that meet all of its conditions. Of several \
                such rules, the first that says a thing decides it.",
+    },
+    Section {
+        name: "cache",
+        repetition: list(CACHE_COUNT_MAX),
+        fields: &[
+            required(
+                "name",
+                FieldKind::Name,
+                "By which services and rules name it.",
+            ),
+            defaulted(
+                "size",
+                Kind::Bytes {
+                    min: 64 << 10,
+                    max: CACHE_BYTES_MAX,
+                },
+                "64M",
+                "Its memory, of all workers together. Results that were not asked for longest go \
+                 for new ones.",
+            ),
+            defaulted(
+                "max_reply_size",
+                Kind::Bytes {
+                    min: 1 << 10,
+                    max: CACHE_BYTES_MAX,
+                },
+                "1M",
+                "Longer replies are not kept. At most an eighth of `size`.",
+            ),
+            optional(
+                "ttl",
+                FieldKind::One(UP_TO_A_YEAR),
+                "Seconds after which a result is not told any more. Without it: as long as no table \
+                 of its query is changed through the gateway.",
+            ),
+            optional(
+                "soft_ttl",
+                FieldKind::One(UP_TO_A_YEAR),
+                "Seconds after which one query is sent for a newer result. Others are told the old \
+                 one meanwhile.",
+            ),
+            defaulted(
+                "sharing",
+                Kind::Choice(&["all", "worker"]),
+                "all",
+                "Who finds a result: all sessions, or those of the same worker, which share no lock \
+                 then.",
+            ),
+            defaulted(
+                "assume_cacheable",
+                Kind::Bool,
+                "OFF",
+                "Results of all queries are kept for `ttl`, whatever they are and whichever table \
+                 is changed. Queries are not read then.",
+            ),
+        ],
+        one_of: &[],
+        text: "Keeps results of queries in memory, and tells them again. They are never older than \
+               what was changed through the gateway.",
     },
     Section {
         name: "admin",

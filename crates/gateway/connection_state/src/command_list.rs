@@ -23,6 +23,11 @@ impl CommandList {
         CommandList(bytes.into())
     }
 
+    /// All of it, encoded.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -12,6 +12,7 @@ use foldhash::fast::RandomState;
 use front::RandomSource;
 use link::{Agreed, Resources};
 use pool::{AccountId, ClassId, Interner, Pool};
+use result_cache::Tables;
 use sync::Mutex;
 use wire::Capabilities;
 
@@ -49,6 +50,9 @@ pub struct Gateway {
     accounts: Interner<String>,
     /// What clients can do, as far as it cannot change after the login.
     classes: Interner<u64>,
+    /// When each table was changed last, for caches of results.
+    pub(crate) tables: Arc<Tables>,
+    worker_count: usize,
 }
 
 /// More users than servers have.
@@ -99,6 +103,8 @@ impl Gateway {
             text_hasher: RandomState::default(),
             accounts: Interner::new(ACCOUNTS_MAX),
             classes: Interner::new(CLASSES_MAX),
+            tables: Arc::default(),
+            worker_count,
         })
     }
 
@@ -119,6 +125,7 @@ impl Gateway {
             pool: &self.pool,
             resources,
             random,
+            worker_count: self.worker_count,
         };
         let before = self.present();
         let next = Arc::new(Generation::after(&before, options, &self.servers, &ground));

@@ -27,6 +27,7 @@ mod worker;
 mod account_task;
 mod connect;
 mod connection;
+mod definition_task;
 mod guest;
 mod hot;
 mod kill;
@@ -39,6 +40,7 @@ mod pooled;
 mod session;
 
 pub use account_task::keep_accounts;
+pub use definition_task::keep_definitions;
 pub use end::End;
 pub use gateway::Gateway;
 pub use gateway::generation::Generation;
@@ -49,10 +51,11 @@ pub use numbers::{
     WorkerView,
 };
 pub use options::{
-    CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, Role, Router, ServerId,
-    ServerOptions, ServiceId, ServiceOptions, SplitOptions,
+    CacheId, CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, ResultCacheOptions,
+    Role, Router, ServerId, ServerOptions, ServiceId, ServiceOptions, Sharing, SplitOptions, Trust,
 };
 pub use pool::Numbers as PoolNumbers;
+pub use result_cache::{CacheOptions, Lifetime, REPLY_PART};
 pub use session::serve;
 pub use syntax::KillTarget;
 pub use worker::{Counters, Worker};

@@ -7,6 +7,7 @@ use auth::ClientSecret;
 use backend::Target;
 use front::LoginRules;
 use monitor::Rank;
+use result_cache::CacheOptions;
 use router::{Balance, Rules};
 
 /// A server, by its place in one configuration.
@@ -21,6 +22,10 @@ pub struct ServiceId(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MonitorId(pub usize);
 
+/// A cache of results, by its place in one configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CacheId(pub usize);
+
 /// What a gateway is set to. It never changes; other options take its place.
 #[derive(Debug)]
 pub struct Options {
@@ -34,6 +39,8 @@ pub struct Options {
     pub listeners: Vec<ListenerOptions>,
     /// What is said about statements beyond that.
     pub rules: Arc<Rules>,
+    /// Where results are kept.
+    pub caches: Vec<ResultCacheOptions>,
     /// Most clients with a session, of all services.
     pub max_connections: usize,
     /// What logins of clients go by.
@@ -113,6 +120,39 @@ pub struct ServiceOptions {
     pub statement_time_max: Option<Duration>,
     /// How long a client may be silent in a transaction.
     pub idle_transaction_max: Option<Duration>,
+    /// Where results are kept, if no rule says it.
+    pub cache: Option<CacheId>,
+}
+
+/// A cache of results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultCacheOptions {
+    /// By which messages name it.
+    pub name: Arc<str>,
+    /// Who finds what others have kept.
+    pub sharing: Sharing,
+    /// Which replies are kept, and how long they are good.
+    pub trust: Trust,
+    /// All of its memory, and the rest.
+    pub cache: CacheOptions,
+}
+
+/// Who finds what others have kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// The sessions of the same worker. Each worker has its part of the memory.
+    Worker,
+    /// All sessions.
+    All,
+}
+
+/// Which replies are kept, and how long they are good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Those of queries that are known to have one answer, until one of their tables is changed.
+    Verified,
+    /// Those of all queries, by the operator's word, until their time is over.
+    Vouched,
 }
 
 /// How statements find their server.

@@ -37,6 +37,7 @@ use crate::options::{CausalReads, Router, SplitOptions};
 use crate::running::Stay;
 
 mod answer;
+mod caching;
 mod causal;
 mod guide;
 mod home;
@@ -49,6 +50,7 @@ mod sharing;
 mod wait;
 
 use answer::{Chooser, Job, Unready};
+use caching::{Caching, Kept};
 use guide::{Guides, guide};
 use home::Home;
 use lane::Lane;
@@ -94,6 +96,8 @@ pub(crate) struct Pooled {
     spare: Vec<u8>,
     /// The version of the service's writes that it has seen.
     seen: u64,
+    /// `None` if there is no cache of results.
+    caching: Option<Box<Caching>>,
 }
 
 /// How its statements find their server.
@@ -153,6 +157,7 @@ impl Pooled {
             Ok(identified) => identified,
             Err(error) => return Err(Box::new((guest.client, error))),
         };
+        let caching = Caching::of(guest.generation());
         let age = Age {
             began_at: runtime::now(),
             session: guest.handle.id(),
@@ -177,6 +182,7 @@ impl Pooled {
             patience: Alarm::default(),
             spare: Vec::new(),
             seen: 0,
+            caching,
         };
         match pooled.begin().await {
             Ok(()) => Ok(pooled),
@@ -361,15 +367,23 @@ impl Pooled {
     /// A text.
     async fn query(&mut self) -> Result<(), End> {
         let mode = self.mode();
-        let (mut text, is_whole) = self.guest.client.link().peeked_body();
+        let (_, is_whole) = self.guest.client.link().peeked_body();
         if !is_whole {
             Box::pin(self.guest.receive_text(READ_BYTES_MAX)).await?;
-            let (received, is_whole) = self.guest.client.link().peeked_body();
+            let (_, is_whole) = self.guest.client.link().peeked_body();
             if !is_whole {
                 return Box::pin(self.unread_query(mode)).await;
             }
-            text = received;
         }
+        let mut wanted = None;
+        if let Some(asked) = self.asked_unread(mode) {
+            match self.look_up(asked) {
+                Kept::Reply(reply) => return self.tell_kept(reply, Request::Peeked).await,
+                Kept::Wanted(reply) => wanted = Some(reply),
+                Kept::Nothing => {}
+            }
+        }
+        let (text, _) = self.guest.client.link().peeked_body();
         let judged = self.guest.ruled.judge(text, mode);
         let mut plan = self.session.plan(text, mode, &judged);
         let guides = Guides {
@@ -378,11 +392,24 @@ impl Pooled {
             service: self.guest.service,
             ruled: &self.guest.ruled,
         };
-        match guide(&mut plan, text, &judged, guides) {
-            Ok(time_max) => self.guest.time_max = time_max.or(self.guest.time_max),
+        let guided = match guide(&mut plan, text, &judged, guides) {
+            Ok(guided) => guided,
             Err(error) => {
                 let refusing = self.refuse(Job::Plain, Request::Peeked, &error);
                 return Box::pin(refusing).await.map(|_| ());
+            }
+        };
+        self.guest.time_max = guided.time_max.or(self.guest.time_max);
+        if self.caching.is_some() && wanted.is_none() {
+            let here = (&*self.guest.worker, self.guest.service);
+            let ruled = &self.guest.ruled;
+            let asked = caching::asked(here, (&judged, mode), &guided, |cache, key| {
+                caching::append_text(ruled, text, cache.options.trust, key)
+            });
+            match asked.map_or(Kept::Nothing, |asked| self.look_up(asked)) {
+                Kept::Reply(reply) => return self.tell_kept(reply, Request::Peeked).await,
+                Kept::Wanted(reply) => wanted = Some(reply),
+                Kept::Nothing => {}
             }
         }
         if plan.facts.has_any(OF_LOCKS) {
@@ -394,6 +421,10 @@ impl Pooled {
         if plan.is_kept {
             return Box::pin(self.kept_query(plan, mode)).await;
         }
+        if let Some(wanted) = wanted {
+            return Box::pin(self.wanted_query(plan, wanted)).await;
+        }
+        let (text, _) = self.guest.client.link().peeked_body();
         if plan.may_repeat {
             let mut spare = std::mem::take(&mut self.spare);
             spare.extend_from_slice(text);
@@ -723,10 +754,11 @@ impl Pooled {
         }
     }
 
-    /// Others have to see what the session has written, if the service says so.
+    /// Others have to see what the session has written, if the service says so, or results are
+    /// kept.
     fn share_writes(&self) {
         let shares_writes = |it: &SplitOptions| it.causal_reads == CausalReads::Service;
-        if self.way.split().is_some_and(shares_writes) {
+        if self.caching.is_some() || self.way.split().is_some_and(shares_writes) {
             let service = self.guest.generation().service(self.guest.service);
             service.written.advance(self.session.written());
         }

@@ -70,6 +70,11 @@ impl SharedWritten {
         }
     }
 
+    /// What they have written.
+    pub(crate) fn value(&self) -> Written {
+        self.value.lock().clone()
+    }
+
     /// Adds to a session what is newer than the version that it has seen.
     pub(crate) fn show(&self, seen: &mut u64, session: &mut router::Session) {
         if self.version.load(Ordering::Acquire) == *seen {

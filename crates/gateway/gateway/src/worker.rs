@@ -40,10 +40,12 @@ pub struct Worker {
     pub(crate) pool: Rc<PoolFront>,
     /// Verdicts on texts by the rules.
     judge: Rc<RefCell<Judge>>,
+    /// Room for the key of a query in a cache.
+    pub(crate) key_room: RefCell<Vec<u8>>,
     /// What each server has to do for this worker, by the servers' ids.
     loads: Vec<Rc<Cell<Load>>>,
     /// Which worker it is.
-    index: usize,
+    pub(crate) index: usize,
     /// What all links of the worker share.
     pub(crate) resources: Rc<Resources>,
     /// What happened on this worker.
@@ -65,6 +67,8 @@ struct Lasting {
     loads: RefCell<Vec<(pool::ServerId, Weak<Cell<Load>>)>>,
     /// Clients of this worker with a session.
     session_count: Cell<usize>,
+    /// The worker reads definitions of tables, again and again.
+    reads_definitions: Cell<bool>,
 }
 
 impl Lasting {
@@ -152,11 +156,13 @@ impl Worker {
                 texts: RefCell::default(),
                 loads: RefCell::default(),
                 session_count: Cell::new(0),
+                reads_definitions: Cell::new(false),
             }),
             fronts: Vec::new(),
             maps: Vec::new(),
             pool: Rc::new(pool),
             judge: Rc::new(RefCell::new(Judge::new(Arc::default()))),
+            key_room: RefCell::default(),
             loads: Vec::new(),
             index: runtime::worker_index(),
             resources,
@@ -178,6 +184,11 @@ impl Worker {
             }
         };
         let servers = generation.servers().iter();
+        let judge = Judge::new(Arc::clone(&generation.rules));
+        let judge = match generation.looks_at_tables() {
+            true => judge.looking_at_tables(),
+            false => judge,
+        };
         let watches = generation.watches();
         Worker {
             gateway: Arc::clone(&self.gateway),
@@ -187,7 +198,8 @@ impl Worker {
                 .map(|it| RefCell::new(it.monitor.reader()))
                 .collect(),
             pool: Rc::clone(&self.pool),
-            judge: Rc::new(RefCell::new(Judge::new(Arc::clone(&generation.rules)))),
+            judge: Rc::new(RefCell::new(judge)),
+            key_room: RefCell::default(),
             loads: servers
                 .map(|it| self.lasting.load(it.known.pool_id))
                 .collect(),
@@ -288,6 +300,16 @@ impl Worker {
         self.lasting
             .session_count
             .set(self.lasting.session_count.get() + 1);
+    }
+
+    /// The worker begins to read definitions of tables. Returns `false` if it does so already.
+    pub(crate) fn begin_definitions(&self) -> bool {
+        !self.lasting.reads_definitions.replace(true)
+    }
+
+    /// It does no longer.
+    pub(crate) fn end_definitions(&self) {
+        self.lasting.reads_definitions.set(false);
     }
 
     /// Its session has ended.

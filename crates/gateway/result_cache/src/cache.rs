@@ -152,6 +152,13 @@ impl Cache {
         }
     }
 
+    /// The query for a newer reply is not sent, or brings none that may be kept.
+    pub fn give_up_renewal(&self, query: &Query<'_>, renewal: Renewal) {
+        if renewal == Renewal::Yes {
+            self.shelf(query.hash).lock().give_up_renewal(query);
+        }
+    }
+
     /// Has room for a copy of a reply, which is made while it passes.
     fn make_room(&self, hash: u64) {
         let wanted = self.options.reply_bytes_max;
@@ -238,15 +245,12 @@ impl Filling {
 
 impl Drop for Filling {
     fn drop(&mut self) {
-        if self.renewal == Renewal::Yes {
-            let query = Query {
-                scope: &self.scope,
-                key: &self.key,
-                hash: self.hash,
-            };
-            let mut shelf = self.cache.shelf(self.hash).lock();
-            shelf.give_up_renewal(&query);
-        }
+        let query = Query {
+            scope: &self.scope,
+            key: &self.key,
+            hash: self.hash,
+        };
+        self.cache.give_up_renewal(&query, self.renewal);
     }
 }
 

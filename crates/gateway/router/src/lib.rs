@@ -54,8 +54,8 @@ pub use plan::{Goal, OF_LAST_STATEMENT, Plan, UNSEEN};
 pub use reading::{Detour, LoginReading};
 pub use recall::{Recall, Residue, Told};
 pub use rules::{
-    PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError, Ruling, SessionFacts,
-    What, Who, digest, digested,
+    CacheUse, PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError, Ruling,
+    SessionFacts, What, Who, digest, digested,
 };
 pub use session::{Loss, Report, Session};
 pub use touched::{NAMES_MAX, Touched};

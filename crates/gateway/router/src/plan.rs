@@ -130,7 +130,7 @@ impl Plan {
     }
 
     /// Whether it may end the open transaction.
-    pub(crate) fn may_end_transaction(&self) -> bool {
+    pub fn may_end_transaction(&self) -> bool {
         !matches!(self.effect, Effect::None | Effect::Uses)
     }
 

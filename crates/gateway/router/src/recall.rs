@@ -94,6 +94,14 @@ impl Recall {
         self.row_count = -1;
     }
 
+    /// A query was told a reply that was kept, with so many rows and no warnings.
+    pub fn told_kept(&mut self, rows: u64) {
+        self.row_count = -1;
+        self.found_rows = rows;
+        self.residue.has_found_rows = false;
+        self.residue.has_warnings = false;
+    }
+
     /// The connection has told FOUND_ROWS().
     pub fn found(&mut self, rows: u64) {
         self.found_rows = rows;

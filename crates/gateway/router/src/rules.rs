@@ -81,6 +81,17 @@ pub struct Ruling {
     pub multiplexes: Option<bool>,
     /// It is not carried out, and the client is told this.
     pub refusal: Option<Arc<str>>,
+    /// Whether its result is kept, and where.
+    pub cache: Option<CacheUse>,
+}
+
+/// Whether the result of a query is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheUse {
+    /// It is not.
+    Off,
+    /// In the cache of this name, if it can be kept.
+    In(Arc<str>),
 }
 
 /// Where a statement goes by a rule.
@@ -102,6 +113,7 @@ impl Ruling {
         self.time_max = self.time_max.or(later.time_max);
         self.multiplexes = self.multiplexes.or(later.multiplexes);
         self.refusal = self.refusal.take().or_else(|| later.refusal.clone());
+        self.cache = self.cache.take().or_else(|| later.cache.clone());
     }
 }
 

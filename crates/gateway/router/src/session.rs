@@ -198,6 +198,11 @@ impl Session {
         self.open_at.or(self.pinned_at)
     }
 
+    /// Whether each statement is a transaction of its own, unless one is begun.
+    pub fn has_autocommit(&self) -> bool {
+        self.transaction.autocommit == Guess::Yes
+    }
+
     /// What the open transaction has changed.
     pub fn changed(&self) -> Changes {
         self.changed

@@ -51,4 +51,4 @@ pub use hint::{COMMENT_BYTES_MAX, Hint, HintError, HintRoute, PLACE_MAX, find_hi
 pub use locks::lock_names;
 pub use state::{Flags, State};
 pub use touched::{changed_tables, names};
-pub use verdict::{Kind, Verdict, verdict};
+pub use verdict::{Kind, Verdict, is_server_database, verdict};

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use backend::{ClientSecret, ProxyVersion, Target, TlsClient, TlsMode};
 use clients::login_rules;
 use gateway::{
-    CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, Role, Router, ServerId,
-    ServerOptions, ServiceId, ServiceOptions, SplitOptions,
+    CacheId, CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, Role, Router,
+    ServerId, ServerOptions, ServiceId, ServiceOptions, SplitOptions,
 };
 use monitor::{Kind, Rank, Rules};
 use router::Balance;
@@ -22,6 +22,7 @@ use crate::configuration::{self, Wrong};
 
 use mistakes::Mistakes;
 
+mod caches;
 mod mistakes;
 mod rules;
 
@@ -39,7 +40,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
     let mut mistakes = Mistakes::default();
     let servers: Vec<&Entry> = sections.all("server").collect();
     let Some(first) = servers.first() else {
-        for name in ["service", "monitor", "rule", "admin"] {
+        for name in ["service", "monitor", "rule", "cache", "admin"] {
             if let Some(entry) = sections.one(name) {
                 let told = format!("section `{name}` needs servers: there is no section `server`");
                 mistakes.add(entry, told);
@@ -72,6 +73,10 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
         .keep(first, listeners(configuration, &declared))
         .unwrap_or_default();
     mistakes.find_unreachable(&declared, &listeners);
+    let caches = caches::read(configuration, &mut mistakes);
+    if services.len() == declared.len() {
+        caches::find_unseen((&declared, &services), &caches, &mut mistakes);
+    }
     let rules = rules::read(configuration, &mut mistakes);
     let is_whole = made.len() == servers.len() && services.len() == declared.len().max(1);
     let Some(rules) = rules.filter(|_| is_whole && mistakes.is_empty()) else {
@@ -84,6 +89,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
         monitors,
         services,
         rules: Arc::new(rules),
+        caches,
         max_connections: usize::try_from(settings.unsigned("max_connections"))
             .unwrap_or(usize::MAX),
         login_rules: login_rules(settings),
@@ -137,7 +143,8 @@ fn services(
     let mut services = Vec::new();
     for entry in sections.all("service") {
         mistakes.find_idle_fields(entry, router(entry));
-        match service(entry, names, monitors) {
+        let cache = caches::of_service(entry, configuration);
+        match service(entry, names, (monitors, cache)) {
             Err(_) if is_told => {}
             made => services.extend(mistakes.keep(entry, made)),
         }
@@ -287,7 +294,11 @@ fn tls(entry: &Entry) -> Result<TlsMode> {
     Ok(TlsMode::Required(client))
 }
 
-fn service(entry: &Entry, names: &[&str], monitors: &[MonitorOptions]) -> Result<ServiceOptions> {
+fn service(
+    entry: &Entry,
+    names: &[&str],
+    (monitors, cache): (&[MonitorOptions], Option<CacheId>),
+) -> Result<ServiceOptions> {
     let name = entry.name().unwrap_or_default();
     let servers = server_ids(entry, names);
     let watches_all =
@@ -307,6 +318,7 @@ fn service(entry: &Entry, names: &[&str], monitors: &[MonitorOptions]) -> Result
         multiplexes: entry.value("multiplex") == Some(&Value::Bool(true)),
         statement_time_max: limit(entry, "max_statement_time"),
         idle_transaction_max: limit(entry, "idle_transaction_timeout"),
+        cache,
     })
 }
 

@@ -50,13 +50,15 @@ const CHANGEABLE: Changeable = Changeable {
         "net_read_timeout",
         "net_write_timeout",
     ],
-    sections: &["rule", "server", "monitor", "service", "listener"],
+    sections: &["rule", "server", "monitor", "service", "listener", "cache"],
 };
 
 /// The same, if operators can log in.
 const CHANGEABLE_WITH_ADMINS: Changeable = Changeable {
     settings: CHANGEABLE.settings,
-    sections: &["rule", "server", "monitor", "service", "listener", "admin"],
+    sections: &[
+        "rule", "server", "monitor", "service", "listener", "cache", "admin",
+    ],
 };
 
 impl Reload {

@@ -17,6 +17,7 @@
 //! one receive buffer), `compressed` at most one piece and one receive buffer; nothing is received
 //! before the packets that are there have been taken.
 
+use std::fmt::Debug;
 use std::rc::Rc;
 
 use runtime::WayGiven;
@@ -114,6 +115,13 @@ pub struct Channel {
     reply_bytes: usize,
     /// Memory for the packet that is being received.
     pub(crate) share: PacketShare,
+    onlooker: Option<Box<dyn Onlooker>>,
+}
+
+/// Who is shown replies as they are passed on to a peer.
+pub trait Onlooker: Debug {
+    /// These bytes of a reply were passed on, as the peer gets them.
+    fn passed(&mut self, bytes: &[u8]);
 }
 
 impl Channel {
@@ -129,6 +137,7 @@ impl Channel {
             pieces: Pieces::default(),
             out: PacketWriter::new(),
             reply_bytes: 0,
+            onlooker: None,
         }
     }
 
@@ -155,6 +164,7 @@ impl Channel {
             pieces: Pieces::default(),
             out: PacketWriter::new(),
             reply_bytes: 0,
+            onlooker: None,
             share: detached.share,
         }
     }
@@ -186,9 +196,24 @@ impl Channel {
         &mut self.out
     }
 
-    /// What was written last and waits to be sent: not long packets.
-    pub(crate) fn written(&self) -> &[u8] {
-        self.out.as_bytes()
+    /// From now on, somebody is shown replies that are passed on to the peer; nobody any more, with
+    /// `None`.
+    pub(crate) fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
+        self.onlooker = onlooker;
+    }
+
+    /// How much was written last and waits to be sent, without long packets.
+    #[inline]
+    pub(crate) fn written_bytes(&self) -> usize {
+        self.out.pending_bytes()
+    }
+
+    /// Shows what of a reply was written since there were `before` bytes.
+    #[inline]
+    pub(crate) fn show_written(&mut self, before: usize) {
+        if let Some(onlooker) = &mut self.onlooker {
+            onlooker.passed(self.out.as_bytes().get(before..).unwrap_or_default());
+        }
     }
 
     /// How much of replies waits to be sent.

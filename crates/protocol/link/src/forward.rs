@@ -20,7 +20,6 @@
 //! whose server fails before anything of a reply was passed on leaves the client usable: the caller
 //! may answer it, or have another server answer it ([`Exchange::of_sent`]).
 
-use std::fmt::Debug;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -179,12 +178,6 @@ pub enum Passed {
     Full,
 }
 
-/// Who is shown a reply as it passes.
-pub trait Onlooker: Debug {
-    /// These bytes of the reply were passed on, as the client gets them.
-    fn passed(&mut self, bytes: &[u8]);
-}
-
 /// A command and its reply.
 #[derive(Debug)]
 pub struct Exchange {
@@ -193,7 +186,6 @@ pub struct Exchange {
     translator: Translator,
     /// The place in them.
     walk: FrameWalk,
-    onlooker: Option<Box<dyn Onlooker>>,
 }
 
 impl Exchange {
@@ -268,13 +260,7 @@ impl Exchange {
             command,
             translator: Translator::new(command, agreed),
             walk: FrameWalk::new(sequence, 0),
-            onlooker: None,
         }
-    }
-
-    /// Shows the reply to somebody as it passes. Nothing of it has passed yet.
-    pub fn show(&mut self, onlooker: Box<dyn Onlooker>) {
-        self.onlooker = Some(onlooker);
     }
 
     /// First byte of the command.
@@ -505,11 +491,9 @@ impl Exchange {
 
     /// Passes on what has come of the reply: what [`Exchange::reply`] does, without I/O.
     pub fn pass(&mut self, from: &mut Channel, to: &mut Channel) -> Result<Passed, ForwardError> {
-        let before = to.written().len();
+        let before = to.written_bytes();
         let stop = self.pass_packets(from, to).map_err(Fault::of_server)?;
-        if let Some(onlooker) = &mut self.onlooker {
-            onlooker.passed(to.written().get(before..).unwrap_or_default());
-        }
+        to.show_written(before);
         Ok(match stop {
             Stop::Full => Passed::Full,
             Stop::Starved | Stop::BeforePacket => Passed::All,

@@ -26,10 +26,10 @@ mod packet_bytes;
 mod pieces;
 mod tls;
 
-pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES};
+pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES, Onlooker};
 pub use disconnect::Disconnect;
 pub use forward::{
-    Agreed, Ending, Exchange, ForwardError, Onlooker, Passed, Tally, Turn, UnlikeCapabilities,
+    Agreed, Ending, Exchange, ForwardError, Passed, Tally, Turn, UnlikeCapabilities,
 };
 pub use frame_walk::InnerIds;
 pub use link::{DetachedLink, Limit, Link, give_way};

@@ -19,7 +19,7 @@ use wire::{
 };
 
 pub use crate::channel::give_way;
-use crate::channel::{Channel, ChannelError, DetachedChannel};
+use crate::channel::{Channel, ChannelError, DetachedChannel, Onlooker};
 use crate::disconnect::Disconnect;
 use crate::frame_walk::InnerIds;
 use crate::packet_bytes::PacketBytes;
@@ -397,6 +397,12 @@ impl Link {
             self.receive_for(limit, TaskClass::Busy, packet_use).await?;
         }
         Ok(())
+    }
+
+    /// From now on, somebody is shown replies that are passed on to the peer; nobody any more, with
+    /// `None`.
+    pub fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
+        self.channel.set_onlooker(onlooker);
     }
 
     /// Writes over bytes of that body, before the command is passed on.

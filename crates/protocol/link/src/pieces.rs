@@ -5,11 +5,14 @@
 
 use stdx::DeferredDropVec;
 
-/// Buffers in the order in which they go out.
+/// Buffers in the order in which they go out. Few links have any, so they stand elsewhere.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct Pieces(Option<Box<List>>);
+
+#[derive(Debug, Default)]
+struct List {
     /// Those that were taken are empty.
-    list: DeferredDropVec<Vec<u8>>,
+    pieces: DeferredDropVec<Vec<u8>>,
     /// How many were taken.
     taken: usize,
     /// What the others may hold, in sum.
@@ -20,19 +23,20 @@ impl Pieces {
     /// What those that wait take of memory.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.0.as_ref().map_or(0, |list| list.bytes)
     }
 
     /// Whether none waits.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.bytes == 0
+        self.0.is_none()
     }
 
     /// Adds one that is not empty behind all others.
     pub(crate) fn push(&mut self, piece: Vec<u8>) {
-        self.bytes += piece.capacity();
-        self.list.push(piece);
+        let list = self.0.get_or_insert_default();
+        list.bytes += piece.capacity();
+        list.pieces.push(piece);
     }
 
     /// Adds those of a packet behind all others.
@@ -44,11 +48,12 @@ impl Pieces {
 
     /// Takes the first.
     pub(crate) fn take_first(&mut self) -> Option<Vec<u8>> {
-        let piece = std::mem::take(self.list.get_mut(self.taken)?);
-        self.taken += 1;
-        self.bytes -= piece.capacity();
-        if self.taken == self.list.len() {
-            *self = Self::default();
+        let list = self.0.as_mut()?;
+        let piece = std::mem::take(list.pieces.get_mut(list.taken)?);
+        list.taken += 1;
+        list.bytes -= piece.capacity();
+        if list.taken == list.pieces.len() {
+            self.0 = None;
         }
         Some(piece)
     }

@@ -32,11 +32,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use router::Rules;
+use result_cache::Cache;
+use router::{CacheUse, Rules};
 
 use crate::options::{
-    ListenerOptions, MonitorId, MonitorOptions, Options, ServerId, ServerOptions, ServiceId,
-    ServiceOptions,
+    CacheId, ListenerOptions, MonitorId, MonitorOptions, Options, ResultCacheOptions, ServerId,
+    ServerOptions, ServiceId, ServiceOptions, Sharing, Trust,
 };
 use crate::service::Service;
 
@@ -55,6 +56,8 @@ pub struct Generation {
     monitors: Vec<Watched>,
     /// Where clients connect.
     listeners: Vec<ListenerOptions>,
+    /// By their ids.
+    caches: Vec<Arc<ResultCache>>,
     /// What is said about statements.
     pub(crate) rules: Arc<Rules>,
     /// Most clients with a session.
@@ -80,6 +83,40 @@ pub(crate) struct ServerShare {
     pub(crate) known: Arc<KnownServer>,
 }
 
+/// A cache of results.
+#[derive(Debug)]
+pub(crate) struct ResultCache {
+    pub(crate) options: ResultCacheOptions,
+    /// One for all workers, or one for each.
+    parts: Vec<Arc<Cache>>,
+}
+
+impl ResultCache {
+    fn new(options: ResultCacheOptions, worker_count: usize) -> ResultCache {
+        let parts = match options.sharing {
+            Sharing::All => vec![Arc::new(Cache::shared(options.cache))],
+            Sharing::Worker => {
+                let mut of_worker = options.cache;
+                of_worker.bytes_max /= worker_count;
+                of_worker.reply_bytes_max /= worker_count;
+                let part = |_| Arc::new(Cache::of_worker(of_worker));
+                (0..worker_count).map(part).collect()
+            }
+        };
+        ResultCache { options, parts }
+    }
+
+    /// The part that sessions of a worker use.
+    pub(crate) fn part(&self, worker: usize) -> &Arc<Cache> {
+        &self.parts[worker % self.parts.len()]
+    }
+
+    /// All of its parts.
+    pub(crate) fn parts(&self) -> &[Arc<Cache>] {
+        &self.parts
+    }
+}
+
 /// A watch, as a generation sees it.
 #[derive(Debug)]
 struct Watched {
@@ -103,6 +140,7 @@ impl Generation {
             servers: Vec::new(),
             monitors: Vec::new(),
             listeners: Vec::new(),
+            caches: Vec::new(),
             rules: Arc::default(),
             max_connections: 0,
             limits: ClientLimits {
@@ -146,12 +184,18 @@ impl Generation {
         let monitors = monitors.collect();
         let services = options.services.into_iter();
         let services = services.map(|it| before.continued(it, &servers)).collect();
+        let caches = options.caches.into_iter();
+        let worker_count = ground.worker_count;
+        let caches = caches
+            .map(|it| before.kept_cache(it, worker_count))
+            .collect();
         Generation {
             number: before.number + 1,
             services,
             servers,
             monitors,
             listeners: options.listeners,
+            caches,
             rules: options.rules,
             max_connections: options.max_connections,
             limits: ClientLimits {
@@ -159,6 +203,40 @@ impl Generation {
                 wait_timeout: options.wait_timeout,
                 read_timeout: options.read_timeout,
             },
+        }
+    }
+
+    /// A cache of the next generation: the one of this generation if it is the same.
+    fn kept_cache(&self, options: ResultCacheOptions, worker_count: usize) -> Arc<ResultCache> {
+        let same = self.caches.iter().find(|it| it.options == options);
+        let made = || Arc::new(ResultCache::new(options.clone(), worker_count));
+        same.map_or_else(made, Arc::clone)
+    }
+
+    /// All caches of results.
+    pub(crate) fn caches(&self) -> &[Arc<ResultCache>] {
+        &self.caches
+    }
+
+    /// Whether a cache has to know which tables statements read from and change.
+    pub(crate) fn looks_at_tables(&self) -> bool {
+        let mut caches = self.caches.iter();
+        caches.any(|it| it.options.trust == Trust::Verified)
+    }
+
+    /// The cache for a statement of a service, about which rules say this.
+    pub(crate) fn cache_for(
+        &self,
+        service: ServiceId,
+        said: Option<&CacheUse>,
+    ) -> Option<&Arc<ResultCache>> {
+        match said {
+            Some(CacheUse::Off) => None,
+            Some(CacheUse::In(name)) => self.caches.iter().find(|it| it.options.name == *name),
+            None => {
+                let CacheId(id) = self.service(service).options.cache?;
+                self.caches.get(id)
+            }
         }
     }
 
@@ -243,11 +321,15 @@ impl Generation {
         &watched.expect("a place in this generation").watch
     }
 
+    /// What a monitor is set to.
+    pub(crate) fn watched_by(&self, id: MonitorId) -> &MonitorOptions {
+        let watched = self.monitors.get(id.0);
+        &watched.expect("a place in this generation").options
+    }
+
     /// The watch over the servers of a service.
     pub(crate) fn monitor_options(&self, id: ServiceId) -> &MonitorOptions {
-        let monitor = self.service(id).options.monitor;
-        let watched = self.monitors.get(monitor.0);
-        &watched.expect("a place in this generation").options
+        self.watched_by(self.service(id).options.monitor)
     }
 
     /// The server at a place in the map of a service's monitor.

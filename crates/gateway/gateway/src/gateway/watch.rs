@@ -42,6 +42,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) pool: &'a Arc<Pool<Resting>>,
     pub(crate) resources: &'a Rc<Resources>,
     pub(crate) random: &'a RandomSource,
+    pub(crate) worker_count: usize,
 }
 
 impl Watch {

@@ -100,6 +100,11 @@ impl Ruled {
         }
     }
 
+    /// Appends what the last text means that was judged ([`Judge::append_meaning`]).
+    pub(crate) fn append_meaning(&self, text: &[u8], meaning: &mut Vec<u8>) -> bool {
+        self.judge.borrow().append_meaning(text, meaning)
+    }
+
     /// What is known of a text by its beginning.
     pub(crate) fn judge_unread(&self, text: &[u8], mode: SqlMode) -> Judged {
         self.judge.borrow().judge_unread(text, mode)

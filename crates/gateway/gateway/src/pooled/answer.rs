@@ -145,6 +145,7 @@ impl Pooled {
         // all errors are told at one place, behind the loop.
         let mut is_over = false;
         let mut goal = plan.goal;
+        self.begin_change(plan);
         let mut going = self.set_out(plan).await.map(|it| goal = it);
         let error = loop {
             if let Err(unready) = going {
@@ -169,6 +170,7 @@ impl Pooled {
             let retry = match self.attempt(place, job, request).await {
                 Ok(answer) => {
                     self.note(plan, place, &answer);
+                    self.end_change();
                     let is_deadlock = answer.ending == Ending::Error(ER_LOCK_DEADLOCK);
                     if is_deadlock && !self.session.parts().is_empty() {
                         // Its server has rolled its part back.
@@ -199,6 +201,7 @@ impl Pooled {
                 }
             }
         };
+        self.end_change();
         if is_over {
             if let Request::Peeked = request {
                 self.guest.take_command().await?;
@@ -211,6 +214,9 @@ impl Pooled {
 
     /// Notes a statement whose server was lost, and which may have run.
     fn note_lost(&mut self, plan: &Plan, retry: Retry) {
+        if retry != Retry::Now {
+            self.lose_change();
+        }
         if plan.may_write && retry != Retry::Now {
             self.session.lost_write();
             self.share_writes();

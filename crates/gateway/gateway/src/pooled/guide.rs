@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use errcode::ClientError;
 use monitor::ServerId as Place;
-use router::{Judged, Plan, Route};
+use router::{CacheUse, Judged, Plan, Route};
 use syntax::class::{Hint, find_hint};
 
 use crate::guest::{Guest, Ruled, refusal};
@@ -23,23 +23,35 @@ pub(super) struct Guides<'a> {
     pub(super) ruled: &'a Ruled,
 }
 
-/// Has a plan do as a comment of the text asks, and as rules say where that says nothing. Returns
-/// how long the statement may run, if a rule says it. The error is what its client is told if a
-/// rule refuses it.
+/// What is said about a statement beside its way.
+#[derive(Debug, Default)]
+pub(super) struct Guided {
+    /// How long it may run.
+    pub(super) time_max: Option<Duration>,
+    /// Whether its result is kept.
+    pub(super) cache: Option<CacheUse>,
+    /// Its text has a hint.
+    pub(super) is_hinted: bool,
+}
+
+/// Has a plan do as a comment of the text asks, and as rules say where that says nothing. The error
+/// is what its client is told if a rule refuses it.
 pub(super) fn guide(
     plan: &mut Plan,
     text: &[u8],
     judged: &Judged,
     guides: Guides<'_>,
-) -> Result<Option<Duration>, Box<ClientError>> {
+) -> Result<Guided, Box<ClientError>> {
+    let mut guided = Guided::default();
     let mut is_guided = false;
     if let Some(hint) = hint_of(text)
         && guides.are_routed()
     {
+        guided.is_hinted = true;
         is_guided = guides.follow_hint(plan, &hint, judged);
     }
     let Some(ruling) = guides.ruled.ruling(judged) else {
-        return Ok(None);
+        return Ok(guided);
     };
     if let Some(error) = refusal(&ruling) {
         guides.worker.counters.refused.increment();
@@ -56,7 +68,9 @@ pub(super) fn guide(
         };
         plan.follow(route, server, judged);
     }
-    Ok(ruling.time_max)
+    guided.time_max = ruling.time_max;
+    guided.cache = ruling.cache.clone();
+    Ok(guided)
 }
 
 fn hint_of(text: &[u8]) -> Option<Hint<'_>> {
@@ -75,8 +89,8 @@ impl Pooled {
         judged: &Judged,
     ) -> Result<(), Box<ClientError>> {
         let guides = Guides::of(&self.session, &self.guest);
-        let time_max = guide(plan, text, judged, guides)?;
-        self.guest.time_max = time_max.or(self.guest.time_max);
+        let guided = guide(plan, text, judged, guides)?;
+        self.guest.time_max = guided.time_max.or(self.guest.time_max);
         Ok(())
     }
 }

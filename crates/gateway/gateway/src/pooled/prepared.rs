@@ -27,10 +27,13 @@ use crate::connection::{NotReady, StatementKey};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
 use crate::hot::HotPlace;
+use crate::options::ServiceId;
+use crate::worker::Worker;
 
 use super::Pooled;
 use super::answer::Job;
-use super::guide::{Guides, guide};
+use super::caching::{self, Asked, Kept};
+use super::guide::{Guided, Guides, guide};
 use super::lane::Lane;
 use super::locks::OF_LOCKS;
 use super::wait::{Waiter, while_up};
@@ -47,6 +50,9 @@ pub(super) const STATEMENT_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes of COM_STMT_EXECUTE before the NULL bits: number, cursor, iterations.
 const EXECUTE_HEAD_BYTES: usize = 9;
+
+/// Where COM_STMT_EXECUTE has the byte that asks for a cursor.
+const CURSOR_FLAGS_AT: usize = 4;
 
 /// Where COM_STMT_BULK_EXECUTE has its flags, behind the number. The types are behind both.
 const BULK_FLAGS_AT: usize = 4;
@@ -324,6 +330,39 @@ impl TypePlace {
 }
 
 impl Statement {
+    /// What to ask a cache about an execution of it that has this body, if that is whole.
+    fn asked(
+        &mut self,
+        (worker, service): (&Worker, ServiceId),
+        body: &[u8],
+        (guided, is_whole): (&Guided, bool),
+    ) -> Option<Asked> {
+        let is_simple = self.data_at.is_none() && !self.has_lost_data && self.cursor_at.is_none();
+        let has_cursor = body.get(CURSOR_FLAGS_AT).is_none_or(|flags| *flags != 0);
+        if !is_whole || !is_simple || has_cursor {
+            return None;
+        }
+        let types = self.note_types(Kind::Execute, body);
+        let nulls = EXECUTE_HEAD_BYTES..EXECUTE_HEAD_BYTES + self.parameter_count.div_ceil(8);
+        let values_at = match types {
+            Types::Told => nulls.end + 1 + 2 * self.parameter_count,
+            Types::Untold(_) => nulls.end + 1,
+            Types::None if self.parameter_count == 0 => body.len(),
+            Types::None => return None,
+        };
+        let nulls = match self.parameter_count {
+            0 => &[],
+            _ => body.get(nulls)?,
+        };
+        let values = body.get(values_at..)?;
+        let read = (&self.judged, SqlMode::default());
+        caching::asked((worker, service), read, guided, |_, key| {
+            let text = self.key.text.bytes();
+            caching::append_execution(text, (nulls, &self.types, values), key);
+            true
+        })
+    }
+
     /// Keeps the types that an execution tells.
     fn note_types(&mut self, kind: Kind, body: &[u8]) -> Types {
         let count = self.parameter_count;
@@ -388,8 +427,8 @@ fn byte_of(request: Request<'_>) -> u8 {
 }
 
 /// Where an execution has left a cursor, and which server has taken the statement's long data.
-fn left_by(answered: Option<(Place, Answer)>) -> (Option<Place>, Option<Place>) {
-    match answered.map(|(place, answer)| (place, answer.ending)) {
+fn left_by(answered: Option<&(Place, Answer)>) -> (Option<Place>, Option<Place>) {
+    match answered.map(|(place, answer)| (*place, answer.ending)) {
         Some((place, Ending::Status(status))) => {
             let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
             (has_cursor.then_some(place), Some(place))
@@ -513,13 +552,27 @@ impl Pooled {
         plan.changes_session |= is_elsewhere;
         let guides = Guides::of(&self.session, &self.guest);
         let text = statement.key.text.bytes();
-        match guide(&mut plan, text, &statement.judged, guides) {
-            Ok(time_max) => self.guest.time_max = time_max.or(self.guest.time_max),
+        let guided = match guide(&mut plan, text, &statement.judged, guides) {
+            Ok(guided) => guided,
             Err(error) => {
                 Box::pin(self.refuse(Job::Statement(number), request, &error)).await?;
                 return Ok(());
             }
+        };
+        self.guest.time_max = guided.time_max.or(self.guest.time_max);
+        let mut wanted = None;
+        if self.caching.is_some() && !is_elsewhere {
+            let here = (&*self.guest.worker, self.guest.service);
+            let asked = statement.asked(here, body, (&guided, repeat.is_some()));
+            match asked.map_or(Kept::Nothing, |asked| self.look_up(asked)) {
+                Kept::Reply(reply) => return self.tell_kept(reply, request).await,
+                Kept::Wanted(reply) => wanted = Some(reply),
+                Kept::Nothing => {}
+            }
         }
+        let Some(statement) = self.statements.by_number.get(&number) else {
+            return Ok(());
+        };
         let data_at = statement.data_at;
         let is_held = data_at.is_some() || statement.cursor_at.is_some();
         let is_misplaced = match (data_at, plan.goal) {
@@ -542,11 +595,18 @@ impl Pooled {
         };
         // A block, since what was borrowed is kept in the client's task to the end of its scope.
         let (cursor_at, cleared_at) = {
+            if let Some(wanted) = &wanted {
+                self.show_to(wanted);
+            }
             let answered = self.answer(&plan, job, request, repeat).await?;
             if is_elsewhere && let Some((place, answer)) = &answered {
                 self.note_elsewhere(*place, answer);
             }
-            left_by(answered)
+            let left = left_by(answered.as_ref());
+            if let Some(wanted) = wanted {
+                self.keep_reply(*wanted, answered);
+            }
+            left
         };
         if plan.facts.has_any(OF_LOCKS)
             && let Some(statement) = self.statements.by_number.get(&number)

@@ -132,8 +132,10 @@ fn until<'a>(words: &mut Words<'a>, ends: &[K]) -> Option<Vec<Cow<'a, [u8]>>> {
             Kind::LeftParen => depth = depth.saturating_add(1),
             Kind::RightParen => depth = depth.saturating_sub(1),
             Kind::Invalid => return None,
-            Kind::Dot if depth == 0 => {
+            Kind::Dot => {
+                // Before it stood a database, or a table that stands alone elsewhere.
                 words.bump();
+                names.pop();
                 names.extend(any_value(words));
             }
             _ => names.extend(value(words)),
@@ -190,13 +192,13 @@ mod tests {
             ("UPDATE t SET a = 1 WHERE b = 2", Some("t")),
             (
                 "UPDATE IGNORE t AS x, d.u JOIN v ON x.a = u.b SET x.a = 1",
-                Some("t x d u v x a u b"),
+                Some("t x u v a b"),
             ),
             ("UPDATE (SELECT a FROM u SET) t SET b = 1", Some("a u t")),
             ("DELETE FROM t WHERE a = 1", Some("t")),
             (
                 "DELETE QUICK a, d.b FROM a JOIN b WHERE a.x = b.x",
-                Some("a d b a b"),
+                Some("a b a b"),
             ),
             ("DELETE FROM t", Some("t")),
             ("DELETE FROM t ORDER BY a LIMIT 1", Some("t")),

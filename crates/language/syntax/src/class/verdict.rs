@@ -25,6 +25,7 @@ use crate::token::Kind as Token;
 mod scan;
 
 use scan::Scan;
+pub use scan::is_server_database;
 
 /// Where a statement may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use router::{Route, Rule, Rules, RulesError, Ruling, What, Who};
+use router::{CacheUse, Route, Rule, Rules, RulesError, Ruling, What, Who};
 use settings::{Configuration, Entry, Value};
 
-use super::limit;
 use super::mistakes::Mistakes;
+use super::{caches, limit};
 
 /// The rules that a configuration has, as far as they have no mistakes; `None` if they cannot be
 /// used together.
@@ -15,7 +15,7 @@ pub(super) fn read(configuration: &Configuration, mistakes: &mut Mistakes) -> Op
     let entries: Vec<&Entry> = configuration.sections.all("rule").collect();
     let mut rules = Vec::new();
     for entry in &entries {
-        let rule = rule(entry, mistakes);
+        let rule = rule(entry, configuration, mistakes);
         mistakes.find_foreign_server(entry, &rule, configuration);
         rules.push(rule);
     }
@@ -37,10 +37,11 @@ pub(super) fn read(configuration: &Configuration, mistakes: &mut Mistakes) -> Op
 }
 
 /// The rule of a section, without what is wrong with it.
-fn rule(entry: &Entry, mistakes: &mut Mistakes) -> Rule {
+fn rule(entry: &Entry, configuration: &Configuration, mistakes: &mut Mistakes) -> Rule {
     let name = entry.name().unwrap_or_default();
     let mut wrong = Vec::new();
-    let ruling = ruling(entry, &mut wrong);
+    let cache = caches::of_rule(entry, configuration, &mut wrong);
+    let ruling = ruling(entry, cache, &mut wrong);
     let texts = |field| entry.values(field).iter().map(ToString::to_string);
     // The reader has told of those that are none.
     let networks = texts("addresses").filter_map(|it| it.parse().ok());
@@ -72,7 +73,7 @@ fn rule(entry: &Entry, mistakes: &mut Mistakes) -> Rule {
 }
 
 /// What a rule says, and what is wrong with that.
-fn ruling(entry: &Entry, wrong: &mut Vec<String>) -> Ruling {
+fn ruling(entry: &Entry, cache: Option<CacheUse>, wrong: &mut Vec<String>) -> Ruling {
     let server = entry.text("server");
     let route = match entry.text("route") {
         Some("primary") => Some(Route::Primary),
@@ -91,11 +92,12 @@ fn ruling(entry: &Entry, wrong: &mut Vec<String>) -> Ruling {
             _ => None,
         },
         refusal: entry.text("refuse").map(Arc::from),
+        cache,
     };
-    if ruling == Ruling::default() {
+    if ruling == Ruling::default() && entry.text("cache").is_none() {
         wrong.push(
             " says nothing: it needs one of `route`, `server`, `lag_max`, `max_statement_time`, \
-             `multiplex`, `refuse`"
+             `multiplex`, `refuse`, `cache`"
                 .to_owned(),
         );
     }

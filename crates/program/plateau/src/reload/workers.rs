@@ -44,6 +44,7 @@ impl Workers {
                 runtime::set_local(Rc::clone(&adopted));
                 if index == 0 {
                     gateway::keep_accounts(&adopted, &before);
+                    gateway::keep_definitions(&adopted);
                 }
             })?;
         }

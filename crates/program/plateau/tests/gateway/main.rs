@@ -10,6 +10,7 @@ use testkit::{
 };
 
 mod admin;
+mod cache;
 mod failures;
 mod home;
 mod kill;

@@ -18,6 +18,13 @@ pub(super) const DEPTH_TOLD_MAX: u32 = u64::BITS;
 /// Databases whose tables tell of the server and not of data.
 const SERVER_DATABASES: [&str; 4] = ["information_schema", "performance_schema", "mysql", "sys"];
 
+/// Whether the tables of a database tell of the server and not of data.
+#[must_use]
+pub fn is_server_database(name: &[u8]) -> bool {
+    let mut databases = SERVER_DATABASES.iter();
+    databases.any(|database| name.eq_ignore_ascii_case(database.as_bytes()))
+}
+
 /// Words that are no function before a parenthesis, though they could be names of one.
 const SYNTAX_WORDS: [K; 7] = [
     K::Against,
@@ -267,10 +274,7 @@ impl<'a> Scan<'a> {
             [b'`', inner @ .., b'`'] => inner,
             whole => whole,
         };
-        let is_server = SERVER_DATABASES
-            .iter()
-            .any(|database| name.eq_ignore_ascii_case(database.as_bytes()));
-        if is_server {
+        if is_server_database(name) {
             self.facts.add(Facts::NOT_DETERMINISTIC);
         }
     }

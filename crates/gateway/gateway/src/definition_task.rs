@@ -1,0 +1,198 @@
+//! Keeps what caches of results have to know of the tables' definitions: which are views, and which
+//! change others when they are changed.
+//!
+//! It is read from the primaries whenever a statement may have changed it, and each minute. Until it
+//! is known, nothing is kept ([`result_cache::Tables`]).
+
+use std::time::Duration;
+
+use backend::{Login, Outcome, QueryLimits, Server};
+use link::Limit;
+use monitor::ServerId as Place;
+use result_cache::{Changes, TableSlot, Trait};
+
+use crate::gateway::generation::Generation;
+use crate::options::{MonitorId, ServerId};
+use crate::worker::Worker;
+
+/// Definitions are never older than this.
+const REFRESH_EVERY: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether definitions are in doubt, or there is another primary.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Statements that may change definitions cause no more than one reading in this time.
+const REFRESH_PAUSE: Duration = Duration::from_secs(1);
+
+/// A server has to tell its definitions in this time.
+const READ_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Most bytes of all that is told: a million tables.
+const DEFINITION_BYTES_MAX: usize = 64 << 20;
+
+/// Without these, a server hides some of the definitions.
+const PRIVILEGES: &str = "SELECT COUNT(DISTINCT PRIVILEGE_TYPE) FROM information_schema.USER_PRIVILEGES \
+    WHERE PRIVILEGE_TYPE IN ('SELECT', 'TRIGGER') AND GRANTEE = \
+    CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')";
+
+/// All tables whose replies cannot be kept (1), and those that may change others (2). What stands in
+/// no table of the server itself is changed unseen; what is in memory is gone when it restarts.
+const DEFINITIONS: &str = "SELECT TABLE_NAME, 1 FROM information_schema.TABLES \
+    WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') \
+    AND (TABLE_TYPE NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') OR ENGINE IS NULL \
+    OR ENGINE NOT IN ('InnoDB', 'Aria', 'MyISAM', 'ROCKSDB')) \
+    UNION SELECT EVENT_OBJECT_TABLE, 2 FROM information_schema.TRIGGERS \
+    UNION SELECT REFERENCED_TABLE_NAME, 2 FROM information_schema.REFERENTIAL_CONSTRAINTS \
+    WHERE UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') \
+    OR DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT')";
+
+/// Reads definitions for as long as the configuration has a cache that asks for them. One worker
+/// does it, and calls this each time that it has adopted a configuration.
+pub fn keep_definitions(worker: &Worker) {
+    if worker.generation.looks_at_tables() && worker.begin_definitions() {
+        runtime::spawn_background(keep());
+    }
+}
+
+async fn keep() {
+    let mut primaries = Vec::new();
+    let mut told: Option<Result<(), String>> = None;
+    let mut read_at = None;
+    while let Some(worker) = runtime::local::<Worker>() {
+        if !worker.generation.looks_at_tables() {
+            worker.end_definitions();
+            return;
+        }
+        let tables = &worker.gateway.tables;
+        let present = primaries_of(&worker);
+        if primaries != present {
+            // The new one may not have the last writes of the old one.
+            tables.note_change(Changes::AnyTable);
+            tables.doubt();
+            primaries = present;
+        }
+        let now = runtime::now();
+        let age = read_at.map(|at| now.since(at));
+        let is_due = age
+            .is_none_or(|age| REFRESH_EVERY <= age || tables.is_in_doubt() && REFRESH_PAUSE <= age);
+        // Of a missing primary the monitor tells.
+        if is_due && primaries.iter().all(Option::is_some) {
+            let outcome = learn(&worker).await;
+            read_at = Some(now);
+            if told.as_ref() != Some(&outcome) {
+                tell(&outcome);
+                told = Some(outcome);
+            }
+        }
+        drop(worker);
+        runtime::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn tell(outcome: &Result<(), String>) {
+    match outcome {
+        Ok(()) => tracing::info!("results are kept: the definitions of all tables are known"),
+        Err(reason) => {
+            tracing::warn!(%reason, "the caches keep nothing: definitions of tables are unknown");
+        }
+    }
+}
+
+/// The primary of each monitor.
+fn primaries_of(worker: &Worker) -> Vec<Option<Place>> {
+    let watches = worker.generation.watches();
+    let primary = |it: &monitor::Published| it.map.primary().map(|it| it.id);
+    watches.map(|it| primary(&it.monitor.present())).collect()
+}
+
+/// Reads the definitions of all clusters.
+async fn learn(worker: &Worker) -> Result<(), String> {
+    let tables = &worker.gateway.tables;
+    let doubts = tables.doubts();
+    let mut said = Vec::new();
+    let primaries = primaries_of(worker);
+    for (monitor, primary) in (0..).map(MonitorId).zip(primaries) {
+        let Some(id) = server_of(&worker.generation, monitor, primary) else {
+            return Err("there is no primary".to_owned());
+        };
+        let name = &worker.generation.server(id).options.name;
+        let told = read(worker, monitor, id).await;
+        said.extend(told.map_err(|reason| format!("{name}: {reason}"))?);
+    }
+    tables.learn(doubts, &said);
+    Ok(())
+}
+
+fn server_of(
+    generation: &Generation,
+    monitor: MonitorId,
+    primary: Option<Place>,
+) -> Option<ServerId> {
+    let servers = &generation.watched_by(monitor).servers;
+    servers.get(usize::from(primary?.0)).copied()
+}
+
+async fn read(
+    worker: &Worker,
+    monitor: MonitorId,
+    id: ServerId,
+) -> Result<Vec<(TableSlot, Trait)>, String> {
+    let options = worker.generation.watched_by(monitor);
+    let login = Login::new(options.user.clone(), options.secret.clone());
+    let target = &worker.generation.server(id).options.target;
+    let connected = worker.connect(target, &login).await;
+    let mut server = connected.map_err(|error| error.with_causes())?;
+    let told = ask(&mut server).await;
+    server.close().await;
+    told
+}
+
+async fn ask(server: &mut Server) -> Result<Vec<(TableSlot, Trait)>, String> {
+    let privileges = rows_of(server, PRIVILEGES).await?;
+    let has_all = privileges.first().and_then(|row| row.first());
+    if has_all.and_then(Option::as_deref) != Some(&b"2"[..]) {
+        let user = "the gateway's account needs GRANT SELECT, TRIGGER ON *.* there";
+        return Err(user.to_owned());
+    }
+    let mut said = Vec::new();
+    for row in rows_of(server, DEFINITIONS).await? {
+        let [Some(name), Some(kind)] = &row[..] else {
+            continue;
+        };
+        // A name that has no slot is in no query whose reply is kept, and changes of it are changes
+        // of any table.
+        let Some(slot) = TableSlot::of(name) else {
+            continue;
+        };
+        let is_unkept = kind == b"1";
+        said.push((
+            slot,
+            if is_unkept {
+                Trait::Unkept
+            } else {
+                Trait::Wide
+            },
+        ));
+        if is_unkept {
+            // Through a view, another table is changed.
+            said.push((slot, Trait::Wide));
+        }
+    }
+    Ok(said)
+}
+
+type Row = Vec<Option<Vec<u8>>>;
+
+async fn rows_of(server: &mut Server, text: &str) -> Result<Vec<Row>, String> {
+    let limits = QueryLimits {
+        until: Limit::after(READ_TIME_MAX),
+        bytes_max: DEFINITION_BYTES_MAX,
+    };
+    let outcomes = server.query(text.as_bytes(), limits).await;
+    let outcomes = outcomes.map_err(|error| error.to_string())?;
+    match outcomes.into_iter().next() {
+        Some(Outcome::Rows(rows)) => Ok(rows.rows),
+        Some(Outcome::Failed(error)) => Err(error.to_string()),
+        Some(Outcome::Done { .. }) | None => Err("it sent no rows".to_owned()),
+    }
+}

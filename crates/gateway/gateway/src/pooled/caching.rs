@@ -1,0 +1,503 @@
+//! Results that are kept: which queries are told one, which replies are kept, and what statements
+//! change.
+//!
+//! (K1) A session is told a reply of another session only if both have the same [`Scope`]: account,
+//! kind of client, database, and all that they have set. One that is pinned has more than that, and
+//! is told none.
+//! (K2) A reply is kept only if it came from a server that had all writes of the gateway's sessions
+//! when its query was sent: the primary, or a replica that has their position.
+//! (K3) A transaction is told what it would read itself. Its first query goes to its server, so that
+//! there is a snapshot. Later ones are told a reply only if none of its tables was changed since the
+//! transaction began. Behind its first write all go to the server.
+//! (K4) A statement that may change tables is bracketed ([`result_cache::Tables`]), and so is each
+//! that may end a transaction which has changed some.
+//!
+//! A cache whose operator vouches for all queries has none of (K2) and (K3) but for the first write.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use connection_state::Origin;
+use link::Ending;
+use monitor::ServerId as Place;
+use result_cache::{
+    ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Renewal, Scope, TableSlot,
+};
+use router::{CacheUse, History, Judged, Plan, Written};
+use smallvec::SmallVec;
+use syntax::SqlMode;
+use syntax::class::{Class, is_server_database};
+use wire::{CommandByte, StatusFlags};
+
+use crate::end::End;
+use crate::gateway::generation::{Generation, ResultCache};
+use crate::guest::{Answer, Guest, Request, Ruled, mode_of};
+use crate::options::{ServiceId, Trust};
+use crate::worker::Worker;
+
+use super::answer::Job;
+use super::guide::Guided;
+use super::{OF_SESSION, Pooled, SPARE_BYTES_MAX, Way};
+
+/// What a session has to do with caches.
+#[derive(Debug, Default)]
+pub(super) struct Caching {
+    scope: Option<KnownScope>,
+    /// A moment before its transaction has read anything.
+    since: ChangeTime,
+    /// Its transaction has read from tables on its server.
+    has_snapshot: bool,
+    /// Its transaction may have written.
+    has_written: bool,
+    /// What the statement under way changes.
+    changing: Option<Changing>,
+}
+
+/// The scope of a session that begins so and has set this.
+#[derive(Debug)]
+struct KnownScope {
+    origin: Arc<Origin>,
+    history: Arc<History>,
+    /// `None` if its replies are not kept.
+    scope: Option<Scope>,
+}
+
+/// A query that a cache may have the reply to. Its key is in the worker's room for that.
+#[derive(Debug)]
+pub(super) struct Asked {
+    cache: Arc<ResultCache>,
+    /// Of the query; none if its operator vouches for it.
+    names: Arc<[TableSlot]>,
+}
+
+/// What a cache has for a query.
+#[derive(Debug)]
+pub(super) enum Kept {
+    /// This reply.
+    Reply(Arc<KeptReply>),
+    /// None; the one that its server sends may be kept.
+    Wanted(Box<Wanted>),
+    /// None, and none is kept.
+    Nothing,
+}
+
+/// A reply that may be kept.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    filling: Filling,
+    trust: Trust,
+    /// Servers that have all that was written (K2).
+    places: SmallVec<[Place; 4]>,
+}
+
+/// Kinds of keys, so that no two of them are alike.
+const VERIFIED: u8 = b'Q';
+const VOUCHED: u8 = b'V';
+const PREPARED: u8 = b'P';
+
+/// Longer replies are sent in parts.
+const PART_BYTES: usize = 32 << 10;
+
+impl Caching {
+    /// Of a session that begins. `None` if there is no cache.
+    pub(super) fn of(generation: &Generation) -> Option<Box<Caching>> {
+        (!generation.caches().is_empty()).then(Box::default)
+    }
+}
+
+/// The cache of a session whose operator vouches for all of its queries, so that none is read.
+pub(super) fn vouched(guest: &Guest) -> Option<Arc<ResultCache>> {
+    let generation = guest.generation();
+    let cache = generation.cache_for(guest.service, None)?;
+    let is_unruled = !guest.ruled.is_ruled();
+    let is_vouched = cache.options.trust == Trust::Vouched && is_unruled;
+    is_vouched.then(|| Arc::clone(cache))
+}
+
+/// Whether a text begins with SELECT.
+pub(super) fn is_select(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    let word = text.get(..b"SELECT".len());
+    word.is_some_and(|it| it.eq_ignore_ascii_case(b"SELECT"))
+}
+
+/// What to ask a cache about a statement that was judged, if its reply may be there. `append` adds
+/// what the statement means to a key, and returns `false` if it has no such meaning.
+pub(super) fn asked(
+    (worker, service): (&Worker, ServiceId),
+    (judged, mode): (&Judged, SqlMode),
+    guided: &Guided,
+    append: impl FnOnce(&ResultCache, &mut Vec<u8>) -> bool,
+) -> Option<Asked> {
+    if guided.is_hinted {
+        return None;
+    }
+    let said: Option<&CacheUse> = guided.cache.as_ref();
+    let cache = worker.generation.cache_for(service, said)?;
+    let names = match cache.options.trust {
+        Trust::Verified if judged.uses_tables => judged.touched.as_ref()?.names.clone()?,
+        Trust::Vouched if judged.class == Class::Query => Arc::new([]),
+        Trust::Verified | Trust::Vouched => return None,
+    };
+    let mut key = worker.key_room.borrow_mut();
+    key.clear();
+    key.extend_from_slice(&mode.bits().to_le_bytes());
+    append(cache, &mut key).then(|| Asked {
+        cache: Arc::clone(cache),
+        names,
+    })
+}
+
+/// Adds the meaning of a text to a key.
+pub(super) fn append_text(ruled: &Ruled, text: &[u8], trust: Trust, key: &mut Vec<u8>) -> bool {
+    match trust {
+        Trust::Verified => {
+            key.push(VERIFIED);
+            ruled.append_meaning(text, key)
+        }
+        Trust::Vouched => {
+            key.push(VOUCHED);
+            key.extend_from_slice(text);
+            true
+        }
+    }
+}
+
+/// Adds the meaning of an execution to a key: its text, the types of its values, and the values.
+pub(super) fn append_execution(
+    text: &[u8],
+    (nulls, types, values): (&[u8], &[u8], &[u8]),
+    key: &mut Vec<u8>,
+) {
+    key.push(PREPARED);
+    for part in [text, nulls, types] {
+        key.extend_from_slice(&stdx::to_u64(part.len()).to_le_bytes());
+        key.extend_from_slice(part);
+    }
+    key.extend_from_slice(values);
+}
+
+impl Pooled {
+    /// What to ask the cache about a text that is not read, if its operator vouches for it.
+    pub(super) fn asked_unread(&mut self, mode: SqlMode) -> Option<Asked> {
+        self.caching.as_ref()?;
+        let cache = vouched(&self.guest)?;
+        let (text, is_whole) = self.guest.client.link().peeked_body();
+        if !is_whole || !is_select(text) {
+            return None;
+        }
+        let mut key = self.guest.worker.key_room.borrow_mut();
+        key.clear();
+        key.extend_from_slice(&mode.bits().to_le_bytes());
+        append_text(&self.guest.ruled, text, Trust::Vouched, &mut key);
+        let names = Arc::new([]);
+        Some(Asked { cache, names })
+    }
+
+    /// What sessions must have in common with this one (K1).
+    fn scope(&mut self) -> Option<Scope> {
+        let caching = self.caching.as_mut()?;
+        let known = caching.scope.as_ref();
+        let is_known = |it: &KnownScope| {
+            Arc::ptr_eq(&it.origin, &self.origin) && Arc::ptr_eq(&it.history, &self.history)
+        };
+        if let Some(known) = known.filter(|it| is_known(it)) {
+            return known.scope.clone();
+        }
+        let mode = mode_of(self.status);
+        let generation = self.guest.generation();
+        let of_login = self
+            .origin
+            .database
+            .as_ref()
+            .map(|it| it.as_bytes().to_vec());
+        let database = self.history.database(mode).or(of_login).unwrap_or_default();
+        let is_told = |id| generation.server(id).options.target.proxy_header.is_some();
+        let servers = &generation.service(self.guest.service).options.servers;
+        let client = self
+            .pool_login
+            .client
+            .filter(|_| servers.iter().any(|id| is_told(*id)));
+        let scope = (!is_server_database(&database)).then(|| {
+            Scope::of([
+                &self.pool_login.account.0.to_le_bytes()[..],
+                &self.pool_login.class.0.to_le_bytes(),
+                client
+                    .map(|it| it.to_string())
+                    .unwrap_or_default()
+                    .as_bytes(),
+                &[self.origin.collation],
+                &database,
+                self.history.list().bytes(),
+            ])
+        });
+        caching.scope = Some(KnownScope {
+            origin: Arc::clone(&self.origin),
+            history: Arc::clone(&self.history),
+            scope: scope.clone(),
+        });
+        scope
+    }
+
+    /// Whether the session has nothing that a scope does not tell.
+    fn is_plain(&self) -> bool {
+        let has_own = self.missing.is_some() || self.database.is_some();
+        self.session.pins().is_empty() && self.session.parts().is_empty() && !has_own
+    }
+
+    /// Asks a cache.
+    pub(super) fn look_up(&mut self, asked: Asked) -> Kept {
+        if !self.is_plain() {
+            return Kept::Nothing;
+        }
+        let Some(scope) = self.scope() else {
+            return Kept::Nothing;
+        };
+        let Some(caching) = &mut self.caching else {
+            return Kept::Nothing;
+        };
+        let open_at = self.session.open_at();
+        let is_inside = open_at.is_some() || !self.session.has_autocommit();
+        if is_inside && caching.has_written {
+            return Kept::Nothing;
+        }
+        let Asked { cache, names } = asked;
+        let worker = &self.guest.worker;
+        let part = cache.part(worker.index);
+        let key = worker.key_room.borrow();
+        let query = part.query(&scope, &key);
+        let now = runtime::now();
+        let trust = cache.options.trust;
+        let tables = &worker.gateway.tables;
+        let tables = (trust == Trust::Verified).then_some(&**tables);
+        let Some(tables) = tables else {
+            return match part.find(&query, None, now) {
+                Lookup::Reply(reply) => Kept::Reply(reply),
+                Lookup::Miss(renewal) => {
+                    let moment = ChangeTime::default();
+                    let filling = part.fill(&query, (names, moment), renewal);
+                    let places = SmallVec::new();
+                    Kept::Wanted(Box::new(Wanted {
+                        filling,
+                        trust,
+                        places,
+                    }))
+                }
+            };
+        };
+        if is_inside && !tables.are_unchanged(&names, caching.since) {
+            return Kept::Nothing;
+        }
+        let mut renewal = Renewal::No;
+        if !is_inside || caching.has_snapshot {
+            match part.find(&query, Some(tables), now) {
+                Lookup::Reply(reply) => return Kept::Reply(reply),
+                Lookup::Miss(told) => renewal = told,
+            }
+        }
+        let moment = tables.begin_query(&names, now);
+        let Some(moment) = moment.map(|it| if is_inside { caching.since } else { it }) else {
+            part.give_up_renewal(&query, renewal);
+            return Kept::Nothing;
+        };
+        let filling = part.fill(&query, (names, moment), renewal);
+        let mut places = current_places(worker, self.guest.service, &self.way);
+        if is_inside {
+            let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
+            places.retain(|it| Some(*it) == primary && open_at.is_none_or(|at| at == *it));
+            caching.has_snapshot = true;
+        }
+        Kept::Wanted(Box::new(Wanted {
+            filling,
+            trust,
+            places,
+        }))
+    }
+
+    /// Answers a query with a reply that was kept. The command was peeked at or taken.
+    pub(super) async fn tell_kept(
+        &mut self,
+        reply: Arc<KeptReply>,
+        request: Request<'_>,
+    ) -> Result<(), End> {
+        if let Request::Peeked = request {
+            self.guest.take_command().await?;
+        }
+        self.note_kept(&reply);
+        let length = reply.bytes().len();
+        if PART_BYTES < length {
+            return Box::pin(self.tell_long(reply)).await;
+        }
+        self.write_part(&reply, 0..length);
+        self.end_kept(&reply);
+        Ok(())
+    }
+
+    /// The same, of a long one: the client takes it part by part.
+    async fn tell_long(&mut self, reply: Arc<KeptReply>) -> Result<(), End> {
+        let length = reply.bytes().len();
+        let mut at = 0;
+        while at < length {
+            let end = length.min(at + PART_BYTES);
+            self.write_part(&reply, at..end);
+            at = end;
+            if self.guest.client.should_flush() {
+                self.guest.client.flush().await.map_err(|_| End::Client)?;
+            }
+        }
+        self.end_kept(&reply);
+        Ok(())
+    }
+
+    /// Writes bytes of a reply, with the status of this session.
+    fn write_part(&mut self, reply: &KeptReply, part: Range<usize>) {
+        let status = StatusFlags(reply.status().0 & !OF_SESSION.0 | self.status.0 & OF_SESSION.0);
+        let status = status.0.to_le_bytes();
+        let out = self.guest.client.out();
+        let mut at = part.start;
+        for place in reply.status_places() {
+            for (place, byte) in (place..).zip(status) {
+                if part.contains(&place) {
+                    out.append_frames(reply.bytes().get(at..place).unwrap_or_default());
+                    out.append_frames(&[byte]);
+                    at = place + 1;
+                }
+            }
+        }
+        out.append_frames(reply.bytes().get(at..part.end).unwrap_or_default());
+    }
+
+    fn end_kept(&mut self, reply: &KeptReply) {
+        self.guest.client.out().set_sequence(reply.next_sequence());
+        self.guest.client.end_reply();
+    }
+
+    /// Later statements read of this one, and not of what a connection has done before.
+    fn note_kept(&mut self, reply: &KeptReply) {
+        self.session.recall_mut().told_kept(reply.row_count());
+        self.warnings = None;
+        for lane in self.lanes.iter_mut().flatten() {
+            lane.is_own = false;
+            if std::mem::take(&mut lane.has_own_warnings) {
+                lane.connection.state_mut().has_warnings();
+            }
+        }
+    }
+
+    /// Has a server answer a text, and keeps its reply.
+    pub(super) async fn wanted_query(
+        &mut self,
+        plan: Plan,
+        wanted: Box<Wanted>,
+    ) -> Result<(), End> {
+        let mut spare = std::mem::take(&mut self.spare);
+        spare.extend_from_slice(self.guest.client.link().peeked_body().0);
+        let repeat = plan.may_repeat.then_some((CommandByte::QUERY, &*spare));
+        self.show_to(&wanted);
+        let answered = self
+            .answer(&plan, Job::Plain, Request::Peeked, repeat)
+            .await;
+        spare.clear();
+        spare.shrink_to(SPARE_BYTES_MAX);
+        self.spare = spare;
+        self.keep_reply(*wanted, answered?);
+        Ok(())
+    }
+
+    /// Has the next reply shown to who may keep it.
+    pub(super) fn show_to(&mut self, wanted: &Wanted) {
+        let onlooker = wanted.filling.onlooker();
+        self.guest.client.link().set_onlooker(Some(onlooker));
+    }
+
+    /// Keeps a reply that has passed, if it may be kept.
+    pub(super) fn keep_reply(&mut self, wanted: Wanted, answered: Option<(Place, Answer)>) {
+        self.guest.client.link().set_onlooker(None);
+        let Some((place, answer)) = answered else {
+            return;
+        };
+        let is_current = wanted.trust == Trust::Vouched || wanted.places.contains(&place);
+        if !is_current || !matches!(answer.ending, Ending::Status(_)) || !self.is_plain() {
+            return;
+        }
+        let tables = &self.guest.worker.gateway.tables;
+        let tables = (wanted.trust == Trust::Verified).then_some(&**tables);
+        let of = (
+            answer.exchange.command_byte(),
+            self.guest.client.capabilities(),
+        );
+        wanted.filling.keep(of, (tables, runtime::now()));
+    }
+
+    /// A statement is about to be sent (K4).
+    pub(super) fn begin_change(&mut self, plan: &Plan) {
+        let Some(caching) = &mut self.caching else {
+            return;
+        };
+        let tables = &self.guest.worker.gateway.tables;
+        if plan.may_end_transaction() {
+            caching.since = tables.now();
+            caching.has_snapshot = false;
+            caching.has_written = false;
+        }
+        caching.has_written |= plan.may_write || plan.changes != Changes::Nothing;
+        if plan.changes != Changes::Nothing {
+            caching.changing = Some(tables.begin_change(plan.changes));
+        }
+    }
+
+    /// It was answered, or not sent.
+    pub(super) fn end_change(&mut self) {
+        let Some(caching) = &mut self.caching else {
+            return;
+        };
+        if let Some(changing) = caching.changing.take() {
+            changing.end();
+        }
+        self.guest
+            .worker
+            .gateway
+            .tables
+            .note_change(self.session.take_ended());
+    }
+
+    /// Whether it was carried out will not be known.
+    pub(super) fn lose_change(&mut self) {
+        if let Some(caching) = &mut self.caching {
+            caching.changing = None;
+        }
+    }
+}
+
+/// The servers of a service that are known to have all that the gateway's sessions have written
+/// (K2).
+fn current_places(worker: &Worker, service: ServiceId, way: &Way) -> SmallVec<[Place; 4]> {
+    let generation = &worker.generation;
+    let monitor = generation.service(service).options.monitor;
+    let mut written = Written::Nothing;
+    for other in generation.services() {
+        if other.options.monitor == monitor {
+            written.merge(&other.written.value());
+        }
+    }
+    worker.with_map(service, |it| {
+        let map = &it.map;
+        let primary = map.primary();
+        // Members that are read from wait for what others have written (`connection.rs`).
+        let waits = primary.is_some_and(|it| it.galera.is_some()) && way.split().is_some();
+        let servers = map.servers().filter(|it| it.serves_reads());
+        let is_current = |id: Place| {
+            primary.is_some_and(|it| it.id == id)
+                || waits
+                || match &written {
+                    Written::Nothing => true,
+                    Written::UpTo(position) => map.has_applied(id, position),
+                    Written::Somewhere => false,
+                }
+        };
+        servers
+            .map(|it| it.id)
+            .filter(|id| is_current(*id))
+            .collect()
+    })
+}
