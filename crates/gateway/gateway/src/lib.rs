@@ -47,15 +47,15 @@ pub use gateway::generation::Generation;
 pub use lend::keep_pool;
 pub use monitor::{DownReason, Order, Role as MonitorRole};
 pub use numbers::{
-    Inside, OrderError, RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView,
-    WorkerView,
+    CacheView, Inside, OrderError, RuleView, ServerView, ServiceView, SessionState, SessionView,
+    WatchedView, WorkerView,
 };
 pub use options::{
     CacheId, CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, ResultCacheOptions,
     Role, Router, ServerId, ServerOptions, ServiceId, ServiceOptions, Sharing, SplitOptions, Trust,
 };
 pub use pool::Numbers as PoolNumbers;
-pub use result_cache::{CacheOptions, Lifetime, REPLY_PART};
+pub use result_cache::{CacheOptions, Counts as CacheCounts, Lifetime, REPLY_PART};
 pub use session::serve;
 pub use syntax::KillTarget;
 pub use worker::{Counters, Worker};

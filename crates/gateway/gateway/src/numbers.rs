@@ -12,7 +12,8 @@ use router::Pin;
 
 pub use inside::{Inside, OrderError};
 pub use views::{
-    RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
+    CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView,
+    WorkerView,
 };
 
 use crate::end::End;

@@ -376,12 +376,10 @@ impl Pooled {
             }
         }
         let mut wanted = None;
-        if let Some(asked) = self.asked_unread(mode) {
-            match self.look_up(asked) {
-                Kept::Reply(reply) => return self.tell_kept(reply, Request::Peeked).await,
-                Kept::Wanted(reply) => wanted = Some(reply),
-                Kept::Nothing => {}
-            }
+        match self.kept_unread(mode) {
+            Kept::Reply(reply) => return self.tell_kept(reply, Request::Peeked).await,
+            Kept::Wanted(reply) => wanted = Some(reply),
+            Kept::Nothing => {}
         }
         let (text, _) = self.guest.client.link().peeked_body();
         let judged = self.guest.ruled.judge(text, mode);
@@ -400,13 +398,8 @@ impl Pooled {
             }
         };
         self.guest.time_max = guided.time_max.or(self.guest.time_max);
-        if self.caching.is_some() && wanted.is_none() {
-            let here = (&*self.guest.worker, self.guest.service);
-            let ruled = &self.guest.ruled;
-            let asked = caching::asked(here, (&judged, mode), &guided, |cache, key| {
-                caching::append_text(ruled, text, cache.options.trust, key)
-            });
-            match asked.map_or(Kept::Nothing, |asked| self.look_up(asked)) {
+        if wanted.is_none() {
+            match self.kept_text(&judged, mode, &guided) {
                 Kept::Reply(reply) => return self.tell_kept(reply, Request::Peeked).await,
                 Kept::Wanted(reply) => wanted = Some(reply),
                 Kept::Nothing => {}
@@ -426,21 +419,24 @@ impl Pooled {
         }
         let (text, _) = self.guest.client.link().peeked_body();
         if plan.may_repeat {
-            let mut spare = std::mem::take(&mut self.spare);
-            spare.extend_from_slice(text);
-            let repeat = Some((CommandByte::QUERY, &*spare));
-            let answered = self
-                .answer(&plan, Job::Plain, Request::Peeked, repeat)
-                .await;
-            spare.clear();
-            spare.shrink_to(SPARE_BYTES_MAX);
-            self.spare = spare;
-            return answered.map(|_| ());
+            return self.repeatable_query(&plan).await;
         }
         if plan.changes_session && is_about_tracking(text) {
             return Box::pin(self.tracking_query(plan)).await;
         }
         let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
+        answered.map(|_| ())
+    }
+
+    /// A text that may be sent to another server if the first one fails.
+    async fn repeatable_query(&mut self, plan: &Plan) -> Result<(), End> {
+        let mut spare = std::mem::take(&mut self.spare);
+        spare.extend_from_slice(self.guest.client.link().peeked_body().0);
+        let repeat = Some((CommandByte::QUERY, &*spare));
+        let answered = self.answer(plan, Job::Plain, Request::Peeked, repeat).await;
+        spare.clear();
+        spare.shrink_to(SPARE_BYTES_MAX);
+        self.spare = spare;
         answered.map(|_| ())
     }
 
@@ -689,8 +685,13 @@ impl Pooled {
         Ok(())
     }
 
-    /// Notes what a reply tells of the session.
+    /// Notes what a reply tells of the session, and that what it changes is done.
     fn note(&mut self, plan: &Plan, place: Place, answer: &Answer) {
+        self.note_reply(plan, place, answer);
+        self.end_change();
+    }
+
+    fn note_reply(&mut self, plan: &Plan, place: Place, answer: &Answer) {
         let status = match answer.ending {
             Ending::Status(status) => Some(status),
             Ending::Error(_) => None,

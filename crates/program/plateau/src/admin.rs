@@ -224,6 +224,10 @@ impl Control for Orders {
         })
     }
 
+    fn flush_results(&self, tables: &[String]) {
+        self.inside.flush_results(tables);
+    }
+
     fn kill(&self, number: u64, order: KillOrder) -> Result<(), ClientError> {
         let target = match order {
             KillOrder::None => return Ok(()),

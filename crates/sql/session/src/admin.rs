@@ -57,7 +57,7 @@ impl Session {
     ) -> Result<Reply, Stop> {
         match statement {
             Admin::Kill { .. } => unreachable!("its id is evaluated before"),
-            Admin::Flush { what, lock, .. } => self.flush(what, *lock).await,
+            Admin::Flush { what, tables, lock } => self.flush((what, tables), *lock).await,
             Admin::Checksum { tables, is_quick } => self.checksum(tables, *is_quick, run).await,
             Admin::Table { verb, tables, .. } => self.look_after(*verb, tables, run).await,
             Admin::SetServer { name, wanted } => self.set_server(name, wanted).await,
@@ -164,7 +164,11 @@ impl Session {
         Ok(answer.take().expect("it was waited for")?)
     }
 
-    async fn flush(&mut self, what: &[String], lock: Option<FlushLock>) -> Result<Reply, Stop> {
+    async fn flush(
+        &mut self,
+        (what, tables): (&[String], &[ObjectName]),
+        lock: Option<FlushLock>,
+    ) -> Result<Reply, Stop> {
         self.commit().await?;
         self.check_global_privilege(Privilege::Reload)?;
         match lock {
@@ -180,6 +184,9 @@ impl Session {
             if !FLUSHED.contains(&thing.as_str()) {
                 return Err(ClientError::not_supported(&format!("FLUSH {thing}")).into());
             }
+            if thing == "QUERY CACHE" {
+                self.flush_results(tables)?;
+            }
             if thing == "STATUS" {
                 self.state.flush_status();
             }
@@ -190,6 +197,19 @@ impl Session {
             }
         }
         Ok(Reply::Ok(Done::default()))
+    }
+
+    /// A database keeps no results, so it has none to flush.
+    fn flush_results(&self, tables: &[ObjectName]) -> Result<(), Stop> {
+        match self.state.worker.server.control() {
+            Some(control) => {
+                let names: Vec<String> = tables.iter().map(|it| it.name.text.clone()).collect();
+                control.flush_results(&names);
+                Ok(())
+            }
+            None if tables.is_empty() => Ok(()),
+            None => Err(ClientError::not_supported(&"FLUSH QUERY CACHE TABLE").into()),
+        }
     }
 
     async fn look_after(

@@ -11,16 +11,18 @@ use std::sync::Arc;
 
 use clients::KillOrder;
 use monitor::{Order, ServerId as Place, ServerState};
+use result_cache::{Changes, Counts};
 use router::{Load, Rule};
 use syntax::KillTarget;
 
-use crate::gateway::generation::Generation;
+use crate::gateway::generation::{Generation, ResultCache};
 use crate::gateway::watch::Watch;
 use crate::gateway::{Gateway, Victim};
 use crate::numbers::views::{
-    RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView, WorkerView,
+    CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView,
+    WorkerView,
 };
-use crate::options::{ServerId, ServiceId};
+use crate::options::{ServerId, ServiceId, Trust};
 use crate::running::{Phase, Seen};
 use crate::worker::{Counters, Worker};
 
@@ -178,6 +180,41 @@ impl Inside {
             hits,
         };
         views.map(view).collect()
+    }
+
+    /// All caches of results, in their order.
+    pub fn caches(&self) -> Vec<CacheView> {
+        let present = self.gateway.present();
+        let view = |cache: &Arc<ResultCache>| {
+            let mut counts = Counts::default();
+            let parts = cache.parts();
+            parts.iter().for_each(|it| counts.add(&it.counts()));
+            let is_verified = cache.options.trust == Trust::Verified;
+            CacheView {
+                options: cache.options.clone(),
+                keeps: !(is_verified && self.gateway.tables.is_in_doubt()),
+                used_bytes: parts.iter().map(|it| it.budget().used()).sum(),
+                results: parts.iter().map(|it| it.len()).sum(),
+                counts,
+            }
+        };
+        present.caches().iter().map(view).collect()
+    }
+
+    /// Makes results void: those that were read from tables of these names, or all if there are
+    /// none. Of a cache whose operator vouches for all queries, it is all in both cases.
+    pub fn flush_results(&self, tables: &[String]) {
+        let changes = match tables {
+            [] => Changes::AnyTable,
+            names => Changes::of_tables(names.iter().map(String::as_bytes)),
+        };
+        self.gateway.tables.note_change(changes);
+        for generation in self.gateway.generations() {
+            let caches = generation.caches().iter();
+            let flushed =
+                caches.filter(|it| tables.is_empty() || it.options.trust == Trust::Vouched);
+            flushed.for_each(|cache| cache.parts().iter().for_each(|part| part.clear()));
+        }
     }
 
     /// Orders what a server is to be used for, by sessions of all configurations. Returns once the

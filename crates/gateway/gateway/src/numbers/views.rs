@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use monitor::{DownReason, Order, Role, Serves};
+use result_cache::Counts;
 use router::{Pins, Rule};
 
-use crate::options::Router;
+use crate::options::{ResultCacheOptions, Router};
 
 /// A server, as its monitor and the workers see it.
 #[derive(Debug, Clone)]
@@ -32,6 +33,21 @@ pub struct ServerView {
     pub under_way: u64,
     /// Commands that it was sent.
     pub statements: u64,
+}
+
+/// A cache of results.
+#[derive(Debug, Clone)]
+pub struct CacheView {
+    /// As the settings have it.
+    pub options: ResultCacheOptions,
+    /// It keeps results now: it knows the definitions of tables, if it asks for them.
+    pub keeps: bool,
+    /// Bytes of memory in use.
+    pub used_bytes: usize,
+    /// Results that it has.
+    pub results: usize,
+    /// What has happened to it.
+    pub counts: Counts,
 }
 
 /// A rule.

@@ -170,7 +170,6 @@ impl Pooled {
             let retry = match self.attempt(place, job, request).await {
                 Ok(answer) => {
                     self.note(plan, place, &answer);
-                    self.end_change();
                     let is_deadlock = answer.ending == Ending::Error(ER_LOCK_DEADLOCK);
                     if is_deadlock && !self.session.parts().is_empty() {
                         // Its server has rolled its part back.

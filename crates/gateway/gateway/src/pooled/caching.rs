@@ -37,6 +37,7 @@ use crate::worker::Worker;
 
 use super::answer::Job;
 use super::guide::Guided;
+use super::locks::OF_LOCKS;
 use super::{OF_SESSION, Pooled, SPARE_BYTES_MAX, Way};
 
 /// What a session has to do with caches.
@@ -129,7 +130,7 @@ pub(super) fn asked(
     guided: &Guided,
     append: impl FnOnce(&ResultCache, &mut Vec<u8>) -> bool,
 ) -> Option<Asked> {
-    if guided.is_hinted {
+    if guided.is_hinted || judged.verdict.facts.has_any(OF_LOCKS) {
         return None;
     }
     let said: Option<&CacheUse> = guided.cache.as_ref();
@@ -178,20 +179,41 @@ pub(super) fn append_execution(
 }
 
 impl Pooled {
-    /// What to ask the cache about a text that is not read, if its operator vouches for it.
-    pub(super) fn asked_unread(&mut self, mode: SqlMode) -> Option<Asked> {
-        self.caching.as_ref()?;
-        let cache = vouched(&self.guest)?;
+    /// What a cache has for a text that is not read, since its operator vouches for it.
+    pub(super) fn kept_unread(&mut self, mode: SqlMode) -> Kept {
+        if self.caching.is_none() {
+            return Kept::Nothing;
+        }
+        let Some(cache) = vouched(&self.guest) else {
+            return Kept::Nothing;
+        };
         let (text, is_whole) = self.guest.client.link().peeked_body();
         if !is_whole || !is_select(text) {
-            return None;
+            return Kept::Nothing;
         }
-        let mut key = self.guest.worker.key_room.borrow_mut();
-        key.clear();
-        key.extend_from_slice(&mode.bits().to_le_bytes());
-        append_text(&self.guest.ruled, text, Trust::Vouched, &mut key);
+        {
+            let mut key = self.guest.worker.key_room.borrow_mut();
+            key.clear();
+            key.extend_from_slice(&mode.bits().to_le_bytes());
+            append_text(&self.guest.ruled, text, Trust::Vouched, &mut key);
+        }
         let names = Arc::new([]);
-        Some(Asked { cache, names })
+        self.look_up(Asked { cache, names })
+    }
+
+    /// What a cache has for a text that was judged.
+    pub(super) fn kept_text(&mut self, judged: &Judged, mode: SqlMode, guided: &Guided) -> Kept {
+        if self.caching.is_none() {
+            return Kept::Nothing;
+        }
+        let guest = &mut self.guest;
+        let here = (&*guest.worker, guest.service);
+        let (text, _) = guest.client.link().peeked_body();
+        let ruled = &guest.ruled;
+        let asked = asked(here, (judged, mode), guided, |cache, key| {
+            append_text(ruled, text, cache.options.trust, key)
+        });
+        asked.map_or(Kept::Nothing, |asked| self.look_up(asked))
     }
 
     /// What sessions must have in common with this one (K1).

@@ -16,7 +16,7 @@ use errcode::{
 use foldhash::fast::RandomState;
 use link::Ending;
 use monitor::ServerId as Place;
-use router::{Goal, Judged};
+use router::{Goal, Judged, Plan};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::Facts;
@@ -32,7 +32,7 @@ use crate::worker::Worker;
 
 use super::Pooled;
 use super::answer::Job;
-use super::caching::{self, Asked, Kept};
+use super::caching::{self, Asked, Kept, Wanted};
 use super::guide::{Guided, Guides, guide};
 use super::lane::Lane;
 use super::locks::OF_LOCKS;
@@ -330,16 +330,16 @@ impl TypePlace {
 }
 
 impl Statement {
-    /// What to ask a cache about an execution of it that has this body, if that is whole.
+    /// What to ask a cache about an execution of it that has this body.
     fn asked(
         &mut self,
         (worker, service): (&Worker, ServiceId),
         body: &[u8],
-        (guided, is_whole): (&Guided, bool),
+        guided: &Guided,
     ) -> Option<Asked> {
         let is_simple = self.data_at.is_none() && !self.has_lost_data && self.cursor_at.is_none();
         let has_cursor = body.get(CURSOR_FLAGS_AT).is_none_or(|flags| *flags != 0);
-        if !is_whole || !is_simple || has_cursor {
+        if !is_simple || has_cursor {
             return None;
         }
         let types = self.note_types(Kind::Execute, body);
@@ -426,9 +426,25 @@ fn byte_of(request: Request<'_>) -> u8 {
     }
 }
 
+/// What an execution is about.
+fn job_of(request: Request<'_>, number: u32) -> Job {
+    match byte_of(request) {
+        CommandByte::STMT_EXECUTE => Job::Execute(number),
+        _ => Job::Bulk(number),
+    }
+}
+
+/// Whether a statement has to go elsewhere than its long data.
+fn is_elsewhere_than(goal: Goal, data_at: Option<Place>) -> bool {
+    match (data_at, goal) {
+        (Some(data), Goal::Held(place)) => data != place,
+        _ => false,
+    }
+}
+
 /// Where an execution has left a cursor, and which server has taken the statement's long data.
-fn left_by(answered: Option<&(Place, Answer)>) -> (Option<Place>, Option<Place>) {
-    match answered.map(|(place, answer)| (*place, answer.ending)) {
+fn left_by(answered: Option<(Place, Answer)>) -> (Option<Place>, Option<Place>) {
+    match answered.map(|(place, answer)| (place, answer.ending)) {
         Some((place, Ending::Status(status))) => {
             let has_cursor = status.contains(StatusFlags::CURSOR_EXISTS);
             (has_cursor.then_some(place), Some(place))
@@ -560,26 +576,21 @@ impl Pooled {
             }
         };
         self.guest.time_max = guided.time_max.or(self.guest.time_max);
-        let mut wanted = None;
-        if self.caching.is_some() && !is_elsewhere {
-            let here = (&*self.guest.worker, self.guest.service);
-            let asked = statement.asked(here, body, (&guided, repeat.is_some()));
-            match asked.map_or(Kept::Nothing, |asked| self.look_up(asked)) {
-                Kept::Reply(reply) => return self.tell_kept(reply, request).await,
-                Kept::Wanted(reply) => wanted = Some(reply),
-                Kept::Nothing => {}
+        let is_whole = repeat.is_some() && !is_elsewhere;
+        match self.kept_execution(number, body, (&guided, is_whole)) {
+            Kept::Reply(reply) => return self.tell_kept(reply, request).await,
+            Kept::Wanted(reply) => {
+                let sent = (number, request, repeat);
+                return Box::pin(self.wanted_execution(plan, sent, reply)).await;
             }
+            Kept::Nothing => {}
         }
         let Some(statement) = self.statements.by_number.get(&number) else {
             return Ok(());
         };
         let data_at = statement.data_at;
         let is_held = data_at.is_some() || statement.cursor_at.is_some();
-        let is_misplaced = match (data_at, plan.goal) {
-            (Some(data), Goal::Held(place)) => data != place,
-            _ => false,
-        };
-        if statement.has_lost_data || is_misplaced {
+        if statement.has_lost_data || is_elsewhere_than(plan.goal, data_at) {
             Box::pin(self.let_go(number, (None, None))).await;
             let error = lost_data();
             Box::pin(self.refuse(Job::Statement(number), request, &error)).await?;
@@ -589,36 +600,62 @@ impl Pooled {
             plan.goal = Goal::Held(place);
             plan.may_repeat = false;
         }
-        let job = match byte_of(request) {
-            CommandByte::STMT_EXECUTE => Job::Execute(number),
-            _ => Job::Bulk(number),
-        };
+        let job = job_of(request, number);
         // A block, since what was borrowed is kept in the client's task to the end of its scope.
         let (cursor_at, cleared_at) = {
-            if let Some(wanted) = &wanted {
-                self.show_to(wanted);
-            }
             let answered = self.answer(&plan, job, request, repeat).await?;
             if is_elsewhere && let Some((place, answer)) = &answered {
                 self.note_elsewhere(*place, answer);
             }
-            let left = left_by(answered.as_ref());
-            if let Some(wanted) = wanted {
-                self.keep_reply(*wanted, answered);
-            }
-            left
+            left_by(answered)
         };
-        if plan.facts.has_any(OF_LOCKS)
-            && let Some(statement) = self.statements.by_number.get(&number)
-        {
-            // Where the mode of now reads the text otherwise, it finds no name.
-            let text = Arc::clone(&statement.key.text);
-            let mode = self.mode();
-            Box::pin(self.look_at_locks(plan.facts, text.bytes(), mode)).await?;
+        if plan.facts.has_any(OF_LOCKS) {
+            Box::pin(self.look_at_locks_of(number, plan.facts)).await?;
         }
         if is_held || cursor_at.is_some() {
             Box::pin(self.let_go(number, (cursor_at, cleared_at))).await;
         }
+        Ok(())
+    }
+
+    /// Learns which locks an execution has left.
+    async fn look_at_locks_of(&mut self, number: u32, facts: Facts) -> Result<(), End> {
+        let Some(statement) = self.statements.by_number.get(&number) else {
+            return Ok(());
+        };
+        // Where the mode of now reads the text otherwise, it finds no name.
+        let text = Arc::clone(&statement.key.text);
+        let mode = self.mode();
+        self.look_at_locks(facts, text.bytes(), mode).await
+    }
+
+    /// What a cache has for an execution with this body.
+    fn kept_execution(
+        &mut self,
+        number: u32,
+        body: &[u8],
+        (guided, is_whole): (&Guided, bool),
+    ) -> Kept {
+        if self.caching.is_none() || !is_whole {
+            return Kept::Nothing;
+        }
+        let here = (&*self.guest.worker, self.guest.service);
+        let statement = self.statements.by_number.get_mut(&number);
+        let asked = statement.and_then(|it| it.asked(here, body, guided));
+        asked.map_or(Kept::Nothing, |asked| self.look_up(asked))
+    }
+
+    /// Has a server execute a statement without long data and without a cursor, and keeps its reply.
+    async fn wanted_execution(
+        &mut self,
+        plan: Plan,
+        (number, request, repeat): (u32, Request<'_>, Option<(u8, &[u8])>),
+        wanted: Box<Wanted>,
+    ) -> Result<(), End> {
+        self.show_to(&wanted);
+        let job = Job::Execute(number);
+        let answered = self.answer(&plan, job, request, repeat).await?;
+        self.keep_reply(*wanted, answered);
         Ok(())
     }
 

@@ -98,6 +98,10 @@ impl Cursor<'_> {
             }
         } else {
             what = self.list(Self::flush_word)?;
+            let is_cache = what.last().is_some_and(|it| it == "QUERY CACHE");
+            if is_cache && self.eat_any(&[K::Table, K::Tables]).is_some() {
+                tables = self.list(Self::object_name)?;
+            }
         }
         Ok(StatementKind::Admin(Admin::Flush { what, tables, lock }))
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::{
-    DownReason, Inside, MonitorRole, Role, Router, RuleView, ServerView, ServiceView, SessionState,
-    SessionView, WatchedView, WorkerView,
+    CacheView, DownReason, Inside, MonitorRole, Role, Router, RuleView, ServerView, ServiceView,
+    SessionState, SessionView, Sharing, Trust, WatchedView, WorkerView,
 };
-use router::{Route, Rule};
+use router::{CacheUse, Route, Rule};
 use runtime::Handle;
 use store::{ColumnDefinition, LocalFuture};
 use value::{ColumnType, TypeKind, Value};
@@ -25,6 +25,7 @@ pub(crate) fn declarations(inside: &Inside, handle: &Handle) -> Vec<Declaration>
         sessions(inside.clone()),
         pools(inside.clone()),
         rules(inside.clone()),
+        caches(inside.clone()),
         workers(inside.clone(), handle.clone()),
     ]
 }
@@ -255,7 +256,7 @@ type RuleColumn = (
 );
 
 /// Those that stand in the settings file, by their names there; but SQL reserves `schemas`.
-const OF_RULE: [RuleColumn; 13] = [
+const OF_RULE: [RuleColumn; 14] = [
     ("name", text_column, |it| text(&it.name)),
     ("services", text_column, |it| list(&it.who.services)),
     ("users", text_column, |it| list(&it.who.users)),
@@ -287,6 +288,11 @@ const OF_RULE: [RuleColumn; 13] = [
     ("refuse", text_column, |it| {
         maybe(it.ruling.refusal.as_ref())
     }),
+    ("cache", text_column, |it| match &it.ruling.cache {
+        Some(CacheUse::Off) => text("off"),
+        Some(CacheUse::In(name)) => text(name),
+        None => Value::Null,
+    }),
 ];
 
 fn rules(inside: Inside) -> Declaration {
@@ -313,6 +319,61 @@ fn rule_row((index, view): (usize, &RuleView)) -> Row {
     row.extend(OF_RULE.iter().map(|(_, _, read)| read(&view.rule)));
     row.push(number(view.hits));
     row
+}
+
+fn caches(inside: Inside) -> Declaration {
+    let columns = vec![
+        text_column("name"),
+        text_column("sharing"),
+        text_column("mode"),
+        number_column("keeps"),
+        number_column("size"),
+        number_column("used"),
+        number_column("results"),
+        number_column("hits"),
+        number_column("misses"),
+        number_column("voids"),
+        number_column("renewals"),
+        number_column("kept"),
+        number_column("evictions"),
+    ];
+    let ask = move || {
+        let inside = inside.clone();
+        rows(async move { inside.caches().iter().map(cache_row).collect() })
+    };
+    Declaration {
+        name: "cache",
+        comment: "The caches of results, and what has happened to each",
+        columns,
+        ask: Rc::new(ask),
+    }
+}
+
+fn cache_row(cache: &CacheView) -> Row {
+    let CacheView {
+        options, counts, ..
+    } = cache;
+    vec![
+        text(&options.name),
+        text(match options.sharing {
+            Sharing::All => "all",
+            Sharing::Worker => "worker",
+        }),
+        text(match options.trust {
+            Trust::Verified => "verified",
+            Trust::Vouched => "vouched",
+        }),
+        number(cache.keeps),
+        count(options.cache.bytes_max),
+        count(cache.used_bytes),
+        count(cache.results),
+        number(counts.hits),
+        number(counts.misses),
+        number(counts.voids),
+        number(counts.renewals),
+        number(counts.kept),
+        number(counts.evictions),
+    ]
 }
 
 fn workers(inside: Inside, handle: Handle) -> Declaration {

@@ -2,6 +2,7 @@
 
 use testkit::topology::Replicated;
 
+use super::admin::Watched;
 use super::prepared::{self, Types, execute};
 use super::roles::replicated;
 use super::*;
@@ -415,4 +416,42 @@ fn results_of_prepared_statements_are_told_again() {
     execute(&mut other, &change, 1, Types::Told);
     assert_ne!(execute(&mut client, &mine, 1, Types::Untold), first);
     assert_ne!(execute(&mut client, &mine, 2, Types::Untold), second);
+}
+
+#[test]
+fn operators_look_into_the_cache_and_flush_it() {
+    let backend = cached_backend();
+    let mut root = backend.connect().unwrap();
+    let service = format!("[[service]]\nname = \"shop\"\n{}cache = \"c\"\n", POOLED[0]);
+    let watched = Watched::start(&[&backend], &(service + CACHE));
+    let mut operator = watched.operator();
+    let keeps = "SELECT keeps FROM plateau.cache";
+    wait_until("results are kept", || value(&mut operator, keeps) == "1");
+    let mut client = watched.connect();
+    let other = "SELECT v FROM shop.u WHERE id = 1";
+    let before = (read(&mut client), value(&mut client, other));
+    for (flush, are_told) in [
+        ("FLUSH QUERY CACHE TABLE shop.x", (true, true)),
+        ("FLUSH QUERY CACHE TABLE shop.t", (false, true)),
+        ("FLUSH QUERY CACHE", (false, false)),
+    ] {
+        wait_until_kept(&mut client, &mut root);
+        let before = (read(&mut client), value(&mut client, other));
+        root.run(ASIDE).unwrap();
+        root.run("UPDATE shop.u SET v = v + 1").unwrap();
+        operator.run(flush).expect(flush);
+        let after = (read(&mut client), value(&mut client, other));
+        assert_eq!(
+            (before.0 == after.0, before.1 == after.1),
+            are_told,
+            "{flush}"
+        );
+    }
+    let told = "SELECT CONCAT_WS(' ', name, sharing, mode, size, results > 0, used > 0, hits > 0, \
+                misses > 1, kept > 1) FROM plateau.cache";
+    assert_eq!(
+        value(&mut operator, told),
+        "c all verified 67108864 1 1 1 1 1"
+    );
+    assert_ne!(before, (read(&mut client), value(&mut client, other)));
 }
