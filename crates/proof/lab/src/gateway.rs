@@ -10,12 +10,14 @@ use testkit::Folder;
 use testkit::process::Process;
 use testkit::server::plateau_program;
 
+pub mod cache;
 pub mod cost;
 pub mod idle;
 pub mod pairs;
 pub mod programs;
 pub mod servers;
 pub mod sharing;
+pub mod stale;
 pub mod troubles;
 
 mod relay;

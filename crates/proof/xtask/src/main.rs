@@ -59,6 +59,10 @@ enum Command {
     Forward(lab::forward::Arguments),
     /// Compares processor time and throughput of the gateway with HAProxy's.
     GatewayCost(lab::gateway::cost::Arguments),
+    /// Measures what caches of results give and cost.
+    GatewayCache(lab::gateway::cache::Arguments),
+    /// Looks for old results in what caches tell, while many clients change the tables.
+    GatewayStale(lab::gateway::stale::Arguments),
     /// Measures what clients get whose sessions share few connections of the gateway.
     GatewaySharing(lab::gateway::sharing::Arguments),
     /// Measures what limits of connections cost where statements name one of many servers.
@@ -121,6 +125,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
         Command::GatewayCost(arguments) => optimized(|| lab::gateway::cost::run(&arguments)),
+        Command::GatewayCache(arguments) => optimized(|| lab::gateway::cache::run(&arguments)),
+        Command::GatewayStale(arguments) => optimized(|| lab::gateway::stale::run(&arguments)),
         Command::GatewaySharing(arguments) => optimized(|| lab::gateway::sharing::run(&arguments)),
         Command::GatewayPairs(arguments) => optimized(|| lab::gateway::pairs::run(&arguments)),
         Command::GatewayServers(arguments) => optimized(|| lab::gateway::servers::run(&arguments)),

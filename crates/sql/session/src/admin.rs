@@ -170,7 +170,11 @@ impl Session {
         lock: Option<FlushLock>,
     ) -> Result<Reply, Stop> {
         self.commit().await?;
-        self.check_global_privilege(Privilege::Reload)?;
+        if what == ["QUERY CACHE"] && self.state.worker.server.control().is_some() {
+            self.check_super()?;
+        } else {
+            self.check_global_privilege(Privilege::Reload)?;
+        }
         match lock {
             Some(FlushLock::Read) => {
                 return Err(ClientError::not_supported(&"FLUSH TABLES WITH READ LOCK").into());
