@@ -497,8 +497,8 @@ pub const SECTIONS: &[Section] = &[
             optional(
                 "ttl",
                 FieldKind::One(UP_TO_A_YEAR),
-                "Seconds after which a result is not told any more. Without it: as long as no table \
-                 of its query is changed through the gateway.",
+                "Seconds after which a result is not told any more. Without it: as long as no \
+                 table of its query is changed through the gateway.",
             ),
             optional(
                 "soft_ttl",
@@ -510,8 +510,8 @@ pub const SECTIONS: &[Section] = &[
                 "sharing",
                 Kind::Choice(&["all", "worker"]),
                 "all",
-                "Who finds a result: all sessions, or those of the same worker, which share no lock \
-                 then.",
+                "Who finds a result: all sessions, or those of the same worker, which share no \
+                 lock then.",
             ),
             defaulted(
                 "assume_cacheable",

@@ -1,8 +1,8 @@
 //! Keeps what caches of results have to know of the tables' definitions: which are views, and which
 //! change others when they are changed.
 //!
-//! It is read from the primaries whenever a statement may have changed it, and each minute. Until it
-//! is known, nothing is kept ([`result_cache::Tables`]).
+//! It is read from the primaries whenever a statement may have changed it, and each minute. Until
+//! it is known, nothing is kept ([`result_cache::Tables`]).
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ const READ_TIME_MAX: Duration = Duration::from_secs(30);
 const DEFINITION_BYTES_MAX: usize = 64 << 20;
 
 /// Without these, a server hides some of the definitions.
-const PRIVILEGES: &str = "SELECT COUNT(DISTINCT PRIVILEGE_TYPE) FROM information_schema.USER_PRIVILEGES \
-    WHERE PRIVILEGE_TYPE IN ('SELECT', 'TRIGGER') AND GRANTEE = \
-    CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')";
+const PRIVILEGES: &str = "SELECT COUNT(DISTINCT PRIVILEGE_TYPE) \
+    FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SELECT', 'TRIGGER') \
+    AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')";
 
-/// All tables whose replies cannot be kept (1), and those that may change others (2). What stands in
-/// no table of the server itself is changed unseen; what is in memory is gone when it restarts.
+/// All tables whose replies cannot be kept (1), and those that may change others (2). What stands
+/// in no table of the server itself is changed unseen; what is in memory is gone when it restarts.
 const DEFINITIONS: &str = "SELECT TABLE_NAME, 1 FROM information_schema.TABLES \
     WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') \
     AND (TABLE_TYPE NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') OR ENGINE IS NULL \

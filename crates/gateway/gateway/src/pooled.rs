@@ -15,28 +15,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::Login;
-use connection_state::{Origin, Reads, is_about_tracking};
+use connection_state::{Origin, is_about_tracking};
 use errcode::{ClientError, ER_MALFORMED_PACKET};
 use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
 use pool::{Age, CloseReason};
-use router::{Command, Goal, History, PATTERN_BYTES_MAX, Pin, Plan, Report, Told, Written};
+use router::{Command, Goal, History, PATTERN_BYTES_MAX, Pin, Plan, Report, Told};
 use runtime::Alarm;
 use syntax::SqlMode;
 use syntax::class::Facts;
 use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
-use crate::connect::{login_as, no_server};
 use crate::connection::Warnings;
 use crate::end::End;
-use crate::guest::{Answer, ChangedUser, Guest, Request, charset_in, database_in, mode_of};
+use crate::guest::{Answer, Guest, Request, charset_in, database_in, mode_of};
 use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, Router, SplitOptions};
 use crate::running::Stay;
 
 mod answer;
+mod begin;
 mod caching;
 mod causal;
 mod guide;
@@ -49,7 +48,8 @@ mod recall;
 mod sharing;
 mod wait;
 
-use answer::{Chooser, Job, Unready};
+use answer::Job;
+use begin::{identify, login_of};
 use caching::{Caching, Kept};
 use guide::{Guides, guide};
 use home::Home;
@@ -190,55 +190,6 @@ impl Pooled {
         }
     }
 
-    /// Begins the session on its first server: at its home, or on the primary, or on a replica if
-    /// there is none.
-    async fn begin(&mut self) -> Result<(), ClientError> {
-        let until = runtime::now() + self.wait();
-        let mut failed = None;
-        let mut reason = "no server is up".to_owned();
-        let place = loop {
-            let version = self.map_version();
-            if let Some(place) = self.first_place(failed) {
-                match self.make_ready(place, Reads::default()).await {
-                    Ok(()) => break place,
-                    Err(Unready::Failed(text)) => reason = text,
-                    Err(unready) => return Err(unready.of_login()),
-                }
-                // Each server is tried once before the map changes or time has passed.
-                if failed.replace(place).is_none() {
-                    continue;
-                }
-            }
-            let until = (until, reason.as_str());
-            let waited = self.wait_for_server(version, until, failed.take()).await;
-            waited.map_err(Unready::of_login)?;
-        };
-        self.note_begin(place);
-        Ok(())
-    }
-
-    /// Where the session may begin.
-    fn first_place(&mut self, failed: Option<Place>) -> Option<Place> {
-        let (worker, service) = (&self.guest.worker, self.guest.service);
-        let options = match &mut self.way {
-            Way::Home(home) => {
-                return match failed {
-                    None => home.find(worker, service, None),
-                    Some(_) => home.move_away(worker, service, failed),
-                };
-            }
-            Way::Split(options) => options,
-        };
-        let chooser = Chooser {
-            worker,
-            service,
-            options,
-            written: &Written::Nothing,
-            failed,
-        };
-        worker.with_map(service, |it| chooser.choose(it, Goal::PrimaryFirst))
-    }
-
     /// How long a statement waits for a server and for a connection.
     fn wait(&self) -> Duration {
         let service = self.guest.generation().service(self.guest.service);
@@ -249,18 +200,6 @@ impl Pooled {
     fn map_version(&self) -> u64 {
         let (worker, service) = (&self.guest.worker, self.guest.service);
         worker.with_map(service, |it| it.version)
-    }
-
-    /// The session is as its connection to a server says, which is as after a login.
-    fn note_begin(&mut self, place: Place) {
-        let status = self.lane(place).map(|lane| lane.connection.server.status());
-        self.status = StatusFlags(status.unwrap_or(self.status).0 & OF_LOGIN.0);
-        self.session.reset(self.status);
-        self.warnings = None;
-        self.locks = None;
-        self.lingers_at = None;
-        let collation = self.guest.client.info().collation;
-        self.guest.ruled.note_collation(collation);
     }
 
     fn put_lane(&mut self, place: Place, lane: Lane) {
@@ -551,40 +490,6 @@ impl Pooled {
         Ok(())
     }
 
-    /// COM_RESET_CONNECTION: the session is as after its login, but for the database that it is in.
-    async fn reset(&mut self) -> Result<(), End> {
-        self.guest.take_command().await?;
-        let told = self.database.take().map(Vec::from);
-        if let Some(name) = told.or_else(|| self.history.database(self.mode())) {
-            let is_in_one = !name.is_empty();
-            self.origin = self.guest.worker.share_origin(Origin {
-                database: is_in_one.then(|| String::from_utf8_lossy(&name).into_owned()),
-                ..(*self.origin).clone()
-            });
-        }
-        self.change_history(History::reset);
-        self.statements = Statements::default();
-        let may_have_role = self.session.pins().has(Pin::Unknown);
-        self.session.reset(self.status);
-        // What the session holds ends at once, on each of its servers.
-        for place in self.places() {
-            if let Some(lane) = self.lane(place) {
-                lane.connection.state_mut().forget();
-                if may_have_role {
-                    lane.connection.state_mut().may_have_role();
-                }
-                if let Err(Unready::Session(end)) = self.make_ready(place, Reads::default()).await {
-                    return Err(end);
-                }
-            }
-        }
-        match self.begin().await {
-            Ok(()) => self.guest.write_ok(self.status),
-            Err(error) => self.guest.write_error(&error),
-        }
-        Ok(())
-    }
-
     /// Has the statement under way run without the session's database, which the server does not
     /// have. Later ones find it again, if it is there. Returns `false` if that was done already.
     fn leave_database(&mut self) -> bool {
@@ -618,40 +523,6 @@ impl Pooled {
     fn return_to_database(&mut self) {
         if let Some(history) = self.missing.take() {
             self.history = history;
-        }
-    }
-
-    fn change_history(&mut self, change: fn(&mut History)) {
-        let mut history = History::clone(&self.history);
-        change(&mut history);
-        self.history = self.guest.worker.share_history(history);
-    }
-
-    /// COM_CHANGE_USER: the client logs in anew, and so does its connection to the primary.
-    async fn change_user(&mut self) -> Result<(), End> {
-        if self.guest.change_user().await? == ChangedUser::No {
-            return Ok(());
-        }
-        self.part_with_all();
-        self.change_history(History::log_in_anew);
-        self.database = None;
-        self.statements = Statements::default();
-        let begun = match identify(&self.guest) {
-            Ok((origin, pool_login)) => {
-                (self.origin, self.pool_login) = (origin, pool_login);
-                self.begin().await
-            }
-            Err(error) => Err(error),
-        };
-        match begun {
-            Ok(()) => {
-                self.guest.write_ok(self.status);
-                Ok(())
-            }
-            Err(error) => {
-                self.guest.write_error(&error);
-                Err(End::Refused)
-            }
         }
     }
 
@@ -777,29 +648,4 @@ impl Pooled {
         self.part_with_all();
         self.guest.leave(end).await;
     }
-}
-
-/// The login of a client's session to servers. It leaves out the client's connection attributes,
-/// because its connections may serve other clients later.
-fn login_of(guest: &Guest, origin: &Origin) -> Result<Login, ClientError> {
-    Ok(Login {
-        database: origin.database.clone(),
-        attributes: Vec::new(),
-        ..login_as(guest.client.info())?
-    })
-}
-
-/// Where the session of a client begins, and as whom it logs in to servers.
-fn identify(guest: &Guest) -> Result<(Arc<Origin>, pool::Login), ClientError> {
-    let login = login_as(guest.client.info())?;
-    let pool_login = guest.gateway().pool_login(&login);
-    let too_many = || {
-        let reason = "too many accounts or kinds of clients are known";
-        no_server(&guest.worker, guest.service, reason)
-    };
-    let origin = guest.worker.share_origin(Origin {
-        database: login.database,
-        collation: login.collation,
-    });
-    Ok((origin, pool_login.ok_or_else(too_many)?))
 }

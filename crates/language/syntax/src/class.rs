@@ -20,7 +20,8 @@
 //! ([`Facts::DEPENDS_ON_VERSION`]); the first stage reads it as MariaDB 10.11 does.
 //!
 //! The modules, from the bottom up: `effect` (the words of the first stage), `words` (a cursor),
-//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`, `touched`.
+//! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`,
+//! `touched`.
 
 mod effect;
 mod words;

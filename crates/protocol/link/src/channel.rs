@@ -17,7 +17,6 @@
 //! one receive buffer), `compressed` at most one piece and one receive buffer; nothing is received
 //! before the packets that are there have been taken.
 
-use std::fmt::Debug;
 use std::rc::Rc;
 
 use runtime::WayGiven;
@@ -35,6 +34,12 @@ use crate::packet_memory::{PacketShare, UNCOUNTED_BYTES};
 use crate::pieces::Pieces;
 use crate::resources::Resources;
 use crate::tls::{Tls, TlsEnd};
+
+mod detached;
+mod onlooker;
+
+pub(crate) use detached::DetachedChannel;
+pub use onlooker::Onlooker;
 
 /// Why a connection cannot go on.
 #[derive(Debug, Error)]
@@ -89,15 +94,6 @@ struct Compression {
     staged: Vec<u8>,
 }
 
-/// A channel on its way from one worker to another: it holds no buffer of either.
-#[derive(Debug)]
-pub(crate) struct DetachedChannel {
-    tls: Option<Box<Tls>>,
-    compression: Option<Box<Compression>>,
-    deframer: Deframer,
-    share: PacketShare,
-}
-
 /// Packets of one connection.
 #[derive(Debug)]
 pub struct Channel {
@@ -118,12 +114,6 @@ pub struct Channel {
     onlooker: Option<Box<dyn Onlooker>>,
 }
 
-/// Who is shown replies as they are passed on to a peer.
-pub trait Onlooker: Debug {
-    /// These bytes of a reply were passed on, as the peer gets them.
-    fn passed(&mut self, bytes: &[u8]);
-}
-
 impl Channel {
     /// Packets of at most `packet_bytes_max` bytes, without TLS and compression.
     pub fn new(resources: Rc<Resources>, packet_bytes_max: usize) -> Channel {
@@ -138,34 +128,6 @@ impl Channel {
             out: PacketWriter::new(),
             reply_bytes: 0,
             onlooker: None,
-        }
-    }
-
-    /// Takes the channel out of its worker. It has to be empty.
-    pub(crate) fn detach(mut self) -> DetachedChannel {
-        assert!(self.is_empty(), "nothing is left behind");
-        self.rest();
-        DetachedChannel {
-            tls: self.tls,
-            compression: self.compression,
-            deframer: self.deframer,
-            share: self.share,
-        }
-    }
-
-    /// Makes it a channel of another worker.
-    pub(crate) fn attach(detached: DetachedChannel, resources: Rc<Resources>) -> Channel {
-        Channel {
-            resources,
-            tls: detached.tls,
-            compression: detached.compression,
-            plain: Input::default(),
-            deframer: detached.deframer,
-            pieces: Pieces::default(),
-            out: PacketWriter::new(),
-            reply_bytes: 0,
-            onlooker: None,
-            share: detached.share,
         }
     }
 
@@ -194,26 +156,6 @@ impl Channel {
             self.out.reuse(self.resources.take_buffer());
         }
         &mut self.out
-    }
-
-    /// From now on, somebody is shown replies that are passed on to the peer; nobody any more, with
-    /// `None`.
-    pub(crate) fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
-        self.onlooker = onlooker;
-    }
-
-    /// How much was written last and waits to be sent, without long packets.
-    #[inline]
-    pub(crate) fn written_bytes(&self) -> usize {
-        self.out.pending_bytes()
-    }
-
-    /// Shows what of a reply was written since there were `before` bytes.
-    #[inline]
-    pub(crate) fn show_written(&mut self, before: usize) {
-        if let Some(onlooker) = &mut self.onlooker {
-            onlooker.passed(self.out.as_bytes().get(before..).unwrap_or_default());
-        }
     }
 
     /// How much of replies waits to be sent.

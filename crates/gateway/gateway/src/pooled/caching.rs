@@ -6,13 +6,14 @@
 //! is told none.
 //! (K2) A reply is kept only if it came from a server that had all writes of the gateway's sessions
 //! when its query was sent: the primary, or a replica that has their position.
-//! (K3) A transaction is told what it would read itself. Its first query goes to its server, so that
-//! there is a snapshot. Later ones are told a reply only if none of its tables was changed since the
-//! transaction began. Behind its first write all go to the server.
+//! (K3) A transaction is told what it would read itself. Its first query goes to its server, so
+//! that there is a snapshot. Later ones are told a reply only if none of its tables was changed
+//! since the transaction began. Behind its first write all go to the server.
 //! (K4) A statement that may change tables is bracketed ([`result_cache::Tables`]), and so is each
 //! that may end a transaction which has changed some.
 //!
-//! A cache whose operator vouches for all queries has none of (K2) and (K3) but for the first write.
+//! Of a cache whose operator vouches for all queries, (K2) does not hold, and of (K3) only what it
+//! says of writes.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use errcode::{
 use foldhash::fast::RandomState;
 use link::Ending;
 use monitor::ServerId as Place;
-use router::{Goal, Judged, Plan};
+use router::{Goal, Judged};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::Facts;
@@ -27,13 +27,11 @@ use crate::connection::{NotReady, StatementKey};
 use crate::end::End;
 use crate::guest::{Answer, Failed, Request};
 use crate::hot::HotPlace;
-use crate::options::ServiceId;
-use crate::worker::Worker;
 
 use super::Pooled;
 use super::answer::Job;
-use super::caching::{self, Asked, Kept, Wanted};
-use super::guide::{Guided, Guides, guide};
+use super::caching::Kept;
+use super::guide::{Guides, guide};
 use super::lane::Lane;
 use super::locks::OF_LOCKS;
 use super::wait::{Waiter, while_up};
@@ -50,9 +48,6 @@ pub(super) const STATEMENT_BYTES_MAX: usize = 32 << 20;
 
 /// Bytes of COM_STMT_EXECUTE before the NULL bits: number, cursor, iterations.
 const EXECUTE_HEAD_BYTES: usize = 9;
-
-/// Where COM_STMT_EXECUTE has the byte that asks for a cursor.
-const CURSOR_FLAGS_AT: usize = 4;
 
 /// Where COM_STMT_BULK_EXECUTE has its flags, behind the number. The types are behind both.
 const BULK_FLAGS_AT: usize = 4;
@@ -330,39 +325,6 @@ impl TypePlace {
 }
 
 impl Statement {
-    /// What to ask a cache about an execution of it that has this body.
-    fn asked(
-        &mut self,
-        (worker, service): (&Worker, ServiceId),
-        body: &[u8],
-        guided: &Guided,
-    ) -> Option<Asked> {
-        let is_simple = self.data_at.is_none() && !self.has_lost_data && self.cursor_at.is_none();
-        let has_cursor = body.get(CURSOR_FLAGS_AT).is_none_or(|flags| *flags != 0);
-        if !is_simple || has_cursor {
-            return None;
-        }
-        let types = self.note_types(Kind::Execute, body);
-        let nulls = EXECUTE_HEAD_BYTES..EXECUTE_HEAD_BYTES + self.parameter_count.div_ceil(8);
-        let values_at = match types {
-            Types::Told => nulls.end + 1 + 2 * self.parameter_count,
-            Types::Untold(_) => nulls.end + 1,
-            Types::None if self.parameter_count == 0 => body.len(),
-            Types::None => return None,
-        };
-        let nulls = match self.parameter_count {
-            0 => &[],
-            _ => body.get(nulls)?,
-        };
-        let values = body.get(values_at..)?;
-        let read = (&self.judged, SqlMode::default());
-        caching::asked((worker, service), read, guided, |_, key| {
-            let text = self.key.text.bytes();
-            caching::append_execution(text, (nulls, &self.types, values), key);
-            true
-        })
-    }
-
     /// Keeps the types that an execution tells.
     fn note_types(&mut self, kind: Kind, body: &[u8]) -> Types {
         let count = self.parameter_count;
@@ -629,36 +591,6 @@ impl Pooled {
         self.look_at_locks(facts, text.bytes(), mode).await
     }
 
-    /// What a cache has for an execution with this body.
-    fn kept_execution(
-        &mut self,
-        number: u32,
-        body: &[u8],
-        (guided, is_whole): (&Guided, bool),
-    ) -> Kept {
-        if self.caching.is_none() || !is_whole {
-            return Kept::Nothing;
-        }
-        let here = (&*self.guest.worker, self.guest.service);
-        let statement = self.statements.by_number.get_mut(&number);
-        let asked = statement.and_then(|it| it.asked(here, body, guided));
-        asked.map_or(Kept::Nothing, |asked| self.look_up(asked))
-    }
-
-    /// Has a server execute a statement without long data and without a cursor, and keeps its reply.
-    async fn wanted_execution(
-        &mut self,
-        plan: Plan,
-        (number, request, repeat): (u32, Request<'_>, Option<(u8, &[u8])>),
-        wanted: Box<Wanted>,
-    ) -> Result<(), End> {
-        self.show_to(&wanted);
-        let job = Job::Execute(number);
-        let answered = self.answer(&plan, job, request, repeat).await?;
-        self.keep_reply(*wanted, answered);
-        Ok(())
-    }
-
     /// A statement has no long data any more, and no cursor but for one at `cursor_at`. The server
     /// at `cleared_at` has seen to that itself. Elsewhere its statement is closed, since the next
     /// session with this text would find what is left there.
@@ -800,6 +732,8 @@ impl Pooled {
         Ok(())
     }
 }
+
+mod kept;
 
 #[cfg(test)]
 mod tests;

@@ -1,3 +1,5 @@
+//! What is kept, for how long, and in how much memory.
+
 use std::time::Duration;
 
 use wire::{

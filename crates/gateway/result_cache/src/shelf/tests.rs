@@ -1,3 +1,5 @@
+//! A shelf beside a list of the last uses.
+
 use std::sync::Arc;
 use std::time::Duration;
 

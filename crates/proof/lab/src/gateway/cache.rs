@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Turns of a fraction of a second alternate, so what drifts falls on all. Each contender has the
-//! median of its turns, and a ratio is the median of the ratios of neighbouring turns. The caches of
-//! a second pass have room for about half of the rows' results, so that half of the queries miss.
+//! median of its turns, and a ratio is the median of the ratios of neighbouring turns. The caches
+//! of a second pass have room for about half of the rows' results, so that half of the queries
+//! miss.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -263,8 +264,9 @@ impl Contender {
 
 fn haproxy(port: u16, servers: &[u16]) -> Result<String> {
     let mut text = format!(
-        "global\n  maxconn 9000\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  \
-         timeout server 1h\nlisten all\n  bind 127.0.0.1:{port}\n  balance roundrobin\n"
+        "global\n  maxconn 9000\ndefaults\n  mode tcp\n  timeout connect 5s\n  \
+         timeout client 1h\n  timeout server 1h\n\
+         listen all\n  bind 127.0.0.1:{port}\n  balance roundrobin\n"
     );
     for (number, server) in (1..).zip(servers) {
         writeln!(text, "  server db{number} 127.0.0.1:{server}")?;
@@ -309,7 +311,8 @@ fn settings(
         };
         write!(
             text,
-            "cache = \"c\"\n[[cache]]\nname = \"c\"\nsize = {size}\nmax_reply_size = \"64K\"\n{trust}"
+            "cache = \"c\"\n[[cache]]\nname = \"c\"\nsize = {size}\n\
+             max_reply_size = \"64K\"\n{trust}"
         )?;
     }
     Ok(text)

@@ -203,7 +203,7 @@ fn play(
         for ((row, floor), told) in rows.iter().zip(floors).zip(told) {
             ensure!(
                 floor <= told,
-                "client {number} was told {told} of row {row}, where {floor} was acknowledged before"
+                "client {number} was told {told} of row {row}; {floor} was acknowledged before"
             );
         }
         done.reads += 1;

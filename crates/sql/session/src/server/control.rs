@@ -23,8 +23,8 @@ pub trait Control: Send + Sync {
     /// The file has mistakes, and nothing was changed.
     fn reload(&self) -> LocalFuture<'static, Result<String, ClientError>>;
 
-    /// Makes kept results void: those that were read from tables of these names, or all if there are
-    /// none.
+    /// Makes kept results void: those that were read from tables of these names, or all if there
+    /// are none.
     fn flush_results(&self, tables: &[String]);
 
     /// Ends a client that is no session of this server, or the statement that it has running.
