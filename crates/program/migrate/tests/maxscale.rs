@@ -1,0 +1,281 @@
+//! Files of MaxScale, and what becomes of them.
+
+#![forbid(unsafe_code)]
+
+use migrate::{Feature, Format, Kind, Note, Source, TranslateError, Translation};
+use settings::Configuration;
+
+fn try_translate(texts: &[&str]) -> Result<Translation, TranslateError> {
+    let source = |(place, text): (usize, &&str)| Source {
+        name: format!("{place}.cnf"),
+        text: (*text).to_owned(),
+    };
+    let sources: Vec<Source> = texts.iter().enumerate().map(source).collect();
+    migrate::translate(Format::MaxScale, &sources)
+}
+
+/// A translation, which the reader of settings takes.
+fn translate(text: &str) -> Translation {
+    let made = try_translate(&[text]).expect("it is translated");
+    let mistakes = Configuration::default().read_file(&made.text);
+    assert!(mistakes.is_empty(), "{mistakes:?}\n{}", made.text);
+    made
+}
+
+/// The text without comments and empty lines.
+fn plain(text: &str) -> String {
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let lines: Vec<&str> = text.lines().filter(is_said).collect();
+    lines.join("\n")
+}
+
+/// The kind of the note about a setting.
+fn kind_of(notes: &[Note], setting: &str) -> Option<Kind> {
+    let found = notes.iter().find(|it| it.setting == setting);
+    found.map(|it| it.kind)
+}
+
+/// Two servers, a monitor, and a read-write split with more settings.
+fn with_service(settings: &str) -> String {
+    format!(
+        "[a]\ntype=server\naddress=10.0.0.1\n[b]\ntype=server\naddress=10.0.0.2\nport=3307\n\
+         [M]\ntype=monitor\nmodule=mariadbmon\nservers=a,b\nuser=m\npassword=p\n\
+         [S]\ntype=service\nservers=a,b\nuser=m\npassword=p\n{settings}\
+         [L]\ntype=listener\nservice=S\nport=4006\n"
+    )
+}
+
+fn split(settings: &str) -> String {
+    with_service(&format!("router=readwritesplit\n{settings}"))
+}
+
+#[test]
+fn the_example_is_translated() {
+    let made = translate(include_str!("../../../../docs/examples/maxscale.cnf"));
+    let expected = r#"listen = "[::]:4006"
+workers = 2
+log = "info"
+max_connections = 600
+max_allowed_packet = "1G"
+wait_timeout = 3600
+[[server]]
+name = "db-1"
+address = "10.0.0.1:3306"
+[[server]]
+name = "db-2"
+address = "10.0.0.2:3306"
+max_connections = 60
+[[server]]
+name = "db-3"
+address = "10.0.0.3:3306"
+rank = 1
+[[monitor]]
+user = "maxmon"
+password = "watch"
+interval = 0.5
+timeout = 2
+failures = 2
+[[service]]
+name = "Read-Write"
+router = "read-write-split"
+lag_max = 10
+causal_reads_timeout = 2
+balance = "response-time"
+wait = 20
+[[service]]
+name = "Reports"
+role = "replica"
+[[listener]]
+address = "0.0.0.0:4008"
+service = "Reports"
+[[rule]]
+name = "Fresh"
+services = ["Read-Write"]
+pattern = 'from shop\.stock'
+route = "primary"
+[[rule]]
+name = "Fresh-2"
+services = ["Read-Write"]
+pattern = 'from shop\.archive\b'
+server = "db-3""#;
+    assert_eq!(plain(&made.text), expected);
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(of("[maxscale]"), Some(Kind::ToDo));
+    assert_eq!(of("[Cluster] auto_failover"), Some(Kind::ToDo));
+    assert_eq!(of("[Read-Write] user"), Some(Kind::ToDo));
+    assert_eq!(of("[Read-Write] transaction_replay"), Some(Kind::LeftOut));
+    assert_eq!(of("[Fresh] match03"), Some(Kind::ToDo));
+    assert_eq!(of("[Log]"), Some(Kind::Planned(Feature::QueryLog)));
+    assert_eq!(of("[Hints]"), Some(Kind::Differs));
+    // What a gateway does, too, is no note.
+    assert_eq!(of("[db-1] protocol"), None);
+    assert_eq!(of("[Read-Write] master_failure_mode"), None);
+    // Each note is a line, with its place.
+    for note in &made.notes {
+        assert_eq!(note.to_string().lines().count(), 1);
+        assert!(0 < note.line, "{note}");
+    }
+}
+
+#[test]
+fn reads_are_causal_as_the_original_says() {
+    for (settings, expected) in [
+        ("", "causal_reads = \"off\""),
+        ("causal_reads=none\n", "causal_reads = \"off\""),
+        ("causal_reads=local\n", "causal_reads_timeout = 10"),
+        (
+            "causal_reads=true\ncausal_reads_timeout=500ms\n",
+            "causal_reads_timeout = 0.5",
+        ),
+        ("causal_reads=fast\n", ""),
+        ("causal_reads=fast_global\n", "causal_reads = \"service\""),
+        (
+            "causal_reads=universal\n",
+            "causal_reads = \"service\"\ncausal_reads_timeout = 10",
+        ),
+    ] {
+        let text = plain(&translate(&split(settings)).text);
+        let (_, said) = text
+            .split_once("router = \"read-write-split\"\n")
+            .unwrap_or_default();
+        let (_, bare) = text
+            .split_once("router = \"read-write-split\"")
+            .expect("its router");
+        assert_eq!(
+            if expected.is_empty() { bare } else { said },
+            expected,
+            "{settings}"
+        );
+    }
+}
+
+#[test]
+fn roles_of_readconnroute_are_kept() {
+    for (options, role) in [
+        ("", None),
+        ("router_options=running\n", None),
+        ("router_options=master,slave\n", None),
+        ("router_options=master\n", Some("primary")),
+        ("router_options=slave\n", Some("replica")),
+    ] {
+        let made = translate(&with_service(&format!("router=readconnroute\n{options}")));
+        let expected = role.map(|it| format!("role = \"{it}\""));
+        let said = made
+            .text
+            .lines()
+            .find(|it| it.starts_with("role"))
+            .map(str::to_owned);
+        assert_eq!(said, expected, "{options}");
+    }
+}
+
+#[test]
+fn no_setting_is_lost() {
+    let text = split("no_such_setting=1\ntransaction_replay=true\nenable_root_user=true\n")
+        + "[X]\ntype=filter\nmodule=regexfilter\nmatch=a\n[Y]\ntype=thing\n";
+    let made = translate(&text);
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(of("[S] no_such_setting"), Some(Kind::Unknown));
+    assert_eq!(of("[S] transaction_replay"), Some(Kind::LeftOut));
+    assert_eq!(of("[S] enable_root_user"), None);
+    assert_eq!(of("[X]"), Some(Kind::LeftOut));
+    assert_eq!(of("[Y]"), Some(Kind::Unknown));
+    // Notes are comments, too.
+    assert!(
+        made.text.contains("# unknown: [S] no_such_setting: "),
+        "{}",
+        made.text
+    );
+}
+
+#[test]
+fn passwords_that_are_encrypted_are_to_be_written() {
+    let text = split("").replace("password=p", "password=96F99AA1315BDC3604B006F427DD9484");
+    let made = translate(&text);
+    assert!(
+        made.text.contains("password = \"change-me\""),
+        "{}",
+        made.text
+    );
+    assert_eq!(kind_of(&made.notes, "[M] password"), Some(Kind::ToDo));
+}
+
+#[test]
+fn servers_of_galera_are_in_the_order_of_their_priorities() {
+    let text = split("")
+        .replace("mariadbmon\n", "galeramon\nuse_priority=true\n")
+        .replace("address=10.0.0.1", "address=10.0.0.1\npriority=2")
+        .replace("port=3307", "port=3307\npriority=1");
+    let made = translate(&text);
+    let names: Vec<&str> = made
+        .text
+        .lines()
+        .filter(|it| it.starts_with("name"))
+        .collect();
+    assert_eq!(names, ["name = \"b\"", "name = \"a\"", "name = \"S\""]);
+    assert!(made.text.contains("kind = \"galera\""));
+}
+
+#[test]
+fn what_gateways_cannot_have_is_left_out_with_its_listeners() {
+    let more = "[Log]\ntype=service\nrouter=binlogrouter\n\
+                [Log-Listener]\ntype=listener\nservice=Log\nport=4000\n\
+                [NoSQL]\ntype=listener\nservice=S\nprotocol=nosqlprotocol\nport=17017\n\
+                [Apart]\ntype=service\nrouter=readconnroute\nservers=a\n";
+    let made = translate(&(split("") + more));
+    for setting in ["[Log]", "[Log-Listener]", "[NoSQL]", "[Apart]"] {
+        assert_eq!(
+            kind_of(&made.notes, setting),
+            Some(Kind::LeftOut),
+            "{setting}"
+        );
+    }
+    assert_eq!(made.text.matches("[[service]]").count(), 1);
+    assert_eq!(made.text.matches("[[listener]]").count(), 0);
+}
+
+#[test]
+fn other_files_replace_values() {
+    let made = try_translate(&[&split(""), "[b]\naddress=10.0.0.9\n"]).expect("both are read");
+    assert!(made.text.contains("\"10.0.0.9:3307\""), "{}", made.text);
+    assert_eq!(kind_of(&made.notes, "[b] address"), Some(Kind::Differs));
+}
+
+#[test]
+fn encryption_and_proxy_headers_are_kept() {
+    let text = split("")
+        .replace("port=4006", "port=4006\nssl=true\nssl_cert=/c\nssl_key=/k")
+        .replace(
+            "address=10.0.0.1",
+            "address=10.0.0.1\nssl=true\nproxy_protocol=on",
+        )
+        .replace(
+            "port=3307",
+            "port=3307\nssl=true\nssl_ca=/ca\nssl_verify_peer_certificate=true",
+        );
+    let text = text + "[maxscale]\nproxy_protocol_networks=10.0.0.0/8\n";
+    let made = translate(&text);
+    let said = plain(&made.text);
+    for line in [
+        "require_secure_transport = \"ON\"",
+        "tls_certificate = \"/c\"",
+        "tls_key = \"/k\"",
+        "proxy_protocol_networks = \"10.0.0.0/8\"",
+        "proxy_protocol = \"v1\"\ntls = \"required\"",
+        "tls = \"verified\"\ntls_authorities = \"/ca\"",
+    ] {
+        assert!(said.contains(line), "{line}\n{said}");
+    }
+}
+
+#[test]
+fn files_without_a_gateway_say_what_is_missing() {
+    for (text, told) in [
+        ("", "type=server"),
+        ("[a]\ntype=server\naddress=x\n", "no listener"),
+        ("[a]\nx\n", "0.cnf:2: expected"),
+    ] {
+        let error = try_translate(&[text]).expect_err(text).to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}

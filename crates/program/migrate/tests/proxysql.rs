@@ -1,0 +1,357 @@
+//! Files of ProxySQL, and what becomes of them.
+
+#![forbid(unsafe_code)]
+
+use migrate::{Feature, Format, Kind, Note, Source, TranslateError, Translation};
+use settings::Configuration;
+
+fn try_translate(text: &str) -> Result<Translation, TranslateError> {
+    let source = Source {
+        name: "proxysql.cnf".to_owned(),
+        text: text.to_owned(),
+    };
+    migrate::translate(Format::ProxySql, &[source])
+}
+
+/// A translation, which the reader of settings takes.
+fn translate(text: &str) -> Translation {
+    let made = try_translate(text).expect("it is translated");
+    let mistakes = Configuration::default().read_file(&made.text);
+    assert!(mistakes.is_empty(), "{mistakes:?}\n{}", made.text);
+    made
+}
+
+/// The text without comments and empty lines, from this word on.
+fn plain_from(text: &str, from: &str) -> String {
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let lines: Vec<&str> = text.lines().filter(is_said).collect();
+    let text = lines.join("\n");
+    let place = text.find(from).unwrap_or(text.len());
+    text.get(place..).unwrap_or_default().to_owned()
+}
+
+/// The kind of the note about a setting.
+fn kind_of(notes: &[Note], setting: &str) -> Option<Kind> {
+    let found = notes.iter().find(|it| it.setting == setting);
+    found.map(|it| it.kind)
+}
+
+/// A primary and two replicas, a user, and these rules.
+fn with_rules(rules: &str) -> String {
+    format!(
+        "mysql_servers = ( {{hostname=\"10.0.0.1\", hostgroup_id=10}}, \
+         {{hostname=\"10.0.0.2\", hostgroup_id=20}}, {{hostname=\"10.0.0.3\", hostgroup_id=20}}, \
+         {{hostname=\"10.0.0.3\", hostgroup_id=30}} )\n\
+         mysql_replication_hostgroups = ( {{writer_hostgroup=10, reader_hostgroup=20}} )\n\
+         mysql_users = ( {{username=\"app\", default_hostgroup=10}} )\n\
+         mysql_query_rules = ( {rules} )\n"
+    )
+}
+
+/// The rules of a translation: names and what follows them.
+fn rules(made: &Translation) -> Vec<String> {
+    let text = plain_from(&made.text, "[[rule]]");
+    let parts = text.split("[[rule]]\nname = ").skip(1);
+    parts.map(|it| it.trim_end().replace('\n', "; ")).collect()
+}
+
+/// What becomes of the example, without comments.
+const EXAMPLE: &str = r#"listen = "0.0.0.0:6033"
+workers = 2
+log = "info"
+max_connections = 600
+max_allowed_packet = 67108864
+admin_listen = "127.0.0.1:6032"
+admin_socket = "/tmp/proxysql_admin.sock"
+[[server]]
+name = "10.0.0.1"
+address = "10.0.0.1:3306"
+max_connections = 80
+[[server]]
+name = "10.0.0.2"
+address = "10.0.0.2:3306"
+max_connections = 80
+[[server]]
+name = "10.0.0.3"
+address = "10.0.0.3:3306"
+max_connections = 80
+[[monitor]]
+user = "monitor"
+password = "watch"
+interval = 0.5
+timeout = 0.8
+failures = 3
+[[service]]
+name = "shop"
+router = "read-write-split"
+lag_max = 30
+causal_reads = "off"
+wait = 8
+[[service]]
+name = "port-6034"
+router = "read-write-split"
+lag_max = 30
+causal_reads = "off"
+wait = 8
+[[listener]]
+address = "0.0.0.0:6034"
+service = "port-6034"
+[[rule]]
+name = "rule-1"
+services = ["port-6034"]
+route = "replica"
+[[rule]]
+name = "rule-5"
+users = ["app"]
+pattern = "^SELECT .* FROM shop.archive"
+server = "10.0.0.3"
+[[rule]]
+name = "rule-10"
+pattern = "^SELECT.*FOR UPDATE$"
+route = "primary"
+[[rule]]
+name = "rule-30"
+users = ["app"]
+pattern = "^SELECT"
+route = "replica"
+[[rule]]
+name = "rule-40"
+pattern = '^DELETE FROM \S+$'
+refuse = "DELETE without WHERE"
+[[rule]]
+name = "rule-20"
+pattern = "^SELECT .* FROM shop.report"
+max_statement_time = 30
+[[rule]]
+name = "default-10"
+users = ["app"]
+route = "primary"
+[[rule]]
+name = "default-30"
+users = ["report"]
+server = "10.0.0.3"
+[[admin]]
+user = "admin"
+password = "admin"
+may = "change"
+[[admin]]
+user = "operator"
+password = "keys"
+may = "change"
+[[admin]]
+user = "stats"
+password = "look"
+may = "read""#;
+
+#[test]
+fn the_example_is_translated() {
+    let made = translate(include_str!("../../../../docs/examples/proxysql.cnf"));
+    assert_eq!(plain_from(&made.text, "listen"), EXAMPLE);
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(
+        of("mysql_query_rules 20: cache_ttl"),
+        Some(Kind::Planned(Feature::Cache))
+    );
+    let log = Some(Kind::Planned(Feature::QueryLog));
+    assert_eq!(of("mysql_variables: eventslog_filename"), log);
+    assert_eq!(of("mysql_query_rules 50"), Some(Kind::ToDo));
+    assert_eq!(of("mysql_query_rules 60"), Some(Kind::LeftOut));
+    assert_eq!(
+        of("mysql_users report: default_schema"),
+        Some(Kind::LeftOut)
+    );
+    assert_eq!(of("mysql_users old: active"), Some(Kind::ToDo));
+    assert_eq!(of("datadir"), Some(Kind::Differs));
+    for note in &made.notes {
+        assert_eq!(note.to_string().lines().count(), 1);
+        assert!(0 < note.line, "{note}");
+    }
+}
+
+#[test]
+fn the_first_rule_that_says_a_thing_is_the_last_one_of_proxysql() {
+    let made = translate(&with_rules(
+        "{rule_id=3, active=1, match_digest=\"c\", destination_hostgroup=20, apply=1}, \
+         {rule_id=1, active=1, match_digest=\"a\", destination_hostgroup=10}, \
+         {rule_id=2, active=1, match_digest=\"b\", destination_hostgroup=20}",
+    ));
+    let expected = [
+        "\"rule-3\"; pattern = \"c\"; route = \"replica\"",
+        "\"rule-2\"; pattern = \"b\"; route = \"replica\"",
+        "\"rule-1\"; pattern = \"a\"; route = \"primary\"",
+        "\"default-10\"; route = \"primary\"",
+    ];
+    assert_eq!(rules(&made), expected);
+}
+
+#[test]
+fn chains_are_joined_if_a_rule_can_have_both_conditions() {
+    let made = translate(&with_rules(
+        "{rule_id=1, active=1, username=\"app\", flagOUT=5}, \
+         {rule_id=2, active=1, flagIN=5, match_digest=\"^SELECT\", destination_hostgroup=20, \
+         apply=1}, \
+         {rule_id=3, active=1, flagIN=5, username=\"other\", timeout=1000, apply=1}, \
+         {rule_id=4, active=1, flagIN=7, timeout=1000, apply=1}",
+    ));
+    let expected = [
+        "\"rule-2\"; users = [\"app\"]; pattern = \"^SELECT\"; route = \"replica\"",
+        "\"rule-1\"; users = [\"app\"]; route = \"primary\"",
+        "\"default-10\"; route = \"primary\"",
+    ];
+    assert_eq!(rules(&made), expected);
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(of("mysql_query_rules 3"), Some(Kind::ToDo));
+    assert_eq!(of("mysql_query_rules 4"), Some(Kind::LeftOut));
+}
+
+#[test]
+fn chains_that_lead_to_each_other_end() {
+    let rows: Vec<String> = (0..40)
+        .map(|it| {
+            format!(
+                "{{rule_id={it}, active=1, flagIN={}, flagOUT={}}}",
+                it % 2,
+                (it + 1) % 2
+            )
+        })
+        .collect();
+    let made = translate(&with_rules(&rows.join(",")));
+    assert!(rules(&made).len() <= 256);
+}
+
+#[test]
+fn what_a_rule_cannot_have_is_named() {
+    for (rule, told) in [
+        ("digest=\"0x1\", destination_hostgroup=20", "plateau digest"),
+        (
+            "match_digest=\"(?!a)\", destination_hostgroup=20",
+            "cannot be used",
+        ),
+        (
+            "match_pattern=\"id = 5\", destination_hostgroup=20",
+            "literal",
+        ),
+        (
+            "match_digest=\"a\", match_pattern=\"b\", destination_hostgroup=20",
+            "one pattern",
+        ),
+        (
+            "match_digest=\"a\", negate_match_pattern=1, timeout=5",
+            "must not meet",
+        ),
+        ("proxy_addr=\"10.0.0.1\", timeout=5", "proxy_addr"),
+        ("client_addr=\"db1\", timeout=5", "client_addr"),
+        ("destination_hostgroup=99", "hostgroup 99"),
+        ("proxy_port=7000, timeout=5", "proxy_port"),
+        ("OK_msg=\"done\"", "answered by the gateway"),
+        ("mirror_hostgroup=20, timeout=5", "copied"),
+        ("sometimes=1, timeout=5", "does not know"),
+    ] {
+        let made = translate(&with_rules(&format!(
+            "{{rule_id=1, active=1, apply=1, {rule}}}"
+        )));
+        let notes: Vec<String> = made.notes.iter().map(ToString::to_string).collect();
+        let is_told = |it: &String| it.contains("mysql_query_rules 1") && it.contains(told);
+        assert!(notes.iter().any(is_told), "{rule}: {notes:#?}");
+    }
+}
+
+#[test]
+fn a_later_rule_that_adds_something_is_named() {
+    let made = translate(&with_rules(
+        "{rule_id=1, active=1, username=\"ops\", destination_hostgroup=10, apply=1}, \
+         {rule_id=2, active=1, match_digest=\"^DELETE \", error_msg=\"no\", apply=1}, \
+         {rule_id=3, active=1, username=\"app\", match_digest=\"^UPDATE \", error_msg=\"no\", \
+         apply=1}",
+    ));
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(of("mysql_query_rules 2"), Some(Kind::Differs));
+    assert_eq!(of("mysql_query_rules 3"), None);
+}
+
+#[test]
+fn files_without_pairs_go_by_the_default_hostgroup() {
+    let servers = |groups: &[u8]| {
+        let row = |(place, group): (usize, &u8)| {
+            format!("{{address=\"10.0.0.{place}\", hostgroup={group}}}")
+        };
+        let rows: Vec<String> = groups.iter().enumerate().map(row).collect();
+        format!(
+            "mysql_servers=({})\nmysql_users=({{username=\"a\", default_hostgroup=1}})\n",
+            rows.join(",")
+        )
+    };
+    let alike = translate(&servers(&[1, 1, 1]));
+    assert!(!alike.text.contains("router"), "{}", alike.text);
+    assert!(rules(&alike).is_empty());
+    let split = translate(&servers(&[1, 0, 0]));
+    assert!(split.text.contains("router = \"read-write-split\""));
+    assert_eq!(rules(&split), ["\"default-1\"; route = \"primary\""]);
+}
+
+#[test]
+fn each_pair_of_hostgroups_is_a_service() {
+    let text = "mysql_servers = ( {address=\"10.0.0.1\", hostgroup=1}, \
+                {address=\"10.0.0.2\", hostgroup=2}, {address=\"10.0.1.1\", hostgroup=3}, \
+                {address=\"10.0.1.2\", hostgroup=4} )\n\
+                mysql_replication_hostgroups = ( {writer_hostgroup=1, reader_hostgroup=2}, \
+                {writer_hostgroup=3, reader_hostgroup=4, comment=\"billing\"} )\n\
+                mysql_users = ( {username=\"b\", default_hostgroup=3}, \
+                {username=\"a\", default_hostgroup=1} )\n\
+                mysql_query_rules = ( {rule_id=1, active=1, match_digest=\"^SELECT\", \
+                destination_hostgroup=2, apply=1} )\n";
+    let made = translate(text);
+    let expected = [
+        "\"rule-1\"; services = [\"hostgroup-1\"]; pattern = \"^SELECT\"; route = \"replica\"",
+        "\"default-3\"; services = [\"billing\"]; users = [\"b\"]; route = \"primary\"",
+        "\"default-1\"; services = [\"hostgroup-1\"]; users = [\"a\"]; route = \"primary\"",
+    ];
+    assert_eq!(rules(&made), expected);
+    let services = plain_from(&made.text, "[[monitor]]");
+    let head = "[[monitor]]\nservers = [\"10.0.1.1\", \"10.0.1.2\"]";
+    assert!(services.starts_with(head), "{services}");
+    assert!(services.contains("socket = \"hostgroup-1.sock\"\nservice = \"hostgroup-1\""));
+    assert_eq!(
+        kind_of(&made.notes, "mysql_variables: interfaces"),
+        Some(Kind::ToDo)
+    );
+}
+
+#[test]
+fn variables_are_translated_or_named() {
+    let more = "mysql_variables = { mysql-wait_timeout=60000, multiplexing=\"false\", \
+                default_query_timeout=5000, interfaces=\"[::1]:6033;/run/p.sock\", nothing=1, \
+                server_version=\"8.0\", monitor_galera_healthcheck_interval=\"5000\", \
+                max_allowed_packet=\"1048576\", query_digests=\"true\" }\n\
+                admin_variables = { restapi_enabled=true, restapi_port=7070, web_enabled=true }\n\
+                scheduler = ( {id=1} )\nproxysql_servers = ( )\n";
+    let made = translate(&(with_rules("") + more));
+    for line in [
+        "listen = \"[::1]:6033\"",
+        "wait_timeout = 60",
+        "max_allowed_packet = 1048576",
+        "metrics_listen = \"0.0.0.0:7070\"",
+        "multiplex = false\nmax_statement_time = 5",
+        "socket = \"/run/p.sock\"\nservice = \"hostgroup-10\"",
+    ] {
+        assert!(made.text.contains(line), "{line}\n{}", made.text);
+    }
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(of("mysql_variables: nothing"), Some(Kind::Unknown));
+    assert_eq!(of("mysql_variables: server_version"), Some(Kind::Differs));
+    assert_eq!(
+        of("mysql_variables: monitor_galera_healthcheck_interval"),
+        None
+    );
+    assert_eq!(of("admin_variables: web_enabled"), Some(Kind::LeftOut));
+    assert_eq!(of("scheduler"), Some(Kind::LeftOut));
+    assert_eq!(of("proxysql_servers"), None);
+}
+
+#[test]
+fn files_without_servers_say_what_is_missing() {
+    for (text, told) in [("", "no rows"), ("a = (", "proxysql.cnf:1: this bracket")] {
+        let error = try_translate(text).expect_err(text).to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
