@@ -84,6 +84,15 @@ pub(crate) enum Init {
         /// Address of a server. May be repeated; without any, two examples are written.
         #[arg(long = "server", value_name = "HOST:PORT")]
         servers: Vec<String>,
+        /// A settings file of MaxScale or ProxySQL to translate. What cannot be kept is named.
+        ///
+        /// It is told by its text whose file it is. With `maxscale.cnf`, all `*.cnf` of the folder
+        /// `maxscale.cnf.d` beside it are read, too. What was not simply translated is a line on
+        /// standard error and a comment in the written file: what is to do, different, left out,
+        /// or not known. ProxySQL reads its file at the first start alone; what was changed since
+        /// is written by `SELECT CONFIG INTO OUTFILE` of its admin interface.
+        #[arg(long, value_name = "FILE", conflicts_with_all = ["servers", "user", "password"])]
+        from: Option<PathBuf>,
         /// Account that watches the servers.
         #[arg(long, default_value = "plateau")]
         user: String,

@@ -1,7 +1,7 @@
 //! `plateau init gateway`: writes a settings file with comments, to begin with.
 //!
 //! Names, texts and defaults come from [`settings::SECTIONS`], so the file says what the program
-//! does.
+//! does. With `--from` it is [translated](from) from a file of MaxScale or ProxySQL.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -11,6 +11,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use settings::{Field, FieldKind, Kind, Presence, SECTIONS, Section};
+
+pub(crate) mod from;
 
 /// What the file is to say.
 pub(crate) struct Gateway<'a> {
@@ -30,6 +32,16 @@ const COLUMNS: usize = 96;
 /// Writes the file, unless it exists, and says what comes next.
 pub(crate) fn run(gateway: &Gateway<'_>, file: &Path) -> Result<()> {
     let shown = file.display();
+    write(file, &text(gateway))?;
+    println!("wrote {shown}; it has the password of the account, so keep it to yourself");
+    println!("on the primary: {}", account(gateway));
+    println!("{}", next(file));
+    Ok(())
+}
+
+/// Writes a file that is not there yet.
+fn write(file: &Path, text: &str) -> Result<()> {
+    let shown = file.display();
     let mut options = OpenOptions::new();
     // It has a password.
     options.write(true).create_new(true).mode(0o600);
@@ -41,12 +53,14 @@ pub(crate) fn run(gateway: &Gateway<'_>, file: &Path) -> Result<()> {
         }
         Err(error) => return Err(error).with_context(|| format!("cannot create {shown}")),
     };
-    let written = out.write_all(text(gateway).as_bytes());
-    written.with_context(|| format!("cannot write {shown}"))?;
-    println!("wrote {shown}; it has the password of the account, so keep it to yourself");
-    println!("on the primary: {}", account(gateway));
-    println!("then: plateau --config {shown} --check-config, and plateau --config {shown}");
-    Ok(())
+    let written = out.write_all(text.as_bytes());
+    written.with_context(|| format!("cannot write {shown}"))
+}
+
+/// What to do with the file.
+fn next(file: &Path) -> String {
+    let shown = file.display();
+    format!("then: plateau --config {shown} --check-config, and plateau --config {shown}")
 }
 
 /// The statements that create the account.

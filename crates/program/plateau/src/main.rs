@@ -60,10 +60,14 @@ fn main() -> ExitCode {
 fn init_file(what: &Init) -> anyhow::Result<()> {
     let Init::Gateway {
         servers,
+        from,
         user,
         password,
         file,
     } = what;
+    if let Some(from) = from {
+        return init::from::run(from, file);
+    }
     let gateway = init::Gateway {
         servers,
         user,
