@@ -16,6 +16,7 @@ mod home;
 mod kill;
 mod logins;
 mod monitoring;
+mod moved;
 mod parts;
 mod prepared;
 mod programs;
