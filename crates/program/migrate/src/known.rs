@@ -54,8 +54,9 @@ pub(crate) fn judge(tables: &[&[Known]], name: &str, value: &str) -> Option<(Kin
     let Some(known) = all.find(|it| it.is_about(name)) else {
         return Some((Kind::Unknown, "the translator does not know this setting"));
     };
-    let value = plain(value);
-    let is_harmless = |it: &&str| *it == "*" || *it == value;
+    // Both 0 and OFF say no.
+    let is_alike = |it: &str| boolean(it).is_some() && boolean(it) == boolean(value);
+    let is_harmless = |it: &&str| *it == "*" || it.eq_ignore_ascii_case(value) || is_alike(it);
     if known.harmless.iter().any(is_harmless) {
         return None;
     }
@@ -101,11 +102,15 @@ mod tests {
         let table = [
             same("a"),
             known("b", &["false", ""], Kind::ToDo, "do"),
+            known("weight", &["1"], Kind::LeftOut, "none"),
             planned("c_*", Feature::Cache),
         ];
         assert_eq!(judge(&[&table], "a", "x"), None);
         assert_eq!(judge(&[&table], "b", "OFF"), None);
+        assert_eq!(judge(&[&table], "b", "0"), None);
         assert_eq!(judge(&[&table], "b", ""), None);
+        assert_eq!(judge(&[&table], "weight", "1"), None);
+        assert!(judge(&[&table], "weight", "10").is_some());
         assert_eq!(judge(&[&table], "b", "yes"), Some((Kind::ToDo, "do")));
         let cached = judge(&[&table], "c_ttl", "1").unwrap();
         assert_eq!(cached.0, Kind::Planned(Feature::Cache));

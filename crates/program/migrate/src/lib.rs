@@ -85,6 +85,12 @@ pub fn translate(format: Format, sources: &[Source]) -> Result<Translation, Tran
         Format::MaxScale => maxscale::translate(sources)?,
         Format::ProxySql => proxysql::translate(sources)?,
     };
+    // Names come from the files, and a note is a line.
+    let one_line = |text: &mut String| *text = text.replace(char::is_control, " ");
+    for note in &mut notes {
+        one_line(&mut note.setting);
+        one_line(&mut note.text);
+    }
     let place = |note: &Note| {
         let file = sources.iter().position(|it| it.name == note.file);
         (file, note.line)

@@ -318,6 +318,20 @@ fn each_pair_of_hostgroups_is_a_service() {
 }
 
 #[test]
+fn a_dump_of_defaults_has_few_notes() {
+    let dump = include_str!("dump.cnf");
+    let made = translate(&(with_rules("") + dump));
+    let shown: Vec<&str> = made.notes.iter().map(|it| it.setting.as_str()).collect();
+    let expected = [
+        "mysql_users",
+        "mysql_variables: monitor_username",
+        "mysql_variables: query_digests",
+    ];
+    assert_eq!(shown, expected, "{:#?}", made.notes);
+    assert!(!made.text.contains("max_statement_time"), "{}", made.text);
+}
+
+#[test]
 fn variables_are_translated_or_named() {
     let more = "mysql_variables = { mysql-wait_timeout=60000, multiplexing=\"false\", \
                 default_query_timeout=5000, interfaces=\"[::1]:6033;/run/p.sock\", nothing=1, \

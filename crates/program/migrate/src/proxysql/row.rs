@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
         let is_it = |it: &&Setting| names.iter().any(|name| plain_name(&it.name) == *name);
         let found = self.settings.iter().find(is_it)?;
         match &found.value {
-            Value::Scalar(text) if !text.is_empty() && text != "NULL" => Some(text),
+            Value::Scalar(text) if !text.is_empty() && !is_null(text) => Some(text),
             _ => None,
         }
     }
@@ -111,7 +111,7 @@ impl<'a> Row<'a> {
                 Value::Scalar(text) => text.as_str(),
                 Value::Group(_) | Value::Many(_) => "a group",
             };
-            if value == "NULL" {
+            if is_null(value) {
                 continue;
             }
             if let Some((kind, text)) = judge(&[known], name, value) {
@@ -128,6 +128,11 @@ impl<'a> Row<'a> {
         }
         self.notes
     }
+}
+
+/// How a dump writes NULL.
+fn is_null(value: &str) -> bool {
+    matches!(value, "NULL" | "(null)")
 }
 
 /// The name of a variable without what stands in front of it in the admin interface.

@@ -1,6 +1,6 @@
 //! `mysql_variables` and `admin_variables`.
 
-use crate::known::{Known, boolean, differs, known, left_out, planned, same};
+use crate::known::{Known, boolean, known, same};
 use crate::note::{Feature, Kind, Note};
 use crate::output::{Block, Output, seconds};
 
@@ -32,8 +32,8 @@ struct Monitor {
 /// Name and password of ProxySQL's monitor, if its file does not say them.
 const MONITOR: &str = "monitor";
 
-/// Ten hours: what no statement takes.
-const QUERY_TIMEOUT_MS: u64 = 36_000_000;
+/// Ten hours and a day: what ProxySQL's own file and its defaults have, and no statement takes.
+const QUERY_TIMEOUTS_MS: [u64; 2] = [36_000_000, 86_400_000];
 
 /// How long a statement waits for a server, as here.
 const WAIT_MS: u64 = 10_000;
@@ -86,21 +86,21 @@ fn service(row: &mut Row<'_>) -> Vec<(&'static str, toml::Value)> {
     if row.boolean("multiplexing") == Some(false) {
         values.push(("multiplex", false.into()));
     }
-    let mut limit = |name, from, usual| {
-        if let Some(value) = row.count(&[from]).filter(|it| *it != usual) {
+    let mut limit = |name, from, usual: &[u64]| {
+        if let Some(value) = row.count(&[from]).filter(|it| !usual.contains(it)) {
             values.push((name, seconds(value)));
         }
     };
-    limit("wait", "connect_timeout_server_max", WAIT_MS);
+    limit("wait", "connect_timeout_server_max", &[WAIT_MS]);
     limit(
         "max_statement_time",
         "default_query_timeout",
-        QUERY_TIMEOUT_MS,
+        &QUERY_TIMEOUTS_MS,
     );
     limit(
         "idle_transaction_timeout",
         "max_transaction_idle_time",
-        IDLE_TRANSACTION_MS,
+        &[IDLE_TRANSACTION_MS],
     );
     values
 }
@@ -191,7 +191,7 @@ pub(super) fn write(
 }
 
 /// ProxySQL's defaults, where they are not a gateway's.
-const CLIENTS: u64 = 2048;
+const CLIENTS: u64 = 10_000;
 const PACKET_BYTES: u64 = 64 << 20;
 
 /// That of both.
@@ -280,6 +280,12 @@ const OF_ADMIN: &[Known] = &[
     same("coredump_*"),
     same("vacuum_stats"),
     same("prometheus_memory_metrics_interval"),
+    known(
+        "stats_mysql_query_digest_to_disk",
+        &["0"],
+        Kind::Planned(Feature::StatementStatistics),
+        "",
+    ),
     same("stats_mysql_*"),
     same("stats_system_*"),
     same("stats_pgsql_*"),
@@ -299,9 +305,39 @@ const OF_ADMIN: &[Known] = &[
 ];
 
 const OF_MYSQL: &[Known] = &[
-    planned("eventslog_*", Feature::QueryLog),
-    planned("auditlog_*", Feature::QueryLog),
-    planned("query_cache_*", Feature::Cache),
+    known(
+        "eventslog_filename",
+        &[""],
+        Kind::Planned(Feature::QueryLog),
+        "",
+    ),
+    known(
+        "eventslog_default_log",
+        &["0"],
+        Kind::Planned(Feature::QueryLog),
+        "",
+    ),
+    same("eventslog_*"),
+    known(
+        "auditlog_filename",
+        &[""],
+        Kind::Planned(Feature::QueryLog),
+        "",
+    ),
+    same("auditlog_*"),
+    known(
+        "query_cache_size_MB",
+        &["256"],
+        Kind::Planned(Feature::Cache),
+        "",
+    ),
+    same("query_cache_*"),
+    known(
+        "query_digests",
+        &["false"],
+        Kind::Planned(Feature::StatementStatistics),
+        "",
+    ),
     same("query_digests*"),
     same("commands_stats"),
     known(
@@ -310,15 +346,35 @@ const OF_MYSQL: &[Known] = &[
         Kind::LeftOut,
         "a client that names no database has none",
     ),
-    differs("server_version", "clients are told the version of a server"),
+    known(
+        "server_version",
+        &["5.1.30", "5.5.30", "8.0.11"],
+        Kind::Differs,
+        "clients are told the version of a server",
+    ),
     same("server_capabilities"),
-    differs(
+    known(
         "init_connect",
+        &[""],
+        Kind::Differs,
         "no statements are run when a session begins; `init_connect` of the servers is",
     ),
-    left_out("default_query_delay", "statements are not delayed"),
-    left_out(
+    known(
+        "default_query_delay",
+        &["0"],
+        Kind::LeftOut,
+        "statements are not delayed",
+    ),
+    known(
+        "throttle_connections_per_sec_to_hostgroup",
+        &["1000000"],
+        Kind::LeftOut,
+        "connections are made as they are needed, up to `max_connections`",
+    ),
+    known(
         "throttle_*",
+        &["0"],
+        Kind::LeftOut,
         "clients are not slowed down; `max_connections` of a server limits them",
     ),
     known(
@@ -376,8 +432,10 @@ const OF_MYSQL: &[Known] = &[
         "lag is what the \
         replica says",
     ),
-    left_out(
+    known(
         "monitor_slave_lag_when_null",
+        &["60"],
+        Kind::Differs,
         "a replica that is not replicating serves nothing",
     ),
     same("monitor_*"),
@@ -414,7 +472,18 @@ const OF_MYSQL: &[Known] = &[
     same("connect_*"),
     same("connection_*"),
     same("auto_increment_delay_multiplex*"),
-    same("add_ldap_user_comment"),
+    known(
+        "add_ldap_user_comment",
+        &[""],
+        Kind::LeftOut,
+        "no comments are added to statements",
+    ),
+    known(
+        "ldap_user_variable",
+        &[""],
+        Kind::LeftOut,
+        "accounts are those of the servers",
+    ),
     same("aurora_max_lag_ms_only_read_from_replicas"),
     same("autocommit_false_*"),
     same("enforce_autocommit_on_reads"),
