@@ -185,6 +185,44 @@ fn the_first_rule_that_says_a_thing_is_the_last_one_of_proxysql() {
 }
 
 #[test]
+fn fast_routes_count_behind_rules_that_end_the_search() {
+    let fast = "mysql_query_rules_fast_routing = ( {username=\"app\", schemaname=\"shop\", \
+                flagIN=0, destination_hostgroup=30, comment=\"\"} )\n";
+    let made = translate(
+        &(with_rules(
+            "{rule_id=1, active=1, match_digest=\"a\", destination_hostgroup=20}, \
+             {rule_id=2, active=1, match_digest=\"b\", destination_hostgroup=20, apply=1}",
+        ) + fast),
+    );
+    let expected = [
+        "\"rule-2\"; pattern = \"b\"; route = \"replica\"",
+        "\"fast-1\"; users = [\"app\"]; schemas = [\"shop\"]; server = \"10.0.0.3\"",
+        "\"rule-1\"; pattern = \"a\"; route = \"replica\"",
+        "\"default-10\"; route = \"primary\"",
+    ];
+    assert_eq!(rules(&made), expected);
+}
+
+#[test]
+fn rules_have_a_limit() {
+    let of_count = |count: usize| {
+        let row =
+            |it| format!("{{rule_id={it}, active=1, match_digest=\"a{it}\", timeout=1, apply=1}}");
+        let rows: Vec<String> = (0..count).map(row).collect();
+        let made = translate(&with_rules(&rows.join(",")));
+        let is_told = made
+            .notes
+            .iter()
+            .any(|it| it.text.contains("there may be 256"));
+        (rules(&made).len(), is_told)
+    };
+    // One more is that of the default hostgroup.
+    assert_eq!(of_count(254), (255, false));
+    assert_eq!(of_count(255), (256, false));
+    assert_eq!(of_count(256), (256, true));
+}
+
+#[test]
 fn chains_are_joined_if_a_rule_can_have_both_conditions() {
     let made = translate(&with_rules(
         "{rule_id=1, active=1, username=\"app\", flagOUT=5}, \
@@ -245,6 +283,7 @@ fn what_a_rule_cannot_have_is_named() {
         ("proxy_port=7000, timeout=5", "proxy_port"),
         ("OK_msg=\"done\"", "answered by the gateway"),
         ("mirror_hostgroup=20, timeout=5", "copied"),
+        ("multiplex=2, timeout=5", "cannot allow more"),
         ("sometimes=1, timeout=5", "does not know"),
     ] {
         let made = translate(&with_rules(&format!(

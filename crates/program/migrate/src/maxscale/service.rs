@@ -1,5 +1,7 @@
 //! `type=service`: routers and their options.
 
+use std::collections::HashSet;
+
 use crate::known::{Known, boolean, differs, known, left_out, plain, same};
 use crate::note::{Kind, Note};
 use crate::output::{Block, Names, Output, seconds, texts};
@@ -136,6 +138,8 @@ fn servers_of(draft: &mut Draft<'_>, servers: &Renamed, watches: &[Watch]) -> Ve
             }
         }
     }
+    let mut seen = HashSet::new();
+    found.retain(|it| seen.insert(it.clone()));
     let count = |watch: &&Watch| found.iter().filter(|it| watch.servers.contains(it)).count();
     let Some(watch) = watches.iter().max_by_key(count) else {
         return Vec::new();

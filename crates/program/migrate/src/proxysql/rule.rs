@@ -20,7 +20,10 @@ pub(super) use write::{Question, translate};
 #[derive(Debug)]
 pub(super) struct Query<'a> {
     row: Row<'a>,
+    /// Its order among all.
     id: i64,
+    /// By which the settings file names it.
+    name: String,
     flag_in: i64,
     flag_out: Option<i64>,
     end: End,
@@ -80,6 +83,7 @@ pub(super) fn rows<'a>(file: &File<'a>, notes: &mut Vec<Note>) -> Vec<Query<'a>>
         queries.push(Query {
             row,
             id,
+            name: format!("rule-{id}"),
             flag_in,
             flag_out,
             end,
@@ -88,7 +92,42 @@ pub(super) fn rows<'a>(file: &File<'a>, notes: &mut Vec<Note>) -> Vec<Query<'a>>
         });
     }
     queries.sort_by_key(|it| it.id);
+    let last = queries.last().map_or(0, |it| it.id);
+    queries.extend(fast_routes(file, last, notes));
     queries
+}
+
+/// `mysql_query_rules_fast_routing`. ProxySQL looks there if no rule has ended the search, so they
+/// are like rules with `apply` behind all others.
+fn fast_routes<'a>(file: &File<'a>, last: i64, notes: &mut Vec<Note>) -> Vec<Query<'a>> {
+    let mut routes = Vec::new();
+    for (place, mut row) in (1..).zip(file.rows("mysql_query_rules_fast_routing", notes)) {
+        let name = format!("fast-{place}");
+        row.name_by(&place.to_string());
+        let conditions = Conditions {
+            user: row.text(&["username"]).map(str::to_owned),
+            schema: row.text(&["schemaname"]).map(str::to_owned),
+            ..Conditions::default()
+        };
+        let actions = Actions {
+            hostgroup: row.number(&["destination_hostgroup"]),
+            comment: row.text(&["comment"]).map(str::to_owned),
+            ..Actions::default()
+        };
+        let flag_in = row.number(&["flagIN"]).unwrap_or(0);
+        row.judge_rest(&[]);
+        routes.push(Query {
+            row,
+            id: last.saturating_add(place),
+            name,
+            flag_in,
+            flag_out: None,
+            end: End::Apply,
+            conditions: Some(conditions),
+            actions,
+        });
+    }
+    routes
 }
 
 /// The ports that rules name.
@@ -162,11 +201,17 @@ fn conditions(row: &mut Row<'_>) -> Option<Conditions> {
 }
 
 fn actions(row: &mut Row<'_>) -> Actions {
+    let multiplex = row.number(&["multiplex"]);
+    if let Some(1..) = multiplex {
+        let text = "what pins a session is seen in its statements and in what servers report: a \
+                    rule cannot allow more";
+        row.note("multiplex", Kind::Differs, text);
+    }
     let actions = Actions {
         hostgroup: row.number(&["destination_hostgroup"]).filter(|it| 0 <= *it),
         refusal: row.text(&["error_msg"]).map(str::to_owned),
         time_max: row.count(&["timeout"]),
-        keeps_connection: (row.number(&["multiplex"]) == Some(0)).then_some(()),
+        keeps_connection: (multiplex == Some(0)).then_some(()),
         comment: row.text(&["comment"]).map(str::to_owned),
     };
     if row.text(&["OK_msg"]).is_some() {

@@ -298,11 +298,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(&mut self, query: &mut Query<'_>, decision: &Decision) {
-        let Decision {
-            conditions,
-            actions,
-            ..
-        } = decision;
+        let (conditions, actions) = (&decision.conditions, &decision.actions);
         let is_at = |it: &Service| conditions.port.is_none() || it.port == conditions.port;
         let mut services: Vec<&Service> = self.services.iter().filter(|it| is_at(it)).collect();
         if services.is_empty() {
@@ -350,7 +346,7 @@ impl Writer<'_> {
         for note in &query.row.notes {
             block.comment(note.comment());
         }
-        block.set_name(self.names.make(&format!("rule-{}", decision.id)));
+        block.set_name(self.names.make(&query.name));
         self.blocks.push(block);
     }
 
