@@ -21,6 +21,7 @@ mod gtid_positions;
 mod http_head;
 mod link_channels;
 mod log;
+mod other_gateways;
 mod page;
 mod proxy_header;
 mod recovery;
@@ -52,6 +53,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("log", log::run),
     ("dictionary", dictionary::run),
     ("configuration", configuration::run),
+    ("maxscale", other_gateways::run_maxscale),
+    ("proxysql", other_gateways::run_proxysql),
     ("recovery", recovery::run),
 ];
 
