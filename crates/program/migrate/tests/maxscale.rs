@@ -170,6 +170,22 @@ fn roles_of_readconnroute_are_kept() {
 }
 
 #[test]
+fn intervals_without_a_unit_have_milliseconds() {
+    for (interval, expected) in [("2000", "2"), ("500ms", "0.5"), ("1s", "1")] {
+        let text = split("").replace(
+            "user=m\n",
+            &format!("user=m\nmonitor_interval={interval}\n"),
+        );
+        let made = translate(&text);
+        assert!(
+            made.text.contains(&format!("\ninterval = {expected}\n")),
+            "{}",
+            made.text
+        );
+    }
+}
+
+#[test]
 fn no_setting_is_lost() {
     let text = split("no_such_setting=1\ntransaction_replay=true\nenable_root_user=true\n")
         + "[X]\ntype=filter\nmodule=regexfilter\nmatch=a\n[Y]\ntype=thing\n";

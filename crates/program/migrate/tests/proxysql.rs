@@ -171,7 +171,7 @@ fn the_example_is_translated() {
 #[test]
 fn the_first_rule_that_says_a_thing_is_the_last_one_of_proxysql() {
     let made = translate(&with_rules(
-        "{rule_id=3, active=1, match_digest=\"c\", destination_hostgroup=20, apply=1}, \
+        "{rule_id=3, match_digest=\"c\", destination_hostgroup=20, apply=1}, \
          {rule_id=1, active=1, match_digest=\"a\", destination_hostgroup=10}, \
          {rule_id=2, active=1, match_digest=\"b\", destination_hostgroup=20}",
     ));

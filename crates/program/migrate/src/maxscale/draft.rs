@@ -6,7 +6,7 @@ use crate::note::{Kind, Note};
 use crate::output::Block;
 
 use super::ini::{Entry, Section};
-use super::unit;
+use super::unit::{self, Bare};
 
 /// A section whose values are taken one after the other. What was not taken is judged at the end,
 /// so no value is lost.
@@ -58,10 +58,15 @@ impl<'a> Draft<'a> {
         value.and_then(boolean) == Some(true)
     }
 
-    /// Milliseconds. What is no duration is noted.
+    /// Milliseconds of a duration, which has seconds without a unit. What is none is noted.
     pub(super) fn milliseconds(&mut self, names: &[&'static str]) -> Option<u64> {
+        self.duration(names, Bare::Seconds)
+    }
+
+    /// The same.
+    pub(super) fn duration(&mut self, names: &[&'static str], bare: Bare) -> Option<u64> {
         let entry = self.take(names)?;
-        let made = unit::milliseconds(&entry.value);
+        let made = unit::milliseconds(&entry.value, bare);
         if made.is_none() {
             self.note(entry, Kind::Unknown, "its value is no duration");
         }

@@ -121,7 +121,7 @@ impl Parsed {
         }
         let current = current.as_mut().ok_or(What::NoSection)?;
         current.entry = Some(name.clone());
-        let value = value.trim().to_owned();
+        let value = unquoted(value.trim()).to_owned();
         let section = self.sections.get_mut(current.section);
         let section = section.ok_or(What::NoSection)?;
         let entry = Entry { name, value, place };
@@ -156,6 +156,12 @@ impl Parsed {
     }
 }
 
+/// A value without the quotes around it, which it may have.
+fn unquoted(value: &str) -> &str {
+    let inside = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or(inside('\'')).unwrap_or(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,7 +189,8 @@ mod tests {
     #[test]
     fn sections_values_and_lists_over_lines_are_read() {
         let text = "\u{feff}# a\n; b\n[one]\r\n type = server \naddress:db1\n\n[Two Words] x\n\
-                    servers=a,\n  b\n\tc\n  # d\n\t, d\nAuto-Tune=all # e\n";
+                    servers=a,\n  b\n\tc\n  # d\n\t, d\nAuto-Tune=all # e\n\
+                    password='a b'\nempty=\"\"\nopen='\n";
         let parsed = parse(&sources(&[text])).unwrap();
         assert_eq!(
             values(&parsed),
@@ -192,6 +199,9 @@ mod tests {
                 "0:5 one.address=db1",
                 "0:8 Two Words.servers=a,b,c, d",
                 "0:13 Two Words.auto_tune=all # e",
+                "0:14 Two Words.password=a b",
+                "0:15 Two Words.empty=",
+                "0:16 Two Words.open='",
             ]
         );
     }

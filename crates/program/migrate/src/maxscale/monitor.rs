@@ -104,7 +104,8 @@ fn fields(draft: &mut Draft<'_>, block: &mut Block) -> String {
             }
         }
     }
-    if let Some(interval) = draft.milliseconds(&["monitor_interval"]) {
+    // It had milliseconds before there were units, and still has without one.
+    if let Some(interval) = draft.duration(&["monitor_interval"], unit::Bare::Milliseconds) {
         block.set("interval", seconds(interval));
     }
     let timeouts = [
@@ -219,14 +220,14 @@ const KNOWN: &[Known] = &[
         "master_conditions",
         &["primary_monitor_master", ""],
         Kind::Differs,
-        "a primary is writable; of several the one that replicas follow, and that stays so as \
-         long as it is up",
+        "a primary is writable and follows no listed server; of several the one that replicas \
+         follow, and that stays so as long as it is up",
     ),
     known(
         "slave_conditions",
         &["", "none", "linked_master"],
         Kind::Differs,
-        "a replica is read-only and replicates from a listed server, and both its threads run",
+        "a replica serves reads as long as both threads of its replication run",
     ),
     left_out(
         "script_max_replication_lag",
@@ -267,7 +268,7 @@ const KNOWN: &[Known] = &[
         "enforce_read_only_slaves",
         &["false"],
         Kind::LeftOut,
-        "the gateway sets no `read_only`: a replica that is writable serves no reads",
+        "the gateway sets no `read_only`",
     ),
     known(
         "enforce_read_only_servers",

@@ -1,13 +1,21 @@
 //! Values of MaxScale's settings: durations, lists, passwords.
 
-/// Milliseconds of a duration. Without a unit it has seconds.
-pub(super) fn milliseconds(text: &str) -> Option<u64> {
+/// What a number without a unit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bare {
+    Seconds,
+    Milliseconds,
+}
+
+/// Milliseconds of a duration.
+pub(super) fn milliseconds(text: &str, bare: Bare) -> Option<u64> {
     let text = text.trim();
     let end = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" if bare == Bare::Milliseconds => 1,
         "ms" => 1,
         "" | "s" => 1000,
         "m" | "min" => 60_000,
@@ -61,8 +69,10 @@ mod tests {
             ("99999999999999999999", None),
             ("9999999999999999999h", None),
         ] {
-            assert_eq!(milliseconds(text), expected, "{text}");
+            assert_eq!(milliseconds(text, Bare::Seconds), expected, "{text}");
         }
+        assert_eq!(milliseconds("2000", Bare::Milliseconds), Some(2000));
+        assert_eq!(milliseconds("2s", Bare::Milliseconds), Some(2000));
     }
 
     #[test]

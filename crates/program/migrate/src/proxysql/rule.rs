@@ -66,7 +66,7 @@ pub(super) fn rows<'a>(file: &File<'a>, notes: &mut Vec<Note>) -> Vec<Query<'a>>
     for (place, mut row) in (0..).zip(file.rows("mysql_query_rules", notes)) {
         let id = row.number(&["rule_id"]).unwrap_or(place);
         row.name_by(&id.to_string());
-        if row.boolean("active") != Some(true) {
+        if row.boolean("active") == Some(false) {
             row.note_all(Kind::LeftOut, "it is not active");
             notes.extend(row.notes);
             continue;
