@@ -189,6 +189,8 @@ const KNOWN: &[Known] = &[
     same("detect_standalone_master"),
     same("allow_cluster_recovery"),
     same("ignore_external_masters"),
+    same("multimaster"),
+    same("allow_external_slaves"),
     same("use_priority"),
     same("root_node_as_master"),
     same("set_donor_nodes"),
