@@ -251,6 +251,67 @@ fn what_gateways_cannot_have_is_left_out_with_its_listeners() {
 }
 
 #[test]
+fn filters_say_what_they_can() {
+    let filters = "filters=One|Two|Gone\n";
+    let more = "[One]\ntype=filter\nmodule=namedserverfilter\nuser=app\nsource=192.168.%.%\n\
+                options=case\nmatch01=/^insert/\ntarget01=a\nmatch02=x\ntarget02=a,b\n\
+                match03=y\n\
+                [Two]\ntype=filter\nmodule=ccrfilter\ntime=5s\n";
+    let made = translate(&(split(filters) + more));
+    let rules = plain(&made.text);
+    let (_, rule) = rules.split_once("[[rule]]\n").expect("a rule");
+    let expected = "name = \"One\"\nservices = [\"S\"]\nusers = [\"app\"]\n\
+                    addresses = [\"192.168.0.0/16\"]\npattern = \"(?-i:^insert)\"\n\
+                    server = \"a\"";
+    assert_eq!(rule, expected);
+    // Sessions read what they wrote, as by ccrfilter.
+    assert!(!rules.contains("causal_reads"), "{rules}");
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(of("[One] target02"), Some(Kind::ToDo));
+    assert_eq!(of("[One] match03"), Some(Kind::Unknown));
+    assert_eq!(of("[Two]"), Some(Kind::Differs));
+    assert_eq!(of("[S]"), Some(Kind::Unknown), "there is no filter `Gone`");
+    // Of `readconnroute`, filters lead nowhere.
+    let text = with_service(&format!("router=readconnroute\n{filters}")) + more;
+    let made = translate(&text);
+    assert!(!made.text.contains("[[rule]]"), "{}", made.text);
+    assert_eq!(kind_of(&made.notes, "[One]"), Some(Kind::Differs));
+}
+
+#[test]
+fn files_without_a_monitor_get_one() {
+    let text = split("").replace("type=monitor", "type=filter");
+    let made = translate(&text);
+    assert!(
+        made.text
+            .contains("[[monitor]]\nuser = \"m\"\npassword = \"p\""),
+        "{}",
+        made.text
+    );
+    assert_eq!(kind_of(&made.notes, "[S]"), Some(Kind::ToDo));
+}
+
+#[test]
+fn included_values_are_behind_own_ones() {
+    let text = split("@include=More,None\nlag=1\n")
+        + "[More]\ntype=include\nmax_replication_lag=7s\nrouter=readconnroute\n";
+    let made = translate(&text);
+    assert!(
+        made.text
+            .contains("router = \"read-write-split\"\nlag_max = 7"),
+        "{}",
+        made.text
+    );
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(
+        of("[S] @include"),
+        Some(Kind::Unknown),
+        "there is no section `None`"
+    );
+    assert_eq!(of("[S] lag"), Some(Kind::Unknown));
+}
+
+#[test]
 fn other_files_replace_values() {
     let made = try_translate(&[&split(""), "[b]\naddress=10.0.0.9\n"]).expect("both are read");
     assert!(made.text.contains("\"10.0.0.9:3307\""), "{}", made.text);

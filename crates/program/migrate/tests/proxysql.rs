@@ -371,6 +371,44 @@ fn a_dump_of_defaults_has_few_notes() {
 }
 
 #[test]
+fn members_of_galera_are_a_cluster() {
+    let text = "mysql_servers = ( {hostname=\"/run/a.sock\", port=0, hostgroup_id=1, use_ssl=1}, \
+                {hostname=\"fd00::2\", hostgroup_id=2, status=\"OFFLINE_SOFT\"}, \
+                {hostname=\"db3\", port=3307, hostgroup_id=3, weight=10} )\n\
+                mysql_galera_hostgroups = ( {writer_hostgroup=1, backup_writer_hostgroup=2, \
+                reader_hostgroup=3, offline_hostgroup=9, active=1, max_writers=2, \
+                writer_is_also_reader=0, max_transactions_behind=100} )\n\
+                mysql_users = ( {username=\"a\", default_hostgroup=1, fast_forward=1}, \
+                {username=\"b\", default_hostgroup=2, transaction_persistent=0} )\n";
+    let made = translate(text);
+    for lines in [
+        "name = \"a.sock\"\nsocket = \"/run/a.sock\"\ntls = \"required\"",
+        "name = \"fd00--2\"\naddress = \"[fd00::2]:3306\"",
+        "name = \"db3\"\naddress = \"db3:3307\"",
+        "kind = \"galera\"",
+    ] {
+        assert!(made.text.contains(lines), "{lines}\n{}", made.text);
+    }
+    let expected = [
+        "\"forward-a\"; users = [\"a\"]; multiplex = false",
+        "\"default-1\"; users = [\"a\"]; route = \"primary\"",
+        "\"default-2\"; users = [\"b\"]; route = \"replica\"",
+    ];
+    assert_eq!(rules(&made), expected);
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    assert_eq!(of("mysql_servers fd00::2: status"), Some(Kind::ToDo));
+    assert_eq!(of("mysql_servers db3: weight"), Some(Kind::LeftOut));
+    let of_pair = |name: &str| of(&format!("mysql_galera_hostgroups 1: {name}"));
+    assert_eq!(of_pair("max_writers"), Some(Kind::Differs));
+    assert_eq!(of_pair("max_transactions_behind"), Some(Kind::Differs));
+    assert_eq!(of_pair("offline_hostgroup"), None);
+    assert_eq!(
+        of("mysql_users b: transaction_persistent"),
+        Some(Kind::Differs)
+    );
+}
+
+#[test]
 fn variables_are_translated_or_named() {
     let more = "mysql_variables = { mysql-wait_timeout=60000, multiplexing=\"false\", \
                 default_query_timeout=5000, interfaces=\"[::1]:6033;/run/p.sock\", nothing=1, \
