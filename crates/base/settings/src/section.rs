@@ -100,6 +100,9 @@ const UP_TO_A_YEAR: Kind = Kind::Seconds {
 /// A day: longer than any client waits.
 const WAIT_SECONDS_MAX: u64 = 24 * 3600;
 
+/// Bytes of a text in the query log: as many as `query_log::TEXT_BYTES_MAX`.
+const LOGGED_TEXT_MAX: u64 = 64 << 10;
+
 /// Accounts of operators: more than a team has people and programs.
 const ADMIN_COUNT_MAX: usize = 64;
 
@@ -452,6 +455,11 @@ pub const SECTIONS: &[Section] = &[
                 "`false`: the session keeps its connection from this statement on.",
             ),
             optional(
+                "query_log",
+                FieldKind::One(Kind::Bool),
+                "Whether the statement goes to the query log, whatever `[query_log]` says.",
+            ),
+            optional(
                 "refuse",
                 FieldKind::One(Kind::Text),
                 "The statement is not carried out: its client gets error 1148 with this text.",
@@ -524,6 +532,66 @@ pub const SECTIONS: &[Section] = &[
         one_of: &[],
         text: "Keeps results of queries in memory, and tells them again. They are never older than \
                what was changed through the gateway.",
+    },
+    Section {
+        name: "query_log",
+        repetition: Repetition::Once,
+        fields: &[
+            required(
+                "path",
+                FieldKind::One(Kind::Path),
+                "The file, which no other program writes.",
+            ),
+            defaulted("all", Kind::Bool, "OFF", "Logs each statement."),
+            defaulted(
+                "errors",
+                Kind::Bool,
+                "OFF",
+                "Logs each statement that fails.",
+            ),
+            optional(
+                "slow",
+                FieldKind::One(UP_TO_A_YEAR),
+                "Logs each statement that takes so many seconds.",
+            ),
+            defaulted(
+                "text",
+                Kind::Choice(&["canonical", "literal"]),
+                "canonical",
+                "What is shown of a text: its canonical form, with `?` for literals, or the text \
+                 as it was sent.",
+            ),
+            defaulted(
+                "text_max",
+                Kind::Bytes {
+                    min: 0,
+                    max: LOGGED_TEXT_MAX,
+                },
+                "1K",
+                "Most bytes of a text. The rest is cut off.",
+            ),
+            defaulted(
+                "size",
+                Kind::Bytes {
+                    min: 64 << 10,
+                    max: 1 << 40,
+                },
+                "100M",
+                "Size of the file. Then the next one takes its place.",
+            ),
+            defaulted(
+                "files",
+                Kind::Unsigned {
+                    min: 0,
+                    max: COUNT_MAX,
+                },
+                "5",
+                "How many full files are kept beside it, as `path.1` and so on.",
+            ),
+        ],
+        one_of: &[],
+        text: "Statements of a gateway as lines of JSON. Sessions of `read-connection` with \
+               `multiplex = false` are not read, and not logged.",
     },
     Section {
         name: "admin",

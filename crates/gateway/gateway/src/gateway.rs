@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
+use ::query_log::{Log, Opened};
 use arc_swap::ArcSwap;
 use backend::Login;
 use clients::{ClientNumbers, Clients, SessionHandle};
@@ -18,6 +19,7 @@ use wire::Capabilities;
 
 use crate::connection::Resting;
 use crate::options::Options;
+use crate::query_log::write_soon;
 use crate::running::Running;
 
 pub(crate) mod generation;
@@ -53,6 +55,8 @@ pub struct Gateway {
     /// When each table was changed last, for caches of results.
     pub(crate) tables: Arc<Tables>,
     worker_count: usize,
+    /// Chosen statements, on their way to a file.
+    query_log: Arc<Log>,
 }
 
 /// More users than servers have.
@@ -105,7 +109,18 @@ impl Gateway {
             classes: Interner::new(CLASSES_MAX),
             tables: Arc::default(),
             worker_count,
+            query_log: Arc::default(),
         })
+    }
+
+    /// Has the query log written into this file from now on, or nowhere. To be called on a worker.
+    pub fn log_into(&self, file: Option<Opened>) {
+        write_soon(&self.query_log, self.query_log.use_file(file));
+    }
+
+    /// The query log. Who ends the program writes what it still has.
+    pub fn query_log(&self) -> &Arc<Log> {
+        &self.query_log
     }
 
     /// Makes these options the present configuration. To be called on one worker, which runs the

@@ -10,6 +10,7 @@ use std::time::Duration;
 use backend::Server;
 use clients::wait::{Either, first_of};
 use clients::{ClientNumbers, KillOrder, SessionHandle};
+use digests::Who;
 use errcode::{
     ClientError, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_QUERY_INTERRUPTED,
     ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR, Origin, Retry,
@@ -34,9 +35,11 @@ use crate::running::{Running, Stay};
 use crate::service::AccountLookup;
 use crate::worker::Worker;
 
+mod current;
 mod overdue;
 mod ruled;
 
+pub(crate) use current::{Current, Form, Reply};
 use overdue::Overdue;
 pub(crate) use ruled::{Ruled, refusal};
 
@@ -68,6 +71,10 @@ pub(crate) struct Guest {
     pub(crate) ruled: Ruled,
     /// How long the statement under way may run.
     pub(crate) time_max: Option<Duration>,
+    /// That statement, to be counted.
+    pub(crate) current: Box<Current>,
+    /// For whom it is.
+    who: Arc<Who>,
 }
 
 /// Most times that a session may be refused another user: MariaDB's limit against guessing.
@@ -128,6 +135,8 @@ impl Guest {
         Guest {
             worker: Rc::clone(worker),
             service,
+            who: worker.share_who(service, client.info()),
+            current: Box::default(),
             ruled: Ruled::new(worker.judge(), name, client.info()),
             client,
             handle: Arc::clone(handle),
@@ -214,8 +223,13 @@ impl Guest {
         }
     }
 
-    /// The session is in this database now, for the rules.
+    /// The session is in this database now, for the rules and for what is counted.
     pub(crate) fn look_at_rules(&mut self, schema: &[u8]) {
+        let name = String::from_utf8_lossy(schema);
+        if self.who.database.as_deref().unwrap_or_default() != name {
+            let database = (!name.is_empty()).then(|| name.into());
+            self.who = self.worker.share_who_in(&self.who, database);
+        }
         if self.ruled.looks_at_schema() {
             let service = &self.worker.generation.service(self.service).options.name;
             self.ruled.look(service, self.client.info(), Some(schema));
@@ -229,7 +243,10 @@ impl Guest {
             self.handle.clear_query_order();
             self.running.take_kill();
         }
-        self.running.standing.run(runtime::now());
+        let now = runtime::now();
+        self.running.standing.run(now);
+        self.current
+            .begin(now, self.worker.query_log().kept_bytes());
         let service = &self.generation().service(self.service).options;
         self.time_max = service.statement_time_max;
     }
@@ -354,6 +371,7 @@ impl Guest {
 
     /// Answers a command that was taken with an error.
     pub(crate) fn write_error(&mut self, error: &ClientError) {
+        self.current.note_error(error.code);
         ErrorPacket::encode(self.client.out(), error);
         self.client.end_reply();
     }
@@ -478,6 +496,8 @@ impl Guest {
         });
         let name = &self.generation().service(self.service).options.name;
         self.ruled = Ruled::new(self.worker.judge(), name, self.client.info());
+        self.who = self.worker.share_who(self.service, self.client.info());
+        self.current.forget_session();
         Ok(ChangedUser::Yes)
     }
 

@@ -14,6 +14,7 @@ pub(crate) enum HotPlace {
     Statement,
     Run,
     Wait,
+    Current,
 }
 
 impl HotPlace {
@@ -28,4 +29,5 @@ pub(crate) fn note_session<T>(session: &T, guest: &Guest) {
     HotPlace::Session.note(session);
     HotPlace::Handle.note(&*guest.handle);
     HotPlace::Running.note(&*guest.running);
+    HotPlace::Current.note(&*guest.current);
 }

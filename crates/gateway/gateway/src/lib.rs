@@ -20,27 +20,26 @@ mod account_list;
 mod service;
 
 mod end;
+mod query_log;
+
 mod gateway;
 mod numbers;
 mod worker;
 
-mod account_task;
 mod connect;
 mod connection;
-mod definition_task;
 mod guest;
 mod hot;
 mod kill;
 mod lend;
 mod running;
+mod tasks;
 
 mod direct;
 mod pooled;
 
 mod session;
 
-pub use account_task::keep_accounts;
-pub use definition_task::keep_definitions;
 pub use end::End;
 pub use gateway::Gateway;
 pub use gateway::generation::Generation;
@@ -48,14 +47,16 @@ pub use lend::keep_pool;
 pub use monitor::{DownReason, Order, Role as MonitorRole};
 pub use numbers::{
     CacheView, Inside, OrderError, RuleView, ServerView, ServiceView, SessionState, SessionView,
-    WatchedView, WorkerView,
+    StatementView, WatchedView, WorkerView,
 };
 pub use options::{
     CacheId, CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, ResultCacheOptions,
     Role, Router, ServerId, ServerOptions, ServiceId, ServiceOptions, Sharing, SplitOptions, Trust,
 };
 pub use pool::Numbers as PoolNumbers;
+pub use query_log::QueryLogOptions;
 pub use result_cache::{CacheOptions, Counts as CacheCounts, Lifetime, REPLY_PART};
 pub use session::serve;
 pub use syntax::KillTarget;
+pub use tasks::{keep_accounts, keep_definitions};
 pub use worker::{Counters, Worker};

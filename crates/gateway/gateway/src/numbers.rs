@@ -12,8 +12,8 @@ use router::Pin;
 
 pub use inside::{Inside, OrderError};
 pub use views::{
-    CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView,
-    WorkerView,
+    CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, StatementView,
+    WatchedView, WorkerView,
 };
 
 use crate::end::End;
@@ -118,6 +118,24 @@ const SERVER_STATEMENTS: Metric = count(
     "Server_statements",
     "Commands that were sent to the server.",
 );
+
+/// Of the query log.
+const OF_QUERY_LOG: [Read<query_log::Numbers, u64>; 2] = [
+    (
+        count(
+            "Query_log_lines",
+            "Lines that were written to the query log.",
+        ),
+        |it| it.written,
+    ),
+    (
+        count(
+            "Query_log_dropped",
+            "Lines of the query log that were dropped: its disk was full or too slow.",
+        ),
+        |it| it.dropped,
+    ),
+];
 
 /// Of each server.
 const OF_SERVER: [Read<ServerState, u64>; 4] = [
@@ -236,6 +254,10 @@ impl Gateway {
         for pin in Pin::ALL {
             let sum = sum_of(counters, move |it| it.pinned(pin));
             registry.add_labelled(SESSION_PINS, Label::new("reason", pin.name()), sum);
+        }
+        for (metric, read) in OF_QUERY_LOG {
+            let log = Arc::clone(self.query_log());
+            registry.add(metric, move || read(&log.numbers()));
         }
         let gateway = Arc::clone(self);
         registry.add(SESSIONS_NOW, move || stdx::to_u64(gateway.victims_count()));

@@ -10,6 +10,8 @@ use monitor::Rank;
 use result_cache::CacheOptions;
 use router::{Balance, Rules};
 
+use crate::query_log::QueryLogOptions;
+
 /// A server, by its place in one configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId(pub usize);
@@ -41,6 +43,8 @@ pub struct Options {
     pub rules: Arc<Rules>,
     /// Where results are kept.
     pub caches: Vec<ResultCacheOptions>,
+    /// The query log, if there is one. The caller opens its file ([`crate::Gateway::log_into`]).
+    pub query_log: Option<QueryLogOptions>,
     /// Most clients with a session, of all services.
     pub max_connections: usize,
     /// What logins of clients go by.

@@ -29,7 +29,7 @@ use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
 use crate::connection::Warnings;
 use crate::end::End;
-use crate::guest::{Answer, Guest, Request, charset_in, database_in, mode_of};
+use crate::guest::{Answer, Form, Guest, Reply, Request, charset_in, database_in, mode_of};
 use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, Router, SplitOptions};
 use crate::running::Stay;
@@ -244,6 +244,7 @@ impl Pooled {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(byte) => {
                     let went = self.command(byte).await;
+                    self.guest.finish_command(went, self.status);
                     self.return_to_database();
                     if self.session.is_closed() {
                         // COMMIT RELEASE: the server has closed the connection behind its reply.
@@ -322,8 +323,11 @@ impl Pooled {
         }
         let (text, _) = self.guest.client.link().peeked_body();
         let judged = self.guest.ruled.judge(text, mode);
+        let current = &mut self.guest.current;
+        current.begin_statement(Form::Text, text, &judged);
         let mut plan = self.session.plan(text, mode, &judged);
         let guides = Guides {
+            is_logged: &current.is_logged,
             session: &self.session,
             worker: &self.guest.worker,
             service: self.guest.service,
@@ -421,6 +425,10 @@ impl Pooled {
         let (text, _) = self.guest.client.link().peeked_body();
         let text: Box<[u8]> = text.get(..PATTERN_BYTES_MAX).unwrap_or(text).into();
         let judged = self.guest.ruled.judge_unread(&text, mode);
+        let text_bytes = self.guest.client.link().peeked_bytes().saturating_sub(1);
+        let current = &mut self.guest.current;
+        current.begin_statement(Form::Text, &text, &judged);
+        current.note_length(text_bytes);
         let judged = match may_be_several {
             true => judged.several(),
             false => judged,
@@ -583,6 +591,21 @@ impl Pooled {
         let lane = self.lane(place);
         let tells_writes = is_told && lane.is_some_and(|lane| lane.connection.tells_writes());
         let tally = exchange.tally();
+        let id = self
+            .guest
+            .worker
+            .generation
+            .server_at(self.guest.service, place);
+        self.guest.current.note(Reply {
+            server: Some(id),
+            rows_sent: tally.row_count,
+            rows_affected: tally.affected_rows,
+            error: match answer.ending {
+                Ending::Error(code) => Some(code),
+                Ending::Status(_) | Ending::Silent => None,
+            },
+            is_kept: false,
+        });
         // An EOF packet ends their replies.
         let byte = exchange.command_byte();
         let tells_count = !matches!(byte, CommandByte::SET_OPTION | CommandByte::FIELD_LIST);

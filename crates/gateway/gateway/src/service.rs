@@ -31,7 +31,7 @@ pub(crate) struct Service {
     pub(crate) written: Arc<SharedWritten>,
 }
 
-/// What is read of a service's servers. [`crate::account_task`] publishes.
+/// What is read of a service's servers. [`crate::tasks`] publishes.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
     /// What a server has told; `None` until one has answered.

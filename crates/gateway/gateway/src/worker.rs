@@ -10,8 +10,9 @@ use std::sync::Arc;
 use auth::Random;
 use backend::{Around, ConnectError, Login, Server, Target};
 use connection_state::Origin;
+use digests::{Digests, Who};
 use env::Instant;
-use front::RandomSource;
+use front::{ClientInfo, RandomSource};
 use link::{Limit, Resources};
 use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
@@ -23,6 +24,7 @@ use crate::end::End;
 use crate::gateway::Gateway;
 use crate::gateway::generation::Generation;
 use crate::options::{MonitorId, ServerId, ServiceId};
+use crate::query_log::QueryLog;
 
 /// What the sessions of a worker share that have the same configuration.
 #[derive(Debug)]
@@ -63,6 +65,12 @@ struct Lasting {
     histories: RefCell<Common<History>>,
     /// What they have prepared.
     texts: RefCell<Common<StatementText>>,
+    /// For whom statements are counted.
+    whos: RefCell<Common<Who>>,
+    /// What they have cost.
+    digests: Rc<RefCell<Digests>>,
+    /// Those that are logged.
+    query_log: Rc<QueryLog>,
     /// What each server has to do for this worker.
     loads: RefCell<Vec<(pool::ServerId, Weak<Cell<Load>>)>>,
     /// Clients of this worker with a session.
@@ -146,6 +154,7 @@ impl Worker {
         counters: Arc<Counters>,
     ) -> Rc<Worker> {
         let pool = PoolFront::new(Arc::clone(&gateway.pool), runtime::worker_index());
+        let query_log = QueryLog::new(Arc::clone(gateway.query_log()));
         Rc::new(Worker {
             gateway,
             generation: Arc::new(Generation::empty()),
@@ -154,6 +163,9 @@ impl Worker {
                 origins: RefCell::default(),
                 histories: RefCell::default(),
                 texts: RefCell::default(),
+                whos: RefCell::default(),
+                digests: Rc::default(),
+                query_log,
                 loads: RefCell::default(),
                 session_count: Cell::new(0),
                 reads_definitions: Cell::new(false),
@@ -184,7 +196,8 @@ impl Worker {
             }
         };
         let servers = generation.servers().iter();
-        let judge = Judge::new(Arc::clone(&generation.rules));
+        let digests = Rc::clone(&self.lasting.digests);
+        let judge = Judge::new(Arc::clone(&generation.rules)).counting(digests);
         let judge = match generation.looks_at_tables() {
             true => judge.looking_at_tables(),
             false => judge,
@@ -214,6 +227,7 @@ impl Worker {
     /// worker's part of it, to be kept for those.
     #[must_use = "sessions take what the worker keeps"]
     pub fn adopt(&self, generation: Arc<Generation>) -> Rc<Worker> {
+        self.lasting.query_log.choose(generation.logged);
         let adopted = Rc::new(self.next(generation));
         // What is known of accounts may be of servers that the services do not have any more.
         let old = self.generation.services().iter();
@@ -239,6 +253,33 @@ impl Worker {
             return Arc::new(text);
         }
         self.lasting.texts.borrow_mut().share(text)
+    }
+
+    /// The client of a service, for what is counted. All sessions share a copy.
+    pub(crate) fn share_who(&self, service: ServiceId, client: &ClientInfo) -> Arc<Who> {
+        self.lasting.whos.borrow_mut().share(Who {
+            service: Arc::clone(&self.generation.service(service).options.name),
+            user: client.user.as_str().into(),
+            database: client.database.as_deref().map(Into::into),
+        })
+    }
+
+    /// The same client in another database.
+    pub(crate) fn share_who_in(&self, who: &Who, database: Option<Box<str>>) -> Arc<Who> {
+        self.lasting.whos.borrow_mut().share(Who {
+            database,
+            ..who.clone()
+        })
+    }
+
+    /// What statements have cost on this worker.
+    pub(crate) fn digests(&self) -> &RefCell<Digests> {
+        &self.lasting.digests
+    }
+
+    /// Where statements are logged.
+    pub(crate) fn query_log(&self) -> &Rc<QueryLog> {
+        &self.lasting.query_log
     }
 
     /// What the connections of a service's clients share.

@@ -1,10 +1,12 @@
 //! [`Judge`]: what texts do, and what rules say about them, remembered for texts that differ in
 //! their literals alone.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use digests::{Digest, Digests};
 use foldhash::fast::RandomState;
 use settings::SqlMode;
 use stdx::to_u64;
@@ -13,7 +15,9 @@ use syntax::class::{Class, Effect, Facts, Kind, Verdict, classify, verdict};
 use syntax::keyword::Keyword;
 use syntax::token::{Kind as TokenKind, Lexer};
 
-use crate::rules::{PATTERN_BYTES_MAX, RuleSet, Rules, Ruling, SessionFacts, folded};
+use crate::rules::{
+    Literals, PATTERN_BYTES_MAX, RuleSet, Rules, Ruling, SessionFacts, digest, folded,
+};
 use crate::touched::Touched;
 
 /// Most verdicts that a worker remembers. An application has some hundred distinct texts.
@@ -21,6 +25,10 @@ pub const VERDICTS_MAX: usize = 4096;
 
 /// Most bytes of their texts.
 const VERDICT_BYTES_MAX: usize = 8 << 20;
+
+/// More is not looked at of a text without a canonical form, to count it. So large loads of a table
+/// are alike.
+const SHOWN_BYTES_MAX: usize = 1024;
 
 /// Most sets of rules whose rulings are remembered. There are as many as kinds of statements that
 /// rules tell apart.
@@ -46,6 +54,8 @@ pub struct Judged {
     pub uses_tables: bool,
     /// What it reads from and changes. `None` if nobody asks.
     pub touched: Option<Rc<Touched>>,
+    /// Where it is counted; `None` if the text was not read to its end.
+    pub digest: Option<Rc<Digest>>,
 }
 
 /// Of a text whose meaning is not known.
@@ -69,6 +79,7 @@ impl Judged {
             rules: None,
             uses_tables: true,
             touched: None,
+            digest: None,
         }
     }
 
@@ -109,6 +120,7 @@ impl Judged {
             rules: None,
             uses_tables,
             touched: None,
+            digest: None,
         }
     }
 }
@@ -173,6 +185,8 @@ pub struct Judge {
     rulings: HashMap<RuleSet, (Rc<Ruling>, u64), RandomState>,
     /// How many statements have met each rule, by its place, without those that `rulings` counts.
     hits: Vec<u64>,
+    /// What the statements have cost. The worker has it, too.
+    digests: Rc<RefCell<Digests>>,
 }
 
 type Verdicts = HashMap<Box<[u8]>, Judged, RandomState>;
@@ -188,9 +202,17 @@ impl Judge {
 
     /// The same judge, which also says what texts read from and change.
     #[must_use]
-    pub fn looking_at_tables(mut self) -> Judge {
-        self.looks_at_tables = true;
-        self
+    pub fn looking_at_tables(self) -> Judge {
+        Judge {
+            looks_at_tables: true,
+            ..self
+        }
+    }
+
+    /// The same, with these digests for the texts that it is asked about.
+    #[must_use]
+    pub fn counting(self, digests: Rc<RefCell<Digests>>) -> Judge {
+        Judge { digests, ..self }
     }
 
     /// The rules that it goes by.
@@ -262,21 +284,31 @@ impl Judge {
     /// One that is not surely a single INSERT, REPLACE, UPDATE or DELETE may leave anything.
     pub fn judge_unread(&self, text: &[u8], mode: SqlMode) -> Judged {
         let text = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
+        let seen = match self.rules.is_empty() {
+            true => Vec::new(),
+            false => folded(text, mode, Literals::Stay),
+        };
         let mut judged = Judged::unread(text, mode);
         judged.touched = self.looks_at_tables.then(|| Rc::new(Touched::unknown()));
-        self.ruled(judged, text, mode)
+        self.ruled(judged, &seen)
     }
 
     /// What a text does, as a server with this mode reads it.
     pub fn judge(&mut self, text: &[u8], mode: SqlMode) -> Judged {
         self.has_canonical = self.canonical.fill(text, mode);
         if !self.has_canonical {
-            return self.ruled(self.read(text, mode), text, mode);
+            let seen = match self.rules.is_empty() {
+                true => Vec::new(),
+                false => folded(text, mode, Literals::Stay),
+            };
+            let judged = self.ruled(self.read(text, mode), &seen);
+            let head = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
+            let shown = folded(head, mode, Literals::Hide);
+            return self.counted(judged, shown.get(..SHOWN_BYTES_MAX).unwrap_or(&shown));
         }
         // The modes that change tokens are rare, and their texts are not remembered.
         if mode != SqlMode::default() {
-            let text = self.canonical.text();
-            return self.ruled(self.read(text, mode), text, mode);
+            return self.judge_canonical(self.canonical.text(), mode);
         }
         let key = self.canonical.text();
         if let Some(known) = self.recent.get(key) {
@@ -284,7 +316,7 @@ impl Judge {
         }
         let judged = match self.older.remove(key) {
             Some(known) => known,
-            None => self.ruled(self.read(key, mode), key, mode),
+            None => self.judge_canonical(key, mode),
         };
         let bytes = self.recent_bytes + key.len();
         if VERDICTS_MAX / 2 <= self.recent.len() || VERDICT_BYTES_MAX / 2 < bytes {
@@ -320,13 +352,28 @@ impl Judge {
         self.has_canonical
     }
 
-    /// Adds the rules that a text meets.
-    fn ruled(&self, mut judged: Judged, text: &[u8], mode: SqlMode) -> Judged {
+    /// What a text does that is canonical.
+    fn judge_canonical(&self, text: &[u8], mode: SqlMode) -> Judged {
+        let seen = folded(text, mode, Literals::Stay);
+        let judged = self.ruled(self.read(text, mode), &seen);
+        self.counted(judged, &seen)
+    }
+
+    /// Adds the rules that a text meets, as rules see it.
+    fn ruled(&self, mut judged: Judged, seen: &[u8]) -> Judged {
         if !self.rules.is_empty() {
-            let rules = self.rules.of_text(&folded(text, mode));
+            let rules = self.rules.of_text(seen);
             judged.rules = (!rules.is_empty()).then(|| Rc::new(rules));
         }
         judged
+    }
+
+    /// Adds where a text is counted, of which `shown` is what people may see.
+    fn counted(&self, judged: Judged, shown: &[u8]) -> Judged {
+        Judged {
+            digest: Some(self.digests.borrow().find(shown, digest)),
+            ..judged
+        }
     }
 
     /// How many verdicts are remembered.
@@ -394,6 +441,65 @@ mod tests {
         }
         let judged = Judge::default().judge_unread(b"INSERT INTO t", mode);
         assert_eq!(changes(judged), result_cache::Changes::Nothing);
+    }
+
+    #[test]
+    fn texts_are_counted_by_what_rules_see_and_show_no_literals() {
+        let mut judge = Judge::default();
+        let ansi = SqlMode::default().with(SqlMode::ANSI_QUOTES);
+        for (text, mode, expected) in [
+            (
+                "SELECT a  FROM t WHERE b = 5",
+                SqlMode::default(),
+                "SELECT a FROM t WHERE b = ?",
+            ),
+            ("COMMIT /* now */", SqlMode::default(), "COMMIT"),
+            (
+                "SET PASSWORD = 'key'",
+                SqlMode::default(),
+                "SET PASSWORD = ?",
+            ),
+            (
+                "CALL p(1.5, -2e3, N'x', X'00', 0b1)",
+                SqlMode::default(),
+                "CALL p(?, -?, ?, ?, ?)",
+            ),
+            (
+                "SET @a = 'it''s' 'two'; SELECT 1",
+                SqlMode::default(),
+                "SET @a = ? ?; SELECT ?",
+            ),
+            ("SET x = \"open", SqlMode::default(), "SET x = ?"),
+            (
+                "SELECT \"a\" FROM t WHERE b = 'c'",
+                ansi,
+                "SELECT \"a\" FROM t WHERE b = ?",
+            ),
+        ] {
+            let counted = judge.judge(text.as_bytes(), mode).digest.unwrap();
+            assert_eq!(String::from_utf8_lossy(counted.text()), expected);
+            assert_eq!(counted.number(), digest(expected.as_bytes()));
+        }
+        // It is found again where it is counted, by another judge of the worker, too.
+        let counted = judge.judge(b"BEGIN", ansi).digest.unwrap();
+        let finished = digests::Finished::default();
+        let who = Arc::new(digests::Who {
+            service: "s".into(),
+            user: "u".into(),
+            database: None,
+        });
+        let now = env::Instant::default();
+        Digests::count(&judge.digests, Some(&counted), &who, now, &finished);
+        let mut next = Judge::default().counting(Rc::clone(&judge.digests));
+        let again = next.judge(b"BEGIN", SqlMode::default()).digest.unwrap();
+        assert!(Rc::ptr_eq(&again, &counted));
+        for (rows, expected) in [(507, 1023), (508, 1024), (30_000, 1024)] {
+            let text = format!("CALL p({}1)", "'a',".repeat(rows));
+            let counted = judge.judge(text.as_bytes(), ansi).digest.unwrap();
+            assert_eq!(counted.text().len(), expected, "{rows}");
+        }
+        let unread = judge.judge_unread(b"INSERT INTO t", SqlMode::default());
+        assert!(unread.digest.is_none());
     }
 
     #[test]

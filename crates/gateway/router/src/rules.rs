@@ -21,7 +21,7 @@ use syntax::canonical::Canonical;
 
 mod fold;
 
-pub(crate) use fold::folded;
+pub(crate) use fold::{Literals, folded};
 
 /// Most rules of a gateway. A set of them is this many bits.
 pub const RULES_MAX: usize = 256;
@@ -83,6 +83,8 @@ pub struct Ruling {
     pub refusal: Option<Arc<str>>,
     /// Whether its result is kept, and where.
     pub cache: Option<CacheUse>,
+    /// Whether it goes to the query log.
+    pub logs: Option<bool>,
 }
 
 /// Whether the result of a query is kept.
@@ -112,6 +114,7 @@ impl Ruling {
         self.lag_max = self.lag_max.or(later.lag_max);
         self.time_max = self.time_max.or(later.time_max);
         self.multiplexes = self.multiplexes.or(later.multiplexes);
+        self.logs = self.logs.or(later.logs);
         self.refusal = self.refusal.take().or_else(|| later.refusal.clone());
         self.cache = self.cache.take().or_else(|| later.cache.clone());
     }
@@ -343,8 +346,8 @@ pub fn digested(text: &[u8]) -> (Vec<u8>, u64) {
     let mut canonical = Canonical::new();
     let mode = SqlMode::default();
     let seen = match canonical.fill(text, mode) {
-        true => folded(canonical.text(), mode),
-        false => folded(text, mode),
+        true => folded(canonical.text(), mode, Literals::Stay),
+        false => folded(text, mode, Literals::Stay),
     };
     let digest = digest(&seen);
     (seen, digest)

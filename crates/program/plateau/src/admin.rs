@@ -3,13 +3,15 @@
 //! ```text
 //! operator -- session (SQL) -- virtual_store -- tables.rs -- gateway::Inside
 //!                |                                              |
-//!                +---- Control: SET SERVER, KILL ---------------+
+//!                +---- Control: SET SERVER, KILL, TRUNCATE -----+
 //!                +---- RELOAD CONFIGURATION: reload.rs
 //! ```
 //!
 //! It is the database's SQL over a store that has no engine. Its sessions run on the gateway's
 //! workers. Its accounts are those of the sections `admin`; only a new settings file changes them.
 
+mod cells;
+mod statements;
 mod tables;
 
 use std::rc::Rc;
@@ -214,6 +216,17 @@ impl Control for Orders {
             Wanted::Maintenance => Order::Maintenance,
         };
         Box::pin(async move { inside.order(&name, order).await.map_err(|it| told(&it)) })
+    }
+
+    fn empty_table(&self, name: &str) -> LocalFuture<'static, Result<(), ClientError>> {
+        let (inside, is_known) = (self.inside.clone(), name == statements::NAME);
+        Box::pin(async move {
+            if !is_known {
+                return Err(ClientError::not_supported(&"TRUNCATE of this table"));
+            }
+            inside.forget_statements().await;
+            Ok(())
+        })
     }
 
     fn reload(&self) -> LocalFuture<'static, Result<String, ClientError>> {

@@ -24,6 +24,7 @@ use mistakes::Mistakes;
 
 mod caches;
 mod mistakes;
+mod query_log;
 mod rules;
 
 /// The service of a gateway whose file declares none.
@@ -40,7 +41,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
     let mut mistakes = Mistakes::default();
     let servers: Vec<&Entry> = sections.all("server").collect();
     let Some(first) = servers.first() else {
-        for name in ["service", "monitor", "rule", "cache", "admin"] {
+        for name in ["service", "monitor", "rule", "cache", "query_log", "admin"] {
             if let Some(entry) = sections.one(name) {
                 let told = format!("section `{name}` needs servers: there is no section `server`");
                 mistakes.add(entry, told);
@@ -78,6 +79,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
         caches::find_unseen((&declared, &services), &caches, &mut mistakes);
     }
     let rules = rules::read(configuration, &mut mistakes);
+    let query_log = query_log::read(configuration, &mut mistakes);
     let is_whole = made.len() == servers.len() && services.len() == declared.len().max(1);
     let Some(rules) = rules.filter(|_| is_whole && mistakes.is_empty()) else {
         return Err(mistakes.into_wrong());
@@ -90,6 +92,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
         services,
         rules: Arc::new(rules),
         caches,
+        query_log,
         max_connections: usize::try_from(settings.unsigned("max_connections"))
             .unwrap_or(usize::MAX),
         login_rules: login_rules(settings),

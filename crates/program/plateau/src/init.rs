@@ -100,7 +100,7 @@ fn text(gateway: &Gateway<'_>) -> String {
     let given = [("name", "all"), ("router", "read-write-split")];
     section(&mut text, "service", &given, Comments::Each);
     text += "\n# More sections, whose fields are in docs/settings.md:\n";
-    for name in ["listener", "rule", "cache", "admin"] {
+    for name in ["listener", "rule", "cache", "query_log", "admin"] {
         let section = declared(name);
         comment(
             &mut text,

@@ -50,14 +50,29 @@ const CHANGEABLE: Changeable = Changeable {
         "net_read_timeout",
         "net_write_timeout",
     ],
-    sections: &["rule", "server", "monitor", "service", "listener", "cache"],
+    sections: &[
+        "rule",
+        "server",
+        "monitor",
+        "service",
+        "listener",
+        "cache",
+        "query_log",
+    ],
 };
 
 /// The same, if operators can log in.
 const CHANGEABLE_WITH_ADMINS: Changeable = Changeable {
     settings: CHANGEABLE.settings,
     sections: &[
-        "rule", "server", "monitor", "service", "listener", "cache", "admin",
+        "rule",
+        "server",
+        "monitor",
+        "service",
+        "listener",
+        "cache",
+        "query_log",
+        "admin",
     ],
 };
 

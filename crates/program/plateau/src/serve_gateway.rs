@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ::gateway::{Counters, Gateway, Inside, Options, Worker};
 use anyhow::{Context, Result, ensure};
+use env::linux::BlockingDisk;
 use metrics::Registry;
 use runtime::{Address, Preemption, Runtime, Terminations};
 use session::Server;
@@ -113,7 +114,9 @@ pub(crate) fn run(
         operators.iter().for_each(|it| it.kill_sessions());
     };
     let reload = Box::new(move || reload.run_by_signal());
-    wait_for_end(terminations, runtime, kill, Some(reload))
+    wait_for_end(terminations, runtime, kill, Some(reload))?;
+    gateway.query_log().write(&BlockingDisk);
+    Ok(())
 }
 
 /// Has a new settings file change the accounts of operators.

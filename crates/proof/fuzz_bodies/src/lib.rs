@@ -17,11 +17,11 @@ mod auth_exchange;
 mod backend_replies;
 mod configuration;
 mod dictionary;
+mod gateway_files;
 mod gtid_positions;
 mod http_head;
 mod link_channels;
 mod log;
-mod other_gateways;
 mod page;
 mod proxy_header;
 mod recovery;
@@ -53,8 +53,9 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("log", log::run),
     ("dictionary", dictionary::run),
     ("configuration", configuration::run),
-    ("maxscale", other_gateways::run_maxscale),
-    ("proxysql", other_gateways::run_proxysql),
+    ("maxscale", gateway_files::other_gateways::run_maxscale),
+    ("proxysql", gateway_files::other_gateways::run_proxysql),
+    ("query_log", gateway_files::query_log_line::run),
     ("recovery", recovery::run),
 ];
 

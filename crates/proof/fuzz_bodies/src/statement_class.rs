@@ -7,19 +7,23 @@
 //! * What changes data by its tree is no read.
 //! * A text whose calls were replaced still parses, and has no such call left.
 //! * A judge says the same of a text the second time.
+//! * What is counted of a text without a canonical form shows no literals.
 //! * A text that was cut at any place is read, too.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use builtin::Reach;
-use router::{Judge, Rule, RuleSet, Rules, Ruling, SessionFacts, What, Who, digest, digested};
+use router::{
+    Judge, Judged, Rule, RuleSet, Rules, Ruling, SessionFacts, What, Who, digest, digested,
+};
 use syntax::ast::StatementKind;
 use syntax::canonical::{Canonical, Parameter, ParameterKind};
 use syntax::class::{
     COMMENT_BYTES_MAX, Hint, HintRoute, Kind, classify, find_hint, is_several, replace_calls, set,
     verdict,
 };
+use syntax::token::{Kind as TokenKind, Lexer};
 use syntax::{SqlMode, parse};
 
 use crate::choices::Choices;
@@ -263,8 +267,40 @@ fn judges_say_the_same(text: &[u8], mode: SqlMode) {
             judge.ruling(&session, &of_form)
         );
     }
+    shows_no_literals(&once, text, mode);
     let unread = judge.judge_unread(text, mode);
     assert_eq!(unread.verdict.kind, Kind::Write);
+}
+
+/// What is counted of a text without a canonical form has no literals: there are passwords.
+fn shows_no_literals(judged: &Judged, text: &[u8], mode: SqlMode) {
+    let digest = judged.digest.as_ref().expect("it was read to its end");
+    if Canonical::new().fill(text, mode) {
+        return;
+    }
+    let mut lexer = Lexer::new(digest.text(), mode);
+    loop {
+        let token = lexer.next_token();
+        assert!(
+            !matches!(
+                token.kind,
+                TokenKind::String
+                    | TokenKind::NationalString
+                    | TokenKind::HexString
+                    | TokenKind::BitString
+                    | TokenKind::HexNumber
+                    | TokenKind::BitNumber
+                    | TokenKind::Integer
+                    | TokenKind::Decimal
+                    | TokenKind::Float
+            ),
+            "{:?}",
+            String::from_utf8_lossy(digest.text())
+        );
+        if matches!(token.kind, TokenKind::End | TokenKind::Invalid) {
+            return;
+        }
+    }
 }
 
 fn place(place: u32) -> usize {

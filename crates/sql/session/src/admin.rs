@@ -151,7 +151,7 @@ impl Session {
     }
 
     /// Waits until an order was carried out.
-    async fn order<T: 'static>(
+    pub(crate) async fn order<T: 'static>(
         &mut self,
         order: LocalFuture<'static, Result<T, ClientError>>,
     ) -> Result<T, Stop> {

@@ -32,6 +32,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::query_log::Filter;
 use result_cache::Cache;
 use router::{CacheUse, Rules};
 
@@ -60,6 +61,8 @@ pub struct Generation {
     caches: Vec<Arc<ResultCache>>,
     /// What is said about statements.
     pub(crate) rules: Arc<Rules>,
+    /// Which statements are logged beyond those that rules choose, if there is a query log.
+    pub(crate) logged: Option<Filter>,
     /// Most clients with a session.
     pub(crate) max_connections: usize,
     pub(crate) limits: ClientLimits,
@@ -142,6 +145,7 @@ impl Generation {
             listeners: Vec::new(),
             caches: Vec::new(),
             rules: Arc::default(),
+            logged: None,
             max_connections: 0,
             limits: ClientLimits {
                 login_rules: front::LoginRules::default(),
@@ -197,6 +201,7 @@ impl Generation {
             listeners: options.listeners,
             caches,
             rules: options.rules,
+            logged: options.query_log.map(|it| it.filter),
             max_connections: options.max_connections,
             limits: ClientLimits {
                 login_rules: options.login_rules,

@@ -19,8 +19,8 @@ use crate::gateway::generation::{Generation, ResultCache};
 use crate::gateway::watch::Watch;
 use crate::gateway::{Gateway, Victim};
 use crate::numbers::views::{
-    CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, WatchedView,
-    WorkerView,
+    CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, StatementView,
+    WatchedView, WorkerView,
 };
 use crate::options::{ServerId, ServiceId, Trust};
 use crate::running::{Phase, Seen};
@@ -214,6 +214,52 @@ impl Inside {
             let flushed =
                 caches.filter(|it| tables.is_empty() || it.options.trust == Trust::Vouched);
             flushed.for_each(|cache| cache.parts().iter().for_each(|part| part.clear()));
+        }
+    }
+
+    /// What statements have cost, by their texts and users, of all workers together. Sessions with
+    /// a connection of their own count none.
+    pub async fn statements(&self) -> Vec<StatementView> {
+        let mut rows: Vec<digests::Row> = Vec::new();
+        for index in 0..self.counters.len() {
+            let told = runtime::call_on(index, || {
+                let worker: Option<Rc<Worker>> = runtime::local();
+                worker.map(|it| it.digests().borrow().rows())
+            });
+            rows.extend(told.await.unwrap_or_default());
+        }
+        let servers = self.gateway.all_servers();
+        let names: Vec<(u32, Arc<str>)> = servers
+            .iter()
+            .map(|(generation, id)| {
+                let server = generation.server(*id);
+                (
+                    server.known.pool_id.number(),
+                    Arc::clone(&server.options.name),
+                )
+            })
+            .collect();
+        let view = |row: digests::Row| {
+            let seen = names.iter().filter(|(id, _)| row.tally.servers.has(*id));
+            StatementView {
+                servers: seen.map(|(_, name)| Arc::clone(name)).collect(),
+                row,
+            }
+        };
+        digests::sum(rows).into_iter().map(view).collect()
+    }
+
+    /// Counts statements from nothing again.
+    pub async fn forget_statements(&self) {
+        tracing::info!("an operator has ordered that statements are counted from nothing again");
+        for index in 0..self.counters.len() {
+            let cleared = runtime::call_on(index, || {
+                let worker: Option<Rc<Worker>> = runtime::local();
+                worker
+                    .iter()
+                    .for_each(|it| it.digests().borrow_mut().clear());
+            });
+            cleared.await;
         }
     }
 

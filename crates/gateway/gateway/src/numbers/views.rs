@@ -59,6 +59,15 @@ pub struct RuleView {
     pub hits: u64,
 }
 
+/// What statements of a text and a user have cost.
+#[derive(Debug, Clone)]
+pub struct StatementView {
+    /// The text, the user and the numbers.
+    pub row: digests::Row,
+    /// The servers that have answered, as far as they are known and told apart.
+    pub servers: Vec<Arc<str>>,
+}
+
 /// What a monitor says of a server.
 #[derive(Debug, Clone)]
 pub struct WatchedView {

@@ -32,7 +32,7 @@ use wire::{CommandByte, StatusFlags};
 
 use crate::end::End;
 use crate::gateway::generation::{Generation, ResultCache};
-use crate::guest::{Answer, Guest, Request, Ruled, mode_of};
+use crate::guest::{Answer, Form, Guest, Reply, Request, Ruled, mode_of};
 use crate::options::{ServiceId, Trust};
 use crate::worker::Worker;
 
@@ -192,6 +192,7 @@ impl Pooled {
         if !is_whole || !is_select(text) {
             return Kept::Nothing;
         }
+        self.guest.current.begin_unread(Form::Text, text);
         {
             let mut key = self.guest.worker.key_room.borrow_mut();
             key.clear();
@@ -397,6 +398,11 @@ impl Pooled {
 
     /// Later statements read of this one, and not of what a connection has done before.
     fn note_kept(&mut self, reply: &KeptReply) {
+        self.guest.current.note(Reply {
+            rows_sent: reply.row_count(),
+            is_kept: true,
+            ..Reply::default()
+        });
         self.session.recall_mut().told_kept(reply.row_count());
         self.warnings = None;
         for lane in self.lanes.iter_mut().flatten() {

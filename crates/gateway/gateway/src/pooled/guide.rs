@@ -1,5 +1,6 @@
 //! What a statement's own comment and the operator's rules say about its way.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub(super) struct Guides<'a> {
     pub(super) worker: &'a Rc<Worker>,
     pub(super) service: ServiceId,
     pub(super) ruled: &'a Ruled,
+    /// Whether rules have the statement logged.
+    pub(super) is_logged: &'a Cell<Option<bool>>,
 }
 
 /// What is said about a statement beside its way.
@@ -53,6 +56,7 @@ pub(super) fn guide(
     let Some(ruling) = guides.ruled.ruling(judged) else {
         return Ok(guided);
     };
+    guides.is_logged.set(ruling.logs);
     if let Some(error) = refusal(&ruling) {
         guides.worker.counters.refused.increment();
         return Err(Box::new(error));
@@ -103,6 +107,7 @@ impl<'a> Guides<'a> {
             worker: &guest.worker,
             service: guest.service,
             ruled: &guest.ruled,
+            is_logged: &guest.current.is_logged,
         }
     }
 

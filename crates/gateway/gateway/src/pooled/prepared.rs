@@ -25,7 +25,7 @@ use wire::{CommandByte, StatusFlags};
 use crate::connection::common::StatementText;
 use crate::connection::{NotReady, StatementKey};
 use crate::end::End;
-use crate::guest::{Answer, Failed, Request};
+use crate::guest::{Answer, Failed, Form, Request};
 use crate::hot::HotPlace;
 
 use super::Pooled;
@@ -519,17 +519,17 @@ impl Pooled {
             return Ok(());
         };
         HotPlace::Statement.note(statement);
+        let text = statement.key.text.bytes();
+        let current = &mut self.guest.current;
+        current.begin_statement(Form::Prepared, text, &statement.judged);
         let mode = SqlMode::default();
-        let mut plan =
-            self.session
-                .plan_execution(statement.key.text.bytes(), mode, &statement.judged);
+        let mut plan = self.session.plan_execution(text, mode, &statement.judged);
         // The server is in the database of then meanwhile, and reports that as a change.
         let is_elsewhere = statement.key.reading != *self.history.reading()
             && !plan.changes_session
             && !plan.may_change_unseen();
         plan.changes_session |= is_elsewhere;
         let guides = Guides::of(&self.session, &self.guest);
-        let text = statement.key.text.bytes();
         let guided = match guide(&mut plan, text, &statement.judged, guides) {
             Ok(guided) => guided,
             Err(error) => {

@@ -3,10 +3,38 @@
 use settings::SqlMode;
 use syntax::token::{Kind, Lexer};
 
+/// What becomes of literals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Literals {
+    /// They are seen.
+    Stay,
+    /// `?` stands for each. So it does for what cannot be read, to the end of the text.
+    Hide,
+}
+
+impl Literals {
+    fn hides(self, kind: Kind) -> bool {
+        self == Literals::Hide
+            && matches!(
+                kind,
+                Kind::String
+                    | Kind::NationalString
+                    | Kind::HexString
+                    | Kind::BitString
+                    | Kind::HexNumber
+                    | Kind::BitNumber
+                    | Kind::Integer
+                    | Kind::Decimal
+                    | Kind::Float
+                    | Kind::Invalid
+            )
+    }
+}
+
 /// A text without blanks at its ends, and with one in the place of all blanks and comments between
 /// two words or signs. Between two minus signs there is always one. What is in quotes stays, and so
 /// does what cannot be read.
-pub(crate) fn folded(text: &[u8], mode: SqlMode) -> Vec<u8> {
+pub(crate) fn folded(text: &[u8], mode: SqlMode, literals: Literals) -> Vec<u8> {
     let mut folded = Vec::with_capacity(text.len());
     let mut lexer = Lexer::new(text, mode);
     let mut last_end = 0;
@@ -18,6 +46,7 @@ pub(crate) fn folded(text: &[u8], mode: SqlMode) -> Vec<u8> {
         }
         let is_read = token.kind != Kind::Invalid;
         let bytes = match is_read {
+            _ if literals.hides(token.kind) => b"?",
             true => token.span.of(text),
             false => {
                 let start = usize::try_from(token.span.start).expect("a text fits into memory");
@@ -44,7 +73,7 @@ mod tests {
     use super::*;
 
     fn fold(text: &str) -> String {
-        let bytes = folded(text.as_bytes(), SqlMode::default());
+        let bytes = folded(text.as_bytes(), SqlMode::default(), Literals::Stay);
         String::from_utf8(bytes).unwrap()
     }
 

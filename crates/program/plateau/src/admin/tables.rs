@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use gateway::{
     CacheView, DownReason, Inside, MonitorRole, Role, Router, RuleView, ServerView, ServiceView,
@@ -10,12 +9,12 @@ use gateway::{
 };
 use router::{CacheUse, Route, Rule};
 use runtime::Handle;
-use store::{ColumnDefinition, LocalFuture};
-use value::{ColumnType, TypeKind, Value};
-use virtual_store::{COLLATION, Declaration, Row};
+use store::ColumnDefinition;
+use value::Value;
+use virtual_store::{Declaration, Row};
 
-/// Longer texts are cut: a GTID position of MySQL may have thousands of letters.
-const TEXT_CHARS_MAX: usize = 1024;
+use super::cells::{count, list, maybe, millis, number, number_column, rows, text, text_column};
+use super::statements;
 
 /// All tables, for one worker.
 pub(crate) fn declarations(inside: &Inside, handle: &Handle) -> Vec<Declaration> {
@@ -26,6 +25,7 @@ pub(crate) fn declarations(inside: &Inside, handle: &Handle) -> Vec<Declaration>
         pools(inside.clone()),
         rules(inside.clone()),
         caches(inside.clone()),
+        statements::declaration(inside.clone()),
         workers(inside.clone(), handle.clone()),
     ]
 }
@@ -256,7 +256,7 @@ type RuleColumn = (
 );
 
 /// Those that stand in the settings file, by their names there; but SQL reserves `schemas`.
-const OF_RULE: [RuleColumn; 14] = [
+const OF_RULE: [RuleColumn; 15] = [
     ("name", text_column, |it| text(&it.name)),
     ("services", text_column, |it| list(&it.who.services)),
     ("users", text_column, |it| list(&it.who.users)),
@@ -284,6 +284,9 @@ const OF_RULE: [RuleColumn; 14] = [
     }),
     ("multiplex", number_column, |it| {
         it.ruling.multiplexes.map_or(Value::Null, number)
+    }),
+    ("query_log", number_column, |it| {
+        it.ruling.logs.map_or(Value::Null, number)
     }),
     ("refuse", text_column, |it| {
         maybe(it.ruling.refusal.as_ref())
@@ -418,64 +421,4 @@ fn worker_row(worker: &WorkerView, handle: &Handle) -> Row {
         number(done.turns),
         number(done.polls),
     ]
-}
-
-/// The answer to a question.
-fn rows(asked: impl Future<Output = Vec<Row>> + 'static) -> LocalFuture<'static, Vec<Row>> {
-    Box::pin(asked)
-}
-
-fn text_column(name: &str) -> ColumnDefinition {
-    let chars = u32::try_from(TEXT_CHARS_MAX).expect("a small number");
-    ColumnDefinition::new(name, ColumnType::varchar(chars, COLLATION), true)
-}
-
-fn number_column(name: &str) -> ColumnDefinition {
-    ColumnDefinition::new(name, ColumnType::new(TypeKind::BigInt), true)
-}
-
-fn text(text: &str) -> Value {
-    let end = text.char_indices().nth(TEXT_CHARS_MAX);
-    let cut = end.and_then(|(at, _)| text.get(..at)).unwrap_or(text);
-    Value::bytes(cut.as_bytes())
-}
-
-fn maybe(text_or_none: Option<impl AsRef<str>>) -> Value {
-    text_or_none.map_or(Value::Null, |it| text(it.as_ref()))
-}
-
-/// Values of a condition, of which any will do; NULL if there is no such condition.
-fn list(values: &[impl ToString]) -> Value {
-    let values: Vec<_> = values.iter().map(ToString::to_string).collect();
-    maybe((!values.is_empty()).then(|| values.join(", ")))
-}
-
-fn number(number: impl Into<u64>) -> Value {
-    Value::Int(i64::try_from(number.into()).unwrap_or(i64::MAX))
-}
-
-fn count(count: usize) -> Value {
-    number(stdx::to_u64(count))
-}
-
-fn millis(time: Duration) -> Value {
-    Value::Int(i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_texts_are_cut_between_letters() {
-        let long = "\u{e9}".repeat(TEXT_CHARS_MAX + 1);
-        for length in [TEXT_CHARS_MAX - 1, TEXT_CHARS_MAX, TEXT_CHARS_MAX + 1] {
-            let given = "\u{e9}".repeat(length);
-            let kept = "\u{e9}".repeat(length.min(TEXT_CHARS_MAX));
-            assert_eq!(text(&given), Value::bytes(kept.as_bytes()));
-        }
-        assert_eq!(maybe(None::<&str>), Value::Null);
-        assert_eq!(number(u64::MAX), Value::Int(i64::MAX));
-        assert!(TEXT_CHARS_MAX < long.len());
-    }
 }

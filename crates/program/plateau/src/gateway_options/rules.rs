@@ -14,8 +14,16 @@ use super::{caches, limit};
 pub(super) fn read(configuration: &Configuration, mistakes: &mut Mistakes) -> Option<Rules> {
     let entries: Vec<&Entry> = configuration.sections.all("rule").collect();
     let mut rules = Vec::new();
+    let has_log = configuration.sections.one("query_log").is_some();
     for entry in &entries {
         let rule = rule(entry, configuration, mistakes);
+        if rule.ruling.logs.is_some() && !has_log {
+            let name = &rule.name;
+            mistakes.add(
+                entry,
+                format!("rule `{name}`: `query_log` needs a section [query_log]"),
+            );
+        }
         mistakes.find_foreign_server(entry, &rule, configuration);
         rules.push(rule);
     }
@@ -93,11 +101,15 @@ fn ruling(entry: &Entry, cache: Option<CacheUse>, wrong: &mut Vec<String>) -> Ru
         },
         refusal: entry.text("refuse").map(Arc::from),
         cache,
+        logs: match entry.value("query_log") {
+            Some(Value::Bool(logs)) => Some(*logs),
+            _ => None,
+        },
     };
     if ruling == Ruling::default() && entry.text("cache").is_none() {
         wrong.push(
             " says nothing: it needs one of `route`, `server`, `lag_max`, `max_statement_time`, \
-             `multiplex`, `refuse`, `cache`"
+             `multiplex`, `query_log`, `refuse`, `cache`"
                 .to_owned(),
         );
     }

@@ -5,8 +5,10 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use env::linux::BlockingDisk;
 use front::{PacketMemory, RandomSource};
 use gateway::{Gateway, Options, Worker};
+use query_log::Opened;
 use runtime::Handle;
 
 /// See the module's head.
@@ -27,13 +29,18 @@ impl Workers {
     /// time.
     ///
     /// # Errors
-    /// The gateway stops.
+    /// The gateway stops, or the file of the query log cannot be opened; then nothing has changed.
     pub(crate) fn apply(&self, options: Options) -> Result<()> {
+        // Opened again each time: its name may have been moved away.
+        let files = options.query_log.as_ref().map(|it| &it.files);
+        let opened = files.map(|it| Opened::open(&BlockingDisk, it)).transpose();
+        let opened = opened.context("the query log")?;
         let (gateway, random) = (Arc::clone(&self.gateway), Arc::clone(&self.random));
         let packet_memory = self.packet_memory.clone();
         let generation = self.ask(0, move || {
             // What monitors send and receive is no traffic of clients.
             let resources = front::Resources::new(packet_memory, Arc::default());
+            gateway.log_into(opened);
             gateway.take(options, &resources, &random)
         })?;
         for index in 0..self.handle.worker_count() {

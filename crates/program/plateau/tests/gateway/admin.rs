@@ -7,6 +7,9 @@ use testkit::free_port;
 use super::roles::replicated;
 use super::*;
 
+mod digests;
+mod query_log;
+
 const ADMINS: &str = "[[admin]]\nuser = \"ops\"\npassword = \"keys\"\nmay = \"change\"\n\
                       [[admin]]\nuser = \"eye\"\npassword = \"look\"\n";
 
@@ -30,7 +33,7 @@ impl Watched {
         Watched { gateway, port }
     }
 
-    fn login(&self, user: &str, password: &str) -> anyhow::Result<Client> {
+    pub(crate) fn login(&self, user: &str, password: &str) -> anyhow::Result<Client> {
         Client::connect(&Login {
             user: user.to_owned(),
             password: password.to_owned(),
@@ -47,13 +50,29 @@ impl Watched {
         self.login("ops", "keys").expect("ops gets in")
     }
 
+    /// What `app` is shown by the client of MariaDB over a socket in the data directory.
+    pub(crate) fn mariadb(&self, socket: &str, text: &str) -> String {
+        let shown = Command::new("mariadb")
+            .args(["--no-defaults", "-uapp", "-psecret", "-N", "-S"])
+            .arg(self.gateway.server.data().join(socket))
+            .args(["-e", text])
+            .output()
+            .expect("the client is installed");
+        assert!(shown.status.success(), "{shown:?}");
+        String::from_utf8(shown.stdout).expect("a text")
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.gateway.log()
+    }
+
     pub(crate) fn connect(&self) -> Client {
         self.gateway.connect()
     }
 }
 
 /// The rows of a query, with `NULL` for what is not known.
-fn table(client: &mut Client, text: &str) -> Vec<Vec<String>> {
+pub(crate) fn table(client: &mut Client, text: &str) -> Vec<Vec<String>> {
     let value = |value: Option<Vec<u8>>| {
         let bytes = value.unwrap_or_else(|| b"NULL".to_vec());
         String::from_utf8(bytes).expect("a text")
@@ -81,7 +100,13 @@ fn operators_log_in_by_socket_and_by_tcp() {
     assert_eq!(
         names.concat(),
         [
-            "pools", "rules", "servers", "services", "sessions", "workers"
+            "pools",
+            "rules",
+            "servers",
+            "services",
+            "sessions",
+            "statements",
+            "workers"
         ]
     );
     for (user, password) in [

@@ -62,6 +62,12 @@ const SPLIT_THROUGHPUT_MIN: f64 = 0.9;
 /// What rules that a statement does not meet may cost, as a part of a statement's cost without.
 const RULES_COST_MAX: f64 = 1.03;
 
+/// What a query log of each statement may cost, as a part of a statement's cost without.
+const LOG_COST_MAX: f64 = 1.10;
+
+/// Where that limit holds.
+const LOG_JUDGED_CLIENTS: u32 = 64;
+
 /// Where the limits of cost and that of HAProxy's throughput hold.
 const JUDGED_CLIENTS: [u32; 2] = [16, 64];
 
@@ -274,6 +280,13 @@ impl Cell {
                 ));
             }
         }
+        let log = self.ratio(Kind::Logged, Kind::Split, |it| it.proxy_us);
+        if clients == LOG_JUDGED_CLIENTS && LOG_COST_MAX < log {
+            missed.push(format!(
+                "{protocol}, {clients} clients: the query log: {log:.3} of the processor time of \
+                 the split without, at most {LOG_COST_MAX} wanted"
+            ));
+        }
         let cost = self.ratio(Kind::Uring, Kind::HaProxy, |it| it.proxy_us);
         if COST_MAX < cost {
             missed.push(format!(
@@ -305,7 +318,7 @@ impl fmt::Display for Cell {
             let beside = match kind {
                 Kind::Uring | Kind::Private | Kind::Epoll => Some(Kind::HaProxy),
                 Kind::Split => Some(Kind::Uring),
-                Kind::OneRule | Kind::ManyRules => Some(Kind::Split),
+                Kind::OneRule | Kind::ManyRules | Kind::Logged => Some(Kind::Split),
                 Kind::Direct | Kind::HaProxy | Kind::Link => None,
             };
             if let Some(beside) = beside {
@@ -343,7 +356,7 @@ mod tests {
         };
         let turns = |kind: &Kind| match kind {
             Kind::Uring => vec![turn(own)],
-            Kind::Split | Kind::OneRule | Kind::ManyRules => vec![turn(split)],
+            Kind::Split | Kind::OneRule | Kind::ManyRules | Kind::Logged => vec![turn(split)],
             _ => vec![turn(other)],
         };
         Cell {
@@ -370,6 +383,20 @@ mod tests {
         let mut unjudged = cell_of((100.0, 8.0), (89.0, 99.0), (100.0, 10.0));
         unjudged.clients = 8;
         assert_eq!(unjudged.missed().len(), 1);
+    }
+
+    #[test]
+    fn the_query_log_is_judged_beside_the_split_without() {
+        let missed = |clients, logged_us: f64| {
+            let mut cell = cell((100.0, 8.0), (100.0, 10.0));
+            cell.clients = clients;
+            let place = KINDS.iter().position(|it| *it == Kind::Logged).unwrap();
+            cell.turns[place][0].proxy_us = logged_us;
+            cell.missed().len()
+        };
+        assert_eq!(missed(64, 8.8), 0);
+        assert_eq!(missed(64, 8.9), 1);
+        assert_eq!(missed(16, 8.9), 0);
     }
 
     #[test]

@@ -17,6 +17,12 @@ pub trait Control: Send + Sync {
         wanted: Wanted,
     ) -> LocalFuture<'static, Result<(), ClientError>>;
 
+    /// Counts from nothing again what a table of this name shows. Ready once that is so.
+    ///
+    /// # Errors
+    /// The table shows nothing that is counted so.
+    fn empty_table(&self, name: &str) -> LocalFuture<'static, Result<(), ClientError>>;
+
     /// Reads the settings file again. Returns what has come of it, in words.
     ///
     /// # Errors

@@ -36,9 +36,11 @@ pub(super) enum Kind {
     OneRule,
     /// The same with [`RULE_COUNT`] of them.
     ManyRules,
+    /// The split with a query log of each statement.
+    Logged,
 }
 
-pub(super) const KINDS: [Kind; 9] = [
+pub(super) const KINDS: [Kind; 10] = [
     Kind::Direct,
     Kind::HaProxy,
     Kind::Link,
@@ -48,6 +50,7 @@ pub(super) const KINDS: [Kind; 9] = [
     Kind::Split,
     Kind::OneRule,
     Kind::ManyRules,
+    Kind::Logged,
 ];
 
 impl Kind {
@@ -63,6 +66,7 @@ impl Kind {
             Kind::Split => "split uring",
             Kind::OneRule => "split with 1 rule",
             Kind::ManyRules => "split with 200 rules",
+            Kind::Logged => "split with query log",
         }
     }
 }
@@ -149,7 +153,8 @@ fn command(kind: Kind, folder: &Folder, port: u16, server_port: u16) -> Result<O
         folder.path().join("data")
     );
     let server = format!("[[server]]\nname = \"one\"\naddress = \"127.0.0.1:{server_port}\"\n");
-    fs::write(&file, head + &io(kind) + &server + &service(kind))?;
+    let log = query_log(kind, folder);
+    fs::write(&file, head + &io(kind) + &server + &service(kind) + &log)?;
     let mut command = Command::new(plateau_program()?);
     command.arg("--config").arg(&file);
     Ok(Some(command))
@@ -164,10 +169,21 @@ fn io(kind: Kind) -> String {
     format!("io = \"{io}\"\n")
 }
 
+/// The query log of a gateway that has one.
+fn query_log(kind: Kind, folder: &Folder) -> String {
+    let path = folder.path().join("queries.json");
+    match kind {
+        Kind::Logged => {
+            format!("[query_log]\npath = {path:?}\nall = true\n")
+        }
+        _ => String::new(),
+    }
+}
+
 /// The monitor, the service and the rules of a gateway.
 fn service(kind: Kind) -> String {
     let router = match kind {
-        Kind::Split | Kind::OneRule | Kind::ManyRules => "read-write-split",
+        Kind::Split | Kind::OneRule | Kind::ManyRules | Kind::Logged => "read-write-split",
         _ => "read-connection",
     };
     let multiplex = match kind {
@@ -204,13 +220,18 @@ mod tests {
         for kind in [Kind::Uring, Kind::Private, Kind::Epoll] {
             assert!(has(kind, "router = \"read-connection\"\n"), "{kind}");
         }
-        for kind in [Kind::Split, Kind::OneRule, Kind::ManyRules] {
+        for kind in [Kind::Split, Kind::OneRule, Kind::ManyRules, Kind::Logged] {
             assert!(has(kind, "router = \"read-write-split\"\n"), "{kind}");
         }
         for kind in KINDS {
             let is_private = kind == Kind::Private;
             assert_eq!(has(kind, "multiplex = false\n"), is_private, "{kind}");
             assert_eq!(io(kind).contains("epoll"), kind == Kind::Epoll, "{kind}");
+        }
+        let folder = Folder::new("contender").unwrap();
+        for kind in KINDS {
+            let is_logged = query_log(kind, &folder).contains("all = true\n");
+            assert_eq!(is_logged, kind == Kind::Logged, "{kind}");
         }
         let rules = |kind| service(kind).matches("[[rule]]").count();
         let counts = [Kind::Split, Kind::OneRule, Kind::ManyRules].map(rules);

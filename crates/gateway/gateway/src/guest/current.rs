@@ -1,0 +1,228 @@
+//! [`Current`]: the statement of a client that is under way, until it is counted and logged.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use digests::{Digest, Digests, Finished};
+use env::Instant;
+use errcode::{ER_CONNECTION_KILLED, ErrorCode};
+use front::Peer;
+use query_log::{Ended, Filter, Line, Session, TextForm, Why};
+use router::Judged;
+use wire::StatusFlags;
+
+use crate::end::End;
+use crate::options::ServerId;
+
+use super::Guest;
+
+/// See the module's head. It has what only a statement's end tells, so a session has room for one.
+#[derive(Debug, Default)]
+pub(crate) struct Current {
+    /// When its command has come.
+    begun: Instant,
+    /// `None`: the command is no statement.
+    form: Option<Form>,
+    /// Of its text; `None` if that was not read.
+    digest: Option<Rc<Digest>>,
+    reply: Reply,
+    /// Whether rules have it logged.
+    pub(crate) is_logged: Cell<Option<bool>>,
+    /// For the query log; `None` until that needs it, since most sessions are idle.
+    kept: Option<Box<Kept>>,
+}
+
+/// What is kept of a statement and its session for the query log.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Most bytes of the text.
+    bytes_max: usize,
+    text: Vec<u8>,
+    /// Of the whole text.
+    text_bytes: usize,
+    /// What all lines of the session have. Empty until there is one.
+    session: Box<[u8]>,
+}
+
+/// How a statement has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As a text.
+    Text,
+    /// As an execution of one that was prepared.
+    Prepared,
+}
+
+/// How a statement was answered.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reply {
+    /// The server that has answered; `None` if none was asked.
+    pub(crate) server: Option<ServerId>,
+    /// Rows that the client was sent.
+    pub(crate) rows_sent: u64,
+    /// Rows that were changed.
+    pub(crate) rows_affected: u64,
+    /// The error that it got.
+    pub(crate) error: Option<ErrorCode>,
+    /// A cache of results has answered.
+    pub(crate) is_kept: bool,
+}
+
+/// More of the room for a text is given back.
+const TEXT_ROOM_MAX: usize = 4 << 10;
+
+impl Current {
+    /// A command has come.
+    pub(super) fn begin(&mut self, now: Instant, kept_bytes: usize) {
+        self.begun = now;
+        self.form = None;
+        if 0 < kept_bytes {
+            self.kept.get_or_insert_default().bytes_max = kept_bytes;
+        } else if let Some(kept) = &mut self.kept {
+            kept.bytes_max = 0;
+        }
+    }
+
+    /// The command is a statement, with this text or one that begins so.
+    #[inline]
+    pub(crate) fn begin_statement(&mut self, form: Form, text: &[u8], judged: &Judged) {
+        self.begin_unread(form, text);
+        self.digest.clone_from(&judged.digest);
+    }
+
+    /// The same of a text that is not read: it is counted with others.
+    #[inline]
+    pub(crate) fn begin_unread(&mut self, form: Form, text: &[u8]) {
+        self.form = Some(form);
+        self.digest = None;
+        self.reply = Reply::default();
+        self.is_logged.set(None);
+        if let Some(kept) = &mut self.kept {
+            kept.text_bytes = text.len();
+            kept.text.clear();
+            kept.text.shrink_to(TEXT_ROOM_MAX);
+            let head = text.get(..kept.bytes_max).unwrap_or(text);
+            kept.text.extend_from_slice(head);
+        }
+    }
+
+    /// The text has so many bytes, of which not all were read.
+    pub(crate) fn note_length(&mut self, text_bytes: usize) {
+        if let Some(kept) = &mut self.kept {
+            kept.text_bytes = text_bytes;
+        }
+    }
+
+    /// The statement is answered, by a server or without one. The last reply counts.
+    pub(crate) fn note(&mut self, reply: Reply) {
+        self.reply = reply;
+    }
+
+    /// The client is told this error.
+    pub(super) fn note_error(&mut self, error: ErrorCode) {
+        self.reply.error = Some(error);
+    }
+
+    /// The session is somebody else's.
+    pub(super) fn forget_session(&mut self) {
+        self.kept = None;
+    }
+}
+
+impl Guest {
+    /// The command is over, and the session has this status behind it. If it was a statement, it is
+    /// counted, and logged if it is to be.
+    pub(crate) fn finish_command(&mut self, went: Result<(), End>, status: StatusFlags) {
+        if self.current.form.is_none() {
+            return;
+        }
+        let now = runtime::now();
+        let reply = self.current.reply;
+        let server = reply.server.map(|id| self.worker.generation.server(id));
+        let finished = Finished {
+            time: now.since(self.current.begun),
+            rows_sent: reply.rows_sent,
+            rows_affected: reply.rows_affected,
+            is_failed: reply.error.is_some() || went.is_err(),
+            is_kept: reply.is_kept,
+            server: server.map(|it| it.known.pool_id.number()),
+        };
+        let (digests, digest) = (self.worker.digests(), self.current.digest.as_ref());
+        Digests::count(digests, digest, &self.who, now, &finished);
+        let Some(filter) = self.worker.query_log().filter() else {
+            return;
+        };
+        let ended = Ended {
+            ruled: self.current.is_logged.get(),
+            time: finished.time,
+            is_failed: finished.is_failed,
+        };
+        if let Some(why) = filter.why(ended) {
+            self.log_statement((&filter, why), (now, status), went);
+        }
+    }
+
+    fn log_statement(
+        &mut self,
+        (filter, why): (&Filter, Why),
+        (now, status): (Instant, StatusFlags),
+        went: Result<(), End>,
+    ) {
+        let session = match self.current.kept.as_ref() {
+            Some(kept) if !kept.session.is_empty() => None,
+            _ => Some(self.render_session()),
+        };
+        let current = &mut *self.current;
+        let kept = &mut **current.kept.get_or_insert_default();
+        if let Some(session) = session {
+            kept.session = session;
+        }
+        let (reply, digest) = (current.reply, current.digest.as_deref());
+        let lost = || self.lost.as_ref().map(|it| it.code);
+        let error = reply.error.or_else(|| match went {
+            Ok(()) => None,
+            Err(End::Killed) => Some(ER_CONNECTION_KILLED),
+            Err(_) => lost(),
+        });
+        let state = error.map(ErrorCode::sqlstate);
+        let error = error.zip(state.as_ref());
+        let server = reply.server.map(|id| self.worker.generation.server(id));
+        let line = Line {
+            session: &kept.session,
+            schema: self.who.database.as_deref(),
+            server: server.map(|it| &*it.options.name),
+            digest: digest.map(Digest::number),
+            text: match filter.form {
+                TextForm::Canonical => digest.map(|it| (it.text(), it.text().len())),
+                TextForm::Literal => Some((&*kept.text, kept.text_bytes)),
+            },
+            is_prepared: current.form == Some(Form::Prepared),
+            time: now.since(current.begun),
+            rows_sent: reply.rows_sent,
+            rows_affected: reply.rows_affected,
+            error: error.map(|(code, state)| (code.number(), state.as_str())),
+            is_in_transaction: status.contains(StatusFlags::IN_TRANSACTION),
+            why,
+        };
+        self.worker
+            .query_log()
+            .add(&line, now, filter.text_bytes_max);
+    }
+
+    fn render_session(&self) -> Box<[u8]> {
+        let info = self.client.info();
+        let client = match (info.peer, info.port) {
+            (Peer::Unix, _) => "localhost".to_owned(),
+            (Peer::Tcp(address), Some(port)) => SocketAddr::new(address, port.get()).to_string(),
+            (Peer::Tcp(address), None) => address.to_string(),
+        };
+        let session = Session {
+            id: info.connection_id,
+            user: &info.user,
+            client: &client,
+            service: &self.who.service,
+        };
+        session.render()
+    }
+}

@@ -1,0 +1,177 @@
+//! [`Sink`]: the files of the log. All of it blocks.
+//!
+//! A chunk of lines is written whole, or it is cut off again: each file has whole lines. A program
+//! that has moved the file or cut it is followed, once the file was opened again, or at once.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use env::{
+    Disk, DiskError, DiskErrorKind, File, FileAccess, IoBuffer, IoFuture, OpenOptions,
+    WriteDurability,
+};
+
+use crate::chunk::{CHUNK_BYTES, Chunk};
+use crate::rotation;
+
+/// Where lines go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The file that is written.
+    pub path: PathBuf,
+    /// Its size, in bytes. Then the next one takes its place.
+    pub bytes_max: u64,
+    /// How many full ones are kept beside it.
+    pub kept: u32,
+}
+
+/// A file that lines are added to.
+#[derive(Debug)]
+pub struct Opened {
+    files: Files,
+    file: File,
+}
+
+impl Opened {
+    /// Opens or creates the file. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(disk: &dyn Disk, files: &Files) -> Result<Opened, DiskError> {
+        Ok(Opened {
+            file: disk.open(&files.path, TO_ADD)?,
+            files: files.clone(),
+        })
+    }
+}
+
+const TO_ADD: OpenOptions = OpenOptions {
+    write: true,
+    create: true,
+    exclusive: false,
+    access: FileAccess::Buffered,
+};
+
+/// See the module's head.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    opened: Option<Opened>,
+    /// Lines that were dropped since lines were written last. The program's log was told, unless
+    /// there are none.
+    lost: u64,
+    /// The program's log was told that a full file cannot be replaced.
+    is_stuck: bool,
+    /// For pieces of [`CHUNK_BYTES`], as most are of a log of much.
+    piece: Option<IoBuffer>,
+}
+
+impl Sink {
+    /// From here on this file is written, or none.
+    pub(crate) fn use_file(&mut self, opened: Option<Opened>) {
+        self.opened = opened;
+        self.is_stuck = false;
+    }
+
+    /// So many lines were dropped because the disk was too slow.
+    pub(crate) fn note_overflow(&mut self, count: u64) {
+        if 0 < count && self.lost == 0 {
+            tracing::warn!("the query log's disk is too slow: lines are dropped until it is not");
+        }
+        self.lost += count;
+    }
+
+    /// Writes lines. Returns whether they are there.
+    pub(crate) fn write(&mut self, disk: &dyn Disk, chunk: &Chunk) -> bool {
+        if self.opened.is_none() {
+            return false;
+        }
+        match self.try_write(disk, &chunk.bytes) {
+            Ok(()) => {
+                if 0 < self.lost {
+                    let dropped = std::mem::take(&mut self.lost);
+                    tracing::info!(dropped, "the query log is written again");
+                }
+                true
+            }
+            Err(error) => {
+                if self.lost == 0 {
+                    tracing::warn!(
+                        %error,
+                        "the query log cannot be written: lines are dropped until it can"
+                    );
+                }
+                self.lost += chunk.count;
+                false
+            }
+        }
+    }
+
+    fn try_write(&mut self, disk: &dyn Disk, bytes: &[u8]) -> Result<(), DiskError> {
+        let Some(opened) = &mut self.opened else {
+            return Ok(());
+        };
+        let mut length = disk.length(&opened.file)?;
+        let bytes_max = opened.files.bytes_max;
+        if rotation::is_due(length, stdx::to_u64(bytes.len()), bytes_max) {
+            match opened.rotate(disk) {
+                Ok(()) => {
+                    self.is_stuck = false;
+                    length = 0;
+                }
+                // A file that grows is better than lines that are lost.
+                Err(error) if !self.is_stuck => {
+                    self.is_stuck = true;
+                    tracing::warn!(%error, "a full file of the query log cannot be replaced");
+                }
+                Err(_) => {}
+            }
+        }
+        let mut at = length;
+        for piece in bytes.chunks(CHUNK_BYTES) {
+            let kept = self.piece.take_if(|it| it.len() == piece.len());
+            let mut buffer = kept.unwrap_or_else(|| IoBuffer::zeroed(piece.len()));
+            buffer.copy_from_slice(piece);
+            let writing = disk.write(&opened.file, at, buffer, WriteDurability::Volatile);
+            let (buffer, written) = at_once(writing);
+            if buffer.len() == CHUNK_BYTES {
+                self.piece = Some(buffer);
+            }
+            if let Err(error) = written {
+                // A device has no length that could be set.
+                let _ = disk.set_length(&opened.file, length);
+                return Err(error);
+            }
+            at += stdx::to_u64(piece.len());
+        }
+        Ok(())
+    }
+}
+
+impl Opened {
+    /// Puts an empty file in the place of the full one. If it fails early, that is written on.
+    fn rotate(&mut self, disk: &dyn Disk) -> Result<(), DiskError> {
+        let next = rotation::next_name(&self.files.path);
+        let file = disk.open(&next, TO_ADD)?;
+        disk.set_length(&file, 0)?;
+        for (from, to) in rotation::moves(&self.files.path, self.files.kept) {
+            match disk.rename(&from, &to) {
+                Err(error) if error.kind != DiskErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.file = file;
+        Ok(())
+    }
+}
+
+/// The result of a call on a disk that blocks.
+fn at_once<T>(future: IoFuture<T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!("the log is written on a thread that may block"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
