@@ -3,15 +3,18 @@
 //! it.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use errcode::{ClientError, WORDS_SERVER_LOST};
 use link::Limit;
 use monitor::Order;
+use router::{Decision, Pins};
 use syntax::canonical;
 use wire::{CommandByte, ErrorPacket, OkPacket, StatusFlags};
 
 use crate::connect::{Held, login_as};
 use crate::end::End;
+use crate::explain::{Asked, Course, check_own, is_asked, parse, properties, write};
 use crate::guest::{ChangedUser, Failed, Guest, Request, database_in, mode_of, refusal};
 use crate::hot;
 use crate::running::Stay;
@@ -52,6 +55,9 @@ impl Direct {
                 Ok(CommandByte::QUIT) => return End::Quit,
                 Ok(CommandByte::CHANGE_USER) => Box::pin(self.change_user()).await,
                 Ok(byte) if self.guest.is_kill(byte) => Box::pin(self.guest.kill(status)).await,
+                Ok(CommandByte::QUERY) if self.is_explain_route() => {
+                    Box::pin(self.explain_route()).await
+                }
                 Ok(byte) if self.guest.ruled.is_ruled() => Box::pin(self.forward_ruled(byte)).await,
                 Ok(_) => self.forward().await,
                 Err(end) => Err(end),
@@ -60,6 +66,61 @@ impl Direct {
                 return end;
             }
         }
+    }
+
+    fn is_explain_route(&mut self) -> bool {
+        let mode = mode_of(self.held.server.status());
+        let (text, is_whole) = self.guest.client.link().peeked_body();
+        is_whole && is_asked(text, mode)
+    }
+
+    /// EXPLAIN ROUTE. All that the client says goes to its server, as far as rules let it.
+    async fn explain_route(&mut self) -> Result<(), End> {
+        let status = self.held.server.status();
+        let packet = self.guest.take_command().await?;
+        let asked = parse(packet.get(1..).unwrap_or_default(), mode_of(status));
+        let guest = &mut self.guest;
+        let worker = Rc::clone(&guest.worker);
+        let service = &worker.generation.service(guest.service).options.name;
+        let user = guest.client.info().user.clone();
+        let asked = asked.and_then(|it| {
+            check_own(&it, &user, None, service)?;
+            Ok(it.text)
+        });
+        let text = match asked {
+            Ok(text) => text,
+            Err(error) => {
+                guest.write_error(&error);
+                return Ok(());
+            }
+        };
+        let judged = guest.ruled.judge(&text, mode_of(status));
+        let decisions = guest.ruled.explain(&judged);
+        let course = match Decision::sum(&decisions).refusal {
+            _ if is_asked(&text, mode_of(status)) => Course::Here("it is EXPLAIN ROUTE"),
+            Some(refusal) => Course::Refused(refusal),
+            None => {
+                let name = Arc::clone(&self.held.place.server().options.name);
+                let order = worker.with_state(self.held.place.id(), |it| it.order);
+                match order == Order::Maintenance {
+                    true => Course::Lost(name),
+                    false => Course::Own(name),
+                }
+            }
+        };
+        let asked = Asked {
+            generation: &worker.generation,
+            service: guest.service,
+            user: &user,
+            database: None,
+            text: &text,
+            judged: &judged,
+            decisions: &decisions,
+            pins: Pins::default(),
+        };
+        let rows = worker.with_map(guest.service, |it| properties(&asked, &course, it));
+        write(&mut guest.client, status, &rows);
+        Ok(())
     }
 
     /// What operators see of the session between two commands: it stays at its server, whatever it

@@ -401,13 +401,21 @@ impl Guest {
             }
             _ => None,
         };
-        number.is_some_and(|number| {
-            ClientNumbers::High.includes(number)
-                || self
-                    .gateway()
-                    .victim(number, self.running.server())
-                    .is_some()
-        })
+        number.is_some_and(|number| self.is_client(number))
+    }
+
+    /// Whether a text is such a KILL.
+    pub(crate) fn is_kill_of_client(&self, text: &[u8]) -> bool {
+        kill::find(text).is_some_and(|kill| self.is_client(kill.number))
+    }
+
+    /// Whether KILL with this number is about a client of the gateway.
+    fn is_client(&self, number: u64) -> bool {
+        let is_known = || {
+            let victim = self.gateway().victim(number, self.running.server());
+            victim.is_some()
+        };
+        ClientNumbers::High.includes(number) || is_known()
     }
 
     /// Carries out a KILL.

@@ -28,10 +28,10 @@ mod worker;
 
 mod connect;
 mod connection;
+mod explain;
 mod guest;
 mod hot;
 mod kill;
-mod lend;
 mod running;
 mod tasks;
 
@@ -41,9 +41,9 @@ mod pooled;
 mod session;
 
 pub use end::End;
+pub use explain::Property;
 pub use gateway::Gateway;
 pub use gateway::generation::Generation;
-pub use lend::keep_pool;
 pub use monitor::{DownReason, Order, Role as MonitorRole};
 pub use numbers::{
     CacheView, Inside, OrderError, RuleView, ServerView, ServiceView, SessionState, SessionView,
@@ -58,5 +58,6 @@ pub use query_log::QueryLogOptions;
 pub use result_cache::{CacheOptions, Counts as CacheCounts, Lifetime, REPLY_PART};
 pub use session::serve;
 pub use syntax::KillTarget;
-pub use tasks::{keep_accounts, keep_definitions};
+pub use syntax::ast::ExplainRoute;
+pub use tasks::{keep_accounts, keep_definitions, keep_pool};
 pub use worker::{Counters, Worker};

@@ -10,7 +10,8 @@
 //! it is given the state of the session (`connection.rs`), and between transactions it is given
 //! back, if the service multiplexes (`sharing.rs`). What a statement reads of the one before comes
 //! from the session then (`recall.rs`). Statements that clients prepare have numbers of the
-//! gateway's own, and are prepared on each connection that executes them (`prepared.rs`).
+//! gateway's own, and are prepared on each connection that executes them (`prepared.rs`). EXPLAIN
+//! ROUTE tells all this for a statement that is not sent (`explain.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,15 +30,17 @@ use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
 use crate::connection::Warnings;
 use crate::end::End;
+use crate::explain::is_asked;
 use crate::guest::{Answer, Form, Guest, Reply, Request, charset_in, database_in, mode_of};
 use crate::hot::{self, HotPlace};
-use crate::options::{CausalReads, Router, SplitOptions};
+use crate::options::{CausalReads, SplitOptions};
 use crate::running::Stay;
 
 mod answer;
 mod begin;
 mod caching;
 mod causal;
+mod explain;
 mod guide;
 mod home;
 mod lane;
@@ -47,15 +50,17 @@ mod prepared;
 mod recall;
 mod sharing;
 mod wait;
+mod way;
 
 use answer::Job;
 use begin::{identify, login_of};
 use caching::{Caching, Kept};
+pub(crate) use explain::{Newcomer, explain_newcomer};
 use guide::{Guides, guide};
-use home::Home;
 use lane::Lane;
 use locks::{Locks, OF_LOCKS};
 use prepared::Statements;
+use way::Way;
 
 /// See the module's head.
 #[derive(Debug)]
@@ -100,24 +105,6 @@ pub(crate) struct Pooled {
     caching: Option<Box<Caching>>,
 }
 
-/// How its statements find their server.
-#[derive(Debug)]
-enum Way {
-    /// All go to one (`read-connection`).
-    Home(Box<Home>),
-    /// Each goes to the primary or to a replica (`read-write-split`).
-    Split(SplitOptions),
-}
-
-impl Way {
-    fn split(&self) -> Option<&SplitOptions> {
-        match self {
-            Way::Home(_) => None,
-            Way::Split(options) => Some(options),
-        }
-    }
-}
-
 /// Longer texts are not read, and count as writes. Programs that load data send less at a time
 /// (`net_buffer_length` of mysqldump), or one INSERT.
 const READ_BYTES_MAX: usize = 1 << 20;
@@ -145,13 +132,7 @@ impl Pooled {
     pub(crate) async fn enter(guest: Guest) -> Result<Pooled, Box<(Client, ClientError)>> {
         let options = &guest.generation().service(guest.service).options;
         let multiplexes = options.multiplexes;
-        let way = match options.router {
-            Router::ReadConnection(role) => {
-                let route = guest.ruled.general_ruling().route;
-                Way::Home(Box::new(Home::new(role, route)))
-            }
-            Router::ReadWriteSplit(options) => Way::Split(options),
-        };
+        let way = Way::of(options.router, &guest.ruled);
         let identified = identify(&guest);
         let (origin, pool_login) = match identified {
             Ok(identified) => identified,
@@ -314,6 +295,10 @@ impl Pooled {
             if !is_whole {
                 return Box::pin(self.unread_query(mode)).await;
             }
+        }
+        let (text, _) = self.guest.client.link().peeked_body();
+        if is_asked(text, mode) {
+            return Box::pin(self.explain_route(mode)).await;
         }
         let mut wanted = None;
         match self.kept_unread(mode) {

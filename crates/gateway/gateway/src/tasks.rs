@@ -1,8 +1,10 @@
-//! What a worker does beside its sessions: it reads from the servers, again and again, what these
-//! need.
+//! What a worker does beside its sessions: it reads from the servers what these need, and lends
+//! connections to other workers.
 
 mod accounts;
 mod definitions;
+mod lend;
 
 pub use accounts::keep_accounts;
 pub use definitions::keep_definitions;
+pub use lend::keep_pool;

@@ -105,11 +105,7 @@ pub fn choose(
 ) -> Option<ServerId> {
     let is_left = |it: &&ServerState| Some(it.id) != without && cost(it.id).is_some();
     let primary = map.primary().filter(is_left).map(|it| it.id);
-    let has_written = |it: &&ServerState| match written {
-        Written::Nothing => true,
-        Written::UpTo(position) => map.has_applied(it.id, position),
-        Written::Somewhere => false,
-    };
+    let has_written = |it: &&ServerState| shows(map, it.id, written);
     let replica = || {
         map.replicas(lag_max)
             .filter(is_left)
@@ -131,5 +127,14 @@ pub fn choose(
     }
 }
 
+/// Whether a replica is known to have what a read has to see.
+pub(crate) fn shows(map: &ServerMap, replica: ServerId, written: &Written) -> bool {
+    match written {
+        Written::Nothing => true,
+        Written::UpTo(position) => map.has_applied(replica, position),
+        Written::Somewhere => false,
+    }
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

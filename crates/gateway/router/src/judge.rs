@@ -16,7 +16,7 @@ use syntax::keyword::Keyword;
 use syntax::token::{Kind as TokenKind, Lexer};
 
 use crate::rules::{
-    Literals, PATTERN_BYTES_MAX, RuleSet, Rules, Ruling, SessionFacts, digest, folded,
+    Decision, Literals, PATTERN_BYTES_MAX, RuleSet, Rules, Ruling, SessionFacts, digest, folded,
 };
 use crate::touched::Touched;
 
@@ -236,18 +236,7 @@ impl Judge {
     /// What the rules of a session say about a statement, which is counted; `None` if that is
     /// nothing.
     pub fn ruling(&mut self, session: &RuleSet, judged: &Judged) -> Option<Rc<Ruling>> {
-        if session.is_empty() {
-            return None;
-        }
-        let general = self.rules.of_all_texts();
-        let of_text = match &judged.rules {
-            Some(rules) => general.and(rules),
-            None => *general,
-        };
-        let met = session.within(&of_text);
-        if met.is_empty() {
-            return None;
-        }
+        let met = self.met(session, judged)?;
         if RULINGS_MAX <= self.rulings.len() && !self.rulings.contains_key(&met) {
             self.hits = self.hits();
             self.rulings.clear();
@@ -257,6 +246,27 @@ impl Judge {
         let (ruling, hits) = known.or_insert_with(|| (Rc::new(rules.ruling(&met)), 0));
         *hits += 1;
         Some(Rc::clone(ruling))
+    }
+
+    /// The rules of a session that a statement meets; `None` if it meets none.
+    fn met(&self, session: &RuleSet, judged: &Judged) -> Option<RuleSet> {
+        if session.is_empty() {
+            return None;
+        }
+        let general = self.rules.of_all_texts();
+        let of_text = match &judged.rules {
+            Some(rules) => general.and(rules),
+            None => *general,
+        };
+        let met = session.within(&of_text);
+        (!met.is_empty()).then_some(met)
+    }
+
+    /// The rules of a session that a statement would meet, in their order, each with what it
+    /// decides. Nothing is counted.
+    pub fn explain(&self, session: &RuleSet, judged: &Judged) -> Vec<Decision> {
+        let met = self.met(session, judged);
+        met.map_or_else(Vec::new, |met| self.rules.decisions(&met))
     }
 
     /// How many statements have met each rule, in the order of the rules.

@@ -11,7 +11,7 @@
 //! [`Plan`] says where a statement may go and what its success leaves. [`choose`] takes a server
 //! out of the monitor's map. [`History`] has the commands that each connection of the session
 //! needs, [`Recall`] what its statements may read of earlier ones. [`Rules`] are what an operator
-//! has said beyond that.
+//! has said beyond that. [`explain`] tells all this for a statement that is not sent.
 //!
 //! Rules, in this order:
 //!
@@ -44,8 +44,14 @@ mod plan;
 mod recall;
 mod session;
 
+mod guidance;
+
+mod explain;
+
 pub use choice::{Balance, Cost, Load, ResponseTime, choose};
 pub use command::Command;
+pub use explain::{Cause, Choice, Explanation, Heed, Nature, PassedOver, explain, explain_choice};
+pub use guidance::Guidance;
 pub use history::{HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};
 pub use parts::Step;
@@ -54,8 +60,8 @@ pub use plan::{Goal, OF_LAST_STATEMENT, Plan, UNSEEN};
 pub use reading::{Detour, LoginReading};
 pub use recall::{Recall, Residue, Told};
 pub use rules::{
-    CacheUse, PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError, Ruling,
-    SessionFacts, What, Who, digest, digested,
+    CacheUse, Decision, PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError,
+    Ruling, SessionFacts, What, Who, digest, digested,
 };
 pub use session::{Loss, Report, Session};
 pub use touched::{NAMES_MAX, Touched};

@@ -88,6 +88,52 @@ impl Pin {
     }
 }
 
+impl Pin {
+    /// What has pinned the session, in a clause for people.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Pin::NextTransaction => "SET TRANSACTION is about the next transaction there",
+            Pin::Savepoint => "SAVEPOINT without autocommit, before a table is used",
+            Pin::TemporaryTable => "a temporary table is on that connection alone",
+            Pin::UserLock => "GET_LOCK: the lock is that connection's",
+            Pin::TableLock => "tables are locked on that connection",
+            Pin::Handler => "HANDLER has opened a table on that connection",
+            Pin::UserVariable => "a user variable has a value that only that server has computed",
+            Pin::SystemVariable => "a variable has a value that only that connection has",
+            Pin::SeveralStatements => "several statements in a text have changed the session",
+            Pin::LongHistory => "more commands have changed the session than are kept",
+            Pin::Hint => "a hint has asked for it",
+            Pin::Rule => "a rule has multiplex = false",
+            Pin::LastStatement => "a prepared statement reads of the statement before it",
+            Pin::Sequence => "LASTVAL is that connection's",
+            Pin::Command => "a command that the gateway does not know",
+            Pin::Unknown => "the connection may have state that the text does not show",
+        }
+    }
+
+    /// Until when it does, in a clause for people.
+    pub fn end(self) -> &'static str {
+        match self {
+            Pin::NextTransaction => "until the next transaction has begun",
+            Pin::Savepoint => "until the transaction ends",
+            Pin::TableLock => "until UNLOCK TABLES",
+            Pin::UserLock => "until the session has no lock any more",
+            Pin::TemporaryTable
+            | Pin::Handler
+            | Pin::UserVariable
+            | Pin::SystemVariable
+            | Pin::SeveralStatements
+            | Pin::LongHistory
+            | Pin::Hint
+            | Pin::Rule
+            | Pin::LastStatement
+            | Pin::Sequence
+            | Pin::Command
+            | Pin::Unknown => "until COM_RESET_CONNECTION or COM_CHANGE_USER",
+        }
+    }
+}
+
 /// A set of reasons.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pins(u16);

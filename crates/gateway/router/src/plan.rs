@@ -77,7 +77,7 @@ pub const OF_LAST_STATEMENT: Facts = Facts::READS_FOUND_ROWS
     .with(Facts::READS_WARNINGS);
 
 /// What a read may ask that replicas answer in another way than the primary, or not at all.
-const OF_PRIMARY: Facts = Facts::READS_SYSTEM_VARIABLES
+pub(crate) const OF_PRIMARY: Facts = Facts::READS_SYSTEM_VARIABLES
     .with(Facts::READS_LAST_INSERT_ID)
     .with(Facts::READS_CONNECTION_ID)
     .with(Facts::READS_LAST_VALUE)
@@ -229,7 +229,7 @@ impl Plan {
     }
 
     /// Does as rules say, where a hint says nothing else.
-    pub fn obey(&mut self, ruling: &Ruling) {
+    pub(crate) fn obey(&mut self, ruling: &Ruling) {
         if ruling.multiplexes == Some(false) {
             self.pins.add(Pin::Rule);
         }
@@ -237,7 +237,7 @@ impl Plan {
     }
 
     /// Goes where a rule says. `server` is the place of the server that it names.
-    pub fn follow(&mut self, route: &Route, server: Option<ServerId>, judged: &Judged) {
+    pub(crate) fn follow(&mut self, route: &Route, server: Option<ServerId>, judged: &Judged) {
         match (route, server) {
             (Route::Primary, _) => self.go(Goal::Primary, judged),
             (Route::Replica, _) => self.go(Goal::Replica, judged),

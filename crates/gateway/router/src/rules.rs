@@ -96,6 +96,24 @@ pub enum CacheUse {
     In(Arc<str>),
 }
 
+/// A rule that a statement meets, and what it decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// By which messages name the rule.
+    pub name: Arc<str>,
+    /// What it says, without what an earlier rule has said.
+    pub decides: Ruling,
+}
+
+impl Decision {
+    /// What these rules say together.
+    pub fn sum(decisions: &[Decision]) -> Ruling {
+        let mut sum = Ruling::default();
+        decisions.iter().for_each(|it| sum.merge(&it.decides));
+        sum
+    }
+}
+
 /// Where a statement goes by a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
@@ -117,6 +135,22 @@ impl Ruling {
         self.logs = self.logs.or(later.logs);
         self.refusal = self.refusal.take().or_else(|| later.refusal.clone());
         self.cache = self.cache.take().or_else(|| later.cache.clone());
+    }
+
+    /// What it says where an earlier one says nothing.
+    fn beyond(&self, earlier: &Ruling) -> Ruling {
+        fn unless<T: Clone, E>(said: &Option<T>, earlier: &Option<E>) -> Option<T> {
+            said.clone().filter(|_| earlier.is_none())
+        }
+        Ruling {
+            route: unless(&self.route, &earlier.route),
+            lag_max: unless(&self.lag_max, &earlier.lag_max),
+            time_max: unless(&self.time_max, &earlier.time_max),
+            multiplexes: unless(&self.multiplexes, &earlier.multiplexes),
+            refusal: unless(&self.refusal, &earlier.refusal),
+            cache: unless(&self.cache, &earlier.cache),
+            logs: unless(&self.logs, &earlier.logs),
+        }
     }
 }
 
@@ -316,6 +350,22 @@ impl Rules {
             }
         }
         ruling
+    }
+
+    /// What each of these rules decides.
+    pub(crate) fn decisions(&self, rules: &RuleSet) -> Vec<Decision> {
+        let mut before = Ruling::default();
+        let all = self.rules.iter().enumerate();
+        let met = all.filter(|(place, _)| rules.has(*place));
+        met.map(|(_, rule)| {
+            let decides = rule.ruling.beyond(&before);
+            before.merge(&rule.ruling);
+            Decision {
+                name: Arc::clone(&rule.name),
+                decides,
+            }
+        })
+        .collect()
     }
 
     fn those(&self, mut is_one: impl FnMut(&Rule) -> bool) -> RuleSet {

@@ -69,13 +69,7 @@ pub enum Loss {
 impl Session {
     /// Where a statement may go, and what its success leaves.
     pub fn plan(&self, text: &[u8], mode: SqlMode, judged: &Judged) -> Plan {
-        let is_read_only = self.transaction.session_read_only == Guess::Yes
-            && self.transaction.next_read_only.is_none();
-        let access = match is_read_only {
-            true => Access::ReadOnly,
-            false => Access::ReadWrite,
-        };
-        let mut plan = Plan::of(text, mode, judged, self.last, access);
+        let mut plan = self.plan_freely(text, mode, judged);
         self.keep_in_place(&mut plan);
         if self.open_at.is_some() {
             self.step(&mut plan, judged.verdict.kind);
@@ -91,6 +85,17 @@ impl Session {
         plan
     }
 
+    /// Where a statement might go if nothing held the session.
+    pub(crate) fn plan_freely(&self, text: &[u8], mode: SqlMode, judged: &Judged) -> Plan {
+        let is_read_only = self.transaction.session_read_only == Guess::Yes
+            && self.transaction.next_read_only.is_none();
+        let access = match is_read_only {
+            true => Access::ReadOnly,
+            false => Access::ReadWrite,
+        };
+        Plan::of(text, mode, judged, self.last, access)
+    }
+
     /// What a statement does to the parts of the open transaction.
     fn step(&self, plan: &mut Plan, kind: Kind) {
         let step = plan.step_among_parts(kind);
@@ -102,7 +107,7 @@ impl Session {
     }
 
     /// Has a plan do as a hint asks. `server` is the place of the server that it names.
-    pub fn guide(
+    pub(crate) fn guide(
         &self,
         plan: &mut Plan,
         hint: &Hint<'_>,

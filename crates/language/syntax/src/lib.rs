@@ -25,7 +25,7 @@ pub mod print;
 pub mod token;
 
 pub use kill::{KillStatement, KillTarget};
-pub use parse::{SyntaxError, parse, parse_expr, parse_one};
+pub use parse::{SyntaxError, is_explain_route, parse, parse_expr, parse_one};
 pub use print::print;
 pub use settings::SqlMode;
 pub use token::Span;

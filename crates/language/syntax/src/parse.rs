@@ -25,6 +25,7 @@ pub use constants::{CONSTANTS_MIN, ConstantReader, read_constants};
 pub use cursor::{DEPTH_MAX, HEIGHT_MAX, LIST_LEN_MAX, TOKENS_PER_LOOK};
 pub use error::{RoutineError, SyntaxError, SyntaxErrorKind, quoted};
 pub use routine::check_in_function;
+pub use statement::is_explain_route;
 
 use settings::SqlMode;
 

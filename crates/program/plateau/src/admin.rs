@@ -3,7 +3,7 @@
 //! ```text
 //! operator -- session (SQL) -- virtual_store -- tables.rs -- gateway::Inside
 //!                |                                              |
-//!                +---- Control: SET SERVER, KILL, TRUNCATE -----+
+//!                +---- Control: orders, EXPLAIN ROUTE ----------+
 //!                +---- RELOAD CONFIGURATION: reload.rs
 //! ```
 //!
@@ -22,8 +22,11 @@ use catalog::{Account, AccountName, Accounts, Credential, Grant, Grants, Privile
 use clients::KillOrder;
 use env::Clock;
 use env::linux::SystemClock;
-use errcode::{ClientError, ER_NO_SUCH_THREAD, WORDS_NO_SUCH_SERVER, WORDS_NOT_RELOADED};
-use gateway::{Inside, KillTarget, Order, OrderError};
+use errcode::{
+    ClientError, ER_NO_SUCH_THREAD, WORDS_NO_SUCH_SERVER, WORDS_NO_SUCH_SERVICE,
+    WORDS_NOT_RELOADED, WORDS_WHICH_SERVICE,
+};
+use gateway::{ExplainRoute, Inside, KillTarget, Order, OrderError, Property};
 use runtime::{Address, Runtime, Stream};
 use session::{Control, Server, Wanted, Worker};
 use settings::{Configuration, Settings};
@@ -241,6 +244,10 @@ impl Control for Orders {
         self.inside.flush_results(tables);
     }
 
+    fn explain_route(&self, asked: &ExplainRoute) -> Result<Vec<Property>, ClientError> {
+        self.inside.explain_route(asked).map_err(|it| told(&it))
+    }
+
     fn kill(&self, number: u64, order: KillOrder) -> Result<(), ClientError> {
         let target = match order {
             KillOrder::None => return Ok(()),
@@ -256,6 +263,10 @@ fn told(error: &OrderError) -> ClientError {
         OrderError::NoServer { name, known } => {
             ClientError::worded(WORDS_NO_SUCH_SERVER, &[name, known])
         }
+        OrderError::NoService { name, known } => {
+            ClientError::worded(WORDS_NO_SUCH_SERVICE, &[name, known])
+        }
+        OrderError::WhichService { known } => ClientError::worded(WORDS_WHICH_SERVICE, &[known]),
         OrderError::NoClient(number) => ClientError::new(ER_NO_SUCH_THREAD, &[number]),
     }
 }

@@ -14,6 +14,7 @@ pub mod hostile;
 pub mod naive_store;
 pub mod process;
 pub mod programs;
+pub mod routes;
 pub mod server;
 pub mod spider;
 pub mod statement_file;

@@ -32,6 +32,7 @@ pub use draw::Program;
 pub use planted::{Plant, Planted};
 
 pub use play::{Reply, play, play_alone};
+pub(crate) use reply::{Stop, read_reply};
 pub use stage::{Difference, Stage, server_options};
 pub use trouble::Trouble;
 

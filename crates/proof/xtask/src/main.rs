@@ -63,6 +63,9 @@ enum Command {
     GatewayCache(lab::gateway::cache::Arguments),
     /// Looks for old results in what caches tell, while many clients change the tables.
     GatewayStale(lab::gateway::stale::Arguments),
+    /// Compares the server that EXPLAIN ROUTE names with the one whose general log has the
+    /// statement, for random sessions.
+    GatewayExplain(lab::gateway::explain::Arguments),
     /// Measures what clients get whose sessions share few connections of the gateway.
     GatewaySharing(lab::gateway::sharing::Arguments),
     /// Measures what limits of connections cost where statements name one of many servers.
@@ -127,6 +130,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::GatewayCost(arguments) => optimized(|| lab::gateway::cost::run(&arguments)),
         Command::GatewayCache(arguments) => optimized(|| lab::gateway::cache::run(&arguments)),
         Command::GatewayStale(arguments) => optimized(|| lab::gateway::stale::run(&arguments)),
+        Command::GatewayExplain(arguments) => lab::gateway::explain::run(&arguments),
         Command::GatewaySharing(arguments) => optimized(|| lab::gateway::sharing::run(&arguments)),
         Command::GatewayPairs(arguments) => optimized(|| lab::gateway::pairs::run(&arguments)),
         Command::GatewayServers(arguments) => optimized(|| lab::gateway::servers::run(&arguments)),

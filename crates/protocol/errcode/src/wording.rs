@@ -66,6 +66,12 @@ wordings! {
         "%s";
     ER_FOREIGN_SERVER_DOESNT_EXIST Client Never WORDS_NO_SUCH_SERVER
         "There is no server '%s'; the servers are %s";
+    ER_WRONG_ARGUMENTS Client Never WORDS_EXPLAIN_OTHER
+        "EXPLAIN ROUTE of a client is about its own session, which is not that %s '%s'";
+    ER_WRONG_ARGUMENTS Client Never WORDS_NO_SUCH_SERVICE
+        "There is no service '%s'; the services are %s";
+    ER_WRONG_ARGUMENTS Client Never WORDS_WHICH_SERVICE
+        "EXPLAIN ROUTE needs SERVICE and a name; the services are %s";
     ER_WRONG_VALUE_FOR_VAR Client Never WORDS_NO_SUCH_ORDER
         "A server can be set to 'up', 'drain' or 'maintenance', not to '%s'";
     ER_NOT_SUPPORTED_AUTH_MODE Client Never WORDS_FOREIGN_PLUGIN

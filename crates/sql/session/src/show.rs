@@ -16,7 +16,7 @@ use errcode::{
 use planner::OutputColumn;
 use store::TableName;
 use syntax::ast::{
-    self, Explain, ObjectName, RoutineKind, Show, ShowFilter, ShowKind, VariableScope,
+    self, Explain, ExplainRoute, ObjectName, RoutineKind, Show, ShowFilter, ShowKind, VariableScope,
 };
 use syntax::print::{quoted_name, quoted_string};
 use value::{Level, Value};
@@ -565,7 +565,24 @@ impl Session {
             Explain::Connection(_) => {
                 Err(ClientError::not_supported(&"EXPLAIN FOR CONNECTION").into())
             }
+            Explain::Route(asked) => self.explain_route(asked, run),
         }
+    }
+
+    /// EXPLAIN ROUTE.
+    fn explain_route(
+        &mut self,
+        asked: &ExplainRoute,
+        run: &mut StatementRun,
+    ) -> Result<Reply, Stop> {
+        let Some(control) = self.state.worker.server.control() else {
+            return Err(ClientError::not_supported(&"EXPLAIN ROUTE").into());
+        };
+        let properties = control.explain_route(asked)?.into_iter();
+        let value = |it: Option<String>| it.map_or(Value::Null, |it| text_value(&it));
+        let rows = properties.map(|(name, it)| vec![text_value(name), value(it)]);
+        let columns = [text_column("property", 64), text_column("value", 1024)];
+        self.write_rows(&columns, rows.collect(), run)
     }
 
     /// COM_FIELD_LIST: definitions without rows.

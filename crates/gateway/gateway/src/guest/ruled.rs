@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use errcode::{ClientError, WORDS_REFUSED};
 use front::{ClientInfo, Peer};
-use router::{Judge, Judged, RuleSet, Ruling, SessionFacts};
+use router::{Decision, Judge, Judged, RuleSet, Ruling, SessionFacts};
 use syntax::SqlMode;
 
 /// See the module's head.
@@ -47,6 +47,19 @@ impl Ruled {
         ruled
     }
 
+    /// Of a session that nobody has begun, whose texts are UTF-8.
+    pub(crate) fn of(judge: Rc<RefCell<Judge>>, facts: &SessionFacts<'_>) -> Ruled {
+        let looks_at_schema = judge.borrow().looks_at_schema();
+        let mut ruled = Ruled {
+            looks_at_schema,
+            judge,
+            rules: None,
+            has_ascii_tails: false,
+        };
+        ruled.meet(facts);
+        ruled
+    }
+
     /// Whether a rule has a condition of the default database.
     pub(crate) fn looks_at_schema(&self) -> bool {
         self.looks_at_schema
@@ -63,7 +76,11 @@ impl Ruled {
                 Peer::Tcp(address) => address,
             },
         };
-        let rules = self.judge.borrow().rules_of(&facts);
+        self.meet(&facts);
+    }
+
+    fn meet(&mut self, facts: &SessionFacts<'_>) {
+        let rules = self.judge.borrow().rules_of(facts);
         self.rules = (!rules.is_empty()).then(|| Box::new(rules));
     }
 
@@ -114,6 +131,12 @@ impl Ruled {
     pub(crate) fn ruling(&self, judged: &Judged) -> Option<Rc<Ruling>> {
         let rules = self.rules.as_ref()?;
         self.judge.borrow_mut().ruling(rules, judged)
+    }
+
+    /// The rules that a statement would meet, each with what it decides.
+    pub(crate) fn explain(&self, judged: &Judged) -> Vec<Decision> {
+        let rules = self.rules.as_ref();
+        rules.map_or_else(Vec::new, |it| self.judge.borrow().explain(it, judged))
     }
 
     /// What the rules say about all statements of the session.

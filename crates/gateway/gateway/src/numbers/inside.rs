@@ -6,23 +6,28 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use clients::KillOrder;
 use monitor::{Order, ServerId as Place, ServerState};
 use result_cache::{Changes, Counts};
-use router::{Load, Rule};
+use router::{Load, Rule, SessionFacts};
 use syntax::KillTarget;
+use syntax::ast::ExplainRoute;
 
+use crate::explain::Property;
 use crate::gateway::generation::{Generation, ResultCache};
 use crate::gateway::watch::Watch;
 use crate::gateway::{Gateway, Victim};
+use crate::guest::Ruled;
 use crate::numbers::views::{
     CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, StatementView,
     WatchedView, WorkerView,
 };
 use crate::options::{ServerId, ServiceId, Trust};
+use crate::pooled::{Newcomer, explain_newcomer};
 use crate::running::{Phase, Seen};
 use crate::worker::{Counters, Worker};
 
@@ -48,6 +53,20 @@ pub enum OrderError {
     /// There is no such client.
     #[error("there is no client {0}")]
     NoClient(u64),
+    /// There is no such service.
+    #[error("there is no service `{name}`; there are {known}")]
+    NoService {
+        /// As the operator wrote it.
+        name: String,
+        /// The names of all.
+        known: String,
+    },
+    /// There are several services, and the operator has named none.
+    #[error("which service? there are {known}")]
+    WhichService {
+        /// The names of all.
+        known: String,
+    },
 }
 
 /// What the tasks of a worker have to do and have done.
@@ -320,6 +339,45 @@ impl Inside {
             }
         });
         Ok(())
+    }
+
+    /// Where the first statement of a session would go that begins on this worker by the present
+    /// configuration, and why.
+    ///
+    /// # Errors
+    /// There is no such service, or it is not clear which is meant.
+    pub fn explain_route(&self, asked: &ExplainRoute) -> Result<Vec<Property>, OrderError> {
+        let worker: Rc<Worker> = runtime::local().expect("each worker was given its part");
+        let services = worker.generation.services().iter();
+        let known: Vec<_> = services.map(|it| &*it.options.name).collect();
+        let known = || known.join(", ");
+        let mut ids = worker.generation.service_ids();
+        let service = match (&asked.service, ids.next(), ids.next()) {
+            (Some(name), ..) => {
+                let found = worker.generation.service_named(name);
+                found.ok_or_else(|| OrderError::NoService {
+                    name: name.clone(),
+                    known: known(),
+                })?
+            }
+            (None, Some(only), None) => only,
+            (None, ..) => return Err(OrderError::WhichService { known: known() }),
+        };
+        let user = asked.user.as_deref().unwrap_or_default();
+        let database = asked.database.as_deref();
+        let facts = SessionFacts {
+            service: &worker.generation.service(service).options.name,
+            user,
+            schema: database.map(str::as_bytes),
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        };
+        let newcomer = Newcomer {
+            service,
+            user,
+            database,
+            ruled: &Ruled::of(worker.judge(), &facts),
+        };
+        Ok(explain_newcomer(&worker, &newcomer, &asked.text))
     }
 
     /// Asks each worker.

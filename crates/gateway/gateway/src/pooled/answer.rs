@@ -10,9 +10,9 @@ use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, Retry,
 };
 use link::{Ending, ForwardError};
-use monitor::{Order, Published, ServerId as Place, ServerState};
+use monitor::{Order, Published, ServerId as Place, ServerMap, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
-use router::{Balance, Goal, Loss, Plan, Step, Written};
+use router::{Balance, Choice, Cost, Goal, Loss, Plan, Step, Written};
 use wire::CommandByte;
 
 use crate::connect::without;
@@ -26,7 +26,8 @@ use crate::worker::Worker;
 use super::lane::Lane;
 use super::prepared::Kind;
 use super::wait::Waiter;
-use super::{Pooled, Way, login_of};
+use super::way::Way;
+use super::{Pooled, login_of};
 
 /// What a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,24 +108,45 @@ pub(super) struct Chooser<'a> {
 impl Chooser<'_> {
     /// The server for a goal, out of this map.
     pub(super) fn choose(&self, published: &Published, goal: Goal) -> Option<Place> {
-        let map = &published.map;
+        let (map, written) = (&published.map, self.written_in(&published.map));
+        let cost = self.cost();
+        router::choose(goal, map, written, self.options.lag_max, self.failed, cost)
+    }
+
+    /// The same, with why it is no other one.
+    pub(super) fn explain(&self, published: &Published, goal: Goal) -> Choice {
+        let (map, written) = (&published.map, self.written_in(&published.map));
+        router::explain_choice(goal, map, written, self.options.lag_max, self.cost())
+    }
+
+    /// The replica for a read, out of this map. `None` if the primary is to answer.
+    pub(super) fn choose_replica(&self, published: &Published) -> Option<Place> {
+        let place = self.choose(published, Goal::Replica)?;
+        let primary = published.map.primary();
+        Some(place).filter(|place| primary.is_none_or(|it| it.id != *place))
+    }
+
+    /// What a replica has to have.
+    fn written_in(&self, map: &ServerMap) -> &Written {
+        // A Galera member waits for what others have written (`connection.rs`).
+        let is_galera = map.primary().is_some_and(|it| it.galera.is_some());
+        match self.options.causal_reads {
+            CausalReads::Session | CausalReads::Service if !is_galera => self.written,
+            _ => &Written::Nothing,
+        }
+    }
+
+    /// What each server is taken for now.
+    fn cost(&self) -> impl Fn(Place) -> Option<Cost> {
         let balance = self.options.balance;
         let now = match balance {
             Balance::Operations => Instant::default(),
             Balance::ResponseTime => runtime::now(),
         };
-        let cost = |place| {
+        move |place| {
             let load = self.worker.load_of(self.service, place)?;
             Some(load.cost(balance, now))
-        };
-        // A Galera member waits for what others have written (`connection.rs`).
-        let is_galera = map.primary().is_some_and(|it| it.galera.is_some());
-        let written = match self.options.causal_reads {
-            CausalReads::Session | CausalReads::Service if !is_galera => self.written,
-            _ => &Written::Nothing,
-        };
-        let lag_max = self.options.lag_max;
-        router::choose(goal, map, written, lag_max, self.failed, cost)
+        }
     }
 }
 

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use connection_state::Reads;
-use monitor::ServerId as Place;
-use router::{Goal, Written};
+use monitor::gtid::GtidPosition;
+use monitor::{ServerId as Place, ServerMap};
+use router::Written;
 
 use crate::connection::{Connection, NotReady};
 use crate::end::End;
 use crate::options::{CausalReads, SplitOptions};
 
+use super::Pooled;
 use super::answer::{Chooser, Unready};
-use super::{Pooled, Way};
+use super::way::Way;
 
 impl Pooled {
     /// Learns what a read has to see.
@@ -34,13 +36,7 @@ impl Pooled {
     /// replica.
     async fn locate_writes(&mut self) -> Result<(), End> {
         let (worker, service) = (&self.guest.worker, self.guest.service);
-        let primary = worker.with_map(service, |it| {
-            let primary = it.map.primary()?;
-            let keeps_position = primary.position.as_ref().is_some_and(|it| !it.is_empty());
-            let has_replicas = it.map.replicas(None).next().is_some();
-            let can_be_told = keeps_position && has_replicas && primary.galera.is_none();
-            can_be_told.then_some(primary.id)
-        });
+        let primary = worker.with_map(service, |it| Some(locator(&it.map)?.0));
         let Some(place) = primary else {
             return Ok(());
         };
@@ -108,11 +104,7 @@ impl Pooled {
                 written,
                 failed: None,
             };
-            worker.with_map(service, |it| {
-                let place = chooser.choose(it, Goal::Replica)?;
-                let is_primary = it.map.primary().is_some_and(|it| it.id == place);
-                Some(place).filter(|_| !is_primary)
-            })
+            worker.with_map(service, |it| chooser.choose_replica(it))
         };
         if chosen(written).is_some() {
             return Ok(None);
@@ -141,4 +133,14 @@ impl Pooled {
         self.settle().await;
         Ok(None)
     }
+}
+
+/// The primary, if its position is all that is missing for a read on a replica, and the position
+/// that it had last.
+pub(super) fn locator(map: &ServerMap) -> Option<(Place, &GtidPosition)> {
+    let primary = map.primary()?;
+    let position = primary.position.as_ref().filter(|it| !it.is_empty())?;
+    let has_replicas = map.replicas(None).next().is_some();
+    let can_be_told = has_replicas && primary.galera.is_none();
+    can_be_told.then_some((primary.id, position))
 }

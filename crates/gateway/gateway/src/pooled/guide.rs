@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use errcode::ClientError;
 use monitor::ServerId as Place;
-use router::{CacheUse, Judged, Plan, Route};
+use router::{CacheUse, Guidance, Judged, Plan, Route, Ruling};
 use syntax::class::{Hint, find_hint};
 
 use crate::guest::{Guest, Ruled, refusal};
@@ -45,36 +45,20 @@ pub(super) fn guide(
     judged: &Judged,
     guides: Guides<'_>,
 ) -> Result<Guided, Box<ClientError>> {
-    let mut guided = Guided::default();
-    let mut is_guided = false;
-    if let Some(hint) = hint_of(text)
-        && guides.are_routed()
-    {
-        guided.is_hinted = true;
-        is_guided = guides.follow_hint(plan, &hint, judged);
-    }
-    let Some(ruling) = guides.ruled.ruling(judged) else {
-        return Ok(guided);
-    };
-    guides.is_logged.set(ruling.logs);
-    if let Some(error) = refusal(&ruling) {
+    let ruling = guides.ruled.ruling(judged);
+    let ruling = ruling.as_deref();
+    guides.is_logged.set(ruling.and_then(|it| it.logs));
+    if let Some(error) = ruling.and_then(refusal) {
         guides.worker.counters.refused.increment();
         return Err(Box::new(error));
     }
-    plan.obey(&ruling);
-    if let Some(route) = &ruling.route
-        && !is_guided
-        && guides.are_routed()
-    {
-        let server = match route {
-            Route::Server(name) => guides.place_of(name),
-            Route::Primary | Route::Replica => None,
-        };
-        plan.follow(route, server, judged);
-    }
-    guided.time_max = ruling.time_max;
-    guided.cache = ruling.cache.clone();
-    Ok(guided)
+    let guidance = guides.guidance(text, ruling);
+    guides.session.lead(plan, judged, &guidance);
+    Ok(Guided {
+        time_max: ruling.and_then(|it| it.time_max),
+        cache: ruling.and_then(|it| it.cache.clone()),
+        is_hinted: guidance.hint.is_some(),
+    })
 }
 
 fn hint_of(text: &[u8]) -> Option<Hint<'_>> {
@@ -118,16 +102,33 @@ impl<'a> Guides<'a> {
         matches!(options.router, Router::ReadWriteSplit(_))
     }
 
-    /// Returns whether the hint says where the statement goes.
-    fn follow_hint(&self, plan: &mut Plan, hint: &Hint<'_>, judged: &Judged) -> bool {
-        let server = hint.server.and_then(|name| self.place_of(name));
-        if hint.server.is_some() && server.is_none() {
-            let server = hint.server;
-            tracing::debug!(server, "a hint names no server of the service");
-            return false;
+    /// What a statement's hint says, and these rules.
+    pub(super) fn guidance<'t>(&self, text: &'t [u8], ruling: Option<&'t Ruling>) -> Guidance<'t> {
+        let is_routed = self.are_routed();
+        let hint = hint_of(text).filter(|_| is_routed);
+        let ruled_to = match ruling.and_then(|it| it.route.as_ref()) {
+            Some(Route::Server(name)) if is_routed => self.place_of(name),
+            _ => None,
+        };
+        Guidance {
+            hint: hint.and_then(|it| Some((it, self.hinted_to(&it)?))),
+            ruling,
+            is_routed,
+            ruled_to,
         }
-        self.session.guide(plan, hint, server, judged);
-        hint.server.is_some() || hint.route.is_some()
+    }
+
+    /// The place of the server that a hint names, if it names one. `None` if that is none of the
+    /// service: the hint says nothing then.
+    fn hinted_to(&self, hint: &Hint<'_>) -> Option<Option<Place>> {
+        let Some(name) = hint.server else {
+            return Some(None);
+        };
+        let place = self.place_of(name);
+        if place.is_none() {
+            tracing::debug!(server = name, "a hint names no server of the service");
+        }
+        place.map(Some)
     }
 
     /// The place of the service's server of this name.

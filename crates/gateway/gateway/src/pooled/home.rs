@@ -5,7 +5,7 @@ use router::Route;
 
 use crate::connect::{Fit, Wanted, candidates, without};
 use crate::gateway::generation::ServerPlace;
-use crate::options::{Role, ServiceId};
+use crate::options::{Role, ServerId, ServiceId};
 use crate::worker::Worker;
 
 /// See the module's head. A session stays there as long as the server has the role that is wanted.
@@ -47,18 +47,32 @@ impl Home {
         service: ServiceId,
         failed: Option<Place>,
     ) -> Option<Place> {
-        let stays = self.server.as_ref().is_some_and(|server| {
+        match self.stays(worker, service) {
+            true => self.place.filter(|it| Some(*it) != failed),
+            false => self.move_away(worker, service, failed),
+        }
+    }
+
+    /// The same without moving there, and whether it is where it was.
+    pub(super) fn look(&self, worker: &Worker, service: ServiceId) -> (Option<Place>, bool) {
+        match self.stays(worker, service) {
+            true => (self.place, true),
+            false => {
+                let next = self.next(worker, service, None);
+                (next.map(|(_, place)| place), false)
+            }
+        }
+    }
+
+    fn stays(&self, worker: &Worker, service: ServiceId) -> bool {
+        self.server.as_ref().is_some_and(|server| {
             let id = server.id();
             match worker.with_state(id, |it| self.wanted.fit_of(it)) {
                 Fit::Met => true,
                 Fit::LastResort => candidates(worker, service, &self.wanted).first() == Some(&id),
                 Fit::Unmet => false,
             }
-        });
-        match stays {
-            true => self.place.filter(|it| Some(*it) != failed),
-            false => self.move_away(worker, service, failed),
-        }
+        })
     }
 
     /// The first server for a session that begins, or the next one after one has failed.
@@ -68,11 +82,20 @@ impl Home {
         service: ServiceId,
         failed: Option<Place>,
     ) -> Option<Place> {
-        let place = |id| Some(worker.generation.server(id).watch?.1);
-        let mut found = candidates(worker, service, &self.wanted).into_iter();
-        let id = found.find(|id| failed.is_none() || place(*id) != failed)?;
+        let (id, place) = self.next(worker, service, failed)?;
         self.server = Some(worker.generation.take_place(id));
-        self.place = place(id);
+        self.place = Some(place);
         self.place
+    }
+
+    fn next(
+        &self,
+        worker: &Worker,
+        service: ServiceId,
+        failed: Option<Place>,
+    ) -> Option<(ServerId, Place)> {
+        let found = candidates(worker, service, &self.wanted).into_iter();
+        let mut placed = found.filter_map(|id| Some((id, worker.generation.server(id).watch?.1)));
+        placed.find(|(_, place)| Some(*place) != failed)
     }
 }

@@ -347,7 +347,7 @@ impl Pooled {
 
 /// Whether a statement may have changed its session before it failed. A write may have a trigger,
 /// and a table of a query may be a view that calls a function.
-fn may_have_changed(plan: &Plan, error: ErrorCode) -> bool {
+pub(super) fn may_have_changed(plan: &Plan, error: ErrorCode) -> bool {
     plan.changes_session
         || plan.may_write
         || plan.may_change_unseen()

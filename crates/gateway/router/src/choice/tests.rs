@@ -16,7 +16,7 @@ use super::*;
 
 const PRIMARY: ServerId = ServerId(0);
 
-fn position(text: &str) -> GtidPosition {
+pub(crate) fn position(text: &str) -> GtidPosition {
     GtidPosition::MariaDb(MariaDbPosition::parse(text).unwrap())
 }
 
@@ -43,7 +43,7 @@ fn stream() -> Stream {
 }
 
 /// What a server says; the first is the primary.
-fn says(index: u16, gtid: &str) -> Observation {
+pub(crate) fn says(index: u16, gtid: &str) -> Observation {
     let (access, streams) = match index {
         0 => (Access::Writable, Vec::new()),
         _ => (Access::ReadOnly, vec![stream()]),
@@ -61,14 +61,14 @@ fn says(index: u16, gtid: &str) -> Observation {
     }))
 }
 
-fn silence() -> Observation {
+pub(crate) fn silence() -> Observation {
     Observation::Failed(Failure {
         reason: DownReason::Unreachable,
         error: "refused".to_owned(),
     })
 }
 
-fn map(observations: Vec<Observation>) -> ServerMap {
+pub(crate) fn map(observations: Vec<Observation>) -> ServerMap {
     let entries = (0..).take(observations.len()).map(entry).collect();
     let before = ServerMap::new(entries, &[]);
     let rules = Rules::default();
@@ -98,7 +98,7 @@ fn reads_go_to_a_replica_that_has_what_was_written() {
 }
 
 /// Of a server with so many statements under way, and answered.
-fn cost(operations: u32, answered: u64) -> Cost {
+pub(crate) fn cost(operations: u32, answered: u64) -> Cost {
     let load = Load {
         operations,
         answered,

@@ -250,6 +250,21 @@ pub enum Explain {
     },
     /// `EXPLAIN FOR CONNECTION n`.
     Connection(Expr),
+    /// `EXPLAIN ROUTE FOR 'text' ..`: where a gateway sends a statement.
+    Route(ExplainRoute),
+}
+
+/// What `EXPLAIN ROUTE` asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplainRoute {
+    /// The statement.
+    pub text: Vec<u8>,
+    /// `AS user`: whose it is.
+    pub user: Option<String>,
+    /// `IN database`: where its session is.
+    pub database: Option<String>,
+    /// `SERVICE name`: of which service.
+    pub service: Option<String>,
 }
 
 /// Prepared statements in text.

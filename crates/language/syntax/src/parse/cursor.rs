@@ -294,11 +294,15 @@ impl<'a> Cursor<'a> {
         Some(keyword)
     }
 
+    /// Whether a word comes that is no keyword.
+    pub(super) fn is_word(&mut self, word: &str) -> bool {
+        let token = self.peek();
+        token.kind == Kind::Word && self.text(token.span).eq_ignore_ascii_case(word.as_bytes())
+    }
+
     /// Consumes a word that is no keyword of MariaDB, in any case.
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
-        let token = self.peek();
-        let found =
-            token.kind == Kind::Word && self.text(token.span).eq_ignore_ascii_case(word.as_bytes());
+        let found = self.is_word(word);
         if found {
             self.at += 1;
         }

@@ -1,13 +1,15 @@
 //! Selects the rule for a statement by its first words.
 
+use settings::SqlMode;
+
 use super::cursor::{Cursor, Parsed};
 use super::error::SyntaxErrorKind;
 use crate::ast::{
-    Drop, DropIndex, Dropped, Explain, LockWait, ObjectName, Prepared, Statement, StatementKind,
-    TableVerb, UsingValue,
+    Drop, DropIndex, Dropped, Explain, ExplainRoute, LockWait, ObjectName, Prepared, Statement,
+    StatementKind, TableVerb, UsingValue,
 };
 use crate::keyword::Keyword as K;
-use crate::token::{Kind, Span};
+use crate::token::{Kind, Lexer, Span};
 
 /// A statement up to its `;` or the end, which is not consumed.
 pub(super) fn whole(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
@@ -317,7 +319,12 @@ impl Cursor<'_> {
     }
 
     fn explain(&mut self) -> Parsed<StatementKind> {
-        let analyze = self.bump().keyword == Some(K::Analyze);
+        let word = self.bump().keyword;
+        if word == Some(K::Explain) && self.is_word("ROUTE") && self.keyword_at(1) == Some(K::For) {
+            let explain = Explain::Route(self.explain_route()?);
+            return Ok(StatementKind::Explain(Box::new(explain)));
+        }
+        let analyze = word == Some(K::Analyze);
         let (mut extended, mut partitions, mut json) = (false, false, false);
         if self.eat(K::Format) {
             self.expect_kind(Kind::Equal)?;
@@ -369,5 +376,125 @@ impl Cursor<'_> {
             table,
             column,
         })))
+    }
+
+    /// `ROUTE FOR 'text' [AS user] [IN database] [SERVICE name]`.
+    fn explain_route(&mut self) -> Parsed<ExplainRoute> {
+        self.skip(2);
+        let text = self.string()?;
+        let user = match self.eat(K::As) {
+            true => Some(self.ident_or_string()?.text),
+            false => None,
+        };
+        let database = match self.eat(K::In) {
+            true => Some(self.ident_or_string()?.text),
+            false => None,
+        };
+        let service = match self.eat_word("SERVICE") {
+            true => Some(self.service_name()?),
+            false => None,
+        };
+        Ok(ExplainRoute {
+            text,
+            user,
+            database,
+            service,
+        })
+    }
+
+    /// Many services are called `all`, which is reserved.
+    fn service_name(&mut self) -> Parsed<String> {
+        match self.eat(K::All) {
+            true => Ok("all".to_owned()),
+            false => Ok(self.ident_or_string()?.text),
+        }
+    }
+}
+
+/// Whether a text begins as EXPLAIN ROUTE FOR does. No other statement does.
+#[must_use]
+pub fn is_explain_route(text: &[u8], mode: SqlMode) -> bool {
+    let mut lexer = Lexer::new(text, mode);
+    if lexer.next_keyword().keyword != Some(K::Explain) {
+        return false;
+    }
+    let word = lexer.next_token();
+    let is_route = word.kind == Kind::Word && word.span.of(text).eq_ignore_ascii_case(b"ROUTE");
+    is_route && lexer.next_keyword().keyword == Some(K::For)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<ExplainRoute> {
+        let parsed = crate::parse(text.as_bytes(), SqlMode::default());
+        match parsed.ok()?.kind {
+            StatementKind::Explain(explain) => match *explain {
+                Explain::Route(route) => Some(route),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn explain_route_is_read() {
+        let short = read("/* a */ explain route for 'SELECT ''a''';").unwrap();
+        assert_eq!(short.text, b"SELECT 'a'");
+        let names = (short.user, short.database, short.service);
+        assert_eq!(names, (None, None, None));
+        let text = "EXPLAIN ROUTE FOR \"SELECT 1\" AS 'app' IN `shop` SERVICE reports";
+        let long = read(text).unwrap();
+        assert_eq!(long.text, b"SELECT 1");
+        assert_eq!(long.user.as_deref(), Some("app"));
+        assert_eq!(long.database.as_deref(), Some("shop"));
+        assert_eq!(long.service.as_deref(), Some("reports"));
+        let all = read("EXPLAIN ROUTE FOR 'SELECT 1' SERVICE all").unwrap();
+        assert_eq!(all.service.as_deref(), Some("all"));
+    }
+
+    #[test]
+    fn explain_route_is_known_by_three_words() {
+        let is_it = |text: &str| is_explain_route(text.as_bytes(), SqlMode::default());
+        for text in [
+            "EXPLAIN ROUTE FOR 'SELECT 1'",
+            " /* a */ explain /* b */ route\nfor",
+            "EXPLAIN ROUTE FOR SELECT 1",
+        ] {
+            assert!(is_it(text), "{text}");
+        }
+        for text in [
+            "",
+            "EXPLAIN",
+            // That of a table with this name.
+            "EXPLAIN route",
+            "EXPLAIN route 'a'",
+            "EXPLAIN `route` FOR 'a'",
+            "DESCRIBE ROUTE FOR 'a'",
+            "EXPLAIN FOR CONNECTION 7",
+            "EXPLAIN SELECT 1",
+        ] {
+            assert!(!is_it(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_explain_route_fails_at_its_first_wrong_word() {
+        for (text, near) in [
+            ("EXPLAIN ROUTE FOR", ""),
+            ("EXPLAIN ROUTE FOR SELECT 1", "SELECT 1"),
+            ("EXPLAIN ROUTE FOR 7", "7"),
+            ("EXPLAIN ROUTE FOR 'a' AS", ""),
+            ("EXPLAIN ROUTE FOR 'a' IN b AS c", "AS c"),
+            ("EXPLAIN ROUTE FOR 'a' CONNECTION 7", "CONNECTION 7"),
+            ("EXPLAIN ROUTE FOR 'a'; SELECT 1", "SELECT 1"),
+        ] {
+            let error = crate::parse(text.as_bytes(), SqlMode::default()).unwrap_err();
+            assert_eq!(error.near, near, "{text}");
+            assert_eq!(error.code().number(), 1064, "{text}");
+        }
+        // It describes the table of that name.
+        assert!(crate::parse(b"EXPLAIN ROUTE", SqlMode::default()).is_ok());
     }
 }

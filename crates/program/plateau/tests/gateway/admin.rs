@@ -8,6 +8,7 @@ use super::roles::replicated;
 use super::*;
 
 mod digests;
+mod explain;
 mod query_log;
 
 const ADMINS: &str = "[[admin]]\nuser = \"ops\"\npassword = \"keys\"\nmay = \"change\"\n\
@@ -100,6 +101,7 @@ fn operators_log_in_by_socket_and_by_tcp() {
     assert_eq!(
         names.concat(),
         [
+            "cache",
             "pools",
             "rules",
             "servers",

@@ -10,7 +10,7 @@ use pool::{
     AccountId, AcquireError, Acquired, Answer as PoolAnswer, Ask, ClassId, CloseReason, Found,
     Held, Holds, Login, Wait,
 };
-use router::{Balance, Command, Goal, Load, Loss, Report, Step, Told, Written, choose};
+use router::{Balance, Command, Goal, Guidance, Load, Loss, Report, Step, Told, Written, choose};
 use syntax::SqlMode;
 use syntax::class::find_hint;
 use wire::{SessionChanges, StatusFlags};
@@ -66,7 +66,11 @@ impl<'f> World<'f> {
         if let Some(Ok(hint)) = find_hint(text) {
             let named = |it: &&monitor::ServerState| Some(&*it.entry.name) == hint.server;
             let server = self.map.servers().find(named).map(|it| it.id);
-            player.session.guide(&mut plan, &hint, server, &judged);
+            let guidance = Guidance {
+                hint: Some((hint, server)),
+                ..Guidance::default()
+            };
+            player.session.lead(&mut plan, &judged, &guidance);
         }
         let step = plan.step;
         player.statement = Some(Statement {

@@ -14,7 +14,7 @@ const ERR: u8 = 0xff;
 
 /// What a reply waits for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// Nothing: this is its end.
     End,
     /// The server waits for a packet of the client: a file, or the answer to a challenge.
@@ -22,7 +22,7 @@ pub(super) enum Stop {
 }
 
 /// Reads a reply to a command up to its end, or to where the server waits for the client.
-pub(super) fn read_reply(
+pub(crate) fn read_reply(
     command: u8,
     packets: &mut Vec<Vec<u8>>,
     next: &mut dyn FnMut() -> Result<Vec<u8>>,

@@ -1,12 +1,14 @@
 //! [`Control`]: what statements order of the program that the server is a part of.
 //!
 //! A gateway gives its orders to servers and ends its clients by it. A database has none: SET
-//! SERVER and RELOAD CONFIGURATION are not supported there, and KILL ends its own sessions alone.
+//! SERVER, RELOAD CONFIGURATION and EXPLAIN ROUTE are not supported there, and KILL ends its own
+//! sessions alone.
 //! Sessions check privileges before they order anything.
 
 use clients::KillOrder;
 use errcode::{ClientError, WORDS_NO_SUCH_ORDER};
 use store::LocalFuture;
+use syntax::ast::ExplainRoute;
 
 /// See the module's head.
 pub trait Control: Send + Sync {
@@ -32,6 +34,16 @@ pub trait Control: Send + Sync {
     /// Makes kept results void: those that were read from tables of these names, or all if there
     /// are none.
     fn flush_results(&self, tables: &[String]);
+
+    /// Tells where a gateway would send the first statement of a session, and why: properties, and
+    /// what they are.
+    ///
+    /// # Errors
+    /// There is no such service, or it is not clear which is meant.
+    fn explain_route(
+        &self,
+        asked: &ExplainRoute,
+    ) -> Result<Vec<(&'static str, Option<String>)>, ClientError>;
 
     /// Ends a client that is no session of this server, or the statement that it has running.
     ///
