@@ -324,10 +324,12 @@ impl Session {
             self.transaction = self.transaction.failed(plan.effect);
             // Of several statements, those before the one that failed have been carried out. A lock
             // may have been taken before the error.
-            for pin in [Pin::SeveralStatements, Pin::UserLock] {
-                if plan.pins.has(pin) {
-                    self.pin(pin, at);
-                }
+            if plan.is_several && plan.may_write {
+                // One of them may have begun a transaction, which no status tells.
+                self.pin(Pin::SeveralStatements, at);
+            }
+            if plan.pins.has(Pin::UserLock) {
+                self.pin(Pin::UserLock, at);
             }
             // A routine, DDL, COMMIT and tables without transactions keep what was done before the
             // error. So does a transaction that the statement has ended first.

@@ -35,7 +35,24 @@ fn start(
     folder: &Folder,
     port: u16,
     servers: &[u16],
-    (connections, overflow): (u32, Option<u32>),
+    limits: (u32, Option<u32>),
+) -> Result<Process> {
+    start_with(folder, port, servers, (limits, Kept::Nothing))
+}
+
+/// Whether the service has a cache of results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Nothing,
+    Results,
+}
+
+/// The same, with a cache or without one.
+fn start_with(
+    folder: &Folder,
+    port: u16,
+    servers: &[u16],
+    ((connections, overflow), kept): ((u32, Option<u32>), Kept),
 ) -> Result<Process> {
     let data = folder.path().join("data");
     let mut text = format!(
@@ -57,12 +74,19 @@ fn start(
         "[[monitor]]\nuser = \"root\"\ntimeout = 30\n\
          [[service]]\nname = \"all\"\nrouter = \"read-write-split\"\nwait = {WAIT_SECONDS}\n"
     )?;
+    let ready = match kept {
+        Kept::Nothing => "a service is ready",
+        Kept::Results => {
+            text += "cache = \"c\"\n[[cache]]\nname = \"c\"\n";
+            "results are kept"
+        }
+    };
     let file = folder.path().join("settings");
     fs::write(&file, text)?;
     let mut command = Command::new(plateau_program()?);
     command.arg("--config").arg(&file);
     let log = folder.path().join("log");
-    let mut process = Process::start(&mut command, &log, "a service is ready")?;
+    let mut process = Process::start(&mut command, &log, ready)?;
     process.wait_ready(READY_LIMIT)?;
     Ok(process)
 }

@@ -157,6 +157,7 @@ fn draw(arguments: &lab::bench::picture::Arguments) -> anyhow::Result<()> {
     lab::bench::picture::run(arguments)?;
     if arguments.is_for_readme() {
         lab::gateway::cost::picture::redraw()?;
+        lab::gateway::cache::picture::redraw()?;
     }
     Ok(())
 }

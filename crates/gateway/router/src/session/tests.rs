@@ -305,6 +305,19 @@ fn what_a_statement_leaves_is_read_where_it_ran() {
 }
 
 #[test]
+fn of_several_statements_that_fail_one_may_have_begun_a_transaction() {
+    for (text, stays) in [
+        ("BEGIN; UPDATE t SET nothing = 1; COMMIT", true),
+        ("SELECT 1; SELECT nothing", false),
+    ] {
+        let mut scene = Scene::new();
+        scene.step(text, Primary, Failed);
+        let pins = scene.session.pins();
+        assert_eq!(pins.has(Pin::SeveralStatements), stays, "{text}");
+    }
+}
+
+#[test]
 fn state_that_others_cannot_be_given_pins() {
     let pinned = |text: &str, pins: &[Pin]| {
         let mut scene = Scene::new();

@@ -455,3 +455,67 @@ fn operators_look_into_the_cache_and_flush_it() {
     );
     assert_ne!(before, (read(&mut client), value(&mut client, other)));
 }
+
+const COM_QUERY: u8 = 3;
+
+/// All packets of a reply with rows.
+fn reply(client: &mut Client) -> Vec<Vec<u8>> {
+    let is_end = |packet: &[u8]| packet[0] == 0xfe && packet.len() < 9;
+    let mut packets = Vec::new();
+    let mut ends = 0;
+    while ends < 2 {
+        let packet = client.next_packet().expect("a packet");
+        assert_ne!(packet[0], 0xff, "{}", String::from_utf8_lossy(&packet));
+        ends += u32::from(is_end(&packet));
+        packets.push(packet);
+    }
+    packets
+}
+
+/// What is told again is what the server tells, byte for byte.
+#[test]
+fn each_type_is_told_again_as_the_server_tells_it() {
+    let backend = cached_backend();
+    let mut root = backend.connect().unwrap();
+    for statement in [
+        "CREATE TABLE shop.types (id INT PRIMARY KEY, a TINYINT, b SMALLINT UNSIGNED, c MEDIUMINT, \
+         d BIGINT UNSIGNED ZEROFILL, e DECIMAL(65,30), f FLOAT, g DOUBLE, h BIT(13), i DATE, \
+         j DATETIME(6), k TIMESTAMP(3) NULL, l TIME(6), m YEAR, n CHAR(7), o VARCHAR(300), \
+         p BINARY(3), q VARBINARY(9), r TINYBLOB, s BLOB, t TEXT, u LONGTEXT, v ENUM('x', 'y'), \
+         w SET('p', 'q'), x JSON, y POINT, z INET6, aa UUID, bb BOOLEAN)",
+        "INSERT INTO shop.types VALUES (1, -5, 65535, -7, 42, -1.5, 1.25, -2e300, b'101', \
+         '2024-02-29', '2024-02-29 23:59:59.123456', '2024-01-01 00:00:00.5', '-838:59:59', 2024, \
+         'a', REPEAT('b', 300), 'c', X'00FF', X'01', REPEAT('d', 300), 'e', REPEAT('f', 70000), \
+         'y', 'p,q', '{\"a\": 1}', POINT(1, 2), '::1', \
+         '123e4567-e89b-12d3-a456-426655440000', TRUE)",
+        "INSERT INTO shop.types (id) VALUES (2)",
+    ] {
+        root.run(statement).expect(statement);
+    }
+    let gateway = cached(&backend, POOLED[1], CACHE);
+    let mut direct = Client::connect(&Login {
+        user: "app".to_owned(),
+        password: "secret".to_owned(),
+        ..Login::root(backend.port())
+    })
+    .unwrap();
+    let (mut one, mut other) = (gateway.connect(), gateway.connect());
+    let text = "SELECT * FROM shop.types ORDER BY id";
+    let query = |client: &mut Client| {
+        client.send_command(COM_QUERY, text.as_bytes()).unwrap();
+        reply(client)
+    };
+    let expected = query(&mut direct);
+    assert_eq!(query(&mut one), expected);
+    let execute_on = |client: &mut Client| {
+        let prepared = prepared::prepare(client, text);
+        prepared::send_execution(client, &prepared);
+        reply(client)
+    };
+    let binary = execute_on(&mut direct);
+    assert_ne!(binary, expected);
+    assert_eq!(execute_on(&mut one), binary);
+    root.run("DELETE FROM shop.types").unwrap();
+    assert_eq!(query(&mut other), expected);
+    assert_eq!(execute_on(&mut other), binary);
+}

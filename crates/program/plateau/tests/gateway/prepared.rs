@@ -57,6 +57,12 @@ pub(crate) fn execute(
     execute_body(client, &body)
 }
 
+/// Executes a statement without parameters. Its reply is the caller's to read.
+pub(crate) fn send_execution(client: &mut Client, prepared: &Prepared) {
+    let body = [&prepared.id[..], &[0, 1, 0, 0, 0]].concat();
+    client.send_command(STMT_EXECUTE, &body).expect("sent");
+}
+
 /// The same of a command that is made already.
 fn execute_body(client: &mut Client, body: &[u8]) -> Vec<Vec<u8>> {
     client.send_command(STMT_EXECUTE, body).expect("sent");

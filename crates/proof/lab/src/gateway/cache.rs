@@ -11,6 +11,8 @@
 //! of a second pass have room for about half of the rows' results, so that half of the queries
 //! miss.
 
+pub mod picture;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::net::TcpStream;
@@ -49,6 +51,9 @@ pub struct Arguments {
     /// Only the pass in which all results have room.
     #[arg(long)]
     roomy: bool,
+    /// Writes the medians to `docs/bench/cache.csv`, and draws them.
+    #[arg(long)]
+    record: bool,
 }
 
 /// What a vouched hit may cost, as a part of what HAProxy's statement costs.
@@ -57,11 +62,18 @@ const VOUCHED_COST_MAX: f64 = 0.45;
 /// What a verified hit may cost, as a part of what a vouched one costs.
 const VERIFIED_COST_MAX: f64 = 1.25;
 
+/// What a query may cost a gateway with a full cache that does not have its result, as a part of
+/// what it costs one without a cache.
+const MISS_COST_MAX: f64 = 1.05;
+
 /// Where the limits of cost hold.
 const JUDGED_CLIENTS: [u32; 2] = [16, 64];
 
 /// Memory that a kept result of the load takes, about: with it a cache has room for half of them.
 const RESULT_BYTES: u32 = 700;
+
+/// The smallest cache that there can be.
+const FULL_BYTES: u64 = 64 << 10;
 
 /// Replicas of the primary.
 const REPLICAS: usize = 3;
@@ -78,15 +90,18 @@ enum Kind {
     Split,
     Verified,
     Vouched,
+    /// Verified, with room for next to nothing: it is full, and each query misses.
+    Full,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind::Direct,
     Kind::HaProxy,
     Kind::Connection,
     Kind::Split,
     Kind::Verified,
     Kind::Vouched,
+    Kind::Full,
 ];
 
 impl Kind {
@@ -98,6 +113,7 @@ impl Kind {
             Kind::Split => "read-write-split",
             Kind::Verified => "verified cache",
             Kind::Vouched => "vouched cache",
+            Kind::Full => "full cache",
         }
     }
 
@@ -111,6 +127,27 @@ impl Kind {
 enum Room {
     All,
     Half,
+}
+
+impl Room {
+    const ALL: [Room; 2] = [Room::All, Room::Half];
+
+    fn name(self) -> &'static str {
+        match self {
+            Room::All => "all",
+            Room::Half => "half",
+        }
+    }
+}
+
+/// Medians of a contender's turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Line {
+    room: Room,
+    clients: u32,
+    kind: Kind,
+    per_second: f64,
+    proxy_us: f64,
 }
 
 /// One of them, running. It is reached at one of several ports.
@@ -145,9 +182,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     println!("| results kept | clients | | statements/s | proxy us | |");
     println!("|---|--:|---|--:|--:|---|");
-    let mut missed = Vec::new();
-    let rooms = [Room::All, Room::Half];
-    for room in rooms.into_iter().take(if arguments.roomy { 1 } else { 2 }) {
+    let (mut lines, mut missed) = (Vec::new(), Vec::new());
+    let rooms = Room::ALL.into_iter();
+    for room in rooms.take(if arguments.roomy { 1 } else { 2 }) {
         let contenders = KINDS
             .iter()
             .map(|kind| Contender::start(*kind, room, (&servers, arguments.rows)))
@@ -157,8 +194,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         for &clients in &arguments.clients {
             let turns = measure(arguments, &contenders, clients)?;
+            lines.extend(medians(room, clients, &turns));
             missed.extend(report(room, clients, &turns));
         }
+    }
+    // A run that misses a limit is kept, too.
+    if arguments.record {
+        picture::write(&lines)?;
+        picture::redraw()?;
     }
     ensure!(
         missed.is_empty(),
@@ -196,7 +239,7 @@ impl Contender {
                 let mut command = Command::new(plateau_program()?);
                 command.arg("--config").arg(&file);
                 let ready = match kind {
-                    Kind::Verified => "results are kept",
+                    Kind::Verified | Kind::Full => "results are kept",
                     _ => "a service is ready",
                 };
                 (command, ready)
@@ -300,8 +343,9 @@ fn settings(
         "[[monitor]]\nuser = \"root\"\ntimeout = 30\n[[service]]\nname = \"all\"\n\
          router = \"{router}\"\n"
     )?;
-    if kind.is_cache() {
+    if kind.is_cache() || kind == Kind::Full {
         let size = match room {
+            _ if kind == Kind::Full => FULL_BYTES,
             Room::All => 4 * u64::from(RESULT_BYTES * rows),
             Room::Half => u64::from(RESULT_BYTES / 2 * rows),
         };
@@ -312,7 +356,7 @@ fn settings(
         write!(
             text,
             "cache = \"c\"\n[[cache]]\nname = \"c\"\nsize = {size}\n\
-             max_reply_size = \"64K\"\n{trust}"
+             max_reply_size = \"8K\"\n{trust}"
         )?;
     }
     Ok(text)
@@ -389,23 +433,36 @@ fn ratio(turns: &[Vec<Turn>], (kind, beside): (Kind, Kind), get: fn(&Turn) -> f6
     median(pairs.map(|(own, other)| get(own) / get(other)).collect())
 }
 
+/// The medians of a cell.
+fn medians(room: Room, clients: u32, turns: &[Vec<Turn>]) -> Vec<Line> {
+    let line = |kind: Kind| Line {
+        room,
+        clients,
+        kind,
+        per_second: median(of(turns, kind).iter().map(|it| it.per_second).collect()),
+        proxy_us: median(of(turns, kind).iter().map(|it| it.proxy_us).collect()),
+    };
+    KINDS.map(line).to_vec()
+}
+
 /// Prints a cell. Returns the limits that are missed.
 fn report(room: Room, clients: u32, turns: &[Vec<Turn>]) -> Vec<String> {
-    let name = match room {
-        Room::All => "all",
-        Room::Half => "half",
-    };
+    let name = room.name();
     let per_second = |it: &Turn| it.per_second;
     let proxy_us = |it: &Turn| it.proxy_us;
     let mut missed = Vec::new();
-    for kind in KINDS {
-        let median_of = |get: fn(&Turn) -> f64| median(of(turns, kind).iter().map(get).collect());
+    for line in medians(room, clients, turns) {
+        let kind = line.kind;
         print!(
             "| {name} | {clients} | {} | {:.0} | {:.2} |",
             kind.name(),
-            median_of(per_second),
-            median_of(proxy_us)
+            line.per_second,
+            line.proxy_us
         );
+        if kind == Kind::Full {
+            let cost = ratio(turns, (kind, Kind::Connection), proxy_us);
+            print!(" {cost:.2} of the time of read-connection |");
+        }
         if kind.is_cache() {
             let others = [Kind::Direct, Kind::Connection, Kind::Split];
             let gains = others.map(|other| ratio(turns, (kind, other), per_second));
@@ -431,6 +488,7 @@ fn report(room: Room, clients: u32, turns: &[Vec<Turn>]) -> Vec<String> {
         let limits = [
             (Kind::Vouched, Kind::HaProxy, VOUCHED_COST_MAX),
             (Kind::Verified, Kind::Vouched, VERIFIED_COST_MAX),
+            (Kind::Full, Kind::Connection, MISS_COST_MAX),
         ];
         for (kind, beside, max) in limits {
             let cost = ratio(turns, (kind, beside), proxy_us);

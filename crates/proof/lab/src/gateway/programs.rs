@@ -6,7 +6,7 @@ use testkit::programs::{Plant, Planted, Program, Stage, server_options};
 use testkit::topology::{Replicated, small};
 use testkit::{Folder, Launch, Server, free_port};
 
-use super::start;
+use super::{Kept, start_with};
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -22,6 +22,9 @@ pub struct Arguments {
     /// Replicas of the server behind the gateway.
     #[arg(long, default_value_t = 0)]
     replicas: usize,
+    /// The gateway keeps results of queries.
+    #[arg(long)]
+    cache: bool,
     /// Plays them through proxies that each make one kind of mistake, in place of the gateway. Each
     /// has to be found, and nothing where none is made.
     #[arg(long)]
@@ -57,7 +60,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let replicas = roots.collect::<Result<_>>()?;
     let stage = Stage::new(primary, (reference.connect()?, reference.port()), port)?;
     let mut stage = stage.with_replicas(replicas);
-    let _gateway = start(&folder, port, &ports, (arguments.connections, None))?;
+    let kept = match arguments.cache {
+        true => Kept::Results,
+        false => Kept::Nothing,
+    };
+    let limits = (arguments.connections, None);
+    let _gateway = start_with(&folder, port, &ports, (limits, kept))?;
     let mut found = 0;
     let mut actions = 0;
     for seed in arguments.seed..arguments.seed + arguments.seeds {
@@ -71,8 +79,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         };
         println!("[seed {seed}]\n{}", stage.reduce(difference)?);
         println!(
-            "again: cargo xtask programs --seed {seed} --seeds 1 --connections {} --replicas {}",
-            arguments.connections, arguments.replicas
+            "again: cargo xtask programs --seed {seed} --seeds 1 --connections {} --replicas {}{}",
+            arguments.connections,
+            arguments.replicas,
+            if arguments.cache { " --cache" } else { "" }
         );
         found += 1;
         if arguments.show <= found {
