@@ -22,6 +22,7 @@ use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
 use pool::{Age, CloseReason};
+use result_cache::Changes;
 use router::{Command, Goal, History, PATTERN_BYTES_MAX, Pin, Plan, Report, Told};
 use runtime::Alarm;
 use syntax::SqlMode;
@@ -537,7 +538,10 @@ impl Pooled {
             CommandByte::PING | CommandByte::STATISTICS => Goal::PrimaryFirst,
             _ => Goal::Primary,
         };
-        let plan = self.session.plan_command(goal);
+        let mut plan = self.session.plan_command(goal);
+        if !is_known {
+            plan.changes = Changes::Anything;
+        }
         let answered = self
             .answer(&plan, Job::Plain, Request::Peeked, None)
             .await?;

@@ -17,7 +17,7 @@ mod auth_exchange;
 mod backend_replies;
 mod configuration;
 mod dictionary;
-mod gateway_files;
+mod gateway_parts;
 mod gtid_positions;
 mod http_head;
 mod link_channels;
@@ -53,9 +53,11 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("log", log::run),
     ("dictionary", dictionary::run),
     ("configuration", configuration::run),
-    ("maxscale", gateway_files::other_gateways::run_maxscale),
-    ("proxysql", gateway_files::other_gateways::run_proxysql),
-    ("query_log", gateway_files::query_log_line::run),
+    ("maxscale", gateway_parts::other_gateways::run_maxscale),
+    ("proxysql", gateway_parts::other_gateways::run_proxysql),
+    ("kept_reply", gateway_parts::kept_results::run_reply),
+    ("cache_key", gateway_parts::kept_results::run_key),
+    ("query_log", gateway_parts::query_log_line::run),
     ("recovery", recovery::run),
 ];
 

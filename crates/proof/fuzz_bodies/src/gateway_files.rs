@@ -1,4 +1,0 @@
-//! Files that a gateway reads and writes.
-
-pub(crate) mod other_gateways;
-pub(crate) mod query_log_line;
