@@ -566,6 +566,9 @@ impl Pooled {
             // Nothing that the session knows of has changed.
             Ending::Silent => return,
         };
+        if status.is_none() {
+            self.forget_snapshot();
+        }
         if let Some(status) = status {
             // MariaDB tells the modes of SET STATEMENT, which are gone with that statement.
             let is_for_itself = plan.facts.has(Facts::HAS_SET_STATEMENT);

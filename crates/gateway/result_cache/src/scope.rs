@@ -38,6 +38,13 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// Memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Inner>() + self.inner.parts.len()
+    }
+}
+
 impl PartialEq for Scope {
     fn eq(&self, other: &Scope) -> bool {
         let (one, other) = (&self.inner, &other.inner);

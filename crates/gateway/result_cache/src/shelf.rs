@@ -231,7 +231,7 @@ impl Shelf {
         if let Some(old) = self.place_of(&query) {
             self.remove(old);
         }
-        let bytes = kept_bytes(&arrival.key);
+        let bytes = kept_bytes(&arrival.key, &arrival.scope, &arrival.names);
         if !self.make_room(bytes) || !self.budget.take(bytes) {
             return false;
         }
@@ -317,7 +317,8 @@ impl Shelf {
             return;
         };
         let node = self.nodes.swap_remove(index);
-        self.budget.give(kept_bytes(&node.key));
+        let bytes = kept_bytes(&node.key, &node.scope, &node.names);
+        self.budget.give(bytes);
         // The last one has taken its place.
         let last = stdx::to_u32(self.nodes.len());
         if last != place {
@@ -375,8 +376,10 @@ impl Shelf {
 }
 
 /// What a reply takes of memory beside its bytes, which count for themselves.
-fn kept_bytes(key: &[u8]) -> usize {
-    NODE_BYTES + REPLY_BYTES + allocated_bytes(key.len())
+fn kept_bytes(key: &[u8], scope: &Scope, names: &[TableSlot]) -> usize {
+    // Others may share its scope. Then that counts more than once.
+    let shared = scope.bytes() + size_of_val(names);
+    NODE_BYTES + REPLY_BYTES + allocated_bytes(key.len()) + shared
 }
 
 #[cfg(test)]

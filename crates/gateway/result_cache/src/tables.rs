@@ -116,6 +116,7 @@ impl Tables {
         Changing {
             tables: Arc::clone(self),
             changes,
+            doubts: self.doubts(),
         }
     }
 
@@ -221,12 +222,18 @@ impl Iterator for SlotList<'_> {
 pub struct Changing {
     tables: Arc<Tables>,
     changes: Changes,
+    /// When it began.
+    doubts: u64,
 }
 
 impl Changing {
     /// The change is over, by what its server has told.
     pub fn end(mut self) {
         let changes = std::mem::take(&mut self.changes);
+        if changes != Changes::Nothing && self.tables.doubts() != self.doubts {
+            // It may have waited for a statement that has made its table a wide one.
+            self.tables.note_change(Changes::AnyTable);
+        }
         self.tables.end(changes);
     }
 }

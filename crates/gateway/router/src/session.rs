@@ -71,11 +71,12 @@ impl Session {
     pub fn plan(&self, text: &[u8], mode: SqlMode, judged: &Judged) -> Plan {
         let mut plan = self.plan_freely(text, mode, judged);
         self.keep_in_place(&mut plan);
+        if plan.may_end_transaction() {
+            // Also if none seems to be open: an error tells no status.
+            plan.changes = plan.changes.and(self.changed);
+        }
         if self.open_at.is_some() {
             self.step(&mut plan, judged.verdict.kind);
-            if plan.may_end_transaction() {
-                plan.changes = plan.changes.and(self.changed);
-            }
         } else if plan.may_set_savepoint(judged.verdict.kind)
             && self.transaction.autocommit != Guess::Yes
         {
@@ -313,7 +314,8 @@ impl Session {
     /// A statement has been answered by `at`. Returns whether it changes what reads have to see.
     pub fn answered(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) -> bool {
         self.last = Some(at);
-        self.changed = self.changed.and(plan.changes);
+        let earlier = self.changed;
+        self.changed = earlier.and(plan.changes);
         if self.parts.has(at) {
             self.answered_part(plan, at, report);
             return false;
@@ -351,9 +353,9 @@ impl Session {
         let before = self.open_at;
         self.open_at = is_open.then_some(at);
         if !is_open {
-            let changed = std::mem::take(&mut self.changed);
-            if before.is_some() && !plan.may_end_transaction() {
-                self.ended = self.ended.and(changed);
+            self.changed = Changes::Nothing;
+            if !plan.may_end_transaction() {
+                self.ended = self.ended.and(earlier);
             }
         }
         self.note_pins(plan, at, report.changes);

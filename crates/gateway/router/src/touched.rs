@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use result_cache::{Changes, TableSlot};
 use settings::SqlMode;
-use syntax::class::{Class, Effect, Facts, Kind, Verdict, changed_tables, names};
+use syntax::class::{
+    Class, Effect, Facts, Kind, Verdict, changed_tables, has_verb_of_change, names,
+};
 
 /// A query with more names is not kept. Each costs a look at each use of its reply.
 pub const NAMES_MAX: usize = 64;
@@ -93,6 +95,10 @@ fn changes(text: &[u8], mode: SqlMode, class: Class, verdict: &Verdict) -> Chang
         },
         // EXPLAIN and ANALYZE of a change, the latter of which carries it out.
         Class::Account | Class::Admin | Class::Show => Changes::AnyTable,
+        // WITH before a change, as MySQL has it.
+        Class::Query if has_verb_of_change(text, mode) => Changes::AnyTable,
+        // Sessions that begin from now on may be told something else.
+        Class::Set if facts.has(Facts::SETS_GLOBAL_VARIABLES) => Changes::AnyTable,
         // They are writes since only the primary has what they take: locks, variables, sequences.
         Class::Query
         | Class::Do
@@ -206,7 +212,12 @@ mod tests {
             ("SELECT GET_LOCK('a', 1)", Changes::Nothing),
             ("SELECT f(1)", Changes::AnyTable),
             ("COMMIT", Changes::Nothing),
-            ("SET GLOBAL read_only = 1", Changes::Nothing),
+            ("SET GLOBAL read_only = 1", Changes::AnyTable),
+            (
+                "WITH c AS (SELECT 1 a) UPDATE t JOIN c SET t.a = 2",
+                Changes::AnyTable,
+            ),
+            ("SELECT NEXT VALUE FOR s", Changes::Nothing),
             ("SET @a = f()", Changes::AnyTable),
             ("SHOW TABLES", Changes::Nothing),
             ("INSERT INTO t VALUES (1)", tables(&["t"])),

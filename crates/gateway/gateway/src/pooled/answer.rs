@@ -169,6 +169,9 @@ impl Pooled {
         let mut goal = plan.goal;
         self.begin_change(plan);
         let mut going = self.set_out(plan).await.map(|it| goal = it);
+        if going.is_err() && plan.step == Step::Commits {
+            self.lose_change();
+        }
         let error = loop {
             if let Err(unready) = going {
                 break unready.told()?;

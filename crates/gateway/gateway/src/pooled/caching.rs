@@ -24,7 +24,7 @@ use monitor::ServerId as Place;
 use result_cache::{
     ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Renewal, Scope, TableSlot,
 };
-use router::{CacheUse, History, Judged, Plan, Written};
+use router::{CacheUse, History, Judged, Pin, Plan, Written};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::{Class, is_server_database};
@@ -33,7 +33,7 @@ use wire::{CommandByte, StatusFlags};
 use crate::end::End;
 use crate::gateway::generation::{Generation, ResultCache};
 use crate::guest::{Answer, Form, Guest, Reply, Request, Ruled, mode_of};
-use crate::options::{ServiceId, Trust};
+use crate::options::{Router, ServiceId, Trust};
 use crate::worker::Worker;
 
 use super::answer::Job;
@@ -51,6 +51,8 @@ pub(super) struct Caching {
     has_snapshot: bool,
     /// Its transaction may have written.
     has_written: bool,
+    /// Its transaction has characteristics that were set for it alone, which no scope shows.
+    is_odd: bool,
     /// What the statement under way changes.
     changing: Option<Changing>,
 }
@@ -58,6 +60,7 @@ pub(super) struct Caching {
 /// The scope of a session that begins so and has set this.
 #[derive(Debug)]
 struct KnownScope {
+    login: pool::Login,
     origin: Arc<Origin>,
     history: Arc<History>,
     /// `None` if its replies are not kept.
@@ -223,7 +226,9 @@ impl Pooled {
         let caching = self.caching.as_mut()?;
         let known = caching.scope.as_ref();
         let is_known = |it: &KnownScope| {
-            Arc::ptr_eq(&it.origin, &self.origin) && Arc::ptr_eq(&it.history, &self.history)
+            it.login == self.pool_login
+                && Arc::ptr_eq(&it.origin, &self.origin)
+                && Arc::ptr_eq(&it.history, &self.history)
         };
         if let Some(known) = known.filter(|it| is_known(it)) {
             return known.scope.clone();
@@ -242,9 +247,18 @@ impl Pooled {
             .pool_login
             .client
             .filter(|_| servers.iter().any(|id| is_told(*id)));
-        let scope = (!is_server_database(&database)).then(|| {
+        // Names in the pool are never given again, so another place is another server.
+        let mut places = Vec::new();
+        for id in servers {
+            let name = generation.server(*id).known.pool_id.number();
+            places.extend_from_slice(&name.to_le_bytes());
+        }
+        let commands = self.history.list().bytes();
+        let is_kept = !is_server_database(&database) && !reads_in_its_own_way(commands);
+        let scope = is_kept.then(|| {
             Scope::of([
-                &self.pool_login.account.0.to_le_bytes()[..],
+                &places[..],
+                &self.pool_login.account.0.to_le_bytes(),
                 &self.pool_login.class.0.to_le_bytes(),
                 client
                     .map(|it| it.to_string())
@@ -252,10 +266,11 @@ impl Pooled {
                     .as_bytes(),
                 &[self.origin.collation],
                 &database,
-                self.history.list().bytes(),
+                commands,
             ])
         });
         caching.scope = Some(KnownScope {
+            login: self.pool_login,
             origin: Arc::clone(&self.origin),
             history: Arc::clone(&self.history),
             scope: scope.clone(),
@@ -265,8 +280,12 @@ impl Pooled {
 
     /// Whether the session has nothing that a scope does not tell.
     fn is_plain(&self) -> bool {
-        let has_own = self.missing.is_some() || self.database.is_some();
-        self.session.pins().is_empty() && self.session.parts().is_empty() && !has_own
+        let is_odd = self.caching.as_ref().is_some_and(|it| it.is_odd);
+        let has_own = self.missing.is_some() || self.database.is_some() || is_odd;
+        self.multiplexes
+            && !has_own
+            && self.session.pins().is_empty()
+            && self.session.parts().is_empty()
     }
 
     /// Asks a cache.
@@ -309,8 +328,12 @@ impl Pooled {
                 }
             };
         };
-        if is_inside && !tables.are_unchanged(&names, caching.since) {
-            return Kept::Nothing;
+        if is_inside {
+            let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
+            let is_there = open_at.is_none_or(|at| Some(at) == primary);
+            if !is_there || !tables.are_unchanged(&names, caching.since) {
+                return Kept::Nothing;
+            }
         }
         let mut renewal = Renewal::No;
         if !is_inside || caching.has_snapshot {
@@ -328,8 +351,7 @@ impl Pooled {
         let mut places = current_places(worker, self.guest.service, &self.way);
         if is_inside {
             let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
-            places.retain(|it| Some(*it) == primary && open_at.is_none_or(|at| at == *it));
-            caching.has_snapshot = true;
+            places.retain(|it| Some(*it) == primary);
         }
         Kept::Wanted(Box::new(Wanted {
             filling,
@@ -445,8 +467,13 @@ impl Pooled {
         let Some((place, answer)) = answered else {
             return;
         };
+        let is_answered = matches!(answer.ending, Ending::Status(_));
+        if let Some(caching) = &mut self.caching {
+            // A query that finds no row may have opened no table.
+            caching.has_snapshot |= is_answered && 0 < answer.exchange.tally().row_count;
+        }
         let is_current = wanted.trust == Trust::Vouched || wanted.places.contains(&place);
-        if !is_current || !matches!(answer.ending, Ending::Status(_)) || !self.is_plain() {
+        if !is_current || !is_answered || !self.is_plain() {
             return;
         }
         let tables = &self.guest.worker.gateway.tables;
@@ -468,10 +495,19 @@ impl Pooled {
             caching.since = tables.now();
             caching.has_snapshot = false;
             caching.has_written = false;
+            // What was set for the next transaction is what pins until that begins.
+            caching.is_odd = self.session.pins().has(Pin::NextTransaction);
         }
         caching.has_written |= plan.may_write || plan.changes != Changes::Nothing;
         if plan.changes != Changes::Nothing {
             caching.changing = Some(tables.begin_change(plan.changes));
+        }
+    }
+
+    /// A statement has failed. Its transaction may be gone, and with it what that has read.
+    pub(super) fn forget_snapshot(&mut self) {
+        if let Some(caching) = &mut self.caching {
+            caching.has_snapshot = false;
         }
     }
 
@@ -498,30 +534,48 @@ impl Pooled {
     }
 }
 
+/// Whether a session reads rows that are not committed, or locks what it reads: by one of the
+/// commands that it has given.
+fn reads_in_its_own_way(commands: &[u8]) -> bool {
+    let has = |word: &[u8]| {
+        let mut places = commands.windows(word.len());
+        places.any(|it| it.eq_ignore_ascii_case(word))
+    };
+    let is_usual = has(b"committed") || has(b"repeatable");
+    has(b"isolation") && (has(b"uncommitted") || has(b"serializable") || !is_usual)
+}
+
 /// The servers of a service that are known to have all that the gateway's sessions have written
 /// (K2).
 fn current_places(worker: &Worker, service: ServiceId, way: &Way) -> SmallVec<[Place; 4]> {
     let generation = &worker.generation;
     let monitor = generation.service(service).options.monitor;
     let mut written = Written::Nothing;
+    let mut all_split = true;
     for other in generation.services() {
         if other.options.monitor == monitor {
             written.merge(&other.written.value());
+            all_split &= matches!(other.options.router, Router::ReadWriteSplit(_));
         }
     }
     worker.with_map(service, |it| {
         let map = &it.map;
         let primary = map.primary();
-        // Members that are read from wait for what others have written (`connection.rs`).
-        let waits = primary.is_some_and(|it| it.galera.is_some()) && way.split().is_some();
+        // Members that are read from wait for what others have written (`connection.rs`). The
+        // primary does not, and sessions with a home write anywhere.
+        let is_galera = primary.is_some_and(|it| it.galera.is_some());
+        if is_galera && !all_split {
+            return SmallVec::new();
+        }
+        let waits = is_galera && way.split().is_some();
         let servers = map.servers().filter(|it| it.serves_reads());
         let is_current = |id: Place| {
             primary.is_some_and(|it| it.id == id)
                 || waits
                 || match &written {
-                    Written::Nothing => true,
                     Written::UpTo(position) => map.has_applied(id, position),
-                    Written::Somewhere => false,
+                    // What was written before the gateway began is not known.
+                    Written::Nothing | Written::Somewhere => false,
                 }
         };
         servers

@@ -4,14 +4,15 @@
 //! It is read from the primaries whenever a statement may have changed it, and each minute. Until
 //! it is known, nothing is kept ([`result_cache::Tables`]).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Login, Outcome, QueryLimits, Server};
 use link::Limit;
-use monitor::ServerId as Place;
+use monitor::Epoch;
 use result_cache::{Changes, TableSlot, Trait};
 
-use crate::gateway::generation::Generation;
+use crate::gateway::watch::Watch;
 use crate::options::{MonitorId, ServerId};
 use crate::worker::Worker;
 
@@ -30,17 +31,24 @@ const READ_TIME_MAX: Duration = Duration::from_secs(30);
 /// Most bytes of all that is told: a million tables.
 const DEFINITION_BYTES_MAX: usize = 64 << 20;
 
+/// Why nothing is kept for a while.
+const UNSEEN: &str = "sessions of an older configuration, which has no cache, go on";
+
 /// Without these, a server hides some of the definitions.
 const PRIVILEGES: &str = "SELECT COUNT(DISTINCT PRIVILEGE_TYPE) \
     FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SELECT', 'TRIGGER') \
     AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')";
 
 /// All tables whose replies cannot be kept (1), and those that may change others (2). What stands
-/// in no table of the server itself is changed unseen; what is in memory is gone when it restarts.
+/// in no table of the server itself is changed unseen, what is in memory is gone when it restarts,
+/// and a transaction has no snapshot of what is in no transactional engine. A virtual column may
+/// depend on the time.
 const DEFINITIONS: &str = "SELECT TABLE_NAME, 1 FROM information_schema.TABLES \
     WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') \
     AND (TABLE_TYPE NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') OR ENGINE IS NULL \
-    OR ENGINE NOT IN ('InnoDB', 'Aria', 'MyISAM', 'ROCKSDB')) \
+    OR ENGINE NOT IN ('InnoDB', 'ROCKSDB')) \
+    UNION SELECT TABLE_NAME, 1 FROM information_schema.COLUMNS WHERE EXTRA LIKE '%VIRTUAL%' \
+    AND TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') \
     UNION SELECT EVENT_OBJECT_TABLE, 2 FROM information_schema.TRIGGERS \
     UNION SELECT REFERENCED_TABLE_NAME, 2 FROM information_schema.REFERENTIAL_CONSTRAINTS \
     WHERE UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT') \
@@ -65,6 +73,11 @@ async fn keep() {
         }
         let tables = &worker.gateway.tables;
         let present = primaries_of(&worker);
+        let is_unseen = has_unseen_sessions(&worker);
+        if is_unseen && !tables.is_in_doubt() {
+            tables.note_change(Changes::AnyTable);
+            tables.doubt();
+        }
         if primaries != present {
             // The new one may not have the last writes of the old one.
             tables.note_change(Changes::AnyTable);
@@ -77,7 +90,10 @@ async fn keep() {
             .is_none_or(|age| REFRESH_EVERY <= age || tables.is_in_doubt() && REFRESH_PAUSE <= age);
         // Of a missing primary the monitor tells.
         if is_due && primaries.iter().all(Option::is_some) {
-            let outcome = learn(&worker).await;
+            let outcome = match is_unseen {
+                true => Err(UNSEEN.to_owned()),
+                false => learn(&worker).await,
+            };
             read_at = Some(now);
             if told.as_ref() != Some(&outcome) {
                 tell(&outcome);
@@ -99,10 +115,35 @@ fn tell(outcome: &Result<(), String>) {
 }
 
 /// The primary of each monitor.
-fn primaries_of(worker: &Worker) -> Vec<Option<Place>> {
-    let watches = worker.generation.watches();
-    let primary = |it: &monitor::Published| it.map.primary().map(|it| it.id);
-    watches.map(|it| primary(&it.monitor.present())).collect()
+fn primaries_of(worker: &Worker) -> Vec<Option<Primary>> {
+    let generation = &worker.generation;
+    let monitors = (0..).map(MonitorId).zip(generation.watches());
+    let primary = |(monitor, watch): (MonitorId, &Arc<Watch>)| {
+        let present = watch.monitor.present();
+        let found = present.map.primary()?;
+        let servers = &generation.watched_by(monitor).servers;
+        let server = *servers.get(usize::from(found.id.0))?;
+        let name = generation.server(server).known.pool_id;
+        Some(Primary {
+            server,
+            identity: (name, found.epoch),
+        })
+    };
+    monitors.map(primary).collect()
+}
+
+/// A server that takes writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Primary {
+    server: ServerId,
+    /// Names in the pool are never given again, and its epoch rises whenever it was down.
+    identity: (pool::ServerId, Epoch),
+}
+
+/// Whether sessions go on whose configuration asks nobody what they change.
+fn has_unseen_sessions(worker: &Worker) -> bool {
+    let generations = worker.gateway.generations();
+    generations.iter().any(|it| !it.looks_at_tables())
 }
 
 /// Reads the definitions of all clusters.
@@ -112,7 +153,7 @@ async fn learn(worker: &Worker) -> Result<(), String> {
     let mut said = Vec::new();
     let primaries = primaries_of(worker);
     for (monitor, primary) in (0..).map(MonitorId).zip(primaries) {
-        let Some(id) = server_of(&worker.generation, monitor, primary) else {
+        let Some(Primary { server: id, .. }) = primary else {
             return Err("there is no primary".to_owned());
         };
         let name = &worker.generation.server(id).options.name;
@@ -121,15 +162,6 @@ async fn learn(worker: &Worker) -> Result<(), String> {
     }
     tables.learn(doubts, &said);
     Ok(())
-}
-
-fn server_of(
-    generation: &Generation,
-    monitor: MonitorId,
-    primary: Option<Place>,
-) -> Option<ServerId> {
-    let servers = &generation.watched_by(monitor).servers;
-    servers.get(usize::from(primary?.0)).copied()
 }
 
 async fn read(

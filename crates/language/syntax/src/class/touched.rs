@@ -30,12 +30,15 @@ pub fn names(text: &[u8], mode: SqlMode) -> impl Iterator<Item = Cow<'_, [u8]>> 
     })
 }
 
+/// Words that MariaDB reserves, and MySQL does not.
+const FREE_IN_MYSQL: [K; 4] = [K::Offset, K::Returning, K::PageChecksum, K::CurrentRole];
+
 /// The name that the current token is.
 fn value<'a>(words: &Words<'a>) -> Option<Cow<'a, [u8]>> {
+    // MySQL does not reserve all words that MariaDB does.
     let is_reserved = |token: Token| {
-        token
-            .keyword
-            .is_some_and(|it| it.class() == Reserve::Reserved)
+        let keyword = token.keyword.filter(|it| !FREE_IN_MYSQL.contains(it));
+        keyword.is_some_and(|it| it.class() == Reserve::Reserved)
     };
     match words.token.kind {
         Kind::Quoted => Some(name_value(words.text())),
@@ -93,6 +96,21 @@ pub fn changed_tables(text: &[u8], mode: SqlMode) -> Option<Vec<Cow<'_, [u8]>>> 
     }
 }
 
+/// Whether a text has UPDATE, DELETE, INSERT or REPLACE where that is no function.
+#[must_use]
+pub fn has_verb_of_change(text: &[u8], mode: SqlMode) -> bool {
+    let mut words = Words::new(text, mode);
+    let verbs = [K::Update, K::Delete, K::Insert, K::Replace];
+    while words.token.kind != Kind::End {
+        let is_verb = words.keyword().is_some_and(|it| verbs.contains(&it));
+        if is_verb && words.ahead().kind != Kind::LeftParen {
+            return true;
+        }
+        words.bump();
+    }
+    false
+}
+
 fn skip(words: &mut Words<'_>, known: &[K]) {
     while words.keyword().is_some_and(|it| known.contains(&it)) {
         words.bump();
@@ -123,6 +141,7 @@ fn any_value<'a>(words: &Words<'a>) -> Option<Cow<'a, [u8]>> {
 fn until<'a>(words: &mut Words<'a>, ends: &[K]) -> Option<Vec<Cow<'a, [u8]>>> {
     let mut names = Vec::new();
     let mut depth = 0_u32;
+    let mut is_behind_name = false;
     loop {
         let is_end = depth == 0 && words.keyword().is_some_and(|it| ends.contains(&it));
         if is_end || words.is_at_end() {
@@ -132,14 +151,23 @@ fn until<'a>(words: &mut Words<'a>, ends: &[K]) -> Option<Vec<Cow<'a, [u8]>>> {
             Kind::LeftParen => depth = depth.saturating_add(1),
             Kind::RightParen => depth = depth.saturating_sub(1),
             Kind::Invalid => return None,
-            Kind::Dot => {
+            Kind::Dot if is_behind_name => {
                 // Before it stood a database, or a table that stands alone elsewhere.
                 words.bump();
                 names.pop();
                 names.extend(any_value(words));
             }
-            _ => names.extend(value(words)),
+            // `.t`, as some write for a table of the default database.
+            Kind::Dot => return None,
+            _ => {
+                let name = value(words);
+                is_behind_name = name.is_some();
+                names.extend(name);
+                words.bump();
+                continue;
+            }
         }
+        is_behind_name = matches!(words.token.kind, Kind::Word | Kind::Name | Kind::Quoted);
         words.bump();
     }
 }
@@ -216,6 +244,8 @@ mod tests {
             ("INSERT INTO t.", None),
             ("UPDATE SET a = 1", None),
             ("DROP TABLE t", None),
+            ("UPDATE a, .b SET a.x = 1", None),
+            ("UPDATE t, offset SET offset.a = 1", Some("t offset")),
             ("WITH a AS (SELECT 1) DELETE FROM t", None),
             ("", None),
         ] {

@@ -1,5 +1,7 @@
 //! `[[cache]]`: results that are told again, and never an old one.
 
+use std::process::Command;
+
 use testkit::topology::Replicated;
 
 use super::admin::Watched;
@@ -518,4 +520,79 @@ fn each_type_is_told_again_as_the_server_tells_it() {
     root.run("DELETE FROM shop.types").unwrap();
     assert_eq!(query(&mut other), expected);
     assert_eq!(execute_on(&mut other), binary);
+}
+
+/// An error tells no status, so a transaction may be open that nobody has seen begin.
+#[test]
+fn a_transaction_of_a_failed_routine_ends_results_too() {
+    let backend = cached_backend();
+    let mut root = backend.connect().unwrap();
+    root.run(
+        "CREATE PROCEDURE shop.leaves() BEGIN START TRANSACTION; UPDATE shop.t SET v = v + 1; \
+         SIGNAL SQLSTATE '45000'; END",
+    )
+    .unwrap();
+    let gateway = cached(&backend, POOLED[0], CACHE);
+    let (mut writer, mut reader) = (gateway.connect(), gateway.connect());
+    wait_until_kept(&mut reader, &mut root);
+    writer.error_number("CALL shop.leaves()").unwrap();
+    wait_until_kept(&mut reader, &mut root);
+    let before = read(&mut reader);
+    writer.run("COMMIT").unwrap();
+    let now = value(&mut root, "SELECT v FROM shop.t WHERE id = 1");
+    assert_eq!(read(&mut reader), now, "it was {before}");
+}
+
+/// Rows that are not committed are for those alone who ask for them.
+#[test]
+fn what_is_read_in_another_isolation_is_not_kept() {
+    let backend = cached_backend();
+    let gateway = cached(&backend, POOLED[0], CACHE);
+    let (mut writer, mut dirty, mut reader) =
+        (gateway.connect(), gateway.connect(), gateway.connect());
+    writer.run("BEGIN").unwrap();
+    writer.run("UPDATE shop.t SET v = 99 WHERE id = 1").unwrap();
+    for (set, begin) in [
+        (
+            "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+            "START TRANSACTION",
+        ),
+        (
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+            "DO 1",
+        ),
+    ] {
+        dirty.run(set).unwrap();
+        dirty.run(begin).unwrap();
+        assert_eq!(read(&mut dirty), "99");
+        dirty.run("COMMIT").unwrap();
+        assert_eq!(read(&mut reader), "10", "{set}");
+    }
+    writer.run("ROLLBACK").unwrap();
+    assert_eq!(read(&mut dirty), "10");
+}
+
+/// Sessions that began before there was a cache are not seen changing anything.
+#[test]
+fn nothing_is_kept_while_sessions_go_on_that_are_not_seen() {
+    let backend = cached_backend();
+    let mut root = backend.connect().unwrap();
+    let service = format!("[[service]]\nname = \"shop\"\n{}", POOLED[0]);
+    let before = sections(&[&backend]) + &service;
+    let mut gateway = Gateway::start(&before, "auto");
+    let mut old = gateway.connect();
+    let after = format!("{before}cache = \"c\"\n{CACHE}");
+    fs::write(gateway.folder.path().join("plateau.toml"), after).unwrap();
+    let id = gateway.server.process().id().to_string();
+    let sent = Command::new("kill").args(["-HUP", &id]).status();
+    assert!(sent.unwrap().success());
+    wait_until("it says why", || {
+        gateway.log().contains("an older configuration")
+    });
+    let mut client = gateway.connect();
+    assert_eq!(read(&mut client), "10");
+    old.run("UPDATE shop.t SET v = 11 WHERE id = 1").unwrap();
+    assert_eq!(read(&mut client), "11");
+    old.quit().unwrap();
+    wait_until_kept(&mut client, &mut root);
 }

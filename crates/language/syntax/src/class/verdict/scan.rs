@@ -1,5 +1,7 @@
 //! The pass over the tokens of one statement: calls, variables, locking clauses.
 
+use std::borrow::Cow;
+
 use builtin::{Grammar, Reach};
 use settings::SqlMode;
 
@@ -9,7 +11,7 @@ use super::super::first::{Detail, Statement, find_explained};
 use super::super::words::Words;
 use super::Kind;
 use crate::keyword::{Class as Reserve, Keyword as K};
-use crate::token::Kind as Token;
+use crate::token::{Kind as Token, name_value};
 
 /// How deep a parenthesis may be for the columns of a common table expression to be told from a
 /// call: one bit each.
@@ -270,11 +272,11 @@ impl<'a> Scan<'a> {
     /// The first part of `a.b`.
     fn qualifier(&mut self) {
         let text = self.words.text();
-        let name = match text {
-            [b'`', inner @ .., b'`'] => inner,
-            whole => whole,
+        let name = match self.words.token.kind {
+            Token::Quoted => name_value(text),
+            _ => Cow::Borrowed(text),
         };
-        if is_server_database(name) {
+        if is_server_database(&name) {
             self.facts.add(Facts::NOT_DETERMINISTIC);
         }
     }
