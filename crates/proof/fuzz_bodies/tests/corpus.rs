@@ -49,14 +49,27 @@ fn kept_inputs_do_no_harm() {
 fn each_target_is_a_program_of_the_fuzz_package() {
     let root = repository_root().join("fuzz");
     let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let programs = programs(&root.join("fuzz_targets"));
     for (target, _) in fuzz_bodies::TARGETS {
         assert!(
             manifest.contains(&format!("\nname = \"{target}\"\n")),
             "{target}"
         );
-        let program = fs::read_to_string(root.join(format!("fuzz_targets/{target}.rs"))).unwrap();
+        let file = format!("{target}.rs");
+        let found = programs.iter().find(|it| it.ends_with(&file));
+        let program = fs::read_to_string(found.expect(target)).unwrap();
         assert!(program.contains(&format!("run(\"{target}\"")), "{target}");
     }
-    let programs = fs::read_dir(root.join("fuzz_targets")).unwrap().count();
-    assert_eq!(programs, fuzz_bodies::TARGETS.len());
+    assert_eq!(programs.len(), fuzz_bodies::TARGETS.len());
+}
+
+/// The programs of a folder, and of those in it.
+fn programs(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a readable folder");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let inside = |path: PathBuf| match path.is_dir() {
+        true => programs(&path),
+        false => vec![path],
+    };
+    paths.flat_map(inside).collect()
 }

@@ -1,6 +1,6 @@
-//! The last recorded run of `gateway-cache`, as CSV and as a picture: throughput, and processor time
-//! of the proxy, by the number of clients. The upper row has caches with room for all results, the
-//! lower one caches with room for half of them.
+//! The last recorded run of `gateway-cache`, as CSV and as a picture: throughput, and processor
+//! time of the proxy, by the number of clients. The upper row has caches with room for all results,
+//! the lower one caches with room for half of them.
 
 use std::fs;
 
