@@ -1,6 +1,6 @@
 //! Settings that are not translated, and what is to be said of each: by tables.
 
-use crate::note::{Feature, Kind};
+use crate::note::Kind;
 
 /// What is known of a setting that has nothing to be translated to.
 #[derive(Debug)]
@@ -29,11 +29,6 @@ pub(crate) const fn differs(name: &'static str, text: &'static str) -> Known {
     known(name, &[], Kind::Differs, text)
 }
 
-/// A gateway may learn it.
-pub(crate) const fn planned(name: &'static str, feature: Feature) -> Known {
-    known(name, &[], Kind::Planned(feature), "")
-}
-
 pub(crate) const fn known(
     name: &'static str,
     harmless: &'static [&'static str],
@@ -60,10 +55,7 @@ pub(crate) fn judge(tables: &[&[Known]], name: &str, value: &str) -> Option<(Kin
     if known.harmless.iter().any(is_harmless) {
         return None;
     }
-    match known.kind {
-        Kind::Planned(feature) => Some((known.kind, feature.text())),
-        _ => Some((known.kind, known.text)),
-    }
+    Some((known.kind, known.text))
 }
 
 impl Known {
@@ -103,7 +95,7 @@ mod tests {
             same("a"),
             known("b", &["false", ""], Kind::ToDo, "do"),
             known("weight", &["1"], Kind::LeftOut, "none"),
-            planned("c_*", Feature::Cache),
+            left_out("c_*", "no c"),
         ];
         assert_eq!(judge(&[&table], "a", "x"), None);
         assert_eq!(judge(&[&table], "b", "OFF"), None);
@@ -112,9 +104,8 @@ mod tests {
         assert_eq!(judge(&[&table], "weight", "1"), None);
         assert!(judge(&[&table], "weight", "10").is_some());
         assert_eq!(judge(&[&table], "b", "yes"), Some((Kind::ToDo, "do")));
-        let cached = judge(&[&table], "c_ttl", "1").unwrap();
-        assert_eq!(cached.0, Kind::Planned(Feature::Cache));
-        assert!(cached.1.contains("keeps no results"));
+        let begun = judge(&[&table], "c_ttl", "1");
+        assert_eq!(begun, Some((Kind::LeftOut, "no c")));
         assert_eq!(judge(&[&table], "d", "1").unwrap().0, Kind::Unknown);
     }
 }

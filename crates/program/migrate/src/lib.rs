@@ -6,6 +6,7 @@
 //!
 //! * `output` is the settings file that is written.
 //! * `known` judges settings that have nothing to be translated to, by tables.
+//! * `cache` is what a section `cache` has.
 //! * `condition` makes patterns and networks of rules out of theirs.
 //! * `maxscale` and `proxysql` each have a parser and the translation.
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@
 mod error;
 mod note;
 
+mod cache;
 mod condition;
 mod known;
 mod output;
@@ -21,7 +23,7 @@ mod maxscale;
 mod proxysql;
 
 pub use error::{ParseError, TranslateError, What};
-pub use note::{Feature, Kind, Note};
+pub use note::{Kind, Note};
 
 /// The largest text of all files of a configuration together. Those of users have some kilobytes;
 /// a dump of ProxySQL with thousands of rules has less than this.

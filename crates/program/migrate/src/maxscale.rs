@@ -1,22 +1,24 @@
 //! MaxScale: its file, and what becomes of its sections.
 //!
 //! Servers, monitors, services and listeners become the sections of those names. Filters of a
-//! service become rules of it, if they say where statements go.
+//! service become rules of it, if they say where statements go; a cache of it; or the query log.
 
 mod draft;
 mod ini;
 mod unit;
 
+mod cache;
 mod filter;
 mod global;
 mod listener;
 mod monitor;
+mod query_log;
 mod server;
 mod service;
 
 use crate::error::{ParseError, TranslateError, What};
 use crate::note::{Kind, Note};
-use crate::output::Output;
+use crate::output::{Names, Output};
 use crate::{Source, known};
 
 use draft::Draft;
@@ -92,18 +94,22 @@ pub(crate) fn translate(sources: &[Source]) -> Result<(Output, Vec<Note>), Trans
     }
     let servers = server::translate(&configuration, &mut output, &mut notes);
     let watches = monitor::translate(&configuration, &servers, &mut output, &mut notes);
-    let services = service::read(&configuration, &servers, &watches, &mut notes);
+    let mut services = service::read(&configuration, &servers, &watches, &mut notes);
     if services.is_empty() {
         let lacks = "no listener leads to a service that a gateway could have";
         return Err(TranslateError::Empty { lacks });
     }
-    let rules = filter::translate(&configuration, &services, &servers, &mut notes);
+    cache::translate(&configuration, &mut services, &mut output, &mut notes);
+    let mut names = Names::default();
+    let rules = filter::translate(&configuration, &services, &servers, &mut names, &mut notes);
+    let query_log = query_log::translate(&configuration, &services, &mut names, &mut notes);
     listener::write_first(&configuration, &services, &mut output);
     global::translate(&configuration, &services, &mut output, &mut notes);
     let limits: Vec<Limits> = services.iter().map(|it| it.limits).collect();
     let services = service::write(services, &mut output);
     listener::translate(&configuration, &services, &mut output, &mut notes);
-    for rule in rules {
+    let logging = query_log.map(|it| it.write(&mut output));
+    for rule in rules.into_iter().chain(logging.unwrap_or_default()) {
         output.add("rule", rule);
     }
     global::limits(&limits, &mut output);

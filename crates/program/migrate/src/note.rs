@@ -26,22 +26,8 @@ pub enum Kind {
     Differs,
     /// A gateway has nothing like it.
     LeftOut,
-    /// A gateway has nothing like it yet.
-    Planned(Feature),
     /// The translator does not know it.
     Unknown,
-}
-
-/// What gateways may learn. A translation of what asks for it has one place to be put to:
-/// whoever makes the note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Feature {
-    /// Results that are kept.
-    Cache,
-    /// A log of statements.
-    QueryLog,
-    /// What statements cost, by their digest.
-    StatementStatistics,
 }
 
 impl Kind {
@@ -50,25 +36,8 @@ impl Kind {
         match self {
             Kind::ToDo => "to do",
             Kind::Differs => "differs",
-            Kind::LeftOut | Kind::Planned(_) => "left out",
+            Kind::LeftOut => "left out",
             Kind::Unknown => "unknown",
-        }
-    }
-}
-
-impl Feature {
-    /// Why a setting about it is left out.
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Feature::Cache => "the gateway keeps no results",
-            Feature::QueryLog => {
-                "the gateway logs no statements; `log_slow_query` and the general \
-                                  log of a server do"
-            }
-            Feature::StatementStatistics => {
-                "the gateway keeps no statistics of statements; `performance_schema` of a server \
-                 does"
-            }
         }
     }
 }

@@ -19,8 +19,8 @@ const NAME_BYTES_MAX: usize = 64;
 pub(crate) struct Output {
     /// The settings in front of all sections.
     pub(crate) head: Block,
-    /// The sections, each with its name.
-    sections: Vec<(&'static str, Block)>,
+    /// The sections, each with its header.
+    sections: Vec<(String, Block)>,
     /// Comments at the end.
     tail: Vec<String>,
 }
@@ -40,8 +40,14 @@ struct Field {
 }
 
 impl Output {
-    pub(crate) fn add(&mut self, section: &'static str, block: Block) {
-        self.sections.push((section, block));
+    /// Adds a section of which a file may have several.
+    pub(crate) fn add(&mut self, section: &str, block: Block) {
+        self.sections.push((format!("[[{section}]]"), block));
+    }
+
+    /// Adds a section of which a file has one.
+    pub(crate) fn add_only(&mut self, section: &str, block: Block) {
+        self.sections.push((format!("[{section}]"), block));
     }
 
     /// Puts comments that stand nowhere yet to the end.
@@ -62,9 +68,9 @@ impl Output {
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
         self.head.render(None, &mut text);
-        for (name, block) in &self.sections {
+        for (header, block) in &self.sections {
             text.push('\n');
-            block.render(Some(name), &mut text);
+            block.render(Some(header), &mut text);
         }
         if !self.tail.is_empty() {
             text.push('\n');
@@ -119,12 +125,12 @@ impl Block {
         self.fields.insert(0, field);
     }
 
-    fn render(&self, section: Option<&str>, text: &mut String) {
+    fn render(&self, header: Option<&str>, text: &mut String) {
         for words in &self.comments {
             comment(text, words);
         }
-        if let Some(section) = section {
-            let _ = writeln!(text, "[[{section}]]");
+        if let Some(header) = header {
+            let _ = writeln!(text, "{header}");
         }
         for field in &self.fields {
             if let Some(words) = field.comment {
@@ -161,6 +167,18 @@ pub(crate) fn seconds(milliseconds: u64) -> Value {
             Value::Float(f64::from(whole) + f64::from(rest) / 1000.0)
         }
     }
+}
+
+/// Seconds of a field that takes up to a year of them.
+pub(crate) fn seconds_of_year(milliseconds: u64) -> Value {
+    seconds(milliseconds.min(YEAR_MS))
+}
+
+const YEAR_MS: u64 = 31_536_000_000;
+
+/// A number of bytes, or of something else.
+pub(crate) fn whole(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 /// A list of texts.
@@ -210,6 +228,7 @@ mod tests {
         block.explain("interval", seconds(1500), "why");
         block.set("users", texts(["a".to_owned(), "b".to_owned()]));
         output.add("monitor", block);
+        output.add_only("query_log", Block::default());
         let text = output.render();
         assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
         let read: toml::Table = text.parse().unwrap();
@@ -219,6 +238,7 @@ mod tests {
         assert_eq!(monitor["interval"].as_float(), Some(1.5));
         assert_eq!(monitor["users"][1].as_str(), Some("b"));
         assert!(text.contains("\n# why\ninterval = 1.5\n"), "{text}");
+        assert!(read["query_log"].is_table(), "{text}");
     }
 
     #[test]

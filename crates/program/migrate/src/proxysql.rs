@@ -8,8 +8,10 @@
 mod config;
 mod row;
 
+mod cache;
 mod hostgroup;
 mod interface;
+mod query_log;
 mod rule;
 mod server;
 mod user;
@@ -23,6 +25,7 @@ use crate::output::{Block, Output};
 
 use config::{Setting, Value};
 use row::Row;
+use variable::Variables;
 
 /// The file as it was read.
 #[derive(Debug, Clone, Copy)]
@@ -92,8 +95,11 @@ pub(crate) fn translate(sources: &[Source]) -> Result<(Output, Vec<Note>), Trans
     }
     let users = user::read(&file, &mut notes);
     let clusters = hostgroup::read(&file, &servers, &users, &mut notes);
-    let rows = rule::rows(&file, &mut notes);
+    let mut rows = rule::rows(&file, &mut notes);
     let mut variables = variable::read(&file);
+    if !variables.events.is_there() {
+        rule::log_nothing(&mut rows);
+    }
     let ports = rule::ports(&rows);
     let places = interface::read(&mut variables, &ports, &clusters);
     let rules = rule::translate(rule::Question {
@@ -108,6 +114,7 @@ pub(crate) fn translate(sources: &[Source]) -> Result<(Output, Vec<Note>), Trans
     let admins = variable::write(&file, &mut variables, &mut output, &mut notes);
     server::write(&servers, &mut output);
     hostgroup::write_monitors(&clusters, &servers, &variables, &mut output);
+    rules.caches.write(variables.cache, &mut output);
     hostgroup::write_services(
         &clusters,
         &servers,
@@ -115,6 +122,8 @@ pub(crate) fn translate(sources: &[Source]) -> Result<(Output, Vec<Note>), Trans
         &places.services,
         &mut output,
     );
+    let Variables { mysql, events, .. } = &mut variables;
+    events.write(rules.has_logging, mysql, &mut output);
     let mut of_variables = Block::default();
     notes.extend(variables.finish(&mut of_variables));
     output.head.append(of_variables);

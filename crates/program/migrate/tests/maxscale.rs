@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use migrate::{Feature, Format, Kind, Note, Source, TranslateError, Translation};
+use migrate::{Format, Kind, Note, Source, TranslateError, Translation};
 use settings::Configuration;
 
 fn try_translate(texts: &[&str]) -> Result<Translation, TranslateError> {
@@ -49,10 +49,8 @@ fn split(settings: &str) -> String {
     with_service(&format!("router=readwritesplit\n{settings}"))
 }
 
-#[test]
-fn the_example_is_translated() {
-    let made = translate(include_str!("../../../../docs/examples/maxscale.cnf"));
-    let expected = r#"listen = "[::]:4006"
+/// What becomes of the example, without comments.
+const EXAMPLE: &str = r#"listen = "[::]:4006"
 workers = 2
 log = "info"
 max_connections = 600
@@ -75,6 +73,12 @@ password = "watch"
 interval = 0.5
 timeout = 2
 failures = 2
+[[cache]]
+name = "Results"
+size = 67108864
+max_reply_size = 8388608
+ttl = 30
+assume_cacheable = true
 [[service]]
 name = "Read-Write"
 router = "read-write-split"
@@ -85,9 +89,14 @@ wait = 20
 [[service]]
 name = "Reports"
 role = "replica"
+cache = "Results"
 [[listener]]
 address = "0.0.0.0:4008"
 service = "Reports"
+[query_log]
+path = "/var/log/maxscale/statements"
+text = "literal"
+text_max = "64K"
 [[rule]]
 name = "Fresh"
 services = ["Read-Write"]
@@ -97,15 +106,23 @@ route = "primary"
 name = "Fresh-2"
 services = ["Read-Write"]
 pattern = 'from shop\.archive\b'
-server = "db-3""#;
-    assert_eq!(plain(&made.text), expected);
+server = "db-3"
+[[rule]]
+name = "Log"
+services = ["Read-Write"]
+query_log = true"#;
+
+#[test]
+fn the_example_is_translated() {
+    let made = translate(include_str!("../../../../docs/examples/maxscale.cnf"));
+    assert_eq!(plain(&made.text), EXAMPLE);
     let of = |setting: &str| kind_of(&made.notes, setting);
     assert_eq!(of("[maxscale]"), Some(Kind::ToDo));
     assert_eq!(of("[Cluster] auto_failover"), Some(Kind::ToDo));
     assert_eq!(of("[Read-Write] user"), Some(Kind::ToDo));
     assert_eq!(of("[Read-Write] transaction_replay"), Some(Kind::LeftOut));
     assert_eq!(of("[Fresh] match03"), Some(Kind::ToDo));
-    assert_eq!(of("[Log]"), Some(Kind::Planned(Feature::QueryLog)));
+    assert_eq!(of("[Log]"), Some(Kind::Differs));
     assert_eq!(of("[Hints]"), Some(Kind::Differs));
     // What a gateway does, too, is no note.
     assert_eq!(of("[db-1] protocol"), None);
@@ -276,6 +293,159 @@ fn filters_say_what_they_can() {
     let made = translate(&text);
     assert!(!made.text.contains("[[rule]]"), "{}", made.text);
     assert_eq!(kind_of(&made.notes, "[One]"), Some(Kind::Differs));
+}
+
+/// What becomes of a cache of the only service: its section without its name, and the notes.
+fn cache(settings: &str) -> (String, Vec<Note>) {
+    let filter = format!("[C]\ntype=filter\nmodule=cache\n{settings}");
+    let made = translate(&(split("filters=C\n") + &filter));
+    let text = plain(&made.text);
+    let (_, cache) = text.split_once("[[cache]]\nname = \"C\"\n").expect("it");
+    let (cache, service) = cache.split_once("\n[[service]]").expect("a service");
+    assert!(service.contains("cache = \"C\""), "{text}");
+    (cache.replace('\n', "; "), made.notes)
+}
+
+#[test]
+fn caches_are_kept() {
+    let default = "size = 67108864; max_reply_size = 8388608";
+    for (settings, expected) in [
+        ("", format!("{default}; sharing = \"worker\"")),
+        (
+            "cached_data=shared\nsoft_ttl=5\n",
+            format!("{default}; soft_ttl = 5"),
+        ),
+        (
+            "cached_data=shared\nhard_ttl=1500ms\nsoft_ttl=1s\nselects=assume_cacheable\n",
+            format!("{default}; ttl = 1.5; soft_ttl = 1; assume_cacheable = true"),
+        ),
+        (
+            "cached_data=shared\nhard_ttl=10\nsoft_ttl=10\nselects=verify_cacheable\n",
+            format!("{default}; ttl = 10"),
+        ),
+        (
+            "cached_data=shared\nhard_ttl=10\ninvalidate=current\n",
+            format!("{default}; ttl = 10"),
+        ),
+        (
+            "cached_data=thread_specific\nmax_size=1Mi\nmax_resultset_size=2k\n",
+            "size = 1048576; max_reply_size = 2000; sharing = \"worker\"".to_owned(),
+        ),
+    ] {
+        assert_eq!(cache(settings).0, expected, "{settings}");
+    }
+    let needs_grant = |notes: &[Note]| notes.iter().any(|it| it.text.contains("GRANT SELECT, T"));
+    for (settings, expected) in [
+        ("hard_ttl=5\n", false),
+        ("hard_ttl=5\nselects=verify_cacheable\n", true),
+        ("hard_ttl=5\ninvalidate=current\n", true),
+        ("hard_ttl=0\n", true),
+    ] {
+        assert_eq!(needs_grant(&cache(settings).1), expected, "{settings}");
+    }
+    let (_, notes) = cache(
+        "rules=/etc/rules.json\nstorage=redis\nstorage_redis.server=a\nmax_count=5\n\
+         max_resultset_rows=-1\nusers=mixed\ndebug=31\nenabled=true\nttl=7\n",
+    );
+    for (setting, kind) in [
+        ("rules", Some(Kind::ToDo)),
+        ("storage", Some(Kind::LeftOut)),
+        ("storage_redis.server", Some(Kind::LeftOut)),
+        ("max_count", Some(Kind::LeftOut)),
+        ("max_resultset_rows", None),
+        ("users", Some(Kind::Differs)),
+        ("debug", Some(Kind::LeftOut)),
+        ("enabled", None),
+        ("ttl", Some(Kind::Unknown)),
+    ] {
+        assert_eq!(
+            kind_of(&notes, &format!("[C] {setting}")),
+            kind,
+            "{setting}"
+        );
+    }
+}
+
+#[test]
+fn a_service_has_one_cache_and_a_file_sixteen() {
+    let filter = |name: &str| format!("[{name}]\ntype=filter\nmodule=cache\nhard_ttl=1\n");
+    let made = translate(&(split("filters=A|B\n") + &filter("A") + &filter("B")));
+    assert_eq!(made.text.matches("[[cache]]").count(), 1);
+    assert!(made.text.contains("cache = \"A\""), "{}", made.text);
+    assert_eq!(kind_of(&made.notes, "[B]"), Some(Kind::ToDo));
+    let off = filter("A") + "enabled=false\n";
+    let made = translate(&(split("filters=A\n") + &off));
+    assert!(!made.text.contains("cache ="), "{}", made.text);
+    assert_eq!(kind_of(&made.notes, "[A]"), Some(Kind::LeftOut));
+    let of_count = |count: usize| {
+        let of = |it: usize| {
+            format!(
+                "[S{it}]\ntype=service\nrouter=readconnroute\nservers=a\nuser=m\nfilters=C{it}\n\
+                 [L{it}]\ntype=listener\nservice=S{it}\nport={}\n",
+                5000 + it
+            ) + &filter(&format!("C{it}"))
+        };
+        let more: Vec<String> = (0..count).map(of).collect();
+        let made = translate(&(split("") + &more.concat()));
+        let is_told = made.notes.iter().any(|it| it.text.contains("may be 16"));
+        (made.text.matches("[[cache]]").count(), is_told)
+    };
+    assert_eq!(of_count(15), (15, false));
+    assert_eq!(of_count(16), (16, false));
+    assert_eq!(of_count(17), (16, true));
+}
+
+#[test]
+fn query_logs_are_kept() {
+    let of = |settings: &str| {
+        let filter = format!("[Q]\ntype=filter\nmodule=qlafilter\n{settings}");
+        translate(&(split("filters=Q\n") + &filter))
+    };
+    let log = "[query_log]\npath = \"/l\"\n";
+    let literal = "text = \"literal\"\ntext_max = \"64K\"";
+    let rule = "[[rule]]\nname = \"Q\"\nservices = [\"S\"]";
+    for (settings, expected) in [
+        ("", format!("{log}all = true\n{literal}")),
+        (
+            "use_canonical_form=true\nlog_data=query\nlog_type=unified\n",
+            format!("{log}all = true\ntext_max = \"64K\""),
+        ),
+        (
+            "match=/from shop/\noptions=case\n",
+            format!("{log}{literal}\n{rule}\npattern = \"(?-i:from shop)\"\nquery_log = true"),
+        ),
+        (
+            "exclude=^set\n",
+            format!("{log}all = true\n{literal}\n{rule}\npattern = \"^set\"\nquery_log = false"),
+        ),
+        (
+            "user=app\nsource=10.0.0.7\nexclude=id = 5\n",
+            format!(
+                "{log}{literal}\n{rule}\nusers = [\"app\"]\naddresses = [\"10.0.0.7\"]\n\
+                 query_log = true"
+            ),
+        ),
+    ] {
+        let text = plain(&of(&format!("filebase=/l\n{settings}")).text);
+        let (_, said) = text.split_once("[query_log]").expect(settings);
+        assert_eq!(format!("[query_log]{said}"), expected, "{settings}");
+    }
+    // Nothing can be chosen.
+    for settings in [
+        "filebase=/l\nmatch=id = 5\n",
+        "filebase=/l\nsource=db1\n",
+        "",
+    ] {
+        let made = of(settings);
+        assert!(!made.text.contains("query_log]"), "{}", made.text);
+        assert_eq!(kind_of(&made.notes, "[Q]"), Some(Kind::ToDo), "{settings}");
+    }
+    // There is one.
+    let filter = |name: &str| format!("[{name}]\ntype=filter\nmodule=qlafilter\nfilebase=/l\n");
+    let made = translate(&(split("filters=Q|R\n") + &filter("Q") + &filter("R")));
+    assert_eq!(made.text.matches("[query_log]").count(), 1);
+    assert_eq!(kind_of(&made.notes, "[Q]"), Some(Kind::Differs));
+    assert_eq!(kind_of(&made.notes, "[R]"), Some(Kind::ToDo));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use migrate::{Feature, Format, Kind, Note, Source, TranslateError, Translation};
+use migrate::{Format, Kind, Note, Source, TranslateError, Translation};
 use settings::Configuration;
 
 fn try_translate(text: &str) -> Result<Translation, TranslateError> {
@@ -81,6 +81,12 @@ password = "watch"
 interval = 0.5
 timeout = 0.8
 failures = 3
+[[cache]]
+name = "ttl-5000ms"
+size = 268435456
+max_reply_size = 33554432
+ttl = 5
+assume_cacheable = true
 [[service]]
 name = "shop"
 router = "read-write-split"
@@ -93,6 +99,10 @@ router = "read-write-split"
 lag_max = 30
 causal_reads = "off"
 wait = 8
+[query_log]
+path = "queries.log"
+text = "literal"
+text_max = "64K"
 [[listener]]
 address = "0.0.0.0:6034"
 service = "port-6034"
@@ -105,6 +115,7 @@ name = "rule-5"
 users = ["app"]
 pattern = "^SELECT .* FROM shop.archive"
 server = "10.0.0.3"
+query_log = true
 [[rule]]
 name = "rule-10"
 pattern = "^SELECT.*FOR UPDATE$"
@@ -122,6 +133,7 @@ refuse = "DELETE without WHERE"
 name = "rule-20"
 pattern = "^SELECT .* FROM shop.report"
 max_statement_time = 30
+cache = "ttl-5000ms"
 [[rule]]
 name = "default-10"
 users = ["app"]
@@ -148,11 +160,8 @@ fn the_example_is_translated() {
     let made = translate(include_str!("../../../../docs/examples/proxysql.cnf"));
     assert_eq!(plain_from(&made.text, "listen"), EXAMPLE);
     let of = |setting: &str| kind_of(&made.notes, setting);
-    assert_eq!(
-        of("mysql_query_rules 20: cache_ttl"),
-        Some(Kind::Planned(Feature::Cache))
-    );
-    let log = Some(Kind::Planned(Feature::QueryLog));
+    assert_eq!(of("mysql_query_rules 20: cache_ttl"), None);
+    let log = Some(Kind::Differs);
     assert_eq!(of("mysql_variables: eventslog_filename"), log);
     assert_eq!(of("mysql_query_rules 50"), Some(Kind::ToDo));
     assert_eq!(of("mysql_query_rules 60"), Some(Kind::LeftOut));
@@ -220,6 +229,91 @@ fn rules_have_a_limit() {
     assert_eq!(of_count(254), (255, false));
     assert_eq!(of_count(255), (256, false));
     assert_eq!(of_count(256), (256, true));
+}
+
+#[test]
+fn each_time_of_results_is_a_cache() {
+    let variables = "mysql_variables = { query_cache_size_MB=16, query_cache_soft_ttl_pct=50 }\n";
+    let made = translate(
+        &(with_rules(
+            "{rule_id=1, active=1, match_digest=\"a\", cache_ttl=3000, apply=1}, \
+             {rule_id=2, active=1, match_digest=\"b\", cache_ttl=250, apply=1}, \
+             {rule_id=3, active=1, match_digest=\"c\", cache_ttl=3000, cache_empty_result=0, \
+             apply=1}, \
+             {rule_id=4, active=1, match_digest=\"d\", cache_ttl=0, timeout=1000, apply=1}, \
+             {rule_id=5, active=1, match_digest=\"e\", cache_ttl=7, proxy_port=9, apply=1}",
+        ) + variables),
+    );
+    let text = plain_from(&made.text, "[[cache]]");
+    let of = |name: &str, ttl: &str, soft: &str| {
+        format!(
+            "[[cache]]\nname = \"{name}\"\nsize = 8388608\nmax_reply_size = 1048576\nttl = {ttl}\n\
+             soft_ttl = {soft}\nassume_cacheable = true\n"
+        )
+    };
+    let expected = of("ttl-3000ms", "3", "1.5") + &of("ttl-250ms", "0.25", "0.125");
+    assert!(
+        text.starts_with(&format!("{expected}[[service]]")),
+        "{text}"
+    );
+    let caches: Vec<bool> = rules(&made)
+        .iter()
+        .map(|it| it.contains("; cache = \"ttl-3000ms\""))
+        .collect();
+    assert_eq!(caches, [true, false, true, false, false]);
+    let of = |setting: &str| kind_of(&made.notes, setting);
+    let empty = "mysql_query_rules 3: cache_empty_result";
+    assert_eq!(of(empty), Some(Kind::Differs));
+    assert_eq!(of("mysql_variables: query_cache_size_MB"), None);
+    // A rule that is not written has no cache.
+    assert_eq!(made.text.matches("[[cache]]").count(), 2);
+}
+
+#[test]
+fn caches_have_a_limit() {
+    let of_count = |count: usize| {
+        let row = |it| format!("{{rule_id={it}, active=1, cache_ttl={}, apply=1}}", it + 1);
+        let rows: Vec<String> = (0..count).map(row).collect();
+        let made = translate(&with_rules(&rows.join(",")));
+        let is_told = made.notes.iter().any(|it| it.text.contains("may be 16"));
+        (made.text.matches("[[cache]]").count(), is_told)
+    };
+    assert_eq!(of_count(15), (15, false));
+    assert_eq!(of_count(16), (16, false));
+    assert_eq!(of_count(17), (16, true));
+}
+
+#[test]
+fn events_are_logged_if_there_is_a_file() {
+    let rules_logging = "{rule_id=1, active=1, match_digest=\"a\", log=1, timeout=1000, apply=1}, \
+                         {rule_id=2, active=1, match_digest=\"b\", log=0, apply=1}";
+    let of = |rules: &str, variables: &str| {
+        translate(&(with_rules(rules) + &format!("mysql_variables = {{ {variables} }}\n")))
+    };
+    let file = "eventslog_filename=\"/l\"";
+    let name = "mysql_variables: eventslog_filename";
+    let log = "[query_log]\npath = \"/l\"\n";
+    let literal = "text = \"literal\"\ntext_max = \"64K\"\n";
+    let made = of(rules_logging, file);
+    let text = plain_from(&made.text, "[query_log]");
+    assert!(text.starts_with(&format!("{log}{literal}[[")), "{text}");
+    let written = rules(&made);
+    assert!(written[0].ends_with("; query_log = true"), "{written:?}");
+    assert!(written[1].ends_with("; query_log = false"), "{written:?}");
+    assert_eq!(kind_of(&made.notes, name), Some(Kind::Differs));
+    // All, with a size that a file may have.
+    let all = format!("{file}, eventslog_default_log=1, eventslog_filesize=1000");
+    let text = plain_from(&of("", &all).text, "[query_log]");
+    let expected = format!("{log}all = true\n{literal}size = 65536\n[[");
+    assert!(text.starts_with(&expected), "{text}");
+    // Nothing is chosen, or there is no file.
+    let made = of("", file);
+    assert!(!made.text.contains("[query_log]"), "{}", made.text);
+    assert_eq!(kind_of(&made.notes, name), Some(Kind::LeftOut));
+    let made = of(rules_logging, "eventslog_default_log=1");
+    assert!(!plain_from(&made.text, "listen").contains("query_log"));
+    let of_rule = kind_of(&made.notes, "mysql_query_rules 1: log");
+    assert_eq!(of_rule, Some(Kind::LeftOut));
 }
 
 #[test]
@@ -361,11 +455,7 @@ fn a_dump_of_defaults_has_few_notes() {
     let dump = include_str!("dump.cnf");
     let made = translate(&(with_rules("") + dump));
     let shown: Vec<&str> = made.notes.iter().map(|it| it.setting.as_str()).collect();
-    let expected = [
-        "mysql_users",
-        "mysql_variables: monitor_username",
-        "mysql_variables: query_digests",
-    ];
+    let expected = ["mysql_users", "mysql_variables: monitor_username"];
     assert_eq!(shown, expected, "{:#?}", made.notes);
     assert!(!made.text.contains("max_statement_time"), "{}", made.text);
 }

@@ -128,6 +128,12 @@ impl<'a> Draft<'a> {
 
     /// Judges what was not taken. All notes become comments of the block, too.
     pub(super) fn finish(mut self, known: &[&[Known]], block: &mut Block) -> Vec<Note> {
+        self.judge_rest(known, block);
+        self.notes
+    }
+
+    /// The same, without giving the notes away.
+    pub(super) fn judge_rest(&mut self, known: &[&[Known]], block: &mut Block) {
         for entry in &self.section.entries {
             if self.taken.contains(&entry.name.as_str()) {
                 continue;
@@ -139,7 +145,6 @@ impl<'a> Draft<'a> {
         for note in &self.notes {
             block.comment(note.comment());
         }
-        self.notes
     }
 
     /// The notes of a section that is left out: it alone is named, with the reason.

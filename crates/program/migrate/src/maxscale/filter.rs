@@ -1,13 +1,14 @@
 //! `type=filter`: those that say where statements go become rules of the services that use them.
+//! Caches and the query log are translated elsewhere.
 
 use crate::condition::{self, Letters, Origin, Sees};
 use crate::known::{Known, known, same};
-use crate::note::{Feature, Kind, Note};
+use crate::note::{Kind, Note};
 use crate::output::{Block, Names, texts};
 
 use super::ini::Entry;
 use super::service::{Router, Service};
-use super::{Configuration, Draft, Renamed, unit};
+use super::{Configuration, Draft, Renamed, cache, query_log, unit};
 
 /// Most pairs of a pattern and a target that a filter has.
 const PAIRS_MAX: usize = 25;
@@ -17,24 +18,28 @@ pub(super) fn translate(
     configuration: &Configuration<'_>,
     services: &[Service],
     servers: &Renamed,
+    names: &mut Names,
     notes: &mut Vec<Note>,
 ) -> Vec<Block> {
-    let mut names = Names::default();
     let mut rules = Vec::new();
     for section in configuration.all("filter") {
         let draft = configuration.draft(section);
         let uses = |it: &&Service| it.filters.contains(&section.name);
         let users: Vec<&Service> = services.iter().filter(uses).collect();
+        let module = section.value("module");
         if users.is_empty() {
             notes.extend(draft.leave_out(Kind::LeftOut, "no service uses it"));
-        } else if section.value("module") == Some("namedserverfilter") {
+        } else if module == Some("namedserverfilter") {
             let named = NamedServer {
                 users: &users,
                 servers,
-                names: &mut names,
+                names,
             };
             notes.extend(named.translate(draft, &mut rules));
-        } else {
+        } else if ![cache::MODULE, query_log::MODULE]
+            .map(Some)
+            .contains(&module)
+        {
             notes.extend(other(draft));
         }
     }
@@ -58,12 +63,15 @@ pub(super) fn translate(
 fn other(draft: Draft<'_>) -> Vec<Note> {
     let module = draft.section.value("module").unwrap_or_default();
     let (kind, text) = match module {
-        "cache" => (Kind::Planned(Feature::Cache), Feature::Cache.text()),
-        "qlafilter" => (Kind::Planned(Feature::QueryLog), Feature::QueryLog.text()),
-        "topfilter" | "tpmfilter" => {
-            let feature = Feature::StatementStatistics;
-            (Kind::Planned(feature), feature.text())
-        }
+        "topfilter" => (
+            Kind::Differs,
+            "`plateau.statements` has what statements cost, by their text, user and database",
+        ),
+        "tpmfilter" => (
+            Kind::LeftOut,
+            "transactions are not recorded; `plateau.statements` counts statements, COMMIT among \
+             them",
+        ),
         "hintfilter" => (
             Kind::Differs,
             "hints are always on, with other words: `/* plateau: route=primary */`, \
@@ -126,11 +134,30 @@ struct NamedServer<'a> {
 
 /// What all rules of a filter have.
 #[derive(Debug)]
-struct Common {
+pub(super) struct Common {
     services: Vec<String>,
     addresses: Vec<String>,
     users: Vec<String>,
-    letters: Letters,
+    pub(super) letters: Letters,
+}
+
+impl Common {
+    /// Whether clients of the services are not told apart.
+    pub(super) fn is_of_anybody(&self) -> bool {
+        self.users.is_empty() && self.addresses.is_empty()
+    }
+
+    pub(super) fn write(&self, block: &mut Block) {
+        for (name, values) in [
+            ("services", &self.services),
+            ("users", &self.users),
+            ("addresses", &self.addresses),
+        ] {
+            if !values.is_empty() {
+                block.set(name, texts(values.clone()));
+            }
+        }
+    }
 }
 
 /// A pattern, and where the statements go that meet it.
@@ -174,7 +201,7 @@ impl NamedServer<'_> {
 }
 
 /// The conditions of all rules of a filter; `None` if rules cannot have them.
-fn common(draft: &mut Draft<'_>, services: Vec<String>) -> Option<Common> {
+pub(super) fn common(draft: &mut Draft<'_>, services: Vec<String>) -> Option<Common> {
     let mut addresses = Vec::new();
     if let Some(entry) = draft.take(&["source"]) {
         for text in unit::list(&entry.value) {
@@ -228,6 +255,13 @@ fn pairs<'a>(draft: &mut Draft<'a>) -> Vec<Pair<'a>> {
     found
 }
 
+/// A pattern without the slashes around it.
+pub(super) fn bare_pattern(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix('/').and_then(|it| it.strip_suffix('/'));
+    inner.unwrap_or(text)
+}
+
 /// The rule of a pair, without its name.
 fn rule(
     draft: &mut Draft<'_>,
@@ -235,11 +269,7 @@ fn rule(
     common: &Common,
     pair: &Pair<'_>,
 ) -> Option<Block> {
-    let text = pair.matching.value.trim();
-    let text = text
-        .strip_prefix('/')
-        .and_then(|it| it.strip_suffix('/'))
-        .unwrap_or(text);
+    let text = bare_pattern(&pair.matching.value);
     let pattern = match condition::pattern(text, Sees::Text, common.letters) {
         Ok(pattern) => pattern,
         Err(reason) => {
@@ -273,13 +303,7 @@ fn rule(
         draft.note(pair.matching, Kind::Differs, differs);
     }
     let mut block = Block::default();
-    block.set("services", texts(common.services.clone()));
-    if !common.users.is_empty() {
-        block.set("users", texts(common.users.clone()));
-    }
-    if !common.addresses.is_empty() {
-        block.set("addresses", texts(common.addresses.clone()));
-    }
+    common.write(&mut block);
     block.set("pattern", pattern.text);
     block.set(field, value);
     Some(block)

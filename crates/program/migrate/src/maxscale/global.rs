@@ -1,7 +1,7 @@
 //! The section `[maxscale]`, and what a gateway says once for all services.
 
 use crate::known::{Known, boolean, differs, known, left_out, same};
-use crate::note::{Feature, Kind, Note};
+use crate::note::{Kind, Note};
 use crate::output::{Block, Output};
 
 use super::service::{Limits, Service};
@@ -201,8 +201,8 @@ const KNOWN: &[Known] = &[
     known(
         "retain_last_statements",
         &["0", "-1"],
-        Kind::Planned(Feature::StatementStatistics),
-        "",
+        Kind::LeftOut,
+        "the log has no statements: `[query_log]` writes them",
     ),
     known(
         "session_trace*",

@@ -21,6 +21,8 @@ pub(super) struct Service {
     /// Its filters, in their order.
     pub(super) filters: Vec<String>,
     pub(super) limits: Limits,
+    /// The cache of its results.
+    cache: Option<String>,
     block: Block,
 }
 
@@ -38,6 +40,18 @@ pub(super) struct Limits {
     pub(super) idle: Option<u64>,
     /// Milliseconds.
     pub(super) write: Option<u64>,
+}
+
+impl Service {
+    /// Has it keep results in this cache; the one that it has already is the error.
+    pub(super) fn keep_in(&mut self, cache: &str) -> Result<(), String> {
+        if let Some(other) = &self.cache {
+            return Err(other.clone());
+        }
+        self.block.set("cache", cache);
+        self.cache = Some(cache.to_owned());
+        Ok(())
+    }
 }
 
 /// The services that listeners lead to. The one of the first listener is first.
@@ -101,6 +115,7 @@ pub(super) fn read(
             router,
             filters: filters.into_iter().map(str::to_owned).collect(),
             limits,
+            cache: None,
             block,
         });
     }
@@ -436,7 +451,7 @@ const KNOWN: &[Known] = &[
         "retain_last_statements",
         &["-1", "0"],
         Kind::LeftOut,
-        "statements are not kept for the log",
+        "the log has no statements: `[query_log]` writes them",
     ),
     left_out("log_*", "`log` says for all services what is logged"),
 ];

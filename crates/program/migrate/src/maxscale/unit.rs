@@ -26,6 +26,28 @@ pub(super) fn milliseconds(text: &str, bare: Bare) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
+/// Bytes of a size.
+pub(super) fn bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" => 1,
+        "k" => 1000,
+        "m" => 1_000_000,
+        "g" => 1_000_000_000,
+        "t" => 1_000_000_000_000,
+        "ki" => 1 << 10,
+        "mi" => 1 << 20,
+        "gi" => 1 << 30,
+        "ti" => 1 << 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
 /// The parts of a list, without blanks at their ends.
 pub(super) fn list(text: &str) -> Vec<&str> {
     let parts = text.split([',', '|']).map(str::trim);
@@ -73,6 +95,23 @@ mod tests {
         }
         assert_eq!(milliseconds("2000", Bare::Milliseconds), Some(2000));
         assert_eq!(milliseconds("2s", Bare::Milliseconds), Some(2000));
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, expected) in [
+            ("100", Some(100)),
+            ("2k", Some(2000)),
+            ("64Mi", Some(64 << 20)),
+            ("1 GI", Some(1 << 30)),
+            ("3T", Some(3_000_000_000_000)),
+            ("", None),
+            ("-1", None),
+            ("1Pi", None),
+            ("99999999Ti", None),
+        ] {
+            assert_eq!(bytes(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! hands over to a chain: its conditions and those of each rule of the chain are one rule.
 
 use crate::condition::{self, Letters, Origin, Sees};
-use crate::known::{Known, differs, known, left_out, planned, same};
-use crate::note::{Feature, Kind, Note};
+use crate::known::{Known, differs, known, left_out, same};
+use crate::note::{Kind, Note};
 
 use super::File;
 use super::row::Row;
@@ -57,6 +57,10 @@ struct Actions {
     /// Milliseconds.
     time_max: Option<u64>,
     keeps_connection: Option<()>,
+    /// Milliseconds that its result is kept.
+    cache_ttl: Option<u64>,
+    /// Whether it is logged.
+    logs: Option<bool>,
     comment: Option<String>,
 }
 
@@ -128,6 +132,16 @@ fn fast_routes<'a>(file: &File<'a>, last: i64, notes: &mut Vec<Note>) -> Vec<Que
         });
     }
     routes
+}
+
+/// Has no rule log anything, because there is no file.
+pub(super) fn log_nothing(queries: &mut [Query<'_>]) {
+    for query in queries {
+        if query.actions.logs.take() == Some(true) {
+            let text = "nothing is logged without `eventslog_filename`";
+            query.row.note("log", Kind::LeftOut, text);
+        }
+    }
 }
 
 /// The ports that rules name.
@@ -212,6 +226,8 @@ fn actions(row: &mut Row<'_>) -> Actions {
         refusal: row.text(&["error_msg"]).map(str::to_owned),
         time_max: row.count(&["timeout"]),
         keeps_connection: (multiplex == Some(0)).then_some(()),
+        cache_ttl: row.count(&["cache_ttl"]),
+        logs: row.boolean("log"),
         comment: row.text(&["comment"]).map(str::to_owned),
     };
     if row.text(&["OK_msg"]).is_some() {
@@ -226,8 +242,13 @@ fn actions(row: &mut Row<'_>) -> Actions {
 }
 
 const KNOWN: &[Known] = &[
-    planned("cache_*", Feature::Cache),
-    known("log", &["false"], Kind::Planned(Feature::QueryLog), ""),
+    known(
+        "cache_empty_result",
+        &["true"],
+        Kind::Differs,
+        "results without rows are kept, too",
+    ),
+    left_out("cache_timeout", "queries that miss at once are all sent"),
     same("reconnect"),
     differs(
         "retries",

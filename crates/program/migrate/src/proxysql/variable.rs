@@ -1,10 +1,12 @@
 //! `mysql_variables` and `admin_variables`.
 
 use crate::known::{Known, boolean, known, same};
-use crate::note::{Feature, Kind, Note};
+use crate::note::{Kind, Note};
 use crate::output::{Block, Output, seconds};
 
 use super::File;
+use super::cache::CacheVariables;
+use super::query_log::EventLog;
 use super::row::Row;
 
 /// What a gateway can have of `mysql_variables`.
@@ -14,6 +16,8 @@ pub(super) struct Variables<'a> {
     /// What is left of them.
     pub(super) mysql: Row<'a>,
     monitor: Monitor,
+    pub(super) cache: CacheVariables,
+    pub(super) events: EventLog<'a>,
     /// Values of each service.
     service: Vec<(&'static str, toml::Value)>,
 }
@@ -73,10 +77,14 @@ pub(super) fn read<'a>(file: &File<'a>) -> Variables<'a> {
     );
     row.note("monitor_username", Kind::ToDo, text);
     let service = service(&mut row);
+    let cache = CacheVariables::read(&mut row);
+    let events = EventLog::read(&mut row);
     Variables {
         file: *file,
         mysql: row,
         monitor,
+        cache,
+        events,
         service,
     }
 }
@@ -283,8 +291,8 @@ const OF_ADMIN: &[Known] = &[
     known(
         "stats_mysql_query_digest_to_disk",
         &["0"],
-        Kind::Planned(Feature::StatementStatistics),
-        "",
+        Kind::LeftOut,
+        "`plateau.statements` is in memory alone",
     ),
     same("stats_mysql_*"),
     same("stats_system_*"),
@@ -305,39 +313,27 @@ const OF_ADMIN: &[Known] = &[
 ];
 
 const OF_MYSQL: &[Known] = &[
-    known(
-        "eventslog_filename",
-        &[""],
-        Kind::Planned(Feature::QueryLog),
-        "",
-    ),
-    known(
-        "eventslog_default_log",
-        &["0"],
-        Kind::Planned(Feature::QueryLog),
-        "",
-    ),
     same("eventslog_*"),
     known(
         "auditlog_filename",
         &[""],
-        Kind::Planned(Feature::QueryLog),
-        "",
+        Kind::LeftOut,
+        "logins are not logged; the log has orders of operators and changes of servers",
     ),
     same("auditlog_*"),
     known(
-        "query_cache_size_MB",
-        &["256"],
-        Kind::Planned(Feature::Cache),
-        "",
+        "query_cache_handle_warnings",
+        &["0", ""],
+        Kind::Differs,
+        "results with warnings are not kept",
+    ),
+    known(
+        "query_cache_stores_empty_result",
+        &["true"],
+        Kind::Differs,
+        "results without rows are kept, too",
     ),
     same("query_cache_*"),
-    known(
-        "query_digests",
-        &["false"],
-        Kind::Planned(Feature::StatementStatistics),
-        "",
-    ),
     same("query_digests*"),
     same("commands_stats"),
     known(

@@ -1,5 +1,6 @@
 //! Configurations of MaxScale and ProxySQL, translated: statements go where they went before.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use testkit::free_port;
@@ -77,6 +78,21 @@ fn written_at(client: &mut Client, topology: &Replicated) -> u16 {
     value(&mut root, text).parse().expect("a port")
 }
 
+fn path(folder: &Folder) -> String {
+    folder.path().display().to_string()
+}
+
+/// The lines of a query log, once so many of them have this word.
+fn logged(path: &Path, word: &str, count: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    wait_until("all lines are written", || {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        lines = text.lines().map(str::to_owned).collect();
+        count == lines.iter().filter(|it| it.contains(word)).count()
+    });
+    lines
+}
+
 fn run_all(topology: &Replicated, statements: &[&str]) {
     let mut root = topology.connect(0).expect("root gets in");
     for statement in statements {
@@ -120,12 +136,14 @@ fn what_maxscale_has_split_is_split() {
     );
     mark_tables(&topology, &["here", "stock", "archive"]);
     let reports = free_port().expect("a port");
+    let logs = Folder::new("moved-logs").expect("a folder");
     let mut replaced = vec![
         (
             "address=0.0.0.0\nport=4008".to_owned(),
             format!("port={reports}"),
         ),
         ("port=3306\n".to_owned(), String::new()),
+        ("/var/log/maxscale".to_owned(), path(&logs)),
     ];
     for (place, server) in topology.servers.iter().enumerate() {
         let address = format!("address=127.0.0.1\nport={}", server.port());
@@ -163,7 +181,17 @@ fn what_maxscale_has_split_is_split() {
     // `router_options=slave`: all of a client goes to a replica.
     let mut client = connect_at(reports, "app", "secret");
     assert_eq!(port_of(&mut client), topology.servers[1].port());
-    assert_eq!(answering(&mut client, "SELECT place FROM shop.stock"), "1");
+    let stock = "SELECT place FROM shop.stock";
+    assert_eq!(answering(&mut client, stock), "1");
+    // By the filter `cache` of this service: the change is not seen.
+    let mut replica = topology.connect(1).expect("root gets in");
+    replica.run("SET SESSION sql_log_bin = 0").expect("a SET");
+    replica.run("UPDATE shop.stock SET place = 7").expect("it");
+    assert_eq!(answering(&mut client, stock), "1");
+    // By the filter `qlafilter` of the other service.
+    let lines = logged(&logs.path().join("statements"), "shop.archive", 8);
+    let is_ours = |it: &String| it.contains("\"service\":\"Read-Write\"");
+    assert!(lines.iter().all(is_ours), "{lines:?}");
 }
 
 #[test]
@@ -175,16 +203,20 @@ fn what_proxysql_has_routed_is_routed() {
         &[
             "ALTER USER monitor@'%' IDENTIFIED BY 'watch'",
             "GRANT SELECT ON mysql.* TO monitor@'%'",
-            "CREATE USER report@'%' IDENTIFIED BY 'numbers'",
-            "GRANT SELECT ON shop.* TO report@'%'",
+            "GRANT SELECT ON shop.* TO report@'%' IDENTIFIED BY 'numbers'",
             "CREATE TABLE shop.written (port INT)",
         ],
     );
     mark_tables(&topology, &["here", "archive", "report"]);
+    let logs = Folder::new("moved-logs").expect("a folder");
     let [port, admin] = [free_port().expect("a port"), free_port().expect("a port")];
     let mut replaced = vec![
         ("6034".to_owned(), port.to_string()),
         (";/tmp/proxysql_admin.sock".to_owned(), String::new()),
+        (
+            "queries.log".to_owned(),
+            format!("{}/queries.log", path(&logs)),
+        ),
         ("127.0.0.1:6032".to_owned(), format!("127.0.0.1:{admin}")),
     ];
     for (place, server) in topology.servers.iter().enumerate() {
@@ -228,12 +260,17 @@ fn what_proxysql_has_routed_is_routed() {
     assert_eq!(answering(&mut client, "SELECT place FROM shop.here"), "2");
     // The other place is for all replicas, of which the less busy one is taken.
     let mut client = connect_at(port, "report", "numbers");
-    for table in ["here", "report"] {
-        let places = answering(&mut client, &format!("SELECT place FROM shop.{table}"));
-        assert!(["1", "1,2"].contains(&places.as_str()), "{places}");
-    }
+    let places = answering(&mut client, "SELECT place FROM shop.here");
+    assert!(["1", "1,2"].contains(&places.as_str()), "{places}");
+    // By `cache_ttl`, the first result is told again.
+    let places = answering(&mut client, "SELECT place FROM shop.report");
+    assert!(["1", "2"].contains(&places.as_str()), "{places}");
 
     let mut operator = connect_at(admin, "operator", "keys");
-    let hits = "SELECT hits FROM plateau.rules WHERE name = 'rule-20'";
-    assert_eq!(value(&mut operator, hits), "8", "it has a limit of time");
+    let mut hits = |of: &str| value(&mut operator, &format!("SELECT hits FROM plateau.{of}"));
+    assert_eq!(hits("rules WHERE name = 'rule-20'"), "8", "it has a limit");
+    assert_eq!(hits("cache WHERE name = 'ttl-5000ms'"), "7");
+    // By `log` of a rule.
+    let lines = logged(&logs.path().join("queries.log"), "shop.archive", 8);
+    assert_eq!(lines.len(), 8, "{lines:?}");
 }

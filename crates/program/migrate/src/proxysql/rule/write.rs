@@ -1,10 +1,13 @@
 //! From rules of ProxySQL, as they were read, to sections of the settings file.
 
+use crate::cache::CACHES_MAX;
 use crate::note::{Kind, Note};
-use crate::output::{Block, Names, seconds, texts};
+use crate::output::{Block, Names, seconds_of_year, texts};
 
+use super::super::cache::Caches;
 use super::super::hostgroup::{Cluster, Target};
 use super::super::interface::Service;
+use super::super::query_log::HasRules;
 use super::super::user::{Link, User};
 use super::{Actions, Conditions, End, Query};
 
@@ -29,6 +32,10 @@ pub(crate) struct Question<'a, 'b> {
 pub(crate) struct Answer {
     pub(crate) blocks: Vec<Block>,
     pub(crate) notes: Vec<Note>,
+    /// The caches that they name.
+    pub(crate) caches: Caches,
+    /// Whether one of them logs statements.
+    pub(crate) has_logging: HasRules,
 }
 
 /// A rule as a gateway has it: the first one that says a thing decides it.
@@ -64,15 +71,10 @@ pub(crate) fn translate(question: Question<'_, '_>) -> Answer {
         services,
         names: Names::default(),
         blocks: Vec::new(),
+        caches: Caches::default(),
+        has_logging: HasRules::No,
     };
-    for user in users.iter().filter(|it| it.link == Link::Own) {
-        let mut block = Block::default();
-        block.comment("fast_forward: what these users send is read all the same.");
-        block.set_name(writer.names.make(&format!("forward-{}", user.name)));
-        block.set("users", texts([user.name.clone()]));
-        block.set("multiplex", false);
-        writer.blocks.push(block);
-    }
+    writer.write_forwards(users);
     let defaults = defaults(users);
     for decision in &decisions {
         let Some(query) = rows.iter_mut().find(|it| it.id == decision.id) else {
@@ -108,6 +110,8 @@ pub(crate) fn translate(question: Question<'_, '_>) -> Answer {
     Answer {
         blocks: writer.blocks,
         notes,
+        caches: writer.caches,
+        has_logging: writer.has_logging,
     }
 }
 
@@ -233,7 +237,9 @@ fn note_more<'a>(
         let (own, other) = (&decision.actions, &it.actions);
         let is_more = own.refusal.is_some() && other.refusal.is_none()
             || own.time_max.is_some() && other.time_max.is_none()
-            || own.keeps_connection.is_some() && other.keeps_connection.is_none();
+            || own.keeps_connection.is_some() && other.keeps_connection.is_none()
+            || own.cache_ttl.is_some() && other.cache_ttl.is_none()
+            || own.logs.is_some() && other.logs.is_none();
         is_more && it.end == End::Apply && it.conditions.may_meet(&decision.conditions)
     };
     let others: Vec<String> = earlier.filter(adds).map(|it| it.id.to_string()).collect();
@@ -294,9 +300,23 @@ struct Writer<'a> {
     services: &'a [Service],
     names: Names,
     blocks: Vec<Block>,
+    caches: Caches,
+    has_logging: HasRules,
 }
 
 impl Writer<'_> {
+    /// Writes what becomes of users whose statements ProxySQL does not read.
+    fn write_forwards(&mut self, users: &[User]) {
+        for user in users.iter().filter(|it| it.link == Link::Own) {
+            let mut block = Block::default();
+            block.comment("fast_forward: what these users send is read all the same.");
+            block.set_name(self.names.make(&format!("forward-{}", user.name)));
+            block.set("users", texts([user.name.clone()]));
+            block.set("multiplex", false);
+            self.blocks.push(block);
+        }
+    }
+
     fn write(&mut self, query: &mut Query<'_>, decision: &Decision) {
         let (conditions, actions) = (&decision.conditions, &decision.actions);
         let is_at = |it: &Service| conditions.port.is_none() || it.port == conditions.port;
@@ -324,15 +344,15 @@ impl Writer<'_> {
             block.set("services", texts(services.iter().map(|it| it.name.clone())));
         }
         set_conditions(&mut block, conditions);
-        let says = [
+        let mut says = vec![
             set_route(&mut block, route),
             set_actions(&mut block, actions),
         ];
-        let says = says
-            .into_iter()
-            .find(|it| *it == Says::Something)
-            .unwrap_or(Says::Nothing);
-        if says == Says::Nothing || services.is_empty() {
+        if !services.is_empty() {
+            says.push(self.set_cache(&mut block, query, actions));
+            says.push(self.set_log(&mut block, actions));
+        }
+        if !says.contains(&Says::Something) || services.is_empty() {
             if query.row.notes.is_empty() {
                 query
                     .row
@@ -348,6 +368,32 @@ impl Writer<'_> {
         }
         block.set_name(self.names.make(&query.name));
         self.blocks.push(block);
+    }
+
+    /// Sets the cache of its results.
+    fn set_cache(&mut self, block: &mut Block, query: &mut Query<'_>, actions: &Actions) -> Says {
+        let Some(ttl) = actions.cache_ttl else {
+            return Says::Nothing;
+        };
+        let Some(name) = self.caches.name(ttl) else {
+            let text = format!("its results are not kept: there may be {CACHES_MAX} caches");
+            query.row.note("cache_ttl", Kind::ToDo, text);
+            return Says::Nothing;
+        };
+        block.set("cache", name);
+        Says::Something
+    }
+
+    /// Sets whether its statements are logged.
+    fn set_log(&mut self, block: &mut Block, actions: &Actions) -> Says {
+        let Some(logs) = actions.logs else {
+            return Says::Nothing;
+        };
+        if logs {
+            self.has_logging = HasRules::Yes;
+        }
+        block.set("query_log", logs);
+        Says::Something
     }
 
     /// Writes what becomes of statements that no rule sends anywhere; `None` if nothing can be
@@ -415,7 +461,7 @@ fn set_actions(block: &mut Block, actions: &Actions) -> Says {
         says = Says::Something;
     }
     if let Some(time) = actions.time_max {
-        block.set("max_statement_time", seconds(time.min(YEAR_MS)));
+        block.set("max_statement_time", seconds_of_year(time));
         says = Says::Something;
     }
     if actions.keeps_connection.is_some() {
@@ -434,5 +480,3 @@ fn set_route(block: &mut Block, target: Option<Target>) -> Says {
     }
     Says::Something
 }
-
-const YEAR_MS: u64 = 31_536_000_000;
