@@ -70,9 +70,23 @@ impl SharedWritten {
         }
     }
 
-    /// What they have written.
-    pub(crate) fn value(&self) -> Written {
-        self.value.lock().clone()
+    /// The primary was at this position at some time since the gateway began: what was written
+    /// before that is known from now on.
+    pub(crate) fn begin(&self, position: &GtidPosition) {
+        let mut value = self.value.lock();
+        if *value == Written::Nothing {
+            *value = Written::UpTo(position.clone());
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Whether a server that has what `has_applied` says has all that they have written.
+    pub(crate) fn is_applied(&self, has_applied: impl FnOnce(&GtidPosition) -> bool) -> bool {
+        match &*self.value.lock() {
+            Written::UpTo(position) => has_applied(position),
+            // Where the primary was is not known, or not yet.
+            Written::Nothing | Written::Somewhere => false,
+        }
     }
 
     /// Adds to a session what is newer than the version that it has seen.

@@ -24,7 +24,7 @@ use monitor::ServerId as Place;
 use result_cache::{
     ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Renewal, Scope, TableSlot,
 };
-use router::{CacheUse, History, Judged, Pin, Plan, Written};
+use router::{CacheUse, History, Judged, Pin, Plan};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::{Class, is_server_database};
@@ -34,6 +34,7 @@ use crate::end::End;
 use crate::gateway::generation::{Generation, ResultCache};
 use crate::guest::{Answer, Form, Guest, Reply, Request, Ruled, mode_of};
 use crate::options::{Router, ServiceId, Trust};
+use crate::service::Service;
 use crate::worker::Worker;
 
 use super::answer::Job;
@@ -550,37 +551,31 @@ fn reads_in_its_own_way(commands: &[u8]) -> bool {
 fn current_places(worker: &Worker, service: ServiceId, way: &Way) -> SmallVec<[Place; 4]> {
     let generation = &worker.generation;
     let monitor = generation.service(service).options.monitor;
-    let mut written = Written::Nothing;
-    let mut all_split = true;
-    for other in generation.services() {
-        if other.options.monitor == monitor {
-            written.merge(&other.written.value());
-            all_split &= matches!(other.options.router, Router::ReadWriteSplit(_));
-        }
-    }
+    let services = generation.services().iter();
+    let others = services.filter(|it| it.options.monitor == monitor);
     worker.with_map(service, |it| {
         let map = &it.map;
         let primary = map.primary();
         // Members that are read from wait for what others have written (`connection.rs`). The
         // primary does not, and sessions with a home write anywhere.
         let is_galera = primary.is_some_and(|it| it.galera.is_some());
-        if is_galera && !all_split {
+        let is_split = |it: &Service| matches!(it.options.router, Router::ReadWriteSplit(_));
+        if is_galera && !others.clone().all(is_split) {
             return SmallVec::new();
         }
         let waits = is_galera && way.split().is_some();
-        let servers = map.servers().filter(|it| it.serves_reads());
-        let is_current = |id: Place| {
-            primary.is_some_and(|it| it.id == id)
-                || waits
-                || match &written {
-                    Written::UpTo(position) => map.has_applied(id, position),
-                    // What was written before the gateway began is not known.
-                    Written::Nothing | Written::Somewhere => false,
-                }
+        let has_all = |id: Place| {
+            let mut others = others.clone();
+            others.all(|it| {
+                it.written
+                    .is_applied(|position| map.has_applied(id, position))
+            })
         };
-        servers
-            .map(|it| it.id)
-            .filter(|id| is_current(*id))
-            .collect()
+        let is_current = |id: &Place| {
+            let is_primary = primary.is_some_and(|it| it.id == *id);
+            is_primary || waits || has_all(*id)
+        };
+        let servers = map.servers().filter(|it| it.serves_reads());
+        servers.map(|it| it.id).filter(is_current).collect()
     })
 }

@@ -160,8 +160,25 @@ async fn learn(worker: &Worker) -> Result<(), String> {
         let told = read(worker, monitor, id).await;
         said.extend(told.map_err(|reason| format!("{name}: {reason}"))?);
     }
+    tell_positions(worker);
     tables.learn(doubts, &said);
     Ok(())
+}
+
+/// Tells services where their primary has been, so that replicas that are there are believed.
+fn tell_positions(worker: &Worker) {
+    for id in worker.generation.service_ids() {
+        let service = worker.generation.service(id);
+        let present = worker
+            .generation
+            .watch(service.options.monitor)
+            .monitor
+            .present();
+        let position = present.map.primary().and_then(|it| it.position.as_ref());
+        if let Some(position) = position.filter(|it| !it.is_empty()) {
+            service.written.begin(position);
+        }
+    }
 }
 
 async fn read(
