@@ -555,6 +555,9 @@ impl Pooled {
 
     /// Notes what a reply tells of the session, and that what it changes is done.
     fn note(&mut self, plan: &Plan, place: Place, answer: &Answer) {
+        if let Ending::Error(_) = answer.ending {
+            self.forget_snapshot();
+        }
         self.note_reply(plan, place, answer);
         self.end_change();
     }
@@ -566,9 +569,6 @@ impl Pooled {
             // Nothing that the session knows of has changed.
             Ending::Silent => return,
         };
-        if status.is_none() {
-            self.forget_snapshot();
-        }
         if let Some(status) = status {
             // MariaDB tells the modes of SET STATEMENT, which are gone with that statement.
             let is_for_itself = plan.facts.has(Facts::HAS_SET_STATEMENT);

@@ -169,9 +169,6 @@ impl Pooled {
         let mut goal = plan.goal;
         self.begin_change(plan);
         let mut going = self.set_out(plan).await.map(|it| goal = it);
-        if going.is_err() && plan.step == Step::Commits {
-            self.lose_change();
-        }
         let error = loop {
             if let Err(unready) = going {
                 break unready.told()?;
@@ -274,6 +271,9 @@ impl Pooled {
     async fn set_out(&mut self, plan: &Plan) -> Result<Goal, Unready> {
         if let Step::Commits | Step::RollsBack | Step::Refused = plan.step {
             let stepped = Box::pin(self.step_parts(plan.step)).await;
+            if stepped.is_err() && plan.step == Step::Commits {
+                self.lose_change();
+            }
             stepped.map_err(Unready::Refused)?;
         }
         if plan.goal != Goal::Replica || self.way.split().is_none() {
