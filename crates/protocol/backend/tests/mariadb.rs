@@ -214,7 +214,8 @@ fn changes_of_the_user_that_are_proven_ahead() {
             secret: ClientSecret::Sha1([0; 20]),
             ..login("other")
         };
-        // Those behind a refusal may run as the old user, later than the next pass begins: no row of theirs.
+        // Those behind a refusal may run as the old user, later than the next pass begins: they
+        // write no row.
         let around = Around {
             before: &[SEE],
             behind: &[(CommandByte::PING, b"")],
