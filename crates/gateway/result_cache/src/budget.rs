@@ -41,6 +41,11 @@ impl Budget {
         fits
     }
 
+    /// Counts bytes that are taken whether there are as many or not.
+    pub(crate) fn count(&self, bytes: usize) {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Gives bytes back.
     pub(crate) fn give(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);

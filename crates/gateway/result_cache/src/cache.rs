@@ -11,13 +11,16 @@ use wire::Capabilities;
 
 use crate::budget::Budget;
 use crate::names::TableSlot;
-use crate::reply::{KeptReply, ReplyCopy, SharedCopy};
+use crate::reply::{ReplyCopy, SharedCopy};
 use crate::scope::Scope;
-use crate::shelf::{Arrival, Counts, Found, Lifetime, Query, Shelf};
+use crate::shelf::{Arrival, Counts, Lifetime, Lookup, Miss, Query, Shelf};
 use crate::tables::Tables;
 
 /// Shelves of a cache that several workers use. Each has a lock of its own.
 const SHARED_SHELVES: usize = 16;
+
+/// The doorkeepers have a place for so many bytes of the cache: more places than it has replies.
+const BYTES_BY_PLACE: usize = 512;
 
 /// A reply may take this part of a cache. So there is room for copies of those that pass, and no
 /// single one empties the cache.
@@ -43,24 +46,6 @@ pub struct Cache {
     hasher: RandomState,
 }
 
-/// What a cache has for a query.
-#[derive(Debug)]
-pub enum Lookup {
-    /// This reply.
-    Reply(Arc<KeptReply>),
-    /// Nothing that may be told. Who sends the query may keep its reply.
-    Miss(Renewal),
-}
-
-/// Whether others are told an old reply until the query has brought a newer one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Renewal {
-    /// They are.
-    Yes,
-    /// There is no old one.
-    No,
-}
-
 impl Cache {
     /// A cache that one worker uses.
     pub fn of_worker(options: CacheOptions) -> Cache {
@@ -74,7 +59,8 @@ impl Cache {
 
     fn new(options: CacheOptions, shelf_count: usize) -> Cache {
         let budget = Arc::new(Budget::new(options.bytes_max));
-        let shelf = |_| Mutex::new(Shelf::new(Arc::clone(&budget)));
+        let places = options.bytes_max / BYTES_BY_PLACE / shelf_count;
+        let shelf = |_| Mutex::new(Shelf::new(Arc::clone(&budget), places));
         Cache {
             shelves: (0..shelf_count).map(shelf).collect(),
             options,
@@ -119,47 +105,49 @@ impl Cache {
     pub fn find(&self, query: &Query<'_>, tables: Option<&Tables>, now: Instant) -> Lookup {
         let mut shelf = self.shelf(query.hash).lock();
         let lifetime = self.options.lifetime;
-        let found = shelf.find(query, lifetime, now, |names, moment| {
+        shelf.find(query, lifetime, now, |names, moment| {
             let is_good = |it: &Tables| it.may_keep(names) && it.are_unchanged(names, moment);
             tables.is_none_or(is_good)
-        });
-        match found {
-            Found::Reply(reply) => Lookup::Reply(reply),
-            Found::Old => Lookup::Miss(Renewal::Yes),
-            Found::Nothing => Lookup::Miss(Renewal::No),
-        }
+        })
     }
 
-    /// Begins to keep the reply to a query with these names, which is sent at `moment`.
+    /// Begins to keep the reply to a query with these names, which is sent at `moment`. `None` if
+    /// the cache is full, and the query was not asked for before.
     pub fn fill(
         self: &Arc<Self>,
         query: &Query<'_>,
         (names, moment): (Arc<[TableSlot]>, ChangeTime),
-        renewal: Renewal,
-    ) -> Filling {
-        self.make_room(query.hash);
+        miss: Miss,
+    ) -> Option<Filling> {
+        // Room for a copy of a reply, which is made while it passes.
+        if !self.budget.has(self.options.reply_bytes_max) {
+            if miss == Miss::First {
+                return None;
+            }
+            self.make_room(query.hash);
+        }
         let budget = Arc::clone(&self.budget);
         let copy = ReplyCopy::new(self.options.reply_bytes_max, budget);
-        Filling {
+        Some(Filling {
             cache: Arc::clone(self),
             scope: query.scope.clone(),
             key: query.key.into(),
             hash: query.hash,
             names,
             moment,
-            renewal,
+            miss,
             copy: SharedCopy::new(copy),
-        }
+        })
     }
 
     /// The query for a newer reply is not sent, or brings none that may be kept.
-    pub fn give_up_renewal(&self, query: &Query<'_>, renewal: Renewal) {
-        if renewal == Renewal::Yes {
+    pub fn give_up_renewal(&self, query: &Query<'_>, miss: Miss) {
+        if miss == Miss::Renewal {
             self.shelf(query.hash).lock().give_up_renewal(query);
         }
     }
 
-    /// Has room for a copy of a reply, which is made while it passes.
+    /// Lets replies go until there is room for the longest.
     fn make_room(&self, hash: u64) {
         let wanted = self.options.reply_bytes_max;
         let first = self.shelf_index(hash);
@@ -204,7 +192,7 @@ pub struct Filling {
     hash: u64,
     names: Arc<[TableSlot]>,
     moment: ChangeTime,
-    renewal: Renewal,
+    miss: Miss,
     copy: SharedCopy,
 }
 
@@ -238,7 +226,7 @@ impl Filling {
             now,
         };
         // What is kept is renewed.
-        self.renewal = Renewal::No;
+        self.miss = Miss::Again;
         self.cache.shelf(self.hash).lock().keep(arrival)
     }
 }
@@ -250,7 +238,7 @@ impl Drop for Filling {
             key: &self.key,
             hash: self.hash,
         };
-        self.cache.give_up_renewal(&query, self.renewal);
+        self.cache.give_up_renewal(&query, self.miss);
     }
 }
 

@@ -17,12 +17,13 @@
 //! No I/O, no clock: who calls tells the time. The gateway decides what may be kept and what a
 //! statement changes.
 //!
-//! The modules, from the bottom up: `names`, `budget`, `scope`; `tables`, `reply`; `shelf`,
-//! `cache`.
+//! The modules, from the bottom up: `names`, `budget`, `scope`, `doorkeeper`; `tables`, `reply`;
+//! `shelf`, `cache`.
 
 #![forbid(unsafe_code)]
 
 mod budget;
+mod doorkeeper;
 mod names;
 mod scope;
 
@@ -34,10 +35,10 @@ mod shelf;
 mod cache;
 
 pub use budget::Budget;
-pub use cache::{Cache, CacheOptions, Filling, Lookup, REPLY_PART, Renewal};
+pub use cache::{Cache, CacheOptions, Filling, REPLY_PART};
 pub use names::{CHANGED_TABLES_MAX, ChangedTables, Changes, SLOT_COUNT, TableSlot};
 pub use reply::KeptReply;
 pub use scope::Scope;
-pub use shelf::{Counts, Lifetime, Query};
+pub use shelf::{Counts, Lifetime, Lookup, Miss, Query};
 pub use sync::ChangeTime;
 pub use tables::{Changing, LOST_TIME, Tables, Trait};

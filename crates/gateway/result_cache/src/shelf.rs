@@ -9,6 +9,7 @@ use env::Instant;
 use sync::ChangeTime;
 
 use crate::budget::{Budget, allocated_bytes};
+use crate::doorkeeper::Doorkeeper;
 use crate::names::TableSlot;
 use crate::reply::KeptReply;
 use crate::scope::Scope;
@@ -49,13 +50,22 @@ pub(crate) struct Arrival {
 
 /// What a cache has for a query.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub enum Lookup {
     /// This reply.
     Reply(Arc<KeptReply>),
-    /// One that is old, and that the caller is to renew.
-    Old,
-    /// None. One that was void is gone.
-    Nothing,
+    /// Nothing that may be told. Who sends the query may keep its reply. One that was void is gone.
+    Miss(Miss),
+}
+
+/// What a cache knows of a query that has to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Miss {
+    /// Nothing, of late. A full cache does not keep its reply.
+    First,
+    /// It was asked for before.
+    Again,
+    /// Others are told an old reply, until it has brought a newer one.
+    Renewal,
 }
 
 #[derive(Debug)]
@@ -93,6 +103,7 @@ pub(crate) struct Shelf {
     newest: u32,
     oldest: u32,
     budget: Arc<Budget>,
+    doorkeeper: Doorkeeper,
     pub(crate) counts: Counts,
 }
 
@@ -144,8 +155,12 @@ impl Hasher for Ready {
 }
 
 impl Shelf {
-    pub(crate) fn new(budget: Arc<Budget>) -> Shelf {
+    /// A shelf whose doorkeeper has about so many places. Those count against the budget.
+    pub(crate) fn new(budget: Arc<Budget>, doorkeeper_places: usize) -> Shelf {
+        let doorkeeper = Doorkeeper::new(doorkeeper_places);
+        budget.count(doorkeeper.bytes());
         Shelf {
+            doorkeeper,
             nodes: Vec::new(),
             by_hash: HashMap::default(),
             newest: NONE,
@@ -183,10 +198,13 @@ impl Shelf {
         lifetime: Lifetime,
         now: Instant,
         is_good: impl FnOnce(&[TableSlot], ChangeTime) -> bool,
-    ) -> Found {
+    ) -> Lookup {
         let Some(place) = self.place_of(query) else {
             self.counts.misses += 1;
-            return Found::Nothing;
+            return Lookup::Miss(match self.doorkeeper.note(query.hash) {
+                true => Miss::Again,
+                false => Miss::First,
+            });
         };
         let node = self
             .nodes
@@ -198,18 +216,19 @@ impl Shelf {
             self.remove(place);
             self.counts.misses += 1;
             self.counts.voids += 1;
-            return Found::Nothing;
+            self.doorkeeper.note(query.hash);
+            return Lookup::Miss(Miss::Again);
         }
         if lifetime.soft.is_some_and(|soft| soft <= age) && !node.is_renewed {
             node.is_renewed = true;
             self.counts.misses += 1;
             self.counts.renewals += 1;
-            return Found::Old;
+            return Lookup::Miss(Miss::Renewal);
         }
         let reply = Arc::clone(&node.reply);
         self.counts.hits += 1;
         self.touch(place);
-        Found::Reply(reply)
+        Lookup::Reply(reply)
     }
 
     /// The query for a newer reply has brought none: another one may be sent.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use env::Instant;
-use result_cache::{Cache, CacheOptions, Lifetime, Renewal, Scope, TableSlot, Tables};
+use result_cache::{Cache, CacheOptions, Lifetime, Miss, Scope, TableSlot, Tables};
 use tikv_jemalloc_ctl::{epoch, stats};
 use tikv_jemallocator::Jemalloc;
 use wire::{
@@ -90,7 +90,9 @@ fn a_cache_takes_no_more_than_its_size() {
                 let query = cache.query(&scope, &key);
                 let now = Instant::default();
                 let moment = tables.begin_query(&names, now).expect("nothing changes");
-                let filling = cache.fill(&query, (Arc::clone(&names), moment), Renewal::No);
+                let filling = cache
+                    .fill(&query, (Arc::clone(&names), moment), Miss::Again)
+                    .expect("it was asked for before");
                 let mut onlooker = filling.onlooker();
                 reply.chunks(64 << 10).for_each(|it| onlooker.passed(it));
                 drop((reply, onlooker));

@@ -19,10 +19,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use connection_state::Origin;
+use env::Instant;
 use link::Ending;
 use monitor::ServerId as Place;
 use result_cache::{
-    ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Renewal, Scope, TableSlot,
+    Cache, ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Miss, Query, Scope, TableSlot,
 };
 use router::{CacheUse, History, Judged, Pin, Plan};
 use smallvec::SmallVec;
@@ -90,7 +91,8 @@ pub(super) enum Kept {
 /// A reply that may be kept.
 #[derive(Debug)]
 pub(super) struct Wanted {
-    filling: Filling,
+    /// `None` if it only tells what a transaction has read.
+    filling: Option<Filling>,
     trust: Trust,
     /// Servers that have all that was written (K2).
     places: SmallVec<[Place; 4]>,
@@ -315,19 +317,7 @@ impl Pooled {
         let tables = &worker.gateway.tables;
         let tables = (trust == Trust::Verified).then_some(&**tables);
         let Some(tables) = tables else {
-            return match part.find(&query, None, now) {
-                Lookup::Reply(reply) => Kept::Reply(reply),
-                Lookup::Miss(renewal) => {
-                    let moment = ChangeTime::default();
-                    let filling = part.fill(&query, (names, moment), renewal);
-                    let places = SmallVec::new();
-                    Kept::Wanted(Box::new(Wanted {
-                        filling,
-                        trust,
-                        places,
-                    }))
-                }
-            };
+            return look_up_vouched(part, &query, names, now);
         };
         if is_inside {
             let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
@@ -336,19 +326,22 @@ impl Pooled {
                 return Kept::Nothing;
             }
         }
-        let mut renewal = Renewal::No;
+        let mut miss = Miss::First;
         if !is_inside || caching.has_snapshot {
             match part.find(&query, Some(tables), now) {
                 Lookup::Reply(reply) => return Kept::Reply(reply),
-                Lookup::Miss(told) => renewal = told,
+                Lookup::Miss(told) => miss = told,
             }
         }
         let moment = tables.begin_query(&names, now);
         let Some(moment) = moment.map(|it| if is_inside { caching.since } else { it }) else {
-            part.give_up_renewal(&query, renewal);
+            part.give_up_renewal(&query, miss);
             return Kept::Nothing;
         };
-        let filling = part.fill(&query, (names, moment), renewal);
+        let filling = part.fill(&query, (names, moment), miss);
+        if filling.is_none() && (!is_inside || caching.has_snapshot) {
+            return Kept::Nothing;
+        }
         let mut places = current_places(worker, self.guest.service, &self.way);
         if is_inside {
             let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
@@ -458,8 +451,8 @@ impl Pooled {
 
     /// Has the next reply shown to who may keep it.
     pub(super) fn show_to(&mut self, wanted: &Wanted) {
-        let onlooker = wanted.filling.onlooker();
-        self.guest.client.link().set_onlooker(Some(onlooker));
+        let onlooker = wanted.filling.as_ref().map(Filling::onlooker);
+        self.guest.client.link().set_onlooker(onlooker);
     }
 
     /// Keeps a reply that has passed, if it may be kept.
@@ -483,7 +476,9 @@ impl Pooled {
             answer.exchange.command_byte(),
             self.guest.client.capabilities(),
         );
-        wanted.filling.keep(of, (tables, runtime::now()));
+        if let Some(filling) = wanted.filling {
+            filling.keep(of, (tables, runtime::now()));
+        }
     }
 
     /// A statement is about to be sent (K4).
@@ -544,6 +539,27 @@ fn reads_in_its_own_way(commands: &[u8]) -> bool {
     };
     let is_usual = has(b"committed") || has(b"repeatable");
     has(b"isolation") && (has(b"uncommitted") || has(b"serializable") || !is_usual)
+}
+
+/// Asks a cache that its time to live alone rules.
+fn look_up_vouched(
+    cache: &Arc<Cache>,
+    query: &Query<'_>,
+    names: Arc<[TableSlot]>,
+    now: Instant,
+) -> Kept {
+    let miss = match cache.find(query, None, now) {
+        Lookup::Reply(reply) => return Kept::Reply(reply),
+        Lookup::Miss(miss) => miss,
+    };
+    let filling = cache.fill(query, (names, ChangeTime::default()), miss);
+    filling.map_or(Kept::Nothing, |filling| {
+        Kept::Wanted(Box::new(Wanted {
+            filling: Some(filling),
+            trust: Trust::Vouched,
+            places: SmallVec::new(),
+        }))
+    })
 }
 
 /// The servers of a service that are known to have all that the gateway's sessions have written

@@ -8,6 +8,7 @@ use wire::{
 };
 
 use super::*;
+use crate::KeptReply;
 use crate::names::Changes;
 
 const OLD: Capabilities = Capabilities::PROTOCOL_41;
@@ -57,7 +58,9 @@ fn keep(
     let scope = Scope::of([]);
     let query = cache.query(&scope, key);
     let moment = tables.begin_query(&slots(&["t"]), at(0)).unwrap();
-    let filling = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
+    let filling = cache
+        .fill(&query, (slots(&["t"]), moment), Miss::Again)
+        .unwrap();
     let mut onlooker = filling.onlooker();
     for piece in bytes.chunks(100_000) {
         onlooker.passed(piece);
@@ -104,17 +107,20 @@ fn a_reply_is_told_again_until_its_table_changes() {
 #[test]
 fn a_change_while_the_query_runs_has_its_reply_not_kept() {
     let (tables, cache) = (learned(), Arc::new(Cache::of_worker(options(1 << 20))));
+    let empty = cache.budget().used();
     let scope = Scope::of([]);
     let query = cache.query(&scope, b"q");
     let moment = tables.begin_query(&slots(&["t"]), at(0)).unwrap();
-    let filling = cache.fill(&query, (slots(&["t"]), moment), Renewal::No);
+    let filling = cache
+        .fill(&query, (slots(&["t"]), moment), Miss::First)
+        .unwrap();
     filling
         .onlooker()
         .passed(&packets(OLD, &[b"a"], &OkPacket::default()));
     tables.begin_change(Changes::of_tables([&b"t"[..]])).end();
     let of = (CommandByte::QUERY, OLD);
     assert!(!filling.keep(of, (Some(&tables), at(0))));
-    assert_eq!((cache.len(), cache.budget().used()), (0, 0));
+    assert_eq!((cache.len(), cache.budget().used()), (0, empty));
 }
 
 #[test]
@@ -241,11 +247,12 @@ fn a_renewal_that_brings_nothing_is_tried_again() {
         Lookup::Miss(renewal) => Some(renewal),
         Lookup::Reply(_) => None,
     };
-    assert_eq!(renewal(1), Some(Renewal::Yes));
-    let filling = cache.fill(&query, (slots(&["t"]), tables.now()), Renewal::Yes);
+    assert_eq!(renewal(1), Some(Miss::Renewal));
+    let filling = cache.fill(&query, (slots(&["t"]), tables.now()), Miss::Renewal);
+    assert!(filling.is_some());
     assert_eq!(renewal(1), None);
     drop(filling);
-    assert_eq!(renewal(1), Some(Renewal::Yes));
+    assert_eq!(renewal(1), Some(Miss::Renewal));
 }
 
 /// However long the replies are, and while copies are made: no more than the cache may take.
@@ -257,6 +264,7 @@ fn the_memory_of_a_full_cache_is_bounded() {
         Cache::shared(options(1 << 20)),
     ] {
         let cache = Arc::new(cache);
+        let empty = cache.budget().used();
         let mut kept = 0;
         for number in 0..3000_usize {
             let length = number * number % 150_000;
@@ -270,6 +278,54 @@ fn the_memory_of_a_full_cache_is_bounded() {
         assert_eq!(counts.kept, u64::from(kept));
         assert_eq!(counts.kept - counts.evictions, stdx::to_u64(cache.len()));
         cache.clear();
-        assert_eq!(cache.budget().used(), 0);
+        assert_eq!(cache.budget().used(), empty);
+    }
+}
+
+/// Queries that are asked once push out nothing. Those that are asked again do.
+#[test]
+fn a_full_cache_keeps_what_is_asked_again() {
+    let tables = learned();
+    for cache in [
+        Cache::of_worker(options(1 << 20)),
+        Cache::shared(options(1 << 20)),
+    ] {
+        let cache = Arc::new(cache);
+        let bytes = packets(OLD, &[&[7; 300]], &OkPacket::default());
+        let scope = Scope::of([]);
+        let ask = |key: &[u8]| {
+            let query = cache.query(&scope, key);
+            let Lookup::Miss(miss) = cache.find(&query, Some(&tables), at(0)) else {
+                return true;
+            };
+            if let Some(filling) = cache.fill(&query, (slots(&["t"]), tables.now()), miss) {
+                filling.onlooker().passed(&bytes);
+                let of = (CommandByte::QUERY, OLD);
+                assert!(filling.keep(of, (Some(&tables), at(0))));
+            }
+            false
+        };
+        let free = || cache.budget().has(cache.options().reply_bytes_max);
+        let mut number = 0_u32;
+        while free() {
+            assert!(!ask(&number.to_le_bytes()));
+            number += 1;
+        }
+        let full = cache.len();
+        for once in number..10 * number {
+            assert!(!ask(&once.to_le_bytes()));
+        }
+        // One is taken for another now and then.
+        assert!(cache.counts().evictions < 10, "{:?}", cache.counts());
+        assert!(full <= cache.len() + 10);
+        for asked in [false, false, true] {
+            assert_eq!(ask(b"again"), asked);
+        }
+        assert!(0 < cache.counts().evictions);
+        // One that was void is kept again.
+        tables.begin_change(Changes::of_tables([&b"t"[..]])).end();
+        for asked in [false, true] {
+            assert_eq!(ask(b"again"), asked);
+        }
     }
 }

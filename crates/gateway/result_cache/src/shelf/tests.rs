@@ -68,10 +68,15 @@ impl Scene {
     fn new(bytes: usize) -> Scene {
         let budget = Arc::new(Budget::new(bytes));
         Scene {
-            shelf: Shelf::new(Arc::clone(&budget)),
+            shelf: Shelf::new(Arc::clone(&budget), 0),
             scope: Scope::of([]),
             budget,
         }
+    }
+
+    /// Bytes of replies.
+    fn used(&self) -> usize {
+        self.budget.used() - self.shelf.doorkeeper.bytes()
     }
 
     fn keep(&mut self, key: u8, value: u8, second: u64) -> bool {
@@ -89,7 +94,7 @@ impl Scene {
         })
     }
 
-    fn find(&mut self, key: u8, lifetime: Lifetime, second: u64) -> Found {
+    fn find(&mut self, key: u8, lifetime: Lifetime, second: u64) -> Lookup {
         let key = [key];
         let query = query(&self.scope, &key);
         self.shelf.find(&query, lifetime, at(second), |_, _| true)
@@ -97,8 +102,8 @@ impl Scene {
 
     fn value(&mut self, key: u8) -> Option<u8> {
         match self.find(key, NO_LIMIT, 0) {
-            Found::Reply(reply) => Some(value_of(&reply)),
-            Found::Old | Found::Nothing => None,
+            Lookup::Reply(reply) => Some(value_of(&reply)),
+            Lookup::Miss(_) => None,
         }
     }
 }
@@ -108,14 +113,17 @@ fn replies_are_found_until_their_time_is_over() {
     let mut scene = Scene::new(1 << 20);
     assert!(scene.keep(1, 7, 10));
     assert_eq!(scene.value(1), Some(7));
-    assert_eq!(scene.value(4), None, "it has the same hash");
+    assert!(
+        matches!(scene.find(4, NO_LIMIT, 0), Lookup::Miss(Miss::First)),
+        "it has the same hash"
+    );
     let hard = Lifetime {
         hard: Some(Duration::from_secs(5)),
         soft: None,
     };
-    assert!(matches!(scene.find(1, hard, 14), Found::Reply(_)));
-    assert!(matches!(scene.find(1, hard, 15), Found::Nothing));
-    assert_eq!((scene.shelf.len(), scene.budget.used()), (0, 0));
+    assert!(matches!(scene.find(1, hard, 14), Lookup::Reply(_)));
+    assert!(matches!(scene.find(1, hard, 15), Lookup::Miss(Miss::Again)));
+    assert_eq!((scene.shelf.len(), scene.used()), (0, 0));
     let expected = Counts {
         hits: 2,
         misses: 2,
@@ -134,13 +142,19 @@ fn one_query_renews_and_the_others_are_told_the_old_reply() {
         soft: Some(Duration::from_secs(3)),
     };
     assert!(scene.keep(1, 7, 0));
-    assert!(matches!(scene.find(1, lifetime, 2), Found::Reply(_)));
-    assert!(matches!(scene.find(1, lifetime, 3), Found::Old));
-    assert!(matches!(scene.find(1, lifetime, 3), Found::Reply(_)));
+    assert!(matches!(scene.find(1, lifetime, 2), Lookup::Reply(_)));
+    assert!(matches!(
+        scene.find(1, lifetime, 3),
+        Lookup::Miss(Miss::Renewal)
+    ));
+    assert!(matches!(scene.find(1, lifetime, 3), Lookup::Reply(_)));
     let key = [1];
     let asked = query(&scene.scope, &key);
     scene.shelf.give_up_renewal(&asked);
-    assert!(matches!(scene.find(1, lifetime, 4), Found::Old));
+    assert!(matches!(
+        scene.find(1, lifetime, 4),
+        Lookup::Miss(Miss::Renewal)
+    ));
     assert!(scene.keep(1, 8, 5));
     assert_eq!(scene.value(1), Some(8));
     assert_eq!(scene.shelf.len(), 1);
@@ -150,7 +164,7 @@ fn one_query_renews_and_the_others_are_told_the_old_reply() {
 fn who_was_not_asked_for_longest_goes_first() {
     let mut scene = Scene::new(1 << 20);
     assert!(scene.keep(0, 0, 0));
-    let each = scene.budget.used();
+    let each = scene.used();
     // Room for three, and for the copy of one more.
     let mut scene = Scene::new(3 * each + each / 2);
     for key in 0..3 {
@@ -162,20 +176,20 @@ fn who_was_not_asked_for_longest_goes_first() {
     assert_eq!(values, [Some(0), None, Some(2), Some(3)]);
     assert_eq!(scene.shelf.counts.evictions, 1);
     scene.shelf.clear();
-    assert_eq!((scene.shelf.len(), scene.budget.used()), (0, 0));
+    assert_eq!((scene.shelf.len(), scene.used()), (0, 0));
 }
 
 #[test]
 fn a_reply_that_a_client_is_being_sent_counts() {
     let mut scene = Scene::new(1 << 20);
     assert!(scene.keep(1, 7, 0));
-    let Found::Reply(held) = scene.find(1, NO_LIMIT, 0) else {
+    let Lookup::Reply(held) = scene.find(1, NO_LIMIT, 0) else {
         panic!("it was kept");
     };
     scene.shelf.clear();
-    assert_ne!(scene.budget.used(), 0);
+    assert_ne!(scene.used(), 0);
     drop(held);
-    assert_eq!(scene.budget.used(), 0);
+    assert_eq!(scene.used(), 0);
 }
 
 proptest! {
@@ -187,7 +201,7 @@ proptest! {
     ) {
         let mut scene = Scene::new(1 << 20);
         prop_assert!(scene.keep(0, 0, 0));
-        let each = scene.budget.used();
+        let each = scene.used();
         let mut scene = Scene::new(room * each + each / 2);
         let mut naive: Vec<(u8, u8)> = Vec::new();
         for (key, step, value) in steps {
@@ -212,11 +226,11 @@ proptest! {
                     let key = [key];
                     let asked = query(&scene.scope, &key);
                     let found = scene.shelf.find(&asked, NO_LIMIT, at(0), |_, _| false);
-                    prop_assert!(matches!(found, Found::Nothing));
+                    prop_assert!(matches!(found, Lookup::Miss(_)));
                 }
             }
             prop_assert_eq!(scene.shelf.len(), naive.len());
-            prop_assert_eq!(scene.budget.used(), each * naive.len());
+            prop_assert_eq!(scene.used(), each * naive.len());
         }
     }
 }

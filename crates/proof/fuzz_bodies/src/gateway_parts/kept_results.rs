@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use env::Instant;
 use link::{Part, Reply};
-use result_cache::{Cache, CacheOptions, Lifetime, Lookup, Renewal, Scope, Tables};
+use result_cache::{Cache, CacheOptions, Lifetime, Lookup, Miss, Scope, Tables};
 use router::Judge;
 use settings::SqlMode;
 use syntax::token::{Kind, Lexer};
@@ -35,7 +35,9 @@ pub(crate) fn run_reply(input: &[u8]) {
     let scope = Scope::of([]);
     let query = cache.query(&scope, b"q");
     let now = Instant::default();
-    let filling = cache.fill(&query, (Arc::new([]), tables.now()), Renewal::No);
+    let filling = cache
+        .fill(&query, (Arc::new([]), tables.now()), Miss::Again)
+        .expect("it was asked for before");
     let mut onlooker = filling.onlooker();
     bytes.chunks(piece).for_each(|it| onlooker.passed(it));
     drop(onlooker);
