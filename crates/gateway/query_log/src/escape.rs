@@ -6,10 +6,22 @@
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
+/// Texts are looked through in pieces of so many bytes, which a processor compares at once.
+const PIECE_BYTES: usize = 16;
+
 /// Appends a text as a string, with its quotes.
 pub(crate) fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
-    for chunk in text.utf8_chunks() {
+    let (pieces, _) = text.as_chunks::<PIECE_BYTES>();
+    let is_plain = |piece: &&[u8; PIECE_BYTES]| {
+        let is_special = |byte: &u8| !byte.is_ascii() | needs_escape(*byte);
+        // Without an early end, so that the bytes are compared at once.
+        !piece.iter().fold(false, |found, it| found | is_special(it))
+    };
+    let plain = PIECE_BYTES * pieces.iter().take_while(is_plain).count();
+    let (run, rest) = text.split_at(plain);
+    out.extend_from_slice(run);
+    for chunk in rest.utf8_chunks() {
         append_valid(chunk.valid().as_bytes(), out);
         for byte in chunk.invalid() {
             out.extend_from_slice(b"\\\\x");
@@ -19,12 +31,17 @@ pub(crate) fn append_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
+/// Whether a byte of UTF-8 does not stand for itself in a string.
+fn needs_escape(byte: u8) -> bool {
+    (byte < b' ') | (byte == b'"') | (byte == b'\\') | (byte == 0x7f)
+}
+
 /// Appends a text of whole characters. What needs no escape is copied in runs.
 fn append_valid(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     loop {
-        let is_special = |byte: &u8| *byte < b' ' || matches!(byte, b'"' | b'\\' | 0x7f);
-        let plain = rest.iter().position(is_special).unwrap_or(rest.len());
+        let special = rest.iter().position(|byte| needs_escape(*byte));
+        let plain = special.unwrap_or(rest.len());
         let (run, behind) = rest.split_at(plain);
         out.extend_from_slice(run);
         let Some((byte, behind)) = behind.split_first() else {
@@ -51,21 +68,41 @@ fn append_hex(byte: u8, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a number as sixteen hexadecimal digits.
+pub(crate) fn append_digest(number: u64, out: &mut Vec<u8>) {
+    let mut digits = [b'0'; 2 * size_of::<u64>()];
+    for (place, byte) in digits
+        .as_chunks_mut::<2>()
+        .0
+        .iter_mut()
+        .zip(number.to_be_bytes())
+    {
+        let digit = |half: u8| DIGITS.get(usize::from(half)).copied().unwrap_or_default();
+        *place = [digit(byte >> 4), digit(byte & 15)];
+    }
+    out.extend_from_slice(&digits);
+}
+
 /// Appends a number.
 pub(crate) fn append_number(number: u64, out: &mut Vec<u8>) {
     const DIGITS_MAX: usize = 20;
-    let (mut digits, mut rest, mut at) = ([b'0'; DIGITS_MAX], number, DIGITS_MAX);
-    loop {
-        at -= 1;
-        if let Some(digit) = digits.get_mut(at) {
-            *digit += u8::try_from(rest % 10).expect("a digit");
-        }
-        rest /= 10;
+    let digits = digits::<DIGITS_MAX>(number);
+    let zeros = digits.iter().take_while(|it| **it == b'0').count();
+    let shown = digits.get(zeros.min(DIGITS_MAX - 1)..);
+    out.extend_from_slice(shown.unwrap_or_default());
+}
+
+/// The last digits of a number.
+pub(crate) fn digits<const COUNT: usize>(number: u64) -> [u8; COUNT] {
+    let (mut digits, mut rest) = ([b'0'; COUNT], number);
+    for digit in digits.iter_mut().rev() {
         if rest == 0 {
             break;
         }
+        *digit += u8::try_from(rest % 10).unwrap_or_default();
+        rest /= 10;
     }
-    out.extend_from_slice(digits.get(at..).unwrap_or_default());
+    digits
 }
 
 /// The beginning of a text, of at most so many bytes, which does not end within a character.
@@ -131,11 +168,30 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_decimal() {
+    fn numbers_are_decimal_or_digests() {
         for number in [0, 9, 10, 1_000_000, u64::MAX] {
             let mut out = Vec::new();
             append_number(number, &mut out);
             assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
+            let mut out = Vec::new();
+            append_digest(number, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{number:016x}"));
+        }
+        assert_eq!((&digits::<3>(42), &digits::<3>(9_876)), (b"042", b"876"));
+    }
+
+    /// In whichever piece the first byte is that does not stand for itself.
+    #[test]
+    fn each_place_of_a_text_is_looked_at() {
+        for length in 0..40 {
+            for place in 0..length {
+                for byte in [b'"', b'\n', b'\\', 0x1f, 0x7f, 0x80] {
+                    let mut text = vec![b'~'; length];
+                    text[place] = byte;
+                    let read: String = serde_json::from_str(&string(&text)).unwrap();
+                    assert_eq!(read, shown(&text));
+                }
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::escape::{append_number, append_string, head};
+use crate::escape::{append_digest, append_number, append_string, head};
 use crate::filter::Why;
 
 /// Most bytes of a text that a line may be set to.
@@ -90,7 +90,11 @@ impl Line<'_> {
         }
         out.extend_from_slice(b",\"digest\":");
         match self.digest {
-            Some(number) => append_digest(number, out),
+            Some(number) => {
+                out.push(b'"');
+                append_digest(number, out);
+                out.push(b'"');
+            }
             None => append_maybe(None, out),
         }
         out.extend_from_slice(b",\"text\":");
@@ -136,18 +140,6 @@ fn append_maybe(text: Option<&[u8]>, out: &mut Vec<u8>) {
         Some(text) => append_string(text, out),
         None => out.extend_from_slice(b"null"),
     }
-}
-
-/// The number as operators see it: sixteen hexadecimal digits.
-fn append_digest(number: u64, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.push(b'"');
-    for byte in number.to_be_bytes() {
-        for half in [byte >> 4, byte & 15] {
-            out.extend(DIGITS.get(usize::from(half)));
-        }
-    }
-    out.push(b'"');
 }
 
 #[cfg(test)]

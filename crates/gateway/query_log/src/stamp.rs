@@ -4,6 +4,8 @@ use env::Instant;
 use value::DateTime;
 use value::temporal::append_datetime;
 
+use crate::escape::digits;
+
 /// The wall clock is looked at again after so many nanoseconds.
 const TRUSTED_NANOS: u64 = 1_000_000_000;
 
@@ -52,13 +54,7 @@ impl Stamp {
             self.text.push(b'.');
         }
         out.extend_from_slice(&self.text);
-        let mut fraction = micros % SECOND_MICROS;
-        let mut unit = SECOND_MICROS / 10;
-        while 0 < unit {
-            out.push(b'0' + u8::try_from(fraction / unit).expect("a digit"));
-            fraction %= unit;
-            unit /= 10;
-        }
+        out.extend_from_slice(&digits::<6>(micros % SECOND_MICROS));
         out.push(b'Z');
     }
 }
