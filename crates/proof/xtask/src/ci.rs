@@ -69,13 +69,7 @@ const STEPS: &[Step] = &[
     Step::new("deny", Part::Full, deny),
     Step::new("clippy", Part::Both, clippy),
     Step::new("quick", Part::Fast, quick),
-    Step::new("test", Part::Full, |shell| {
-        // Runs to the end: a load-dependent test must not hide those after it.
-        cargo(
-            shell,
-            &["test", "--workspace", "--all-targets", "--no-fail-fast"],
-        )
-    }),
+    Step::new("test", Part::Full, test),
     Step::new("epoll", Part::Full, epoll),
     Step::new("doctest", Part::Full, |shell| {
         cargo(shell, &["test", "--workspace", "--doc"])
@@ -189,6 +183,23 @@ fn quick(shell: &Shell) -> Result<()> {
     cargo(shell, &arguments)
 }
 
+/// Runs to the end: a load-dependent test must not hide those after it.
+fn test(shell: &Shell) -> Result<()> {
+    let arguments = ["test", "--workspace", "--all-targets", "--no-fail-fast"];
+    println!("$ cargo {}", arguments.join(" "));
+    let mut command = cargo_command(shell, &arguments);
+    check(command.env(THREADS_VARIABLE, test_threads()), "the tests")
+}
+
+/// How many tests of a program run at once, for the harness of tests.
+const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
+
+/// More than there are cores: the gateway's tests wait for servers half of their time.
+fn test_threads() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores + cores.div_ceil(2)).to_string()
+}
+
 /// The server's tests again, on the other driver: the step `test` lets the server choose, which is
 /// io_uring where the kernel allows it.
 fn epoll(shell: &Shell) -> Result<()> {
@@ -196,7 +207,9 @@ fn epoll(shell: &Shell) -> Result<()> {
     println!("$ {IO_VARIABLE}=epoll cargo {}", arguments.join(" "));
     let mut command = cargo_command(shell, &arguments);
     check(
-        command.env(IO_VARIABLE, "epoll"),
+        command
+            .env(IO_VARIABLE, "epoll")
+            .env(THREADS_VARIABLE, test_threads()),
         "the server's tests on epoll",
     )
 }
