@@ -424,6 +424,12 @@ pub const SECTIONS: &[Section] = &[
                 "Digests of the statements that it is about, as `plateau digest` shows them.",
             ),
             optional(
+                "tables",
+                FieldKind::Many(Kind::Text),
+                "Tables that the statements name which it is about, each as `table`, in whichever \
+                 database, or as `database.table`, if both are written so.",
+            ),
+            optional(
                 "pattern",
                 FieldKind::One(Kind::Text),
                 "A regular expression for the statements that it is about. It sees `?` in place of \

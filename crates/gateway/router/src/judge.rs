@@ -300,7 +300,7 @@ impl Judge {
         };
         let mut judged = Judged::unread(text, mode);
         judged.touched = self.looks_at_tables.then(|| Rc::new(Touched::unknown()));
-        self.ruled(judged, &seen)
+        self.ruled(judged, &seen, mode)
     }
 
     /// What a text does, as a server with this mode reads it.
@@ -311,7 +311,7 @@ impl Judge {
                 true => Vec::new(),
                 false => folded(text, mode, Literals::Stay),
             };
-            let judged = self.ruled(self.read(text, mode), &seen);
+            let judged = self.ruled(self.read(text, mode), &seen, mode);
             let head = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
             let shown = folded(head, mode, Literals::Hide);
             return self.counted(judged, shown.get(..SHOWN_BYTES_MAX).unwrap_or(&shown));
@@ -365,14 +365,14 @@ impl Judge {
     /// What a text does that is canonical.
     fn judge_canonical(&self, text: &[u8], mode: SqlMode) -> Judged {
         let seen = folded(text, mode, Literals::Stay);
-        let judged = self.ruled(self.read(text, mode), &seen);
+        let judged = self.ruled(self.read(text, mode), &seen, mode);
         self.counted(judged, &seen)
     }
 
     /// Adds the rules that a text meets, as rules see it.
-    fn ruled(&self, mut judged: Judged, seen: &[u8]) -> Judged {
+    fn ruled(&self, mut judged: Judged, seen: &[u8], mode: SqlMode) -> Judged {
         if !self.rules.is_empty() {
-            let rules = self.rules.of_text(seen);
+            let rules = self.rules.of_text(seen, mode);
             judged.rules = (!rules.is_empty()).then(|| Rc::new(rules));
         }
         judged
@@ -570,8 +570,8 @@ mod tests {
             name: format!("r{place}").into(),
             who: Who::default(),
             what: What {
-                digests: Vec::new(),
                 pattern: (0 < place).then(|| format!("a{place}z")),
+                ..What::default()
             },
             ruling: Ruling {
                 multiplexes: Some(true),

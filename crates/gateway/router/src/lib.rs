@@ -61,7 +61,7 @@ pub use reading::{Detour, LoginReading};
 pub use recall::{Recall, Residue, Told};
 pub use rules::{
     CacheUse, Decision, PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError,
-    Ruling, SessionFacts, What, Who, digest, digested,
+    Ruling, SessionFacts, TableName, TableNameError, What, Who, digest, digested,
 };
 pub use session::{Loss, Report, Session};
 pub use touched::{NAMES_MAX, Touched};

@@ -18,10 +18,13 @@ use settings::SqlMode;
 use sha2::{Digest as _, Sha256};
 use stdx::Network;
 use syntax::canonical::Canonical;
+use syntax::class::qualified_names;
 
 mod fold;
+mod table;
 
 pub(crate) use fold::{Literals, folded};
+pub use table::{TableName, TableNameError};
 
 /// Most rules of a gateway. A set of them is this many bits.
 pub const RULES_MAX: usize = 256;
@@ -64,6 +67,8 @@ pub struct Who {
 pub struct What {
     /// Digests of canonical texts ([`digest`]).
     pub digests: Vec<u64>,
+    /// Tables that it names.
+    pub tables: Vec<TableName>,
     /// A regular expression for canonical texts; upper and lower case are alike.
     pub pattern: Option<String>,
 }
@@ -258,11 +263,10 @@ impl Rules {
         let mut of_patterns = Vec::new();
         let mut patterns = Vec::new();
         for (place, rule) in rules.iter().enumerate() {
-            let What { digests, pattern } = &rule.what;
-            if digests.is_empty() && pattern.is_none() {
+            if rule.what == What::default() {
                 of_all_texts.add(place);
             }
-            let Some(pattern) = pattern else {
+            let Some(pattern) = &rule.what.pattern else {
                 continue;
             };
             if let Err(error) = build(&[pattern]) {
@@ -317,7 +321,7 @@ impl Rules {
 
     /// Those with conditions of the text that this one meets. `text` is canonical, if it has such a
     /// form, and [`folded`].
-    pub(crate) fn of_text(&self, text: &[u8]) -> RuleSet {
+    pub(crate) fn of_text(&self, text: &[u8], mode: SqlMode) -> RuleSet {
         let head = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
         let mut found = PatternSet::new(self.of_patterns.len());
         if let Some(patterns) = &self.patterns {
@@ -329,16 +333,39 @@ impl Rules {
                 matching.add(*place);
             }
         }
+        let naming = self.naming(text, mode);
         let wants_digest = self.rules.iter().any(|it| !it.what.digests.is_empty());
         let digest = wants_digest.then(|| digest(text));
         let mut places = 0..;
         self.those(|rule| {
             let place = places.next().expect("endless");
-            let What { digests, pattern } = &rule.what;
+            let What {
+                digests,
+                tables,
+                pattern,
+            } = &rule.what;
             let by_pattern = pattern.is_none() || matching.has(place);
+            let by_table = tables.is_empty() || naming.has(place);
             let by_digest = digests.is_empty() || digest.is_some_and(|it| digests.contains(&it));
-            by_pattern && by_digest && !self.of_all_texts.has(place)
+            by_pattern && by_table && by_digest && !self.of_all_texts.has(place)
         })
+    }
+
+    /// Those of which a text names a table.
+    fn naming(&self, text: &[u8], mode: SqlMode) -> RuleSet {
+        let mut naming = RuleSet::default();
+        if self.rules.iter().all(|it| it.what.tables.is_empty()) {
+            return naming;
+        }
+        for (qualifier, name) in qualified_names(text, mode) {
+            for (place, rule) in self.rules.iter().enumerate() {
+                let mut tables = rule.what.tables.iter();
+                if tables.any(|it| it.is(qualifier.as_deref(), &name)) {
+                    naming.add(place);
+                }
+            }
+        }
+        naming
     }
 
     /// What these rules say.

@@ -51,5 +51,5 @@ pub use first::{
 pub use hint::{COMMENT_BYTES_MAX, Hint, HintError, HintRoute, PLACE_MAX, find_hint};
 pub use locks::lock_names;
 pub use state::{Flags, State};
-pub use touched::{changed_tables, has_verb_of_change, names};
+pub use touched::{changed_tables, has_verb_of_change, names, qualified_names};
 pub use verdict::{Kind, Verdict, is_server_database, verdict};

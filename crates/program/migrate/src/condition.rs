@@ -80,8 +80,8 @@ fn mistake(pattern: &str) -> Option<String> {
         name: Arc::from(""),
         who: Who::default(),
         what: What {
-            digests: Vec::new(),
             pattern: Some(pattern.to_owned()),
+            ..What::default()
         },
         ruling: Ruling::default(),
     };

@@ -205,7 +205,7 @@ fn of_digest(text: &[u8]) -> Rules {
     let (_, digest) = digested(text);
     let what = What {
         digests: vec![digest],
-        pattern: None,
+        ..What::default()
     };
     Rules::new(vec![rule(what)]).expect("it can be used")
 }
@@ -215,8 +215,9 @@ fn of_pattern() -> Arc<Rules> {
     static RULES: OnceLock<Arc<Rules>> = OnceLock::new();
     let rules = RULES.get_or_init(|| {
         let what = What {
-            digests: Vec::new(),
+            tables: vec!["t".parse().expect("a name")],
             pattern: Some("^select .* where a = \\?$".to_owned()),
+            ..What::default()
         };
         Arc::new(Rules::new(vec![rule(what)]).expect("it can be used"))
     });

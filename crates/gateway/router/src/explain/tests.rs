@@ -196,8 +196,8 @@ fn each_rule_is_told_with_what_it_decides() {
         name: name.into(),
         who: crate::Who::default(),
         what: crate::What {
-            digests: Vec::new(),
             pattern: pattern.map(str::to_owned),
+            ..crate::What::default()
         },
         ruling,
     };

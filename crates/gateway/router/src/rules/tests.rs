@@ -82,7 +82,11 @@ fn patterns_see_canonical_texts() {
     // Bytes of any character set.
     let rules = vec![rule("r", Who::default(), pattern("sel.*x$"), refusal("no"))];
     let rules = Rules::new(rules).unwrap();
-    assert!(!rules.of_text(b"select \xff\xfe x").is_empty());
+    assert!(
+        !rules
+            .of_text(b"select \xff\xfe x", SqlMode::default())
+            .is_empty()
+    );
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn a_digest_stands_for_one_canonical_text() {
     let text = "SELECT a FROM t WHERE id = ?";
     let what = What {
         digests: vec![1, digest(text.as_bytes())],
-        pattern: None,
+        ..What::default()
     };
     let rules = vec![rule("r", Who::default(), what.clone(), refusal("no"))];
     assert!(ruling(rules.clone(), &APP, "SELECT a FROM t WHERE id = 3").is_some());
@@ -126,6 +130,48 @@ fn a_digest_stands_for_one_canonical_text() {
     };
     let rules = vec![rule("r", Who::default(), both, refusal("no"))];
     assert!(ruling(rules, &APP, "SELECT a FROM t WHERE id = 3").is_none());
+}
+
+#[test]
+fn tables_are_those_that_a_text_names() {
+    let says = |tables: &[&str], text: &str| {
+        let what = What {
+            tables: tables.iter().map(|it| it.parse().unwrap()).collect(),
+            ..What::default()
+        };
+        let rules = vec![rule("r", Who::default(), what, refusal("no"))];
+        ruling(rules, &APP, text).is_some()
+    };
+    for text in [
+        "SELECT a FROM orders WHERE id = 7",
+        "SELECT a FROM t JOIN (shop . `Orders` AS o) ON 1",
+        "UPDATE shop.ORDERS SET a = 1",
+        "DROP TABLE a, orders",
+        "SELECT o.orders FROM o",
+    ] {
+        assert!(
+            says(&["orders"], text) && says(&["t7", "orders"], text),
+            "{text}"
+        );
+        let has_database = text.to_ascii_lowercase().contains("shop");
+        assert_eq!(says(&["shop.orders"], text), has_database, "{text}");
+        assert!(
+            !says(&["other.orders"], text) && !says(&["order"], text),
+            "{text}"
+        );
+    }
+    assert!(!says(&["orders"], "SELECT 'orders' /* orders */"));
+    assert!(!says(&["shop.orders"], "SELECT orders, shop.x FROM shop.y"));
+    let ansi = |mode| {
+        let what = What {
+            tables: vec!["orders".parse().unwrap()],
+            ..What::default()
+        };
+        let rules = Rules::new(vec![rule("r", Who::default(), what, refusal("no"))]);
+        let met = rules.unwrap().of_text(b"DELETE FROM \"orders\"", mode);
+        !met.is_empty()
+    };
+    assert!(ansi(SqlMode::ANSI_QUOTES) && !ansi(SqlMode::default()));
 }
 
 #[test]
@@ -179,7 +225,7 @@ fn patterns_see_the_beginning_of_a_text() {
     let of_length = |length: usize| {
         let mut text = vec![b' '; length];
         *text.last_mut().unwrap() = b'x';
-        !rules.of_text(&text).is_empty()
+        !rules.of_text(&text, SqlMode::default()).is_empty()
     };
     assert!(of_length(PATTERN_BYTES_MAX - 1) && of_length(PATTERN_BYTES_MAX));
     assert!(!of_length(PATTERN_BYTES_MAX + 1));

@@ -14,17 +14,32 @@ use crate::token::{Kind, Token, name_value};
 /// All names in a text, without their quotes: of tables, columns, databases, aliases. Names of
 /// functions are among them, reserved words are not.
 pub fn names(text: &[u8], mode: SqlMode) -> impl Iterator<Item = Cow<'_, [u8]>> {
+    qualified_names(text, mode).map(|(_, name)| name)
+}
+
+/// The same, each with the name in front of its dot: `d.t.c` is `d`, `t` of `d` and `c` of `t`.
+pub fn qualified_names(
+    text: &[u8],
+    mode: SqlMode,
+) -> impl Iterator<Item = (Option<Cow<'_, [u8]>>, Cow<'_, [u8]>)> {
     let mut words = Words::new(text, mode);
+    let mut qualifier = None;
     std::iter::from_fn(move || {
         loop {
-            let token = words.token;
-            if token.kind == Kind::End {
+            let kind = words.token.kind;
+            if kind == Kind::End {
                 return None;
             }
             let found = value(&words);
             words.bump();
-            if found.is_some() {
-                return found;
+            if let Some(name) = found {
+                let of = qualifier.take();
+                let has_dot = words.token.kind == Kind::Dot;
+                qualifier = has_dot.then(|| name.clone());
+                return Some((of, name));
+            }
+            if kind != Kind::Dot {
+                qualifier = None;
             }
         }
     })

@@ -256,7 +256,7 @@ type RuleColumn = (
 );
 
 /// Those that stand in the settings file, by their names there; but SQL reserves `schemas`.
-const OF_RULE: [RuleColumn; 15] = [
+const OF_RULE: [RuleColumn; 16] = [
     ("name", text_column, |it| text(&it.name)),
     ("services", text_column, |it| list(&it.who.services)),
     ("users", text_column, |it| list(&it.who.users)),
@@ -266,6 +266,7 @@ const OF_RULE: [RuleColumn; 15] = [
         let digests = it.what.digests.iter();
         list(&digests.map(|it| format!("{it:016x}")).collect::<Vec<_>>())
     }),
+    ("tables", text_column, |it| list(&it.what.tables)),
     ("pattern", text_column, |it| maybe(it.what.pattern.as_ref())),
     ("route", text_column, |it| match it.ruling.route {
         Some(Route::Primary) => text("primary"),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use router::{CacheUse, Route, Rule, Rules, RulesError, Ruling, What, Who};
+use router::{CacheUse, Route, Rule, Rules, RulesError, Ruling, TableName, What, Who};
 use settings::{Configuration, Entry, Value};
 
 use super::mistakes::Mistakes;
@@ -60,6 +60,13 @@ fn rule(entry: &Entry, configuration: &Configuration, mistakes: &mut Mistakes) -
             Err(error) => wrong.push(format!(": {error}")),
         }
     }
+    let mut tables = Vec::new();
+    for text in texts("tables") {
+        match text.parse::<TableName>() {
+            Ok(table) => tables.push(table),
+            Err(error) => wrong.push(format!(": {error}")),
+        }
+    }
     let rule = Rule {
         name: name.into(),
         who: Who {
@@ -70,6 +77,7 @@ fn rule(entry: &Entry, configuration: &Configuration, mistakes: &mut Mistakes) -
         },
         what: What {
             digests,
+            tables,
             pattern: entry.text("pattern").map(str::to_owned),
         },
         ruling,
@@ -171,6 +179,9 @@ mod tests {
             ));
             assert!(said.contains("is no digest"), "{said}");
         }
+        let said = mistake(&format!("{head}refuse = \"no\"\ntables = [\"a.b.c\"]\n"));
+        let no_table = "4: rule `r`: `a.b.c` is no name of a table: expected `table` or";
+        assert!(said.starts_with(no_table), "{said}");
         let said = mistake(&format!("{head}refuse = \"no\"\npattern = \"(\"\n"));
         assert_eq!(
             said,

@@ -276,27 +276,42 @@ fn rules_count_the_statements_that_met_them() {
                  pattern = '^select 7\\b'\nroute = \"replica\"\nmax_statement_time = 1.5\n\
                  [[rule]]\nname = \"all\"\nserver = \"db0\"\nmultiplex = true\n\
                  [[rule]]\nname = \"never\"\nschemas = [\"none\"]\naddresses = [\"10.0.0.0/8\"]\n\
-                 digests = [\"00000000000000ff\"]\nrefuse = \"no\"\n";
+                 digests = [\"00000000000000ff\"]\nrefuse = \"no\"\n\
+                 [[rule]]\nname = \"some\"\ntables = [\"shop.none\", \"it\"]\nmultiplex = true\n";
     let watched = Watched::start(&[&backend], &(SPLIT.to_owned() + rules));
     let mut operator = watched.operator();
     let (mut one, mut other) = (watched.connect(), watched.connect());
     for _ in 0..3 {
         one.run("SELECT 7").unwrap();
-        other.run("SELECT 8").unwrap();
+        other.run("SELECT 8 FROM (SELECT 1) it").unwrap();
     }
     let hits = table(&mut operator, "SELECT name, hits FROM plateau.rules");
-    let expected = [["reports", "3"], ["all", "6"], ["never", "0"]];
+    let expected = [
+        ["reports", "3"],
+        ["all", "6"],
+        ["never", "0"],
+        ["some", "3"],
+    ];
     assert_eq!(hits, expected);
-    let columns = "id, users, db, addresses, digests, pattern";
+    let columns = "id, users, db, addresses, digests, tables, pattern";
     let shown = table(
         &mut operator,
         &format!("SELECT {columns} FROM plateau.rules"),
     );
     let null = "NULL";
     let conditions = [
-        ["1", "app, other", null, null, null, "^select 7\\b"],
-        ["2", null, null, null, null, null],
-        ["3", null, "none", "10.0.0.0/8", "00000000000000ff", null],
+        ["1", "app, other", null, null, null, null, "^select 7\\b"],
+        ["2", null, null, null, null, null, null],
+        [
+            "3",
+            null,
+            "none",
+            "10.0.0.0/8",
+            "00000000000000ff",
+            null,
+            null,
+        ],
+        ["4", null, null, null, null, "shop.none, it", null],
     ];
     assert_eq!(shown, conditions);
     let columns = "route, server, lag_max_ms, max_statement_time_ms, multiplex, refuse";
@@ -308,6 +323,7 @@ fn rules_count_the_statements_that_met_them() {
         ["replica", null, null, "1500", null, null],
         [null, "db0", null, null, "1", null],
         [null, null, null, null, null, "no"],
+        [null, null, null, null, "1", null],
     ];
     assert_eq!(shown, expected);
 }

@@ -306,7 +306,7 @@ fn rules_say_what_is_kept() {
     let mut root = backend.connect().unwrap();
     let service = format!("[[service]]\nname = \"shop\"\n{}", POOLED[0]);
     let rules = "[[rule]]\nname = \"not\"\nusers = [\"root\"]\ncache = \"off\"\n\
-                 [[rule]]\nname = \"u\"\npattern = 'from shop\\.u'\ncache = \"C\"\n";
+                 [[rule]]\nname = \"u\"\ntables = [\"shop.u\"]\ncache = \"C\"\n";
     let gateway = started(&(sections(&[&backend]) + &service + CACHE + rules));
     let mut client = gateway.connect();
     let (kept, not) = ("SELECT v FROM shop.u", "SELECT v FROM shop.t WHERE id = 1");
