@@ -14,7 +14,9 @@ use wire::{CommandByte, ErrorPacket, OkPacket, StatusFlags};
 
 use crate::connect::{Held, login_as};
 use crate::end::End;
-use crate::explain::{Asked, Course, check_own, is_asked, parse, properties, write};
+use crate::explain::{
+    Asked, Cached, Course, Unasked, check_own, is_asked, parse, properties, write,
+};
 use crate::guest::{ChangedUser, Failed, Guest, Request, database_in, mode_of, refusal};
 use crate::hot;
 use crate::running::Stay;
@@ -114,9 +116,12 @@ impl Direct {
             user: &user,
             database: None,
             text: &text,
+            mode: mode_of(status),
             judged: &judged,
             decisions: &decisions,
             pins: Pins::default(),
+            cached: Cached::No(Unasked::OwnConnection),
+            known: worker.known_tables(),
         };
         let rows = worker.with_map(guest.service, |it| properties(&asked, &course, it));
         write(&mut guest.client, status, &rows);

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Sessions find out by the functions that their statements go by, and change nothing. `words.rs`
-//! puts what they find into English. No server is asked: what only a server knows is told as what
-//! the answer depends on.
+//! and `cached.rs` put what they find into English. No server is asked: what only a server knows is
+//! told as what the answer depends on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use errcode::{ClientError, WORDS_EXPLAIN_OTHER};
 use front::Client;
 use monitor::{Published, ServerId as Place};
+use result_cache::Tables;
 use router::{Choice, Decision, Explanation, Judged, Pins, Route, digested};
 use syntax::SqlMode;
 use syntax::ast::{Explain, ExplainRoute, StatementKind};
@@ -25,7 +26,11 @@ use wire::{
 use crate::gateway::generation::Generation;
 use crate::options::{Router, ServiceId};
 
+mod cached;
 mod words;
+
+pub(crate) use cached::{Cached, Has, Then, Unasked};
+pub(crate) use words::pins as pins_in_words;
 
 /// A row of the answer: a property, and what it is.
 pub type Property = (&'static str, Option<String>);
@@ -37,11 +42,17 @@ pub(crate) struct Asked<'a> {
     pub(crate) user: &'a str,
     pub(crate) database: Option<&'a str>,
     pub(crate) text: &'a [u8],
+    /// As its servers read it.
+    pub(crate) mode: SqlMode,
     pub(crate) judged: &'a Judged,
     /// The rules that it meets.
     pub(crate) decisions: &'a [Decision],
     /// Why its session stays where it is.
     pub(crate) pins: Pins,
+    /// What it has to do with caches.
+    pub(crate) cached: Cached,
+    /// What is known of tables; `None` if no cache has to know.
+    pub(crate) known: Option<&'a Tables>,
 }
 
 /// What becomes of a statement.
@@ -121,10 +132,10 @@ pub(crate) fn is_asked(text: &[u8], mode: SqlMode) -> bool {
     may_be && syntax::is_explain_route(text, mode)
 }
 
-/// What an EXPLAIN ROUTE asks.
+/// What an EXPLAIN ROUTE of a client asks.
 ///
 /// # Errors
-/// It is malformed.
+/// It is malformed, or about a connection, which only operators ask about.
 pub(crate) fn parse(text: &[u8], mode: SqlMode) -> Result<ExplainRoute, ClientError> {
     let parsed = syntax::parse(text, mode);
     let parsed = parsed.map_err(|error| {
@@ -134,6 +145,10 @@ pub(crate) fn parse(text: &[u8], mode: SqlMode) -> Result<ExplainRoute, ClientEr
     match parsed.kind {
         StatementKind::Explain(explain) => match *explain {
             Explain::Route(asked) => Ok(asked),
+            Explain::RouteOf(number) => Err(ClientError::worded(
+                WORDS_EXPLAIN_OTHER,
+                &[&"of the connection", &number],
+            )),
             _ => unreachable!("it was looked at"),
         },
         _ => unreachable!("it was looked at"),
@@ -187,6 +202,7 @@ pub(crate) fn properties(
         ("digest", Some(format!("{digest:016x}"))),
         ("class", own(words::class(asked.judged))),
         ("kind", own(words::kind(asked.judged))),
+        ("tables", cached::tables(asked, course)),
         ("user", own(asked.user)),
         ("database", asked.database.map(str::to_owned)),
         ("service", own(&options.name)),
@@ -208,6 +224,7 @@ pub(crate) fn properties(
         ("otherwise", told.otherwise),
         ("pins", words::pins(asked.pins)),
         ("leaves", told.leaves),
+        ("cache", cached::words(asked, course)),
         ("map_version", Some(published.version.to_string())),
     ]);
     rows

@@ -18,7 +18,7 @@ use errcode::{
 use front::{Client, Disconnect, LoginFailure};
 use link::{Agreed, Ending, Exchange, ForwardError, Limit, Turn};
 use monitor::ServerState;
-use router::PATTERN_BYTES_MAX;
+use router::{PATTERN_BYTES_MAX, Pin, Pins};
 use runtime::TaskClass;
 use syntax::{KillStatement, KillTarget, SqlMode};
 use wire::{
@@ -75,6 +75,11 @@ pub(crate) struct Guest {
     pub(crate) current: Box<Current>,
     /// For whom it is.
     who: Arc<Who>,
+}
+
+/// A pin's number in [`clients::ProcessLine::kept_by`].
+pub(crate) fn number_of(pin: Pin) -> u8 {
+    u8::try_from(pin.index()).expect("there are few pins")
 }
 
 /// Most times that a session may be refused another user: MariaDB's limit against guessing.
@@ -262,7 +267,20 @@ impl Guest {
         let added = self.running.standing.rest(stay, runtime::now());
         if !added.is_empty() {
             self.worker.counters.count_pins(added);
+            self.note_pins(stay.pins, added);
         }
+    }
+
+    /// Notes for operators which statement has pinned the session. Pins are rare.
+    fn note_pins(&self, all: Pins, added: Pins) {
+        let text = self.current.shown().map(Arc::<str>::from);
+        self.handle.update(|line| {
+            let lasts = |pin: Pin, number| number_of(pin) == number && !added.has(pin);
+            let kept_by = &mut line.kept_by;
+            kept_by.retain(|(number, _)| all.iter().any(|pin| lasts(pin, *number)));
+            let new = added.iter().zip(std::iter::repeat(text));
+            kept_by.extend(new.filter_map(|(pin, text)| Some((number_of(pin), text?))));
+        });
     }
 
     /// Passes a command on, and the reply back.

@@ -1,5 +1,6 @@
 //! What the gateway shows of itself: its numbers, and whether it can serve clients.
 
+mod connection;
 mod inside;
 mod views;
 

@@ -16,6 +16,7 @@ use front::{ClientInfo, RandomSource};
 use link::{Limit, Resources};
 use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
+use result_cache::Tables;
 use router::{History, Judge, Load, Pin, Pins, Rules};
 
 use crate::connection::PoolFront;
@@ -313,6 +314,12 @@ impl Worker {
             .map
             .server(place)
             .expect("maps keep their places"))
+    }
+
+    /// What is known of tables; `None` if no cache has to know.
+    pub(crate) fn known_tables(&self) -> Option<&Tables> {
+        let looks = self.generation.looks_at_tables();
+        looks.then_some(&*self.gateway.tables)
     }
 
     /// The verdicts on texts, for a session that begins.

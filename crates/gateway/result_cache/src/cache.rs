@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::names::TableSlot;
 use crate::reply::{ReplyCopy, SharedCopy};
 use crate::scope::Scope;
-use crate::shelf::{Arrival, Counts, Lifetime, Lookup, Miss, Query, Shelf};
+use crate::shelf::{Arrival, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
 use crate::tables::Tables;
 
 /// Shelves of a cache that several workers use. Each has a lock of its own.
@@ -104,11 +104,13 @@ impl Cache {
     /// The reply to a query. With `tables`, only one whose tables have not changed.
     pub fn find(&self, query: &Query<'_>, tables: Option<&Tables>, now: Instant) -> Lookup {
         let mut shelf = self.shelf(query.hash).lock();
-        let lifetime = self.options.lifetime;
-        shelf.find(query, lifetime, now, |names, moment| {
-            let is_good = |it: &Tables| it.may_keep(names) && it.are_unchanged(names, moment);
-            tables.is_none_or(is_good)
-        })
+        shelf.find(query, self.options.lifetime, now, is_good(tables))
+    }
+
+    /// What [`Cache::find`] would find. Nothing is counted, and nothing goes.
+    pub fn glimpse(&self, query: &Query<'_>, tables: Option<&Tables>, now: Instant) -> Glimpse {
+        let shelf = self.shelf(query.hash).lock();
+        shelf.glimpse(query, self.options.lifetime, now, is_good(tables))
     }
 
     /// Begins to keep the reply to a query with these names, which is sent at `moment`. `None` if
@@ -180,6 +182,14 @@ impl Cache {
     /// Lets all replies go.
     pub fn clear(&self) {
         self.shelves.iter().for_each(|it| it.lock().clear());
+    }
+}
+
+/// Whether a reply of these names is good that was read at that moment.
+fn is_good(tables: Option<&Tables>) -> impl FnOnce(&[TableSlot], ChangeTime) -> bool {
+    move |names, moment| {
+        let is_good = |it: &Tables| it.may_keep(names) && it.are_unchanged(names, moment);
+        tables.is_none_or(is_good)
     }
 }
 

@@ -39,6 +39,6 @@ pub use cache::{Cache, CacheOptions, Filling, REPLY_PART};
 pub use names::{CHANGED_TABLES_MAX, ChangedTables, Changes, SLOT_COUNT, TableSlot};
 pub use reply::KeptReply;
 pub use scope::Scope;
-pub use shelf::{Counts, Lifetime, Lookup, Miss, Query};
+pub use shelf::{Counts, Glimpse, Lifetime, Lookup, Miss, Query};
 pub use sync::ChangeTime;
-pub use tables::{Changing, LOST_TIME, Tables, Trait};
+pub use tables::{Changing, Hindrance, LOST_TIME, Tables, Trait};

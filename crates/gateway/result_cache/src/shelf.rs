@@ -68,6 +68,17 @@ pub enum Miss {
     Renewal,
 }
 
+/// What a query would find, for people who ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Glimpse {
+    /// A reply that it would be told.
+    Reply,
+    /// An old one: the query would be sent for a newer one.
+    Old,
+    /// None.
+    Nothing,
+}
+
 #[derive(Debug)]
 struct Node {
     scope: Scope,
@@ -154,6 +165,27 @@ impl Hasher for Ready {
     }
 }
 
+impl Node {
+    /// What it is for a query.
+    fn glimpse(
+        &self,
+        lifetime: Lifetime,
+        now: Instant,
+        is_good: impl FnOnce(&[TableSlot], ChangeTime) -> bool,
+    ) -> Glimpse {
+        let age = now.since(self.kept_at);
+        let is_over = lifetime.hard.is_some_and(|hard| hard <= age);
+        if is_over || !is_good(&self.names, self.moment) {
+            return Glimpse::Nothing;
+        }
+        let is_old = lifetime.soft.is_some_and(|soft| soft <= age);
+        match is_old && !self.is_renewed {
+            true => Glimpse::Old,
+            false => Glimpse::Reply,
+        }
+    }
+}
+
 impl Shelf {
     /// A shelf whose doorkeeper has about so many places. Those count against the budget.
     pub(crate) fn new(budget: Arc<Budget>, doorkeeper_places: usize) -> Shelf {
@@ -179,10 +211,10 @@ impl Shelf {
         self.nodes.get_mut(usize::try_from(place).ok()?)
     }
 
-    fn place_of(&mut self, query: &Query<'_>) -> Option<u32> {
+    fn place_of(&self, query: &Query<'_>) -> Option<u32> {
         let mut place = *self.by_hash.get(&query.hash)?;
         loop {
-            let node = self.node(place)?;
+            let node = self.nodes.get(usize::try_from(place).ok()?)?;
             if node.scope == *query.scope && *node.key == *query.key {
                 return Some(place);
             }
@@ -206,29 +238,41 @@ impl Shelf {
                 false => Miss::First,
             });
         };
-        let node = self
-            .nodes
-            .get_mut(usize::try_from(place).unwrap_or(usize::MAX));
-        let node = node.expect("it was found there");
-        let age = now.since(node.kept_at);
-        let is_over = lifetime.hard.is_some_and(|hard| hard <= age);
-        if is_over || !is_good(&node.names, node.moment) {
-            self.remove(place);
-            self.counts.misses += 1;
-            self.counts.voids += 1;
-            self.doorkeeper.note(query.hash);
-            return Lookup::Miss(Miss::Again);
+        let node = self.node(place).expect("it was found there");
+        match node.glimpse(lifetime, now, is_good) {
+            Glimpse::Nothing => {
+                self.remove(place);
+                self.counts.misses += 1;
+                self.counts.voids += 1;
+                self.doorkeeper.note(query.hash);
+                Lookup::Miss(Miss::Again)
+            }
+            Glimpse::Old => {
+                node.is_renewed = true;
+                self.counts.misses += 1;
+                self.counts.renewals += 1;
+                Lookup::Miss(Miss::Renewal)
+            }
+            Glimpse::Reply => {
+                let reply = Arc::clone(&node.reply);
+                self.counts.hits += 1;
+                self.touch(place);
+                Lookup::Reply(reply)
+            }
         }
-        if lifetime.soft.is_some_and(|soft| soft <= age) && !node.is_renewed {
-            node.is_renewed = true;
-            self.counts.misses += 1;
-            self.counts.renewals += 1;
-            return Lookup::Miss(Miss::Renewal);
-        }
-        let reply = Arc::clone(&node.reply);
-        self.counts.hits += 1;
-        self.touch(place);
-        Lookup::Reply(reply)
+    }
+
+    /// What [`Shelf::find`] would find.
+    pub(crate) fn glimpse(
+        &self,
+        query: &Query<'_>,
+        lifetime: Lifetime,
+        now: Instant,
+        is_good: impl FnOnce(&[TableSlot], ChangeTime) -> bool,
+    ) -> Glimpse {
+        let place = self.place_of(query).and_then(|it| usize::try_from(it).ok());
+        let node = place.and_then(|place| self.nodes.get(place));
+        node.map_or(Glimpse::Nothing, |it| it.glimpse(lifetime, now, is_good))
     }
 
     /// The query for a newer reply has brought none: another one may be sent.

@@ -60,6 +60,17 @@ pub enum Trait {
     Wide = 2,
 }
 
+/// Why the reply to a query is not kept now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hindrance {
+    /// A change of its tables is under way, or one whose end is not known was lost.
+    Changing,
+    /// Definitions of tables are in doubt (T4).
+    Doubt,
+    /// One of its names is that of a table whose replies are not kept.
+    Unkept,
+}
+
 impl Default for Tables {
     fn default() -> Tables {
         Tables {
@@ -90,25 +101,42 @@ impl Tables {
         !self.is_in_doubt() && !self.has_any(names, Trait::Unkept)
     }
 
-    /// The moment before a query with these names is sent. `None` if its reply must not be kept.
-    pub fn begin_query(&self, names: &[TableSlot], now: Instant) -> Option<ChangeTime> {
+    /// Whether a reply that was read from tables of this name is not kept.
+    pub fn is_unkept(&self, name: TableSlot) -> bool {
+        self.has_any(&[name], Trait::Unkept)
+    }
+
+    /// The moment before a query with these names is sent.
+    ///
+    /// # Errors
+    /// Its reply must not be kept.
+    pub fn begin_query(&self, names: &[TableSlot], now: Instant) -> Result<ChangeTime, Hindrance> {
         self.end_lost(now);
         let moment = self.clock.now();
         let mut slots = names.iter().map(|it| it.index()).chain([ANY]);
-        let is_changing = slots.any(|it| self.clock.is_changing(it));
-        (!is_changing && self.may_keep(names)).then_some(moment)
+        match () {
+            () if slots.any(|it| self.clock.is_changing(it)) => Err(Hindrance::Changing),
+            () if self.is_in_doubt() => Err(Hindrance::Doubt),
+            () if self.has_any(names, Trait::Unkept) => Err(Hindrance::Unkept),
+            () => Ok(moment),
+        }
     }
 
-    /// A change begins, before its statement is sent.
-    pub fn begin_change(self: &Arc<Self>, changes: Changes) -> Changing {
-        let changes = match changes {
+    /// What a change comes to by what definitions say.
+    pub fn widened(&self, changes: Changes) -> Changes {
+        match changes {
             Changes::Tables(tables)
                 if self.is_in_doubt() || self.has_any(tables.slots(), Trait::Wide) =>
             {
                 Changes::AnyTable
             }
             changes => changes,
-        };
+        }
+    }
+
+    /// A change begins, before its statement is sent.
+    pub fn begin_change(self: &Arc<Self>, changes: Changes) -> Changing {
+        let changes = self.widened(changes);
         if changes == Changes::Anything {
             self.doubt();
         }
@@ -277,11 +305,18 @@ mod tests {
     #[test]
     fn nothing_is_kept_before_definitions_are_known() {
         let tables = Arc::new(Tables::default());
-        assert_eq!(tables.begin_query(&[slot("a")], at(0)), None);
+        assert_eq!(
+            tables.begin_query(&[slot("a")], at(0)),
+            Err(Hindrance::Doubt)
+        );
         tables.learn(tables.doubts(), &[(slot("v"), Trait::Unkept)]);
         let moment = tables.begin_query(&[slot("a")], at(0)).unwrap();
         assert!(tables.are_unchanged(&[slot("a")], moment));
-        assert_eq!(tables.begin_query(&[slot("a"), slot("v")], at(0)), None);
+        assert_eq!(
+            tables.begin_query(&[slot("a"), slot("v")], at(0)),
+            Err(Hindrance::Unkept)
+        );
+        assert!(tables.is_unkept(slot("v")) && !tables.is_unkept(slot("a")));
     }
 
     #[test]
@@ -290,8 +325,11 @@ mod tests {
         let before = tables.begin_query(&[slot("a")], at(0)).unwrap();
         let changing = tables.begin_change(of("a"));
         assert!(!tables.are_unchanged(&[slot("a")], before));
-        assert_eq!(tables.begin_query(&[slot("b"), slot("a")], at(0)), None);
-        assert!(tables.begin_query(&[slot("b")], at(0)).is_some());
+        assert_eq!(
+            tables.begin_query(&[slot("b"), slot("a")], at(0)),
+            Err(Hindrance::Changing)
+        );
+        assert!(tables.begin_query(&[slot("b")], at(0)).is_ok());
         changing.end();
         let after = tables.begin_query(&[slot("a")], at(0)).unwrap();
         assert!(tables.are_unchanged(&[slot("a")], after));
@@ -304,6 +342,8 @@ mod tests {
         let before = tables.now();
         tables.begin_change(of("child")).end();
         assert!(tables.are_unchanged(&[slot("other")], before));
+        assert_eq!(tables.widened(of("child")), of("child"));
+        assert_eq!(tables.widened(of("parent")), Changes::AnyTable);
         tables.begin_change(of("parent")).end();
         assert!(!tables.are_unchanged(&[slot("other")], before));
         assert!(!tables.are_unchanged(&[], before));
@@ -331,10 +371,11 @@ mod tests {
         drop(tables.begin_change(of("a")));
         let last = LOST_TIME.as_secs() + 5;
         for second in [5, last - 1] {
-            assert_eq!(tables.begin_query(&[slot("a")], at(second)), None);
+            let begun = tables.begin_query(&[slot("a")], at(second));
+            assert_eq!(begun, Err(Hindrance::Changing));
         }
         let before = tables.now();
-        assert!(tables.begin_query(&[slot("a")], at(last)).is_some());
+        assert!(tables.begin_query(&[slot("a")], at(last)).is_ok());
         assert!(!tables.are_unchanged(&[slot("a")], before));
         assert!(tables.lost.lock().is_empty());
     }

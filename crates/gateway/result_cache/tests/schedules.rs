@@ -127,7 +127,7 @@ impl World {
 
     fn read(&mut self, place: usize) -> bool {
         let names = World::names();
-        let moment = |tables: &Tables| tables.begin_query(&names, Instant::default());
+        let moment = |tables: &Tables| tables.begin_query(&names, Instant::default()).ok();
         let before = std::mem::replace(&mut self.readers[place], Reader::Idle);
         self.readers[place] = match before {
             Reader::Idle => {

@@ -1,14 +1,17 @@
-//! [`explain`] and [`explain_choice`]: where a statement would go and why, for people who ask.
+//! [`explain`], [`explain_choice`] and [`named_tables`]: where a statement would go and why, and
+//! what it reads from and changes, for people who ask.
 //!
-//! Both call what a statement goes by ([`Session::plan`], [`Session::lead`], [`choose`]), and find
+//! They call what a statement goes by ([`Session::plan`], [`Session::lead`], [`choose`]), and find
 //! reasons in the difference that each step makes. So an explanation cannot drift from what
 //! happens, and a statement that nobody asks about pays nothing.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use monitor::{Condition, ServerId, ServerMap, ServerState, Serves, Withheld};
+use result_cache::Changes;
 use settings::SqlMode;
-use syntax::class::{Class, Facts, Hint, HintRoute, Kind};
+use syntax::class::{Class, Facts, Hint, HintRoute, Kind, changed_tables, names};
 
 use crate::choice::{Cost, choose, shows};
 use crate::guidance::Guidance;
@@ -17,6 +20,7 @@ use crate::pins::Pins;
 use crate::plan::{Goal, OF_LAST_STATEMENT, OF_PRIMARY, Plan};
 use crate::rules::{Route, Ruling};
 use crate::session::Session;
+use crate::touched::{changes, of_effect};
 use crate::written::Written;
 
 /// Where a statement may go, and why.
@@ -263,6 +267,62 @@ pub fn explain_choice(
         is_primary,
         others: others.map(|it| (it.id, passed_over(it))).collect(),
     }
+}
+
+/// What [`crate::Touched`] says of a text, by the names that stand there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTables {
+    /// All names in the text, each once, of which any may be a table's. None of a text that is not
+    /// about tables.
+    pub names: Vec<String>,
+    /// What it changes.
+    pub changes: Changes,
+    /// The names of the tables that it changes, if just these are known.
+    pub changed: Vec<String>,
+}
+
+/// Which tables a text names and may change, for people who ask.
+pub fn named_tables(text: &[u8], mode: SqlMode, judged: &Judged) -> NamedTables {
+    let changes = changes(text, mode, judged.class, &judged.verdict);
+    let changed = match changes {
+        Changes::Tables(_) => changed_tables(text, mode).unwrap_or_default(),
+        Changes::Nothing | Changes::AnyTable | Changes::Anything => Vec::new(),
+    };
+    let has_tables = match judged.class {
+        Class::Query | Class::Write | Class::Do | Class::Call | Class::Definition => true,
+        Class::Program | Class::Lock | Class::Handler => true,
+        Class::Empty
+        | Class::Transaction
+        | Class::Xa
+        | Class::Set
+        | Class::Show
+        | Class::Use
+        | Class::Prepared
+        | Class::Diagnostics
+        | Class::Account
+        | Class::Kill
+        | Class::Admin
+        | Class::Unknown => false,
+    };
+    NamedTables {
+        names: match has_tables {
+            true => distinct(names(text, mode)),
+            false => Vec::new(),
+        },
+        changes: changes.and(of_effect(judged.effect)),
+        changed: distinct(changed.into_iter()),
+    }
+}
+
+fn distinct<'a>(names: impl Iterator<Item = Cow<'a, [u8]>>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        let name = String::from_utf8_lossy(&name).into_owned();
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
 }
 
 #[cfg(test)]

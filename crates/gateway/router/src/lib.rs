@@ -50,7 +50,10 @@ mod explain;
 
 pub use choice::{Balance, Cost, Load, ResponseTime, choose};
 pub use command::Command;
-pub use explain::{Cause, Choice, Explanation, Heed, Nature, PassedOver, explain, explain_choice};
+pub use explain::{
+    Cause, Choice, Explanation, Heed, NamedTables, Nature, PassedOver, explain, explain_choice,
+    named_tables,
+};
 pub use guidance::Guidance;
 pub use history::{HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
 pub use judge::{Judge, Judged, VERDICTS_MAX};
@@ -64,5 +67,5 @@ pub use rules::{
     Ruling, SessionFacts, TableName, TableNameError, What, Who, digest, digested,
 };
 pub use session::{Loss, Report, Session};
-pub use touched::{NAMES_MAX, Touched};
+pub use touched::{NAMES_MAX, Touched, Unkept};
 pub use written::Written;

@@ -15,10 +15,27 @@ pub const NAMES_MAX: usize = 64;
 /// See the module's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touched {
-    /// The names in a query whose reply can be kept; `None` if it cannot.
-    pub names: Option<Arc<[TableSlot]>>,
+    /// The names in a query whose reply can be kept, or why it cannot.
+    pub names: Result<Arc<[TableSlot]>, Unkept>,
     /// What the text changes, if it is carried out.
     pub changes: Changes,
+}
+
+/// Why the reply to a text is not kept, whatever tables it reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unkept {
+    /// It is no query.
+    NoQuery,
+    /// It is several statements.
+    Several,
+    /// The answer depends on more than tables and text, or the query does more than read.
+    Facts(Facts),
+    /// It locks the rows that it reads.
+    Locks,
+    /// A name has other letters than those of ASCII.
+    OddName,
+    /// It has more than [`NAMES_MAX`] names.
+    ManyNames,
 }
 
 /// With these a text may do what it does not show.
@@ -30,7 +47,7 @@ impl Touched {
     /// Of a text of which nothing is known.
     pub(crate) fn unknown() -> Touched {
         Touched {
-            names: None,
+            names: Err(Unkept::Facts(Facts::NOT_UNDERSTOOD)),
             changes: Changes::Anything,
         }
     }
@@ -49,32 +66,32 @@ fn names_of(
     mode: SqlMode,
     class: Class,
     verdict: &Verdict,
-) -> Option<Arc<[TableSlot]>> {
-    let is_plain = class == Class::Query
-        && verdict.kind == Kind::Read
-        && verdict.facts.is_empty()
-        && !verdict.is_several;
-    if !is_plain {
-        return None;
+) -> Result<Arc<[TableSlot]>, Unkept> {
+    match () {
+        () if verdict.is_several => return Err(Unkept::Several),
+        () if class != Class::Query => return Err(Unkept::NoQuery),
+        () if !verdict.facts.is_empty() => return Err(Unkept::Facts(verdict.facts)),
+        () if verdict.kind != Kind::Read => return Err(Unkept::Locks),
+        () => {}
     }
     let mut slots = Vec::new();
     for name in names(text, mode) {
-        slots.push(TableSlot::of(&name)?);
+        slots.push(TableSlot::of(&name).ok_or(Unkept::OddName)?);
         if NAMES_MAX < slots.len() {
             slots.sort_unstable();
             slots.dedup();
         }
         if NAMES_MAX < slots.len() {
-            return None;
+            return Err(Unkept::ManyNames);
         }
     }
     slots.sort_unstable();
     slots.dedup();
-    Some(slots.into())
+    Ok(slots.into())
 }
 
 /// What a text changes, beside what the open transaction has.
-fn changes(text: &[u8], mode: SqlMode, class: Class, verdict: &Verdict) -> Changes {
+pub(crate) fn changes(text: &[u8], mode: SqlMode, class: Class, verdict: &Verdict) -> Changes {
     let facts = verdict.facts;
     if verdict.kind != Kind::Write {
         return Changes::Nothing;
@@ -143,7 +160,7 @@ mod tests {
     }
 
     fn is_kept(text: &str) -> bool {
-        of(text).names.is_some()
+        of(text).names.is_ok()
     }
 
     #[test]
@@ -183,6 +200,32 @@ mod tests {
         ] {
             assert!(!is_kept(text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_keeps_a_reply_from_being_kept_is_told() {
+        let many = format!("SELECT {} FROM t", ["c"; NAMES_MAX].join("1, c"));
+        let columns: Vec<String> = (0..NAMES_MAX).map(|it| format!("c{it}")).collect();
+        let too_many = format!("SELECT {} FROM t", columns.join(", "));
+        for (text, expected) in [
+            ("INSERT INTO t VALUES (1)", Unkept::NoQuery),
+            ("SELECT 1; SELECT 2", Unkept::Several),
+            ("SELECT RAND()", Unkept::Facts(Facts::NOT_DETERMINISTIC)),
+            ("SELECT @a", Unkept::Facts(Facts::READS_USER_VARIABLES)),
+            ("SELECT f()", Unkept::Facts(Facts::CALLS_UNKNOWN)),
+            (
+                "SELECT SQL_NO_CACHE a FROM t",
+                Unkept::Facts(Facts::NO_CACHE),
+            ),
+            ("SELECT a FROM t FOR UPDATE", Unkept::Locks),
+            ("SELECT a FROM `\u{e4}`", Unkept::OddName),
+            (&too_many, Unkept::ManyNames),
+        ] {
+            assert_eq!(of(text).names, Err(expected), "{text}");
+        }
+        assert!(is_kept(&many), "it has few names that differ");
+        let unknown = Touched::unknown().names;
+        assert_eq!(unknown, Err(Unkept::Facts(Facts::NOT_UNDERSTOOD)));
     }
 
     #[test]

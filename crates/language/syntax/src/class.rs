@@ -9,7 +9,8 @@
 //!   whose key is the canonical text ([`crate::canonical`]), since literals hardly matter to it;
 //! * [`find_hint`]: what a comment asks of the gateway;
 //! * [`replace_calls`]: a text with the answers that its calls ask for;
-//! * [`names`] and [`changed_tables`]: what it may read from, and what it changes, for a cache.
+//! * [`names`] and [`changed_tables`]: what it may read from, and what it changes, for a cache;
+//! * [`telling_calls`]: the functions by which its answer depends on more than tables.
 //!
 //! Both stages guess about a text that a server may still refuse, or read in another way. The
 //! server's status flags are the truth about the transaction. A guess errs on one side: what is not
@@ -21,7 +22,7 @@
 //!
 //! The modules, from the bottom up: `effect` (the words of the first stage), `words` (a cursor),
 //! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`,
-//! `touched`.
+//! `touched`, `told`.
 
 mod effect;
 mod words;
@@ -37,6 +38,7 @@ mod verdict;
 mod calls;
 mod hint;
 mod locks;
+mod told;
 mod touched;
 
 pub use calls::replace_calls;
@@ -51,5 +53,6 @@ pub use first::{
 pub use hint::{COMMENT_BYTES_MAX, Hint, HintError, HintRoute, PLACE_MAX, find_hint};
 pub use locks::lock_names;
 pub use state::{Flags, State};
+pub use told::telling_calls;
 pub use touched::{changed_tables, has_verb_of_change, names, qualified_names};
 pub use verdict::{Kind, Verdict, is_server_database, verdict};

@@ -248,6 +248,11 @@ impl Control for Orders {
         self.inside.explain_route(asked).map_err(|it| told(&it))
     }
 
+    fn explain_connection(&self, number: u64) -> Result<Vec<Property>, ClientError> {
+        let told_of = self.inside.explain_connection(number);
+        told_of.map_err(|it| told(&it))
+    }
+
     fn kill(&self, number: u64, order: KillOrder) -> Result<(), ClientError> {
         let target = match order {
             KillOrder::None => return Ok(()),

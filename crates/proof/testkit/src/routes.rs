@@ -8,11 +8,13 @@
 //! ```
 //!
 //! * `draw`: what sessions do. Each statement also changes the state for the next one.
+//! * `kept`: what is told of tables and of kept results, against what is so.
 //! * `log`: which servers a statement came to, by their general logs.
 //! * `stage`: servers, gateway, sessions; asks, sends and compares.
 //!
 //! (I1) Each statement has a number in a comment at its end, so that the logs show it alone.
-//! (I2) A pair that differs is tried again only if the monitor's map has changed between question
+//! (I2) In a service with a cache, each text is sent twice.
+//! (I3) A pair that differs is tried again only if the monitor's map has changed between question
 //! and statement (`map_version`). Such pairs are counted, and so is each that was not compared.
 
 use std::collections::BTreeMap;
@@ -24,13 +26,14 @@ use crate::free_port;
 use crate::server::{Launch, Server};
 
 mod draw;
+mod kept;
 mod log;
 mod stage;
 
 pub use stage::Stage;
 
 /// What the sessions of a service are.
-pub(crate) const SERVICES: [(&str, &str); 8] = [
+pub(crate) const SERVICES: [(&str, &str); 10] = [
     ("split", "router = \"read-write-split\"\n"),
     (
         "waits",
@@ -57,7 +60,24 @@ pub(crate) const SERVICES: [(&str, &str); 8] = [
         "private",
         "router = \"read-connection\"\nmultiplex = false\n",
     ),
+    (
+        "cached",
+        "router = \"read-write-split\"\ncache = \"front\"\n",
+    ),
+    (
+        "vouched",
+        "router = \"read-connection\"\ncache = \"word\"\n",
+    ),
 ];
+
+/// The place of the one whose clients have connections of their own.
+const PRIVATE: usize = 7;
+
+/// The place of the first that has a cache.
+pub(crate) const CACHED_FROM: usize = 8;
+
+const CACHES: &str = "[[cache]]\nname = \"front\"\n\
+    [[cache]]\nname = \"word\"\nassume_cacheable = true\nttl = 3600\n";
 
 /// What an operator has said beyond that.
 const RULES: &str = "[[rule]]\nname = \"boss\"\nusers = [\"boss\"]\npattern = 'from shop.t'\n\
@@ -74,22 +94,42 @@ pub(crate) const USERS: [&str; 2] = ["app", "boss"];
 /// Who watches the servers, and asks as an operator.
 pub(crate) const OPERATOR: &str = "ops";
 
+/// Whether services have caches of results. What clients with connections of their own change, no
+/// cache sees, so there are either these or those.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caches {
+    /// None has, and one has clients with connections of their own.
+    None,
+    /// Some have.
+    Some,
+}
+
 /// Where the gateway listens.
 #[derive(Debug)]
 pub struct Ports {
     /// By the places of [`SERVICES`].
     pub(crate) services: Vec<u16>,
     pub(crate) operators: u16,
+    caches: Caches,
 }
 
 impl Ports {
     /// Ports that are free.
-    pub fn free() -> Result<Ports> {
+    pub fn free(caches: Caches) -> Result<Ports> {
         let ports = SERVICES.iter().map(|_| free_port());
         Ok(Ports {
             services: ports.collect::<Result<_>>()?,
             operators: free_port()?,
+            caches,
         })
+    }
+
+    /// Whether there is the service at this place.
+    pub(crate) fn has(&self, place: usize) -> bool {
+        match self.caches {
+            Caches::None => place < CACHED_FROM,
+            Caches::Some => place != PRIVATE,
+        }
     }
 
     /// The settings of a gateway before these servers: the primary first. One worker serves all,
@@ -106,7 +146,8 @@ impl Ports {
             );
         }
         text += "[[monitor]]\nuser = \"root\"\ninterval = 0.1\ntimeout = 5\n";
-        for ((name, fields), port) in SERVICES.iter().zip(&self.services) {
+        let services = SERVICES.iter().zip(&self.services).enumerate();
+        for (_, ((name, fields), port)) in services.filter(|(place, _)| self.has(*place)) {
             // Statements that no server may take are told so soon.
             text += &format!(
                 "[[service]]\nname = \"{name}\"\nwait = 0.3\n{fields}\
@@ -116,7 +157,11 @@ impl Ports {
         text += &format!(
             "[[admin]]\nuser = \"{OPERATOR}\"\npassword = \"{OPERATOR}\"\nmay = \"change\"\n"
         );
-        text + RULES
+        let caches = match self.caches {
+            Caches::None => "",
+            Caches::Some => CACHES,
+        };
+        text + caches + RULES
     }
 }
 
@@ -152,6 +197,10 @@ pub struct Tally {
     pub counted: u64,
     /// Those of them that an operator has asked about before the session began.
     pub of_operator: u64,
+    /// Those of them that got a kept result, as was told.
+    pub kept: u64,
+    /// Those of them whose result was kept for the next run, as was told.
+    pub kept_later: u64,
     /// Pairs that were tried again, since the monitor's map had changed.
     pub repeated: u64,
     /// What was not compared: a statement could not be prepared, or a session could not begin.
@@ -177,6 +226,8 @@ impl fmt::Display for Tally {
         writeln!(f, "{:>7}  executions of prepared statements", self.prepared)?;
         writeln!(f, "{:>7}  of these failed, and by counters", self.counted)?;
         writeln!(f, "{:>7}  asked by an operator", self.of_operator)?;
+        writeln!(f, "{:>7}  got a kept result", self.kept)?;
+        writeln!(f, "{:>7}  had theirs kept for the next", self.kept_later)?;
         writeln!(f, "{:>7}  repeated: the map had changed", self.repeated)?;
         writeln!(f, "{:>7}  not begun, and not compared", self.not_begun)?;
         for (reason, count) in &self.reasons {

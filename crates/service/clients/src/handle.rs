@@ -7,6 +7,7 @@
 //! the socket itself.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use sync::Mutex;
@@ -42,6 +43,9 @@ pub struct ProcessLine {
     pub state: &'static str,
     /// The running statement's text; empty if none runs. Its memory is used again.
     pub statement: String,
+    /// Of a gateway's session: what keeps it at a server, by the gateway's numbers of reasons, and
+    /// the statement that has begun that.
+    pub kept_by: Vec<(u8, Arc<str>)>,
 }
 
 /// The command of a session that waits for one.
@@ -59,6 +63,7 @@ impl ProcessLine {
             since_us,
             state: "",
             statement: String::new(),
+            kept_by: Vec::new(),
         }
     }
 }

@@ -16,7 +16,7 @@ use errcode::{
 use planner::OutputColumn;
 use store::TableName;
 use syntax::ast::{
-    self, Explain, ExplainRoute, ObjectName, RoutineKind, Show, ShowFilter, ShowKind, VariableScope,
+    self, Explain, ObjectName, RoutineKind, Show, ShowFilter, ShowKind, VariableScope,
 };
 use syntax::print::{quoted_name, quoted_string};
 use value::{Level, Value};
@@ -25,6 +25,7 @@ use wire::StatusFlags;
 use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::session::Session;
 use crate::connection::sink::{ResultState, number_column, text_column};
+use crate::server::control::{Control, Properties};
 use crate::statement::statement_run::StatementRun;
 use crate::statement::virtual_store::table_facts;
 use crate::worker::parsed::Parsed;
@@ -565,20 +566,25 @@ impl Session {
             Explain::Connection(_) => {
                 Err(ClientError::not_supported(&"EXPLAIN FOR CONNECTION").into())
             }
-            Explain::Route(asked) => self.explain_route(asked, run),
+            Explain::Route(asked) => {
+                self.explain_route(|control| control.explain_route(asked), run)
+            }
+            Explain::RouteOf(number) => {
+                self.explain_route(|control| control.explain_connection(*number), run)
+            }
         }
     }
 
     /// EXPLAIN ROUTE.
     fn explain_route(
         &mut self,
-        asked: &ExplainRoute,
+        ask: impl FnOnce(&dyn Control) -> Result<Properties, ClientError>,
         run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let Some(control) = self.state.worker.server.control() else {
             return Err(ClientError::not_supported(&"EXPLAIN ROUTE").into());
         };
-        let properties = control.explain_route(asked)?.into_iter();
+        let properties = ask(control)?.into_iter();
         let value = |it: Option<String>| it.map_or(Value::Null, |it| text_value(&it));
         let rows = properties.map(|(name, it)| vec![text_value(name), value(it)]);
         let columns = [text_column("property", 64), text_column("value", 1024)];

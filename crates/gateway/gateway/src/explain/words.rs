@@ -30,7 +30,7 @@ pub(super) struct Told {
 }
 
 /// What a statement may read that only the primary has, and why a query may write.
-const FACTS: [(Facts, &str); 17] = [
+pub(super) const FACTS: [(Facts, &str); 17] = [
     (Facts::READS_FOUND_ROWS, "FOUND_ROWS()"),
     (Facts::READS_ROW_COUNT, "ROW_COUNT()"),
     (Facts::READS_WARNINGS, "warnings"),
@@ -129,7 +129,7 @@ fn says(decision: &Decision) -> Vec<String> {
 }
 
 /// Why a session is pinned.
-pub(super) fn pins(pins: Pins) -> Option<String> {
+pub(crate) fn pins(pins: Pins) -> Option<String> {
     list(pins.iter().map(pin))
 }
 

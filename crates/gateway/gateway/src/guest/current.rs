@@ -69,6 +69,9 @@ pub(crate) struct Reply {
     pub(crate) is_kept: bool,
 }
 
+/// Of a statement that has pinned its session no more is shown: its beginning tells.
+const SHOWN_BYTES_MAX: usize = 256;
+
 /// More of the room for a text is given back.
 const TEXT_ROOM_MAX: usize = 4 << 10;
 
@@ -117,6 +120,15 @@ impl Current {
     /// The statement is answered, by a server or without one. The last reply counts.
     pub(crate) fn note(&mut self, reply: Reply) {
         self.reply = reply;
+    }
+
+    /// What people may see of the statement's text; `None` if the command was none, or was not
+    /// read.
+    pub(super) fn shown(&self) -> Option<String> {
+        let digest = self.digest.as_ref().filter(|_| self.form.is_some())?;
+        let text = digest.text();
+        let head = text.get(..SHOWN_BYTES_MAX).unwrap_or(text);
+        Some(String::from_utf8_lossy(head).into_owned())
     }
 
     /// The client is told this error.

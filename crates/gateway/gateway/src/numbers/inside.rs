@@ -21,7 +21,7 @@ use crate::explain::Property;
 use crate::gateway::generation::{Generation, ResultCache};
 use crate::gateway::watch::Watch;
 use crate::gateway::{Gateway, Victim};
-use crate::guest::Ruled;
+use crate::guest::{Ruled, number_of};
 use crate::numbers::views::{
     CacheView, RuleView, ServerView, ServiceView, SessionState, SessionView, StatementView,
     WatchedView, WorkerView,
@@ -30,6 +30,8 @@ use crate::options::{ServerId, ServiceId, Trust};
 use crate::pooled::{Newcomer, explain_newcomer};
 use crate::running::{Phase, Seen};
 use crate::worker::{Counters, Worker};
+
+use super::connection;
 
 /// See the module's head. Its questions are asked on a worker.
 #[derive(Clone)]
@@ -380,6 +382,36 @@ impl Inside {
         Ok(explain_newcomer(&worker, &newcomer, &asked.text))
     }
 
+    /// Where the statement of a client has gone, and what keeps its session there.
+    ///
+    /// # Errors
+    /// There is no such client.
+    pub fn explain_connection(&self, number: u64) -> Result<Vec<Property>, OrderError> {
+        let unknown = OrderError::NoClient(number);
+        let victim = self.gateway.victim(number, None).ok_or(unknown.clone())?;
+        let generations = self.gateway.generations();
+        let own = victim.running.generation();
+        let generation = generations.iter().find(|it| it.number == own);
+        let generation = generation.ok_or(unknown.clone())?;
+        let number = u32::try_from(number).map_err(|_| unknown)?;
+        let seen = victim.running.standing.look(runtime::now());
+        let view = session(generation, number, &victim, &seen);
+        let service = generation.service(victim.running.service());
+        let name = |pool_id: pool::ServerId| {
+            let all = self.gateway.all_servers();
+            let is_it =
+                |(of, id): &&(Arc<Generation>, ServerId)| of.server(*id).known.pool_id == pool_id;
+            let (of, id) = all.iter().find(is_it)?;
+            Some(Arc::clone(&of.server(*id).options.name))
+        };
+        let server = victim.running.server().and_then(name);
+        Ok(connection::properties(
+            &view,
+            service.options.router,
+            server,
+        ))
+    }
+
     /// Asks each worker.
     async fn work(&self) -> Vec<Work> {
         let mut all = Vec::new();
@@ -484,6 +516,16 @@ fn session(generation: &Generation, number: u32, victim: &Victim, seen: &Seen) -
             Phase::Server => SessionState::WaitsForServer,
         },
         age: seen.age,
+        pinned_by: {
+            let pins = seen.stay.pins.iter();
+            let known = pins.filter_map(|pin| {
+                let number = number_of(pin);
+                let mut all = line.kept_by.iter();
+                let (_, text) = all.find(|(of, _)| *of == number)?;
+                Some((pin, text.to_string()))
+            });
+            known.collect()
+        },
         pins: seen.stay.pins,
         stays_at: seen.stay.at.and_then(name),
         is_in_transaction: seen.stay.is_in_transaction,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use monitor::{DownReason, Order, Role, Serves};
 use result_cache::Counts;
-use router::{Pins, Rule};
+use router::{Pin, Pins, Rule};
 
 use crate::options::{ResultCacheOptions, Router};
 
@@ -127,12 +127,23 @@ pub struct SessionView {
     pub age: Duration,
     /// Why it must stay at a server, beside an open transaction.
     pub pins: Pins,
+    /// Of these, those whose statement is known, with that: its text without literals.
+    pub pinned_by: Vec<(Pin, String)>,
     /// Where it must stay.
     pub stays_at: Option<Arc<str>>,
     /// Whether a transaction is open.
     pub is_in_transaction: bool,
     /// The servers that it has connections to.
     pub connections: Vec<Arc<str>>,
+}
+
+impl SessionView {
+    /// Each pin with the statement that has set it, as far as that is known.
+    pub fn pinned_by_words(&self) -> Option<String> {
+        let one = |(pin, text): &(Pin, String)| format!("{}: {text}", pin.name());
+        let all: Vec<_> = self.pinned_by.iter().map(one).collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
 }
 
 /// What a session is doing.

@@ -25,13 +25,14 @@ use monitor::ServerId as Place;
 use result_cache::{
     Cache, ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Miss, Query, Scope, TableSlot,
 };
-use router::{CacheUse, History, Judged, Pin, Plan};
+use router::{CacheUse, History, Judged, Pin, Plan, Unkept};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::{Class, is_server_database};
 use wire::{CommandByte, StatusFlags};
 
 use crate::end::End;
+use crate::explain::Unasked;
 use crate::gateway::generation::{Generation, ResultCache};
 use crate::guest::{Answer, Form, Guest, Reply, Request, Ruled, mode_of};
 use crate::options::{Router, ServiceId, Trust};
@@ -50,7 +51,7 @@ pub(super) struct Caching {
     /// A moment before its transaction has read anything.
     since: ChangeTime,
     /// Its transaction has read from tables on its server.
-    has_snapshot: bool,
+    pub(super) has_snapshot: bool,
     /// Its transaction may have written.
     has_written: bool,
     /// Its transaction has characteristics that were set for it alone, which no scope shows.
@@ -65,16 +66,16 @@ struct KnownScope {
     login: pool::Login,
     origin: Arc<Origin>,
     history: Arc<History>,
-    /// `None` if its replies are not kept.
-    scope: Option<Scope>,
+    /// Or why its replies are not kept.
+    scope: Result<Scope, Unasked>,
 }
 
 /// A query that a cache may have the reply to. Its key is in the worker's room for that.
 #[derive(Debug)]
 pub(super) struct Asked {
-    cache: Arc<ResultCache>,
+    pub(super) cache: Arc<ResultCache>,
     /// Of the query; none if its operator vouches for it.
-    names: Arc<[TableSlot]>,
+    pub(super) names: Arc<[TableSlot]>,
 }
 
 /// What a cache has for a query.
@@ -122,6 +123,20 @@ pub(super) fn vouched(guest: &Guest) -> Option<Arc<ResultCache>> {
     is_vouched.then(|| Arc::clone(cache))
 }
 
+/// What to ask such a cache about a text, which is not read.
+pub(super) fn asked_unread(
+    (worker, ruled): (&Worker, &Ruled),
+    cache: Arc<ResultCache>,
+    (text, mode): (&[u8], SqlMode),
+) -> Asked {
+    let mut key = worker.key_room.borrow_mut();
+    key.clear();
+    key.extend_from_slice(&mode.bits().to_le_bytes());
+    append_text(ruled, text, Trust::Vouched, &mut key);
+    let names = Arc::new([]);
+    Asked { cache, names }
+}
+
 /// Whether a text begins with SELECT.
 pub(super) fn is_select(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
@@ -131,26 +146,39 @@ pub(super) fn is_select(text: &[u8]) -> bool {
 
 /// What to ask a cache about a statement that was judged, if its reply may be there. `append` adds
 /// what the statement means to a key, and returns `false` if it has no such meaning.
+///
+/// # Errors
+/// No reply to it is kept.
 pub(super) fn asked(
     (worker, service): (&Worker, ServiceId),
     (judged, mode): (&Judged, SqlMode),
     guided: &Guided,
     append: impl FnOnce(&ResultCache, &mut Vec<u8>) -> bool,
-) -> Option<Asked> {
-    if guided.is_hinted || judged.verdict.facts.has_any(OF_LOCKS) {
-        return None;
-    }
+) -> Result<Asked, Unasked> {
     let said: Option<&CacheUse> = guided.cache.as_ref();
-    let cache = worker.generation.cache_for(service, said)?;
-    let names = match cache.options.trust {
-        Trust::Verified if judged.uses_tables => judged.touched.as_ref()?.names.clone()?,
-        Trust::Vouched if judged.class == Class::Query => Arc::new([]),
-        Trust::Verified | Trust::Vouched => return None,
+    let cache = worker.generation.cache_for(service, said);
+    let cache = cache.ok_or(Unasked::NoCache)?;
+    if guided.is_hinted {
+        return Err(Unasked::Hint);
+    }
+    if judged.verdict.facts.has_any(OF_LOCKS) {
+        return Err(Unasked::Unkept(Unkept::Facts(judged.verdict.facts)));
+    }
+    let names = match (cache.options.trust, &judged.touched) {
+        (Trust::Verified, Some(touched)) => match &touched.names {
+            Ok(names) if judged.uses_tables => Arc::clone(names),
+            Ok(_) => return Err(Unasked::NoTable),
+            Err(why) => return Err(Unasked::Unkept(*why)),
+        },
+        (Trust::Vouched, _) if judged.class == Class::Query => Arc::new([]),
+        (Trust::Verified | Trust::Vouched, _) => return Err(Unasked::Unkept(Unkept::NoQuery)),
     };
     let mut key = worker.key_room.borrow_mut();
     key.clear();
     key.extend_from_slice(&mode.bits().to_le_bytes());
-    append(cache, &mut key).then(|| Asked {
+    let has_meaning = append(cache, &mut key);
+    has_meaning.then_some(()).ok_or(Unasked::NoMeaning)?;
+    Ok(Asked {
         cache: Arc::clone(cache),
         names,
     })
@@ -199,14 +227,8 @@ impl Pooled {
             return Kept::Nothing;
         }
         self.guest.current.begin_unread(Form::Text, text);
-        {
-            let mut key = self.guest.worker.key_room.borrow_mut();
-            key.clear();
-            key.extend_from_slice(&mode.bits().to_le_bytes());
-            append_text(&self.guest.ruled, text, Trust::Vouched, &mut key);
-        }
-        let names = Arc::new([]);
-        self.look_up(Asked { cache, names })
+        let asked = asked_unread((&self.guest.worker, &self.guest.ruled), cache, (text, mode));
+        self.look_up(asked)
     }
 
     /// What a cache has for a text that was judged.
@@ -225,8 +247,8 @@ impl Pooled {
     }
 
     /// What sessions must have in common with this one (K1).
-    fn scope(&mut self) -> Option<Scope> {
-        let caching = self.caching.as_mut()?;
+    fn scope(&mut self) -> Result<Scope, Unasked> {
+        let caching = self.caching.as_mut().ok_or(Unasked::NoCache)?;
         let known = caching.scope.as_ref();
         let is_known = |it: &KnownScope| {
             it.login == self.pool_login
@@ -257,9 +279,10 @@ impl Pooled {
             places.extend_from_slice(&name.to_le_bytes());
         }
         let commands = self.history.list().bytes();
-        let is_kept = !is_server_database(&database) && !reads_in_its_own_way(commands);
-        let scope = is_kept.then(|| {
-            Scope::of([
+        let scope = match () {
+            () if is_server_database(&database) => Err(Unasked::ServerDatabase),
+            () if reads_in_its_own_way(commands) => Err(Unasked::Isolation),
+            () => Ok(Scope::of([
                 &places[..],
                 &self.pool_login.account.0.to_le_bytes(),
                 &self.pool_login.class.0.to_le_bytes(),
@@ -270,8 +293,8 @@ impl Pooled {
                 &[self.origin.collation],
                 &database,
                 commands,
-            ])
-        });
+            ])),
+        };
         caching.scope = Some(KnownScope {
             login: self.pool_login,
             origin: Arc::clone(&self.origin),
@@ -282,31 +305,60 @@ impl Pooled {
     }
 
     /// Whether the session has nothing that a scope does not tell.
-    fn is_plain(&self) -> bool {
+    fn check_plain(&self) -> Result<(), Unasked> {
         let is_odd = self.caching.as_ref().is_some_and(|it| it.is_odd);
-        let has_own = self.missing.is_some() || self.database.is_some() || is_odd;
-        self.multiplexes
-            && !has_own
-            && self.session.pins().is_empty()
-            && self.session.parts().is_empty()
+        match () {
+            () if !self.multiplexes => Err(Unasked::OwnConnection),
+            () if !self.session.pins().is_empty() => Err(Unasked::Pinned),
+            () if !self.session.parts().is_empty() => Err(Unasked::Parts),
+            () if is_odd => Err(Unasked::OddTransaction),
+            () if self.missing.is_some() || self.database.is_some() => Err(Unasked::Database),
+            () => Ok(()),
+        }
+    }
+
+    /// Whether what it reads belongs to one transaction with what it has read.
+    pub(super) fn is_inside(&self) -> bool {
+        self.session.open_at().is_some() || !self.session.has_autocommit()
+    }
+
+    /// The session's scope, if a cache may be asked for it as it is now.
+    pub(super) fn admitted(&mut self) -> Result<Scope, Unasked> {
+        self.check_plain()?;
+        let scope = self.scope()?;
+        let has_written = self.caching.as_ref().is_some_and(|it| it.has_written);
+        match self.is_inside() && has_written {
+            true => Err(Unasked::Written),
+            false => Ok(scope),
+        }
+    }
+
+    /// Whether the session's transaction may be told a reply with these names (K3).
+    pub(super) fn check_snapshot(&self, names: &[TableSlot]) -> Result<(), Unasked> {
+        let Some(caching) = self.caching.as_ref().filter(|_| self.is_inside()) else {
+            return Ok(());
+        };
+        let worker = &self.guest.worker;
+        let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
+        let open_at = self.session.open_at();
+        match () {
+            () if open_at.is_some_and(|at| Some(at) != primary) => Err(Unasked::NotAtPrimary),
+            () if !worker.gateway.tables.are_unchanged(names, caching.since) => {
+                Err(Unasked::ChangedSince)
+            }
+            () => Ok(()),
+        }
     }
 
     /// Asks a cache.
     pub(super) fn look_up(&mut self, asked: Asked) -> Kept {
-        if !self.is_plain() {
-            return Kept::Nothing;
-        }
-        let Some(scope) = self.scope() else {
+        let Ok(scope) = self.admitted() else {
             return Kept::Nothing;
         };
-        let Some(caching) = &mut self.caching else {
+        let Some(caching) = &self.caching else {
             return Kept::Nothing;
         };
-        let open_at = self.session.open_at();
-        let is_inside = open_at.is_some() || !self.session.has_autocommit();
-        if is_inside && caching.has_written {
-            return Kept::Nothing;
-        }
+        let is_inside = self.is_inside();
         let Asked { cache, names } = asked;
         let worker = &self.guest.worker;
         let part = cache.part(worker.index);
@@ -319,12 +371,8 @@ impl Pooled {
         let Some(tables) = tables else {
             return look_up_vouched(part, &query, names, now);
         };
-        if is_inside {
-            let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
-            let is_there = open_at.is_none_or(|at| Some(at) == primary);
-            if !is_there || !tables.are_unchanged(&names, caching.since) {
-                return Kept::Nothing;
-            }
+        if self.check_snapshot(&names).is_err() {
+            return Kept::Nothing;
         }
         let mut miss = Miss::First;
         if !is_inside || caching.has_snapshot {
@@ -334,7 +382,7 @@ impl Pooled {
             }
         }
         let moment = tables.begin_query(&names, now);
-        let Some(moment) = moment.map(|it| if is_inside { caching.since } else { it }) else {
+        let Ok(moment) = moment.map(|it| if is_inside { caching.since } else { it }) else {
             part.give_up_renewal(&query, miss);
             return Kept::Nothing;
         };
@@ -342,16 +390,23 @@ impl Pooled {
         if filling.is_none() && (!is_inside || caching.has_snapshot) {
             return Kept::Nothing;
         }
-        let mut places = current_places(worker, self.guest.service, &self.way);
-        if is_inside {
-            let primary = worker.with_map(self.guest.service, |it| Some(it.map.primary()?.id));
-            places.retain(|it| Some(*it) == primary);
-        }
+        let places = self.current_places();
         Kept::Wanted(Box::new(Wanted {
             filling,
             trust,
             places,
         }))
+    }
+
+    /// The servers whose replies may be kept.
+    pub(super) fn current_places(&self) -> SmallVec<[Place; 4]> {
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let mut places = current_places(worker, service, &self.way);
+        if self.is_inside() {
+            let primary = worker.with_map(service, |it| Some(it.map.primary()?.id));
+            places.retain(|it| Some(*it) == primary);
+        }
+        places
     }
 
     /// Answers a query with a reply that was kept. The command was peeked at or taken.
@@ -467,7 +522,7 @@ impl Pooled {
             caching.has_snapshot |= is_answered && 0 < answer.exchange.tally().row_count;
         }
         let is_current = wanted.trust == Trust::Vouched || wanted.places.contains(&place);
-        if !is_current || !is_answered || !self.is_plain() {
+        if !is_current || !is_answered || self.check_plain().is_err() {
             return;
         }
         let tables = &self.guest.worker.gateway.tables;

@@ -14,8 +14,8 @@ use wire::StatusFlags;
 
 use crate::end::End;
 use crate::explain::{
-    Asked, Condition, Course, Kind, Leaves, Property, Routed, What, check_own, is_asked, parse,
-    properties, write,
+    Asked, Cached, Condition, Course, Kind, Leaves, Property, Routed, What, check_own, is_asked,
+    parse, properties, write,
 };
 use crate::guest::Ruled;
 use crate::options::{CausalReads, ServiceId, SplitOptions};
@@ -27,6 +27,8 @@ use super::causal::locator;
 use super::guide::Guides;
 use super::sharing::may_have_changed;
 use super::way::Way;
+
+mod cached;
 
 /// What an explanation goes by.
 struct View<'a> {
@@ -61,7 +63,8 @@ impl Pooled {
         });
         match asked {
             Ok(text) => {
-                let rows = self.explained(&text, mode, (&user, database.as_deref()));
+                let cached = self.cached_as(&text, mode);
+                let rows = self.explained((&text, mode), (&user, database.as_deref()), cached);
                 write(&mut self.guest.client, self.status, &rows);
             }
             Err(error) => self.guest.write_error(&error),
@@ -69,11 +72,17 @@ impl Pooled {
         Ok(())
     }
 
+    fn cached_as(&mut self, text: &[u8], mode: SqlMode) -> Cached {
+        let judged = self.guest.ruled.judge(text, mode);
+        let decisions = self.guest.ruled.explain(&judged);
+        self.cached((text, mode), &judged, &decisions)
+    }
+
     fn explained(
         &self,
-        text: &[u8],
-        mode: SqlMode,
+        (text, mode): (&[u8], SqlMode),
         (user, database): (&str, Option<&str>),
+        cached: Cached,
     ) -> Vec<Property> {
         let guest = &self.guest;
         let judged = guest.ruled.judge(text, mode);
@@ -95,9 +104,12 @@ impl Pooled {
             user,
             database,
             text,
+            mode,
             judged: &judged,
             decisions: &decisions,
             pins: self.session.pins(),
+            cached,
+            known: guest.worker.known_tables(),
         };
         let worker = &guest.worker;
         worker.with_map(guest.service, |it| properties(&asked, &course, it))
@@ -168,15 +180,19 @@ pub(crate) fn explain_newcomer(
         true => Course::Here("it is EXPLAIN ROUTE"),
         false => view.course(text, &judged, &decisions),
     };
+    let said = (text, &judged, &*decisions);
     let asked = Asked {
         generation: &worker.generation,
         service,
         user: newcomer.user,
         database: newcomer.database,
         text,
+        mode,
         judged: &judged,
         decisions: &decisions,
         pins: Pins::default(),
+        cached: cached::of_newcomer((worker, newcomer), &view.guides, said),
+        known: worker.known_tables(),
     };
     worker.with_map(service, |it| properties(&asked, &course, it))
 }

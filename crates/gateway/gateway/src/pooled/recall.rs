@@ -17,7 +17,7 @@ use super::answer::Job;
 use super::lane::Lane;
 
 /// What a text may ask in other words.
-const BY_WORDS: Facts = Facts::READS_ROW_COUNT
+pub(super) const BY_WORDS: Facts = Facts::READS_ROW_COUNT
     .with(Facts::READS_FOUND_ROWS)
     .with(Facts::READS_CONNECTION_ID)
     .with(Facts::READS_WARNINGS);

@@ -70,10 +70,18 @@ fn keep(
 
 fn find(cache: &Cache, tables: &Tables, key: &[u8]) -> Option<Arc<KeptReply>> {
     let scope = Scope::of([]);
-    match cache.find(&cache.query(&scope, key), Some(tables), at(0)) {
+    let query = cache.query(&scope, key);
+    let (seen, before) = (cache.glimpse(&query, Some(tables), at(0)), cache.counts());
+    let found = match cache.find(&query, Some(tables), at(0)) {
         Lookup::Reply(reply) => Some(reply),
         Lookup::Miss(_) => None,
-    }
+    };
+    // A glimpse tells what is found, and counts nothing.
+    assert_eq!(seen == Glimpse::Reply, found.is_some());
+    let (hits, misses) = (before.hits + 1, before.misses + 1);
+    let after = cache.counts();
+    assert!(after.hits == hits || after.misses == misses);
+    found
 }
 
 fn learned() -> Arc<Tables> {
@@ -247,7 +255,14 @@ fn a_renewal_that_brings_nothing_is_tried_again() {
         Lookup::Miss(renewal) => Some(renewal),
         Lookup::Reply(_) => None,
     };
+    let glimpse = || cache.glimpse(&query, Some(&tables), at(1));
+    assert_eq!((glimpse(), glimpse()), (Glimpse::Old, Glimpse::Old));
     assert_eq!(renewal(1), Some(Miss::Renewal));
+    assert_eq!(
+        glimpse(),
+        Glimpse::Reply,
+        "another one has gone for a newer one"
+    );
     let filling = cache.fill(&query, (slots(&["t"]), tables.now()), Miss::Renewal);
     assert!(filling.is_some());
     assert_eq!(renewal(1), None);

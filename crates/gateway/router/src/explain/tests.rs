@@ -286,3 +286,35 @@ fn of_each_other_server_is_told_why_not() {
     let first = chosen(Goal::PrimaryFirst, &map, &Written::Nothing);
     assert_eq!(first, (Some(2), vec![drains, out, down]));
 }
+
+#[test]
+fn names_are_told_once_and_as_they_are_written() {
+    let mode = SqlMode::default();
+    let of = |text: &str| {
+        let judged = Judge::default().judge(text.as_bytes(), mode);
+        let told = named_tables(text.as_bytes(), mode, &judged);
+        (told.names.join(" "), told.changed.join(" "), told.changes)
+    };
+    let tables = |name: &'static str| Changes::of_tables([name.as_bytes()]);
+    for (text, names, changed, changes) in [
+        (
+            "SELECT a FROM t JOIN u USING (a)",
+            "a t u",
+            "",
+            Changes::Nothing,
+        ),
+        (
+            "INSERT INTO d.T SELECT a FROM u",
+            "d T a u",
+            "T",
+            tables("t"),
+        ),
+        ("INSERT INTO t VALUES (f())", "t f", "", Changes::AnyTable),
+        ("DROP TABLE t", "t", "", Changes::Anything),
+        ("XA COMMIT 'a'", "", "", Changes::AnyTable),
+        ("COMMIT", "", "", Changes::Nothing),
+    ] {
+        let expected = (names.to_owned(), changed.to_owned(), changes);
+        assert_eq!(of(text), expected, "{text}");
+    }
+}

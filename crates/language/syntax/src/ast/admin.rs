@@ -252,6 +252,8 @@ pub enum Explain {
     Connection(Expr),
     /// `EXPLAIN ROUTE FOR 'text' ..`: where a gateway sends a statement.
     Route(ExplainRoute),
+    /// `EXPLAIN ROUTE FOR CONNECTION n`: where a gateway has sent the statement of a client.
+    RouteOf(u64),
 }
 
 /// What `EXPLAIN ROUTE` asks.

@@ -321,7 +321,11 @@ impl Cursor<'_> {
     fn explain(&mut self) -> Parsed<StatementKind> {
         let word = self.bump().keyword;
         if word == Some(K::Explain) && self.is_word("ROUTE") && self.keyword_at(1) == Some(K::For) {
-            let explain = Explain::Route(self.explain_route()?);
+            self.skip(2);
+            let explain = match self.eat(K::Connection) {
+                true => Explain::RouteOf(self.unsigned()?),
+                false => Explain::Route(self.explain_route()?),
+            };
             return Ok(StatementKind::Explain(Box::new(explain)));
         }
         let analyze = word == Some(K::Analyze);
@@ -378,9 +382,8 @@ impl Cursor<'_> {
         })))
     }
 
-    /// `ROUTE FOR 'text' [AS user] [IN database] [SERVICE name]`.
+    /// `'text' [AS user] [IN database] [SERVICE name]`.
     fn explain_route(&mut self) -> Parsed<ExplainRoute> {
-        self.skip(2);
         let text = self.string()?;
         let user = match self.eat(K::As) {
             true => Some(self.ident_or_string()?.text),
@@ -452,6 +455,23 @@ mod tests {
         assert_eq!(long.service.as_deref(), Some("reports"));
         let all = read("EXPLAIN ROUTE FOR 'SELECT 1' SERVICE all").unwrap();
         assert_eq!(all.service.as_deref(), Some("all"));
+    }
+
+    #[test]
+    fn explain_route_of_a_connection_is_read() {
+        let read = |text: &str| match crate::parse(text.as_bytes(), SqlMode::default())?.kind {
+            StatementKind::Explain(explain) => Ok::<_, crate::SyntaxError>(*explain),
+            kind => panic!("{kind:?}"),
+        };
+        let asked = read("EXPLAIN ROUTE FOR CONNECTION 1073741825");
+        assert_eq!(asked, Ok(Explain::RouteOf(1_073_741_825)));
+        for text in [
+            "EXPLAIN ROUTE FOR CONNECTION",
+            "EXPLAIN ROUTE FOR CONNECTION 'a'",
+            "EXPLAIN ROUTE FOR CONNECTION 1 AS app",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -165,6 +165,8 @@ fn sessions(inside: Inside) -> Declaration {
         text_column("waits_for"),
         number_column("since_ms"),
         text_column("pins"),
+        text_column("pin_reasons"),
+        text_column("pinned_by"),
         text_column("stays_at"),
         number_column("in_transaction"),
         text_column("connections"),
@@ -189,6 +191,7 @@ fn session_row(session: &SessionView) -> Row {
         SessionState::WaitsForServer => ("waits for a server", None),
     };
     let pins: Vec<_> = session.pins.iter().map(|pin| pin.name()).collect();
+    let reasons: Vec<_> = session.pins.iter().map(|pin| pin.reason()).collect();
     vec![
         number(session.number),
         text(&session.user),
@@ -199,6 +202,8 @@ fn session_row(session: &SessionView) -> Row {
         maybe(waits_for.map(Arc::as_ref)),
         millis(session.age),
         text(&pins.join(",")),
+        text(&reasons.join("; ")),
+        maybe(session.pinned_by_words()),
         maybe(session.stays_at.as_deref()),
         number(u8::from(session.is_in_transaction)),
         text(&session.connections.join(",")),

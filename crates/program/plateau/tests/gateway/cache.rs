@@ -20,7 +20,7 @@ const POOLED: [&str; 2] = [
 ];
 
 /// A server whose account of the gateway may read definitions, with a table.
-fn cached_backend() -> Server {
+pub(crate) fn cached_backend() -> Server {
     let server = backend();
     let mut root = server.connect().expect("root gets in");
     prepare(&mut root);
@@ -45,7 +45,7 @@ fn cached(backend: &Server, kind: &str, cache: &str) -> Gateway {
     started(&(sections(&[backend]) + &service + cache))
 }
 
-fn started(sections: &str) -> Gateway {
+pub(crate) fn started(sections: &str) -> Gateway {
     let gateway = Gateway::start(sections, "auto");
     wait_until("results are kept", || {
         gateway.log().contains("results are kept")

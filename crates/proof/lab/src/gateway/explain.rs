@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use testkit::process::Process;
-use testkit::routes::{Ports, Stage, logging};
+use testkit::routes::{Caches, Ports, Stage, Tally, logging};
 use testkit::server::plateau_program;
 use testkit::topology::Replicated;
 use testkit::{Folder, free_port};
@@ -22,11 +22,25 @@ pub struct Arguments {
     seed: u64,
 }
 
-/// Compares, and prints what the pairs were; an error at the first one that differs.
+/// Compares, half of them over services with caches of results, and prints what the pairs were; an
+/// error at the first one that differs.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    let without = arguments.pairs / 2;
+    for (caches, pairs) in [
+        (Caches::None, without),
+        (Caches::Some, arguments.pairs - without),
+    ] {
+        let tally = compare(caches, pairs, arguments.seed)?;
+        println!("caches: {caches:?}");
+        print!("{tally}");
+    }
+    Ok(())
+}
+
+fn compare(caches: Caches, pairs: u64, seed: u64) -> Result<Tally> {
     let topology = Replicated::start_with(2, logging)?;
     Stage::prepare(&topology)?;
-    let ports = Ports::free()?;
+    let ports = Ports::free(caches)?;
     let folder = Folder::new("gateway")?;
     let text = format!(
         "listen = \"127.0.0.1:{}\"\nsocket = \"\"\nadmin_socket = \"\"\ndata = {:?}\n\
@@ -42,8 +56,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let log = folder.path().join("log");
     let mut gateway = Process::start(&mut command, &log, "a service is ready")?;
     gateway.wait_ready(READY_LIMIT)?;
-    let mut stage = Stage::new(topology, ports, arguments.seed)?;
-    let tally = stage.compare(arguments.pairs)?;
-    print!("{tally}");
-    Ok(())
+    let mut stage = Stage::new(topology, ports, seed)?;
+    stage.compare(pairs)
 }

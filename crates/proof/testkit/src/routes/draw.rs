@@ -152,6 +152,69 @@ const SESSIONS: [&str; 31] = [
     "BEGIN NOT ATOMIC SELECT 1; END",
 ];
 
+/// What a statement changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changed {
+    Nothing,
+    Table(&'static str),
+    AnyTable,
+    Anything,
+}
+
+/// What those of the statements above change that change anything.
+const CHANGES: [(&str, Changed); 20] = [
+    ("SELECT shop.f(1)", Changed::AnyTable),
+    ("INSERT INTO shop.t VALUES (1)", Changed::Table("t")),
+    ("UPDATE shop.t SET a = a + 1 LIMIT 1", Changed::Table("t")),
+    (
+        "INSERT INTO shop.ids VALUES (DEFAULT)",
+        Changed::Table("ids"),
+    ),
+    ("DELETE FROM shop.t WHERE a < 3", Changed::Table("t")),
+    ("REPLACE INTO shop.t VALUES (5)", Changed::Table("t")),
+    ("INSERT INTO shop.t VALUES (1, 2)", Changed::Table("t")),
+    ("INSERT INTO shop.t SELECT 1", Changed::Table("t")),
+    (
+        "DELETE FROM shop.t LIMIT 1 RETURNING a",
+        Changed::Table("t"),
+    ),
+    (
+        "CREATE TABLE IF NOT EXISTS shop.d (a INT)",
+        Changed::Anything,
+    ),
+    ("TRUNCATE TABLE shop.d", Changed::Table("d")),
+    ("CALL shop.p()", Changed::Anything),
+    ("ANALYZE TABLE shop.t", Changed::AnyTable),
+    ("FROB shop.t", Changed::Anything),
+    ("SET @b = 1; SELECT @b", Changed::Anything),
+    ("EXECUTE p", Changed::Anything),
+    ("EXECUTE IMMEDIATE 'SELECT 1'", Changed::Anything),
+    ("BEGIN NOT ATOMIC SELECT 1; END", Changed::Anything),
+    ("SELECT GET_LOCK('a', 0)", Changed::Nothing),
+    ("SELECT NEXTVAL(shop.s)", Changed::Nothing),
+];
+
+/// Whether the reply to a statement that was drawn has warnings.
+pub(super) fn warns(text: &str) -> bool {
+    text.contains("'a' < 1")
+}
+
+/// A statement without the hint before it and the mark behind it.
+pub(super) fn bare(text: &str) -> &str {
+    let text = match text.strip_prefix("/*") {
+        Some(hinted) => hinted.split_once("*/").map_or("", |(_, text)| text),
+        None => text,
+    };
+    text.split("/* pair").next().unwrap_or_default().trim()
+}
+
+/// What a statement changes that was drawn.
+pub(super) fn changed_by(text: &str) -> Changed {
+    let text = bare(text);
+    let known = CHANGES.iter().find(|(known, _)| *known == text);
+    known.map_or(Changed::Nothing, |(_, changed)| *changed)
+}
+
 const HINTS: [&str; 9] = [
     "server=db0",
     "server=db1",

@@ -9,8 +9,9 @@ use crate::topology::Replicated;
 use crate::wait::wait_until;
 
 use super::draw::{Deed, Trouble, deed, order, trouble};
+use super::kept::{check_tables, is_told, may_be_told, will_be_told, will_not_be_told};
 use super::log::GeneralLog;
-use super::{OPERATOR, Ports, SERVICES, Tally, USERS};
+use super::{CACHED_FROM, OPERATOR, Ports, SERVICES, Tally, USERS};
 
 /// Servers, and a gateway before them that has [`Ports::settings`].
 #[derive(Debug)]
@@ -41,16 +42,20 @@ struct Session {
     /// Statements that went where it is pinned.
     pinned: u32,
     is_over: bool,
+    /// Its service has a cache.
+    is_cached: bool,
 }
 
 /// What EXPLAIN ROUTE tells.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Told {
-    server: Option<String>,
-    otherwise: Vec<String>,
-    why: String,
-    map_version: String,
-    is_conditional: bool,
+pub(super) struct Told {
+    pub(super) server: Option<String>,
+    pub(super) otherwise: Vec<String>,
+    pub(super) why: String,
+    pub(super) tables: String,
+    pub(super) cache: String,
+    pub(super) map_version: String,
+    pub(super) is_conditional: bool,
 }
 
 /// How a statement was answered.
@@ -70,7 +75,7 @@ enum Sent<'a> {
 }
 
 /// Places of services: those whose statements have a choice come more often.
-const DRAWN: [usize; 14] = [0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7];
+const DRAWN: [usize; 19] = [0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 8, 8, 8, 9];
 
 /// A session ends after so many statements that go where it is pinned: few pins end before it.
 const PINNED_MAX: u32 = 5;
@@ -143,7 +148,8 @@ impl Stage {
         let logs = topology.servers.iter().map(path).collect();
         let roots = topology.servers.iter().map(crate::Server::connect);
         let roots = roots.collect::<Result<_>>()?;
-        for port in &ports.services {
+        let used = ports.services.iter().enumerate();
+        for (_, port) in used.filter(|(place, _)| ports.has(*place)) {
             wait_until("a service lets clients in", || {
                 Client::connect(&login(USERS[0], *port, "")).is_ok()
             });
@@ -202,7 +208,19 @@ impl Stage {
     /// Begins a session, some after an operator has asked about its first statement. `None` if no
     /// server can be reached.
     fn begin(&mut self) -> Result<Option<Session>> {
-        let place = DRAWN[self.random.index(DRAWN.len())];
+        let mut drawn = || DRAWN[self.random.index(DRAWN.len())];
+        let mut place = drawn();
+        while !self.ports.has(place) {
+            place = drawn();
+        }
+        if place == CACHED_FROM && self.troubles.is_empty() {
+            // After a statement that may change definitions nothing is kept for a while.
+            let operator = &mut self.operator;
+            wait_until("results are kept", || {
+                let keeps = operator.value("SELECT MIN(keeps) FROM plateau.cache");
+                keeps.is_ok_and(|it| it.as_deref() == Some("1"))
+            });
+        }
         let user = USERS[self.random.index(USERS.len())];
         let database = ["", "shop", "stock"][self.random.index(3)];
         let (service, _) = SERVICES[place];
@@ -217,6 +235,7 @@ impl Stage {
             done,
             pinned: 0,
             is_over: false,
+            is_cached: CACHED_FROM <= place,
         };
         if !self.random.chance(ASKED_PERMILLE) {
             return Ok(connect(&login).map(session));
@@ -242,7 +261,8 @@ impl Stage {
         let got = self.read_logs("Query", &mark)?;
         let after = explain(&mut self.operator, "SELECT 1", &whose).context("an operator asks")?;
         session.done.push(text.clone());
-        if self.judge(&told, &got) {
+        check_tables(&text, &told)?;
+        if self.judge(&told, &got) || may_be_told(&told) && got.is_empty() {
             self.tally.of_operator += 1;
         } else if told.map_version == after.map_version {
             bail!("{}", session.difference(&text, &told, &got));
@@ -257,7 +277,11 @@ impl Stage {
             Deed::Text(text) => {
                 let mark = self.next_mark();
                 let text = format!("{text} {mark}");
-                self.pair(session, Sent::Text(&text))
+                let first = self.pair(session, Sent::Text(&text))?;
+                match first.filter(|_| session.is_cached && !session.is_over) {
+                    Some(first) => self.pair_again(session, &text, &first),
+                    None => Ok(()),
+                }
             }
             Deed::Execution(text) => {
                 let mark = self.next_mark();
@@ -288,8 +312,36 @@ impl Stage {
         }
     }
 
-    /// Asks, sends and compares. Again, if the monitor's map has changed between both.
-    fn pair(&mut self, session: &mut Session, sent: Sent<'_>) -> Result<()> {
+    /// The same text once more: what was said of its result has come true.
+    fn pair_again(
+        &mut self,
+        session: &mut Session,
+        text: &str,
+        (first, reply): &(Told, Reply),
+    ) -> Result<()> {
+        let Some((second, _)) = self.pair(session, Sent::Text(text))? else {
+            return Ok(());
+        };
+        if first.map_version != second.map_version || *reply == Reply::Error {
+            return Ok(());
+        }
+        let is_wrong = match is_told(&second) {
+            true => will_not_be_told(first),
+            // What a server reports of its session pins that beyond the text.
+            false => will_be_told(text, first) && !second.cache.ends_with("is pinned"),
+        };
+        ensure!(
+            !is_wrong,
+            "{}\nand then {second:?}",
+            session.difference(text, first, &[])
+        );
+        self.tally.kept_later += u64::from(!is_told(first) && is_told(&second));
+        Ok(())
+    }
+
+    /// Asks, sends and compares. Again, if the monitor's map has changed between both. Returns what
+    /// was told and how the statement was answered; `None` if that is not known.
+    fn pair(&mut self, session: &mut Session, sent: Sent<'_>) -> Result<Option<(Told, Reply)>> {
         let text = sent.text();
         let mark = text.get(text.rfind("/* pair").unwrap_or_default()..);
         let mark = mark.context("it has a mark")?;
@@ -297,12 +349,13 @@ impl Stage {
         for _ in 0..TRIES_MAX {
             // What came before, as the session's own commands on another connection.
             self.read_logs(command, mark)?;
-            let Ok(told) = explain(&mut session.client, text, "") else {
+            let Ok(mut told) = explain(&mut session.client, text, "") else {
                 // Its server was lost meanwhile, as a client with a connection of its own notices.
                 ensure!(session.is_lost()?, "no explanation of {text}");
                 session.is_over = true;
-                return Ok(());
+                return Ok(None);
             };
+            check_tables(text, &told)?;
             session.pinned += u32::from(told.why.starts_with("the session is pinned"));
             let before = match sent {
                 Sent::Execution(..) => Some(self.executions()?),
@@ -329,8 +382,16 @@ impl Stage {
             session.is_over |= asked_again.is_none();
             let version = asked_again.map(|it| it.map_version);
             session.done.push(format!("{command}: {text}"));
+            if let Sent::Execution(..) = sent {
+                if may_be_told(&told) && got.is_empty() && reply == Reply::Done {
+                    self.tally.agreed += 1;
+                    return Ok(None);
+                }
+                // What was told is about the text.
+                told.cache.clear();
+            }
             if self.judge(&told, &got) {
-                return Ok(());
+                return Ok(Some((told, reply)));
             }
             let is_same = version.is_none_or(|it| it == told.map_version);
             if is_same && !session.is_over {
@@ -342,7 +403,7 @@ impl Stage {
                 let text = session.difference(text, &told, &got);
                 ensure!(after != told.map_version, "{text}");
                 self.tally.repeated += 1;
-                return Ok(());
+                return Ok(None);
             }
             self.tally.repeated += 1;
         }
@@ -351,6 +412,11 @@ impl Stage {
 
     /// Whether a statement came where it was said to go; then it is counted.
     fn judge(&mut self, told: &Told, got: &[String]) -> bool {
+        if is_told(told) {
+            self.tally.agreed += u64::from(got.is_empty());
+            self.tally.kept += u64::from(got.is_empty());
+            return got.is_empty();
+        }
         let is_as_told = match &told.server {
             Some(server) => got == [server.clone()],
             None => got.is_empty(),
@@ -570,6 +636,8 @@ fn explain(client: &mut Client, text: &str, whose: &str) -> Result<Told> {
                 told.otherwise = names.map(str::to_owned).collect();
             }
             "why" => told.why = value.unwrap_or_default(),
+            "tables" => told.tables = value.unwrap_or_default(),
+            "cache" => told.cache = value.unwrap_or_default(),
             "map_version" => told.map_version = value.unwrap_or_default(),
             "depends_on" => told.is_conditional = value.is_some(),
             _ => {}

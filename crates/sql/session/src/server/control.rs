@@ -10,6 +10,9 @@ use errcode::{ClientError, WORDS_NO_SUCH_ORDER};
 use store::LocalFuture;
 use syntax::ast::ExplainRoute;
 
+/// What EXPLAIN ROUTE tells: properties, and what they are.
+pub type Properties = Vec<(&'static str, Option<String>)>;
+
 /// See the module's head.
 pub trait Control: Send + Sync {
     /// Orders what a server is to be used for. Ready once that is so.
@@ -35,15 +38,17 @@ pub trait Control: Send + Sync {
     /// are none.
     fn flush_results(&self, tables: &[String]);
 
-    /// Tells where a gateway would send the first statement of a session, and why: properties, and
-    /// what they are.
+    /// Tells where a gateway would send the first statement of a session, and why.
     ///
     /// # Errors
     /// There is no such service, or it is not clear which is meant.
-    fn explain_route(
-        &self,
-        asked: &ExplainRoute,
-    ) -> Result<Vec<(&'static str, Option<String>)>, ClientError>;
+    fn explain_route(&self, asked: &ExplainRoute) -> Result<Properties, ClientError>;
+
+    /// Tells where a gateway has sent the statement of a client, and why.
+    ///
+    /// # Errors
+    /// There is no client of this number.
+    fn explain_connection(&self, number: u64) -> Result<Properties, ClientError>;
 
     /// Ends a client that is no session of this server, or the statement that it has running.
     ///

@@ -44,11 +44,12 @@ impl Statement {
         };
         let values = body.get(values_at..)?;
         let read = (&self.judged, SqlMode::default());
-        caching::asked((worker, service), read, guided, |_, key| {
+        let asked = caching::asked((worker, service), read, guided, |_, key| {
             let text = self.key.text.bytes();
             caching::append_execution(text, (nulls, &self.types, values), key);
             true
-        })
+        });
+        asked.ok()
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use testkit::routes::{Ports, Stage, logging};
+use testkit::routes::{Caches, Ports, Stage, Tally, logging};
 use testkit::topology::Replicated;
 
 use super::Watched;
 use crate::roles::replicated;
 use crate::split::{mark, split_over};
 use crate::*;
+
+mod cached;
 
 /// The properties that EXPLAIN ROUTE tells, without those that are NULL.
 fn explain(client: &mut Client, text: &str, whose: &str) -> HashMap<String, String> {
@@ -354,15 +356,19 @@ fn operators_ask_about_sessions_that_begin() {
     );
 }
 
+fn compare(caches: Caches) -> Tally {
+    let topology = Replicated::start_with(2, logging).expect("the servers start");
+    Stage::prepare(&topology).expect("tables are made");
+    let ports = Ports::free(caches).expect("ports are free");
+    let _gateway = Gateway::start(&ports.settings(&topology.servers), "auto");
+    let mut stage = Stage::new(topology, ports, 7).expect("sessions can begin");
+    stage.compare(400).expect("all agree")
+}
+
 /// `cargo xtask gateway-explain` compares more pairs.
 #[test]
 fn statements_come_where_explain_says() {
-    let topology = Replicated::start_with(2, logging).expect("the servers start");
-    Stage::prepare(&topology).expect("tables are made");
-    let ports = Ports::free().expect("ports are free");
-    let _gateway = Gateway::start(&ports.settings(&topology.servers), "auto");
-    let mut stage = Stage::new(topology, ports, 7).expect("sessions can begin");
-    let tally = stage.compare(400).expect("all agree");
+    let tally = compare(Caches::None);
     // Each kind of pair was among them.
     assert!(
         0 < tally.nowhere && 0 < tally.prepared && 0 < tally.of_operator,
@@ -378,4 +384,10 @@ fn statements_come_where_explain_says() {
     ] {
         assert!(tally.reasons.contains_key(reason), "{reason}:\n{tally}");
     }
+}
+
+#[test]
+fn results_are_kept_as_explain_says() {
+    let tally = compare(Caches::Some);
+    assert!(0 < tally.kept && 0 < tally.kept_later, "{tally}");
 }
