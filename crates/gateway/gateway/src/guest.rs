@@ -39,7 +39,7 @@ mod current;
 mod overdue;
 mod ruled;
 
-pub(crate) use current::{Current, Form, Reply};
+pub(crate) use current::{Current, Form, Reply, Said};
 use overdue::Overdue;
 pub(crate) use ruled::{Ruled, refusal};
 

@@ -22,6 +22,7 @@ use front::Client;
 use link::Ending;
 use monitor::ServerId as Place;
 use pool::{Age, CloseReason};
+use query_log::Route;
 use result_cache::Changes;
 use router::{Command, Goal, History, PATTERN_BYTES_MAX, Pin, Plan, Report, Told};
 use runtime::Alarm;
@@ -313,7 +314,7 @@ impl Pooled {
         current.begin_statement(Form::Text, text, &judged);
         let mut plan = self.session.plan(text, mode, &judged);
         let guides = Guides {
-            is_logged: &current.is_logged,
+            said: &current.said,
             session: &self.session,
             worker: &self.guest.worker,
             service: self.guest.service,
@@ -562,6 +563,21 @@ impl Pooled {
         self.end_change();
     }
 
+    /// Why a statement has gone where it went. The session is as it was before that.
+    fn route(&self, plan: &Plan) -> Route {
+        let led = self.guest.current.said.get().led;
+        match plan.goal {
+            _ if let Some(led) = led => led,
+            Goal::Held(place) if self.session.open_at() == Some(place) => Route::Transaction,
+            Goal::Held(place) if self.session.held_at() == Some(place) => Route::Pin,
+            Goal::Held(_) => Route::LastStatement,
+            _ if self.way.split().is_none() => Route::Home,
+            Goal::Replica => Route::Read,
+            Goal::PrimaryFirst => Route::Session,
+            Goal::Primary => Route::Primary,
+        }
+    }
+
     fn note_reply(&mut self, plan: &Plan, place: Place, answer: &Answer) {
         let status = match answer.ending {
             Ending::Status(status) => Some(status),
@@ -597,6 +613,7 @@ impl Pooled {
                 Ending::Status(_) | Ending::Silent => None,
             },
             is_kept: false,
+            route: self.route(plan),
         });
         // An EOF packet ends their replies.
         let byte = exchange.command_byte();

@@ -19,6 +19,7 @@ mod escape;
 mod filter;
 mod line;
 mod rotation;
+mod route;
 mod stamp;
 
 mod buffer;
@@ -31,5 +32,6 @@ pub use chunk::CHUNK_BYTES;
 pub use filter::{Ended, Filter, TextForm, Why};
 pub use line::{Line, Session, TEXT_BYTES_MAX};
 pub use log::{Log, Numbers, QUEUE_BYTES_MAX, Wake};
+pub use route::Route;
 pub use sink::{Files, Opened};
 pub use stamp::Stamp;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::escape::{append_digest, append_number, append_string, head};
 use crate::filter::Why;
+use crate::route::Route;
 
 /// Most bytes of a text that a line may be set to.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
@@ -46,6 +47,8 @@ pub struct Line<'a> {
     pub error: Option<(u16, &'a str)>,
     /// A transaction is open behind it.
     pub is_in_transaction: bool,
+    /// Why it has gone to that server.
+    pub route: Route,
     /// Why it is logged.
     pub why: Why,
 }
@@ -129,7 +132,9 @@ impl Line<'_> {
             true => b",\"in_transaction\":true",
             false => b",\"in_transaction\":false",
         });
-        out.extend_from_slice(b",\"why\":\"");
+        out.extend_from_slice(b",\"route\":\"");
+        out.extend_from_slice(self.route.name().as_bytes());
+        out.extend_from_slice(b"\",\"why\":\"");
         out.extend_from_slice(self.why.name().as_bytes());
         out.extend_from_slice(b"\"}\n");
     }
@@ -162,6 +167,7 @@ mod tests {
             rows_affected: 0,
             error: None,
             is_in_transaction: false,
+            route: Route::default(),
             why: Why::All,
         }
     }
@@ -190,6 +196,7 @@ mod tests {
             rows_affected: 4,
             error: Some((1062, "23000")),
             is_in_transaction: true,
+            route: Route::LastStatement,
             why: Why::Error,
             ..plain(&session, Some((b"INSERT", 6)))
         };
@@ -199,7 +206,8 @@ mod tests {
              \"service\":\"shop\",\"schema\":\"db\",\"server\":\"db0\",\
              \"digest\":\"00123456789abcde\",\"text\":\"INSERT\",\"prepared\":true,\
              \"duration_us\":1,\"rows\":3,\"affected_rows\":4,\"error\":1062,\
-             \"sqlstate\":\"23000\",\"in_transaction\":true,\"why\":\"error\"}\n"
+             \"sqlstate\":\"23000\",\"in_transaction\":true,\"route\":\"last statement\",\
+             \"why\":\"error\"}\n"
         );
         let line = plain(&session, None);
         assert_eq!(
@@ -207,7 +215,7 @@ mod tests {
             "{\"time\":\"T\",\"id\":7,\"user\":\"a\\\"b\",\"client\":\"10.0.0.1:5\",\
              \"service\":\"shop\",\"schema\":null,\"server\":null,\"digest\":null,\"text\":null,\
              \"prepared\":false,\"duration_us\":1,\"rows\":0,\"affected_rows\":0,\
-             \"in_transaction\":false,\"why\":\"all\"}\n"
+             \"in_transaction\":false,\"route\":\"nowhere\",\"why\":\"all\"}\n"
         );
     }
 

@@ -8,7 +8,7 @@ use digests::{Digest, Digests, Finished};
 use env::Instant;
 use errcode::{ER_CONNECTION_KILLED, ErrorCode};
 use front::Peer;
-use query_log::{Ended, Filter, Line, Session, TextForm, Why};
+use query_log::{Ended, Filter, Line, Route, Session, TextForm, Why};
 use router::Judged;
 use wire::StatusFlags;
 
@@ -27,8 +27,8 @@ pub(crate) struct Current {
     /// Of its text; `None` if that was not read.
     digest: Option<Rc<Digest>>,
     reply: Reply,
-    /// Whether rules have it logged.
-    pub(crate) is_logged: Cell<Option<bool>>,
+    /// What a hint and rules say of it.
+    pub(crate) said: Cell<Said>,
     /// For the query log; `None` until that needs it, since most sessions are idle.
     kept: Option<Box<Kept>>,
 }
@@ -54,6 +54,15 @@ pub(crate) enum Form {
     Prepared,
 }
 
+/// What a hint and rules say of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Said {
+    /// Whether rules have it logged.
+    pub(crate) is_logged: Option<bool>,
+    /// Which of both has led it elsewhere.
+    pub(crate) led: Option<Route>,
+}
+
 /// How a statement was answered.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reply {
@@ -67,6 +76,8 @@ pub(crate) struct Reply {
     pub(crate) error: Option<ErrorCode>,
     /// A cache of results has answered.
     pub(crate) is_kept: bool,
+    /// Why that server.
+    pub(crate) route: Route,
 }
 
 /// Of a statement that has pinned its session no more is shown: its beginning tells.
@@ -100,7 +111,7 @@ impl Current {
         self.form = Some(form);
         self.digest = None;
         self.reply = Reply::default();
-        self.is_logged.set(None);
+        self.said.set(Said::default());
         if let Some(kept) = &mut self.kept {
             kept.text_bytes = text.len();
             kept.text.clear();
@@ -166,7 +177,7 @@ impl Guest {
             return;
         };
         let ended = Ended {
-            ruled: self.current.is_logged.get(),
+            ruled: self.current.said.get().is_logged,
             time: finished.time,
             is_failed: finished.is_failed,
         };
@@ -215,6 +226,7 @@ impl Guest {
             rows_affected: reply.rows_affected,
             error: error.map(|(code, state)| (code.number(), state.as_str())),
             is_in_transaction: status.contains(StatusFlags::IN_TRANSACTION),
+            route: reply.route,
             why,
         };
         self.worker

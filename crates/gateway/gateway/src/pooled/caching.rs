@@ -22,6 +22,7 @@ use connection_state::Origin;
 use env::Instant;
 use link::Ending;
 use monitor::ServerId as Place;
+use query_log::Route;
 use result_cache::{
     Cache, ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Miss, Query, Scope, TableSlot,
 };
@@ -472,6 +473,7 @@ impl Pooled {
         self.guest.current.note(Reply {
             rows_sent: reply.row_count(),
             is_kept: true,
+            route: Route::Cache,
             ..Reply::default()
         });
         self.session.recall_mut().told_kept(reply.row_count());

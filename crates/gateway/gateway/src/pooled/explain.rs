@@ -169,7 +169,7 @@ pub(crate) fn explain_newcomer(
             worker,
             service,
             ruled,
-            is_logged: &Cell::new(None),
+            said: &Cell::default(),
         },
         way: &way,
         mode,

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use errcode::ClientError;
 use monitor::ServerId as Place;
-use router::{CacheUse, Guidance, Judged, Plan, Route, Ruling};
+use query_log::Route;
+use router::{CacheUse, Guidance, Judged, Plan, Route as RuledRoute, Ruling};
 use syntax::class::{Hint, find_hint};
 
-use crate::guest::{Guest, Ruled, refusal};
+use crate::guest::{Guest, Ruled, Said, refusal};
 use crate::options::{Router, ServiceId};
 use crate::worker::Worker;
 
@@ -22,8 +23,8 @@ pub(super) struct Guides<'a> {
     pub(super) worker: &'a Rc<Worker>,
     pub(super) service: ServiceId,
     pub(super) ruled: &'a Ruled,
-    /// Whether rules have the statement logged.
-    pub(super) is_logged: &'a Cell<Option<bool>>,
+    /// Where it is noted what is said of the statement.
+    pub(super) said: &'a Cell<Said>,
 }
 
 /// What is said about a statement beside its way.
@@ -47,13 +48,26 @@ pub(super) fn guide(
 ) -> Result<Guided, Box<ClientError>> {
     let ruling = guides.ruled.ruling(judged);
     let ruling = ruling.as_deref();
-    guides.is_logged.set(ruling.and_then(|it| it.logs));
+    let mut said = Said {
+        is_logged: ruling.and_then(|it| it.logs),
+        led: None,
+    };
+    guides.said.set(said);
     if let Some(error) = ruling.and_then(refusal) {
         guides.worker.counters.refused.increment();
         return Err(Box::new(error));
     }
     let guidance = guides.guidance(text, ruling);
+    let own = plan.goal;
     guides.session.lead(plan, judged, &guidance);
+    if plan.goal != own {
+        // What a hint says goes before rules.
+        let says_way =
+            |(hint, server): (Hint<'_>, _)| Option::is_some(&server) || hint.route.is_some();
+        let is_hinted = guidance.hint.is_some_and(says_way);
+        said.led = Some(if is_hinted { Route::Hint } else { Route::Rule });
+        guides.said.set(said);
+    }
     Ok(Guided {
         time_max: ruling.and_then(|it| it.time_max),
         cache: ruling.and_then(|it| it.cache.clone()),
@@ -91,7 +105,7 @@ impl<'a> Guides<'a> {
             worker: &guest.worker,
             service: guest.service,
             ruled: &guest.ruled,
-            is_logged: &guest.current.is_logged,
+            said: &guest.current.said,
         }
     }
 
@@ -107,7 +121,7 @@ impl<'a> Guides<'a> {
         let is_routed = self.are_routed();
         let hint = hint_of(text).filter(|_| is_routed);
         let ruled_to = match ruling.and_then(|it| it.route.as_ref()) {
-            Some(Route::Server(name)) if is_routed => self.place_of(name),
+            Some(RuledRoute::Server(name)) if is_routed => self.place_of(name),
             _ => None,
         };
         Guidance {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use query_log::{Line, Session, TEXT_BYTES_MAX, Why};
+use query_log::{Line, Route, Session, TEXT_BYTES_MAX, Why};
 use serde_json::Value;
 
 use crate::choices::Choices;
@@ -34,6 +34,7 @@ pub(crate) fn run(input: &[u8]) {
         rows_affected: 0,
         error: None,
         is_in_transaction: false,
+        route: Route::default(),
         why: Why::Slow,
     };
     for bytes_max in [text_bytes_max, TEXT_BYTES_MAX] {

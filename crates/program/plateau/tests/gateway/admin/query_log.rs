@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::cache::cached_backend;
 use crate::monitoring::get;
 use crate::prepared::{Types, execute, prepare};
 use crate::*;
@@ -146,6 +147,64 @@ fn each_statement_is_a_line() {
             Some(true)
         );
         client.run("DO 1").unwrap_err();
+    }
+}
+
+#[test]
+fn lines_tell_why_a_statement_went_there() {
+    let backend = cached_backend();
+    for (kind, own, read, session) in [
+        (
+            "router = \"read-write-split\"\n",
+            "primary",
+            "read",
+            "session",
+        ),
+        ("router = \"read-connection\"\n", "home", "home", "home"),
+    ] {
+        let service = format!(
+            "[[service]]\nname = \"shop\"\n{kind}cache = \"c\"\n[[cache]]\nname = \"c\"\n\
+             [[rule]]\nname = \"first\"\npattern = 'from shop.u'\nserver = \"db0\"\n"
+        );
+        let mut logged = Logged::start(
+            &backend,
+            &format!("all = true\n{service}"),
+            "log = \"info\"\n",
+        );
+        wait_until("results are kept", || {
+            logged.gateway.log().contains("results are kept")
+        });
+        let mut client = logged.gateway.connect();
+        let is_split = own == "primary";
+        let or = |led: &'static str, other| if is_split { led } else { other };
+        let statements = [
+            ("SELECT v FROM shop.t", read),
+            ("SELECT v FROM shop.t", "cache"),
+            ("UPDATE shop.t SET v = v + 1", own),
+            ("SET sql_select_limit = 100", session),
+            ("/* plateau: server=db0 */ SELECT 3", or("hint", read)),
+            ("SELECT v FROM shop.u WHERE id = 5", or("rule", read)),
+            ("BEGIN", own),
+            ("SELECT v + 1 FROM shop.t", "transaction"),
+            ("COMMIT", "transaction"),
+            ("SELECT GET_LOCK('a', 1)", own),
+            ("SELECT 4", "pin"),
+            ("SELECT FOUND_ROWS()", "pin"),
+            ("DO RELEASE_ALL_LOCKS()", "pin"),
+            ("SHOW WARNINGS", "last statement"),
+            ("EXPLAIN ROUTE FOR 'SELECT 1'", ""),
+        ];
+        for (text, _) in statements {
+            client.query(text).unwrap();
+        }
+        logged.gateway.server.stop().unwrap();
+        let lines = logged.lines("q.json");
+        let routes: Vec<_> = lines
+            .iter()
+            .map(|it| it["route"].as_str().unwrap())
+            .collect();
+        let expected: Vec<_> = statements.iter().map(|(_, route)| *route).collect();
+        assert_eq!(routes, expected[..expected.len() - 1], "{kind}");
     }
 }
 
