@@ -64,7 +64,7 @@ pub use reading::{Detour, LoginReading};
 pub use recall::{Recall, Residue, Told};
 pub use rules::{
     CacheUse, Decision, PATTERN_BYTES_MAX, RULES_MAX, Route, Rule, RuleSet, Rules, RulesError,
-    Ruling, SessionFacts, TableName, TableNameError, What, Who, digest, digested,
+    Ruling, SessionFacts, TableName, TableNameError, What, Who, digest, digested, without_literals,
 };
 pub use session::{Loss, Report, Session};
 pub use touched::{NAMES_MAX, Touched, Unkept};

@@ -23,6 +23,7 @@ use syntax::class::qualified_names;
 mod fold;
 mod table;
 
+pub use fold::without_literals;
 pub(crate) use fold::{Literals, folded};
 pub use table::{TableName, TableNameError};
 

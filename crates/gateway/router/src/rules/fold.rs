@@ -68,9 +68,36 @@ pub(crate) fn folded(text: &[u8], mode: SqlMode, literals: Literals) -> Vec<u8> 
     }
 }
 
+/// The same with `?` for each literal. A canonical text has those of select lists, and of whatever
+/// else a plan may depend on.
+pub fn without_literals(text: &[u8], mode: SqlMode) -> Vec<u8> {
+    folded(text, mode, Literals::Hide)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_literal_is_left() {
+        let hidden = |text: &str, mode| without_literals(text.as_bytes(), mode);
+        let usual = SqlMode::default();
+        for (text, expected) in [
+            (
+                "SELECT 'a', N'b', x'1f', 0b1, 1, 1.5, 2e3",
+                "SELECT ?, ?, ?, ?, ?, ?, ?",
+            ),
+            ("SELECT \"a\",`b` /* 7 */ FROM t1", "SELECT ?,`b` FROM t1"),
+            ("SELECT 'open  ", "SELECT ?"),
+        ] {
+            assert_eq!(hidden(text, usual), expected.as_bytes(), "{text}");
+        }
+        let text = r"SELECT 'a\', b, 'c'";
+        let mode = usual.with(SqlMode::NO_BACKSLASH_ESCAPES);
+        assert_eq!(hidden(text, mode), b"SELECT ?, b, ?");
+        let mode = usual.with(SqlMode::ANSI_QUOTES);
+        assert_eq!(hidden("SELECT \"a\", 'b'", mode), b"SELECT \"a\", ?");
+    }
 
     fn fold(text: &str) -> String {
         let bytes = folded(text.as_bytes(), SqlMode::default(), Literals::Stay);
