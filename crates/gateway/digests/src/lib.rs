@@ -5,7 +5,8 @@
 //! text -- Digests::find --> Digest -- Digests::count(who, numbers) --> Row -- sum --> a table
 //! ```
 //!
-//! A [`Digest`] is a canonical text. It has a [`Tally`] for each [`Who`] that has sent it. Who
+//! A [`Digest`] is a canonical text. It may have literals that people must not see, so it is shown
+//! in another form. It has a [`Tally`] for each [`Who`] that has sent it. Who
 //! remembers the digest of a text (a verdict, a prepared statement) counts without a look-up.
 //!
 //! * (I1) There are at most [`Limits::rows_max`] tallies, and [`Limits::text_bytes_max`] bytes of
@@ -74,6 +75,8 @@ pub struct Digest {
     number: u64,
     /// Constant.
     text: Arc<[u8]>,
+    /// Constant.
+    shown: Arc<[u8]>,
     counted: RefCell<Counted>,
 }
 
@@ -115,9 +118,15 @@ impl Digest {
         self.number
     }
 
-    /// The canonical text.
-    pub fn text(&self) -> &[u8] {
-        &self.text
+    /// The text as people may see it.
+    pub fn shown(&self) -> &[u8] {
+        &self.shown
+    }
+
+    /// Memory of its texts.
+    fn text_bytes(&self) -> usize {
+        let is_one = Arc::ptr_eq(&self.text, &self.shown);
+        self.text.len() + if is_one { 0 } else { self.shown.len() }
     }
 }
 
@@ -186,14 +195,23 @@ impl Digests {
         }
     }
 
-    /// The digest of a canonical text. `number` makes its number, if it is not listed.
-    pub fn find(&self, text: &[u8], number: impl FnOnce(&[u8]) -> u64) -> Rc<Digest> {
+    /// The digest of a canonical text. If it is not listed, `make` makes its number, and the text as
+    /// people may see it.
+    pub fn find(&self, text: &[u8], make: impl FnOnce(&[u8]) -> (u64, Vec<u8>)) -> Rc<Digest> {
         if let Some(known) = self.listed.get(text) {
             return Rc::clone(&known.0);
         }
+        let (number, shown) = make(text);
+        let text: Arc<[u8]> = text.into();
+        let is_one = *shown == *text;
         Rc::new(Digest {
-            number: number(text),
-            text: text.into(),
+            number,
+            shown: if is_one {
+                Arc::clone(&text)
+            } else {
+                shown.into()
+            },
+            text,
             counted: RefCell::default(),
         })
     }
@@ -252,11 +270,11 @@ impl Digests {
         if digest.counted.borrow().is_listed {
             return Rc::clone(digest);
         }
-        if let Some(known) = self.listed.get(digest.text()) {
+        if let Some(known) = self.listed.get(&*digest.text) {
             return Rc::clone(&known.0);
         }
         digest.counted.borrow_mut().is_listed = true;
-        self.text_bytes += digest.text.len();
+        self.text_bytes += digest.text_bytes();
         self.listed.insert(ByText(Rc::clone(digest)));
         Rc::clone(digest)
     }
@@ -274,9 +292,9 @@ impl Digests {
                 return;
             }
             let counted = digest.counted.take();
-            self.listed.remove(digest.text());
+            self.listed.remove(&*digest.text);
             self.row_count -= counted.row_count();
-            self.text_bytes -= digest.text.len();
+            self.text_bytes -= digest.text_bytes();
             let others = self.others.get_or_insert_with(Box::default);
             for tally in counted.tallies.iter().chain(counted.rest.as_deref()) {
                 others.add(tally);
@@ -302,7 +320,7 @@ impl Digests {
             let named = counted.whos.iter().map(Some).zip(&counted.tallies);
             let rest = counted.rest.as_deref().map(|tally| (None, tally));
             rows.extend(named.chain(rest).map(|(who, tally)| Row {
-                text: Some((digest.number, Arc::clone(&digest.text))),
+                text: Some((digest.number, Arc::clone(&digest.shown))),
                 who: who.cloned(),
                 tally: *tally,
             }));

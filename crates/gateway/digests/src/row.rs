@@ -10,8 +10,8 @@ use crate::{Tally, Who};
 /// See the module's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The digest's number and its text; `None`: of texts that were not read, and of those that
-    /// there was no room for.
+    /// The digest's number and its text as people may see it; `None`: of texts that were not read,
+    /// and of those that there was no room for.
     pub text: Option<(u64, Arc<[u8]>)>,
     /// Who has sent them; `None`: those that there was no room for.
     pub who: Option<Arc<Who>>,

@@ -30,7 +30,8 @@ fn find(digests: &RefCell<Digests>, text: &str) -> Rc<Digest> {
         text.iter()
             .fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte))
     };
-    digests.borrow().find(text.as_bytes(), number)
+    let make = |text: &[u8]| (number(text), text.to_vec());
+    digests.borrow().find(text.as_bytes(), make)
 }
 
 fn count(digests: &RefCell<Digests>, digest: &Rc<Digest>, who: &Arc<Who>, now: u64) {
@@ -52,6 +53,25 @@ fn row(digests: &RefCell<Digests>, text: Option<&str>) -> Option<Row> {
     let text = text.map(str::as_bytes);
     let mut rows = rows.into_iter();
     rows.find(|it| it.text.as_ref().map(|(_, text)| &**text) == text)
+}
+
+#[test]
+fn what_people_must_not_see_is_not_shown() {
+    let digests = RefCell::new(Digests::new(SMALL));
+    let digest = |text: &str| {
+        let make = |_: &[u8]| (7, b"SELECT ?".to_vec());
+        digests.borrow().find(text.as_bytes(), make)
+    };
+    let (one, other) = (digest("SELECT 1"), digest("SELECT ?"));
+    assert_ne!(one, other, "rules tell them apart");
+    assert_eq!(
+        (one.shown(), other.shown()),
+        (&b"SELECT ?"[..], &b"SELECT ?"[..])
+    );
+    count(&digests, &one, &who(1), 1);
+    assert_eq!(digests.borrow().text_bytes, 2 * b"SELECT ?".len());
+    let text = digests.borrow().rows()[0].text.clone().unwrap();
+    assert_eq!(&*text.1, b"SELECT ?");
 }
 
 #[test]
@@ -101,6 +121,7 @@ fn texts_of_one_digest_are_one_row_for_each_user() {
     let stale = Rc::new(Digest {
         number: digest.number,
         text: Arc::clone(&digest.text),
+        shown: Arc::clone(&digest.shown),
         counted: RefCell::default(),
     });
     count(&digests, &stale, &other, 3);

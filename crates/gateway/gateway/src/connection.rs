@@ -314,17 +314,10 @@ impl Connection {
     /// Up to where the server has written. `None` if it keeps no such position.
     pub(crate) async fn position(&mut self) -> Result<Option<GtidPosition>, NotReady> {
         let product = self.server.info().version.product;
-        let text: &[u8] = match product {
-            Product::MariaDb => b"SELECT @@gtid_binlog_pos LIMIT 1",
-            Product::MySql => b"SELECT @@global.gtid_executed LIMIT 1",
-        };
-        let value = self.ask_value(text).await?;
-        let text = value.and_then(|it| String::from_utf8(it).ok());
-        let position = text.and_then(|text| match product {
-            Product::MariaDb => Some(GtidPosition::MariaDb(MariaDbPosition::parse(&text).ok()?)),
-            Product::MySql => Some(GtidPosition::MySql(MySqlSet::parse(&text).ok()?)),
-        });
-        Ok(position.filter(|it| !it.is_empty()))
+        let value = self
+            .ask_value(position_question(product).as_bytes())
+            .await?;
+        Ok(value.and_then(|text| position_of(product, text)))
     }
 
     /// Whether the connection has a user lock, by a query that says 0 or 1.
@@ -382,4 +375,22 @@ impl Connection {
         let until = Limit::after(OWN_TIME_MAX);
         Ok(Warnings::ask(&mut self.server, until, OWN_BYTES_MAX).await?)
     }
+}
+
+/// What tells up to where a server has written.
+pub(crate) fn position_question(product: Product) -> &'static str {
+    match product {
+        Product::MariaDb => "SELECT @@gtid_binlog_pos LIMIT 1",
+        Product::MySql => "SELECT @@global.gtid_executed LIMIT 1",
+    }
+}
+
+/// The position that this answer says. `None` if the server keeps none.
+pub(crate) fn position_of(product: Product, answer: Vec<u8>) -> Option<GtidPosition> {
+    let text = String::from_utf8(answer).ok()?;
+    let position = match product {
+        Product::MariaDb => GtidPosition::MariaDb(MariaDbPosition::parse(&text).ok()?),
+        Product::MySql => GtidPosition::MySql(MySqlSet::parse(&text).ok()?),
+    };
+    Some(position).filter(|it| !it.is_empty())
 }

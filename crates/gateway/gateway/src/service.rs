@@ -70,6 +70,13 @@ impl SharedWritten {
         }
     }
 
+    /// The version of what was written at a place that nobody was told. `None` if there is nothing.
+    pub(crate) fn unlocated(&self) -> Option<u64> {
+        let value = self.value.lock();
+        let seen = self.version.load(Ordering::Acquire);
+        (*value == Written::Somewhere).then_some(seen)
+    }
+
     /// The primary was at this position at some time since the gateway began: what was written
     /// before that is known from now on.
     pub(crate) fn begin(&self, position: &GtidPosition) {

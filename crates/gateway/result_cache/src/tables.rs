@@ -54,7 +54,8 @@ struct Lost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Trait {
-    /// A reply that was read from it is not kept: it is a view, a sequence, or stored elsewhere.
+    /// A reply that was read from it is not kept: it is a view, a sequence, or stored elsewhere. Or
+    /// it is the name of a column that is not kept.
     Unkept = 1,
     /// Its changes may change others: it has triggers, or rows of others hang on its rows.
     Wide = 2,
@@ -67,7 +68,7 @@ pub enum Hindrance {
     Changing,
     /// Definitions of tables are in doubt (T4).
     Doubt,
-    /// One of its names is that of a table whose replies are not kept.
+    /// One of its names is that of a table whose replies are not kept, or of a TIME column.
     Unkept,
 }
 

@@ -17,6 +17,7 @@ use syntax::token::{Kind as TokenKind, Lexer};
 
 use crate::rules::{
     Decision, Literals, PATTERN_BYTES_MAX, RuleSet, Rules, Ruling, SessionFacts, digest, folded,
+    without_literals,
 };
 use crate::touched::Touched;
 
@@ -314,7 +315,8 @@ impl Judge {
             let judged = self.ruled(self.read(text, mode), &seen, mode);
             let head = text.get(..PATTERN_BYTES_MAX).unwrap_or(text);
             let shown = folded(head, mode, Literals::Hide);
-            return self.counted(judged, shown.get(..SHOWN_BYTES_MAX).unwrap_or(&shown));
+            let head = shown.get(..SHOWN_BYTES_MAX).unwrap_or(&shown);
+            return self.counted(judged, head, mode);
         }
         // The modes that change tokens are rare, and their texts are not remembered.
         if mode != SqlMode::default() {
@@ -366,7 +368,7 @@ impl Judge {
     fn judge_canonical(&self, text: &[u8], mode: SqlMode) -> Judged {
         let seen = folded(text, mode, Literals::Stay);
         let judged = self.ruled(self.read(text, mode), &seen, mode);
-        self.counted(judged, &seen)
+        self.counted(judged, &seen, mode)
     }
 
     /// Adds the rules that a text meets, as rules see it.
@@ -378,10 +380,11 @@ impl Judge {
         judged
     }
 
-    /// Adds where a text is counted, of which `shown` is what people may see.
-    fn counted(&self, judged: Judged, shown: &[u8]) -> Judged {
+    /// Adds where a text is counted. It is shown without its literals.
+    fn counted(&self, judged: Judged, text: &[u8], mode: SqlMode) -> Judged {
+        let make = |text: &[u8]| (digest(text), without_literals(text, mode));
         Judged {
-            digest: Some(self.digests.borrow().find(shown, digest)),
+            digest: Some(self.digests.borrow().find(text, make)),
             ..judged
         }
     }
@@ -487,9 +490,16 @@ mod tests {
             ),
         ] {
             let counted = judge.judge(text.as_bytes(), mode).digest.unwrap();
-            assert_eq!(String::from_utf8_lossy(counted.text()), expected);
+            assert_eq!(String::from_utf8_lossy(counted.shown()), expected);
             assert_eq!(counted.number(), digest(expected.as_bytes()));
         }
+        // Rules see the literals that decide a plan, and people do not.
+        let secret = b"SELECT AES_DECRYPT(a, 'key') FROM t WHERE b = 'c'";
+        let counted = judge.judge(secret, SqlMode::default()).digest.unwrap();
+        let shown = b"SELECT AES_DECRYPT(a, ?) FROM t WHERE b = ?";
+        assert_eq!(counted.shown(), shown);
+        let seen = b"SELECT AES_DECRYPT(a, 'key') FROM t WHERE b = ?";
+        assert_eq!(counted.number(), digest(seen));
         // It is found again where it is counted, by another judge of the worker, too.
         let counted = judge.judge(b"BEGIN", ansi).digest.unwrap();
         let finished = digests::Finished::default();
@@ -506,7 +516,7 @@ mod tests {
         for (rows, expected) in [(507, 1023), (508, 1024), (30_000, 1024)] {
             let text = format!("CALL p({}1)", "'a',".repeat(rows));
             let counted = judge.judge(text.as_bytes(), ansi).digest.unwrap();
-            assert_eq!(counted.text().len(), expected, "{rows}");
+            assert_eq!(counted.shown().len(), expected, "{rows}");
         }
         let unread = judge.judge_unread(b"INSERT INTO t", SqlMode::default());
         assert!(unread.digest.is_none());

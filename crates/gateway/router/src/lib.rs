@@ -37,6 +37,7 @@ mod written;
 
 mod command;
 mod history;
+mod isolation;
 mod reading;
 
 mod choice;
@@ -56,6 +57,7 @@ pub use explain::{
 };
 pub use guidance::Guidance;
 pub use history::{HISTORY_BYTES_MAX, HISTORY_COMMANDS_MAX, History};
+pub use isolation::reads_in_its_own_way;
 pub use judge::{Judge, Judged, VERDICTS_MAX};
 pub use parts::Step;
 pub use pins::{Pin, Pins};

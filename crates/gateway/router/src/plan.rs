@@ -287,8 +287,11 @@ impl Plan {
         if facts.has(Facts::READS_WARNINGS) {
             self.goal = last.map_or(Goal::Primary, Goal::Held);
         }
-        // These hold for the next statement that uses them, wherever that is.
-        let of_one_statement = Facts::SETS_INSERT_ID.with(Facts::SETS_LAST_INSERT_ID);
+        // These hold for the next statement that uses them, wherever that is, or have one read what
+        // the statement before has left.
+        let of_one_statement = Facts::SETS_INSERT_ID
+            .with(Facts::SETS_LAST_INSERT_ID)
+            .with(Facts::SETS_AUTO_IS_NULL);
         let is_clock =
             facts.has(Facts::NOT_DETERMINISTIC) && !facts.has(Facts::READS_SYSTEM_VARIABLES);
         let is_unrepeatable = facts.has_any(UNREPEATABLE.with(of_one_statement))

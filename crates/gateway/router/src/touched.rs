@@ -6,7 +6,7 @@ use std::sync::Arc;
 use result_cache::{Changes, TableSlot};
 use settings::SqlMode;
 use syntax::class::{
-    Class, Effect, Facts, Kind, Verdict, changed_tables, has_verb_of_change, names,
+    Class, Effect, Facts, Kind, Verdict, changed_tables, has_verb_of_change, must_read_row, names,
 };
 
 /// A query with more names is not kept. Each costs a look at each use of its reply.
@@ -17,6 +17,8 @@ pub const NAMES_MAX: usize = 64;
 pub struct Touched {
     /// The names in a query whose reply can be kept, or why it cannot.
     pub names: Result<Arc<[TableSlot]>, Unkept>,
+    /// A row of its reply is one of a table, or was made from one ([`must_read_row`]).
+    pub must_read_row: bool,
     /// What the text changes, if it is carried out.
     pub changes: Changes,
 }
@@ -48,13 +50,16 @@ impl Touched {
     pub(crate) fn unknown() -> Touched {
         Touched {
             names: Err(Unkept::Facts(Facts::NOT_UNDERSTOOD)),
+            must_read_row: false,
             changes: Changes::Anything,
         }
     }
 
     pub(crate) fn of(text: &[u8], mode: SqlMode, class: Class, verdict: &Verdict) -> Touched {
+        let names = names_of(text, mode, class, verdict);
         Touched {
-            names: names_of(text, mode, class, verdict),
+            must_read_row: names.is_ok() && must_read_row(text, mode),
+            names,
             changes: changes(text, mode, class, verdict),
         }
     }

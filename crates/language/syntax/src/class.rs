@@ -10,6 +10,7 @@
 //! * [`find_hint`]: what a comment asks of the gateway;
 //! * [`replace_calls`]: a text with the answers that its calls ask for;
 //! * [`names`] and [`changed_tables`]: what it may read from, and what it changes, for a cache;
+//! * [`must_read_row`]: whether its reply shows that it has read from a table;
 //! * [`telling_calls`]: the functions by which its answer depends on more than tables.
 //!
 //! Both stages guess about a text that a server may still refuse, or read in another way. The
@@ -22,7 +23,7 @@
 //!
 //! The modules, from the bottom up: `effect` (the words of the first stage), `words` (a cursor),
 //! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`,
-//! `touched`, `told`.
+//! `touched`, `rows`, `told`.
 
 mod effect;
 mod words;
@@ -38,6 +39,7 @@ mod verdict;
 mod calls;
 mod hint;
 mod locks;
+mod rows;
 mod told;
 mod touched;
 
@@ -52,6 +54,7 @@ pub use first::{
 
 pub use hint::{COMMENT_BYTES_MAX, Hint, HintError, HintRoute, PLACE_MAX, find_hint};
 pub use locks::lock_names;
+pub use rows::must_read_row;
 pub use state::{Flags, State};
 pub use told::telling_calls;
 pub use touched::{changed_tables, has_verb_of_change, names, qualified_names};

@@ -137,7 +137,7 @@ impl Current {
     /// read.
     pub(super) fn shown(&self) -> Option<String> {
         let digest = self.digest.as_ref().filter(|_| self.form.is_some())?;
-        let text = digest.text();
+        let text = digest.shown();
         let head = text.get(..SHOWN_BYTES_MAX).unwrap_or(text);
         Some(String::from_utf8_lossy(head).into_owned())
     }
@@ -217,7 +217,7 @@ impl Guest {
             server: server.map(|it| &*it.options.name),
             digest: digest.map(Digest::number),
             text: match filter.form {
-                TextForm::Canonical => digest.map(|it| (it.text(), it.text().len())),
+                TextForm::Canonical => digest.map(|it| (it.shown(), it.shown().len())),
                 TextForm::Literal => Some((&*kept.text, kept.text_bytes)),
             },
             is_prepared: current.form == Some(Form::Prepared),

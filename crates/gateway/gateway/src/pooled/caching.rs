@@ -26,7 +26,7 @@ use query_log::Route;
 use result_cache::{
     Cache, ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Miss, Query, Scope, TableSlot,
 };
-use router::{CacheUse, History, Judged, Pin, Plan, Unkept};
+use router::{CacheUse, History, Judged, Pin, Plan, Unkept, reads_in_its_own_way};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::{Class, is_server_database};
@@ -77,6 +77,8 @@ pub(super) struct Asked {
     pub(super) cache: Arc<ResultCache>,
     /// Of the query; none if its operator vouches for it.
     pub(super) names: Arc<[TableSlot]>,
+    /// A row of its reply is one of a table, or was made from one.
+    pub(super) must_read_row: bool,
 }
 
 /// What a cache has for a query.
@@ -96,6 +98,7 @@ pub(super) struct Wanted {
     /// `None` if it only tells what a transaction has read.
     filling: Option<Filling>,
     trust: Trust,
+    must_read_row: bool,
     /// Servers that have all that was written (K2).
     places: SmallVec<[Place; 4]>,
 }
@@ -134,8 +137,11 @@ pub(super) fn asked_unread(
     key.clear();
     key.extend_from_slice(&mode.bits().to_le_bytes());
     append_text(ruled, text, Trust::Vouched, &mut key);
-    let names = Arc::new([]);
-    Asked { cache, names }
+    Asked {
+        cache,
+        names: Arc::new([]),
+        must_read_row: false,
+    }
 }
 
 /// Whether a text begins with SELECT.
@@ -179,9 +185,11 @@ pub(super) fn asked(
     key.extend_from_slice(&mode.bits().to_le_bytes());
     let has_meaning = append(cache, &mut key);
     has_meaning.then_some(()).ok_or(Unasked::NoMeaning)?;
+    let touched = judged.touched.as_ref();
     Ok(Asked {
         cache: Arc::clone(cache),
         names,
+        must_read_row: touched.is_some_and(|it| it.must_read_row),
     })
 }
 
@@ -279,10 +287,10 @@ impl Pooled {
             let name = generation.server(*id).known.pool_id.number();
             places.extend_from_slice(&name.to_le_bytes());
         }
-        let commands = self.history.list().bytes();
+        let commands = self.history.list();
         let scope = match () {
             () if is_server_database(&database) => Err(Unasked::ServerDatabase),
-            () if reads_in_its_own_way(commands) => Err(Unasked::Isolation),
+            () if reads_in_its_own_way(commands, mode) => Err(Unasked::Isolation),
             () => Ok(Scope::of([
                 &places[..],
                 &self.pool_login.account.0.to_le_bytes(),
@@ -293,7 +301,7 @@ impl Pooled {
                     .as_bytes(),
                 &[self.origin.collation],
                 &database,
-                commands,
+                commands.bytes(),
             ])),
         };
         caching.scope = Some(KnownScope {
@@ -360,7 +368,11 @@ impl Pooled {
             return Kept::Nothing;
         };
         let is_inside = self.is_inside();
-        let Asked { cache, names } = asked;
+        let Asked {
+            cache,
+            names,
+            must_read_row,
+        } = asked;
         let worker = &self.guest.worker;
         let part = cache.part(worker.index);
         let key = worker.key_room.borrow();
@@ -388,13 +400,15 @@ impl Pooled {
             return Kept::Nothing;
         };
         let filling = part.fill(&query, (names, moment), miss);
-        if filling.is_none() && (!is_inside || caching.has_snapshot) {
+        let tells = is_inside && !caching.has_snapshot && must_read_row;
+        if filling.is_none() && !tells {
             return Kept::Nothing;
         }
         let places = self.current_places();
         Kept::Wanted(Box::new(Wanted {
             filling,
             trust,
+            must_read_row,
             places,
         }))
     }
@@ -520,8 +534,9 @@ impl Pooled {
         };
         let is_answered = matches!(answer.ending, Ending::Status(_));
         if let Some(caching) = &mut self.caching {
-            // A query that finds no row may have opened no table.
-            caching.has_snapshot |= is_answered && 0 < answer.exchange.tally().row_count;
+            // A query that finds no row may have opened no table, and one that does may, too.
+            let has_rows = 0 < answer.exchange.tally().row_count;
+            caching.has_snapshot |= is_answered && wanted.must_read_row && has_rows;
         }
         let is_current = wanted.trust == Trust::Vouched || wanted.places.contains(&place);
         if !is_current || !is_answered || self.check_plain().is_err() {
@@ -587,17 +602,6 @@ impl Pooled {
     }
 }
 
-/// Whether a session reads rows that are not committed, or locks what it reads: by one of the
-/// commands that it has given.
-fn reads_in_its_own_way(commands: &[u8]) -> bool {
-    let has = |word: &[u8]| {
-        let mut places = commands.windows(word.len());
-        places.any(|it| it.eq_ignore_ascii_case(word))
-    };
-    let is_usual = has(b"committed") || has(b"repeatable");
-    has(b"isolation") && (has(b"uncommitted") || has(b"serializable") || !is_usual)
-}
-
 /// Asks a cache that its time to live alone rules.
 fn look_up_vouched(
     cache: &Arc<Cache>,
@@ -614,6 +618,7 @@ fn look_up_vouched(
         Kept::Wanted(Box::new(Wanted {
             filling: Some(filling),
             trust: Trust::Vouched,
+            must_read_row: false,
             places: SmallVec::new(),
         }))
     })

@@ -12,6 +12,7 @@ use link::Limit;
 use monitor::Epoch;
 use result_cache::{Changes, TableSlot, Trait};
 
+use crate::connection::{position_of, position_question};
 use crate::gateway::watch::Watch;
 use crate::options::{MonitorId, ServerId};
 use crate::worker::Worker;
@@ -39,15 +40,18 @@ const PRIVILEGES: &str = "SELECT COUNT(DISTINCT PRIVILEGE_TYPE) \
     FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SELECT', 'TRIGGER') \
     AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')";
 
-/// All tables whose replies cannot be kept (1), and those that may change others (2). What stands
-/// in no table of the server itself is changed unseen, what is in memory is gone when it restarts,
-/// and a transaction has no snapshot of what is in no transactional engine. A virtual column may
-/// depend on the time.
+/// All tables whose replies cannot be kept (1), those that may change others (2), and columns (3)
+/// that a query whose reply is kept does not name. What stands in no table of the server itself is
+/// changed unseen, what is in memory is gone when it restarts, and a transaction has no snapshot of
+/// what is in no transactional engine. A virtual column may depend on the time. A TIME becomes one
+/// of the present day where it is compared with a DATETIME, or made one.
 const DEFINITIONS: &str = "SELECT TABLE_NAME, 1 FROM information_schema.TABLES \
     WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') \
     AND (TABLE_TYPE NOT IN ('BASE TABLE', 'SYSTEM VERSIONED') OR ENGINE IS NULL \
     OR ENGINE NOT IN ('InnoDB', 'ROCKSDB')) \
     UNION SELECT TABLE_NAME, 1 FROM information_schema.COLUMNS WHERE EXTRA LIKE '%VIRTUAL%' \
+    AND TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') \
+    UNION SELECT COLUMN_NAME, 3 FROM information_schema.COLUMNS WHERE DATA_TYPE = 'time' \
     AND TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys') \
     UNION SELECT EVENT_OBJECT_TABLE, 2 FROM information_schema.TRIGGERS \
     UNION SELECT REFERENCED_TABLE_NAME, 2 FROM information_schema.REFERENTIAL_CONSTRAINTS \
@@ -65,7 +69,7 @@ pub fn keep_definitions(worker: &Worker) {
 async fn keep() {
     let mut primaries = Vec::new();
     let mut told: Option<Result<(), String>> = None;
-    let mut read_at = None;
+    let (mut read_at, mut located_at) = (None, None);
     while let Some(worker) = runtime::local::<Worker>() {
         if !worker.generation.looks_at_tables() {
             worker.end_definitions();
@@ -99,6 +103,10 @@ async fn keep() {
                 tell(&outcome);
                 told = Some(outcome);
             }
+        }
+        let age = located_at.map(|at| now.since(at));
+        if age.is_none_or(|age| REFRESH_PAUSE <= age) && locate_writes(&worker).await {
+            located_at = Some(now);
         }
         drop(worker);
         runtime::sleep(LOOK_EVERY).await;
@@ -181,16 +189,56 @@ fn tell_positions(worker: &Worker) {
     }
 }
 
+/// Asks primaries up to where they have written, if a session has written and was not told where:
+/// no replica is believed to have that. Sessions that read from replicas ask themselves, but others
+/// never do. Returns whether anybody was asked.
+async fn locate_writes(worker: &Worker) -> bool {
+    let generation = &worker.generation;
+    let mut has_asked = false;
+    for id in generation.service_ids() {
+        let service = generation.service(id);
+        let Some(seen) = service.written.unlocated() else {
+            continue;
+        };
+        let monitor = service.options.monitor;
+        let primaries = primaries_of(worker);
+        let primary = primaries.into_iter().nth(monitor.0).flatten();
+        let Some(Primary { server, .. }) = primary else {
+            continue;
+        };
+        has_asked = true;
+        let Ok(mut connected) = connect(worker, monitor, server).await else {
+            continue;
+        };
+        let product = connected.info().version.product;
+        let question = position_question(product);
+        let rows = rows_of(&mut connected, question).await.unwrap_or_default();
+        connected.close().await;
+        let told = rows
+            .into_iter()
+            .next()
+            .and_then(|it| it.into_iter().next()?);
+        if let Some(position) = told.and_then(|it| position_of(product, it)) {
+            service.written.locate(seen, &position);
+        }
+    }
+    has_asked
+}
+
+async fn connect(worker: &Worker, monitor: MonitorId, id: ServerId) -> Result<Server, String> {
+    let options = worker.generation.watched_by(monitor);
+    let login = Login::new(options.user.clone(), options.secret.clone());
+    let target = &worker.generation.server(id).options.target;
+    let connected = worker.connect(target, &login).await;
+    connected.map_err(|error| error.with_causes())
+}
+
 async fn read(
     worker: &Worker,
     monitor: MonitorId,
     id: ServerId,
 ) -> Result<Vec<(TableSlot, Trait)>, String> {
-    let options = worker.generation.watched_by(monitor);
-    let login = Login::new(options.user.clone(), options.secret.clone());
-    let target = &worker.generation.server(id).options.target;
-    let connected = worker.connect(target, &login).await;
-    let mut server = connected.map_err(|error| error.with_causes())?;
+    let mut server = connect(worker, monitor, id).await?;
     let told = ask(&mut server).await;
     server.close().await;
     told
@@ -213,18 +261,11 @@ async fn ask(server: &mut Server) -> Result<Vec<(TableSlot, Trait)>, String> {
         let Some(slot) = TableSlot::of(name) else {
             continue;
         };
-        let is_unkept = kind == b"1";
-        said.push((
-            slot,
-            if is_unkept {
-                Trait::Unkept
-            } else {
-                Trait::Wide
-            },
-        ));
-        if is_unkept {
+        match &kind[..] {
             // Through a view, another table is changed.
-            said.push((slot, Trait::Wide));
+            b"1" => said.extend([(slot, Trait::Unkept), (slot, Trait::Wide)]),
+            b"2" => said.push((slot, Trait::Wide)),
+            _ => said.push((slot, Trait::Unkept)),
         }
     }
     Ok(said)

@@ -346,6 +346,9 @@ fn state_that_others_cannot_be_given_pins() {
     pinned("SET @a = f()", &[Pin::UserVariable]);
     pinned("SET sql_mode = f()", &[Pin::SystemVariable]);
     pinned("SET insert_id = 7", &[Pin::SystemVariable]);
+    pinned("SET sql_auto_is_null = 1", &[Pin::SystemVariable]);
+    pinned("SET SQL_AUTO_IS_NULL = @a", &[Pin::SystemVariable]);
+    pinned("SET SQL_AUTO_IS_NULL = 0", &[]);
     pinned("SET GLOBAL a = 1, SESSION b = 2", &[Pin::SystemVariable]);
     pinned("SET GLOBAL a = 1", &[]);
     pinned("SELECT @a := a FROM t FOR UPDATE", &[Pin::UserVariable]);

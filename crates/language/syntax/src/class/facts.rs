@@ -117,6 +117,8 @@ impl Facts {
     pub const HAS_SET_STATEMENT: Facts = bit(44);
     /// `RETURNING`.
     pub const RETURNS_ROWS: Facts = bit(45);
+    /// `SET sql_auto_is_null = 1`: `WHERE id IS NULL` reads LAST_INSERT_ID() from then on.
+    pub const SETS_AUTO_IS_NULL: Facts = bit(46);
 
     /// What a call says by the reach of its function.
     pub(super) const fn of_call(reach: Reach) -> Facts {
@@ -177,7 +179,7 @@ const fn bit(place: u32) -> Facts {
 }
 
 /// The names, by their bits.
-const NAMES: [&str; 46] = [
+const NAMES: [&str; 47] = [
     "NOT_DETERMINISTIC",
     "READS_SYSTEM_VARIABLES",
     "NO_CACHE",
@@ -224,6 +226,7 @@ const NAMES: [&str; 46] = [
     "DEALLOCATES",
     "HAS_SET_STATEMENT",
     "RETURNS_ROWS",
+    "SETS_AUTO_IS_NULL",
 ];
 
 impl fmt::Debug for Facts {

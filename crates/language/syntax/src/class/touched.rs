@@ -49,7 +49,7 @@ pub fn qualified_names(
 const FREE_IN_MYSQL: [K; 4] = [K::Offset, K::Returning, K::PageChecksum, K::CurrentRole];
 
 /// The name that the current token is.
-fn value<'a>(words: &Words<'a>) -> Option<Cow<'a, [u8]>> {
+pub(super) fn value<'a>(words: &Words<'a>) -> Option<Cow<'a, [u8]>> {
     // MySQL does not reserve all words that MariaDB does.
     let is_reserved = |token: Token| {
         let keyword = token.keyword.filter(|it| !FREE_IN_MYSQL.contains(it));

@@ -17,7 +17,7 @@ use settings::SqlMode;
 use super::effect::Class;
 use super::facts::Facts;
 use super::first::{self, Detail, Statement, has_body, statement_whole};
-use super::set::{Assignment, Assignments, Scope, Target, ValueKind};
+use super::set::{Assignment, Assignments, Scope, Target, Value, ValueKind};
 use super::words::Words;
 use crate::keyword::Keyword as K;
 use crate::token::Kind as Token;
@@ -255,6 +255,10 @@ fn of_assignment(assignment: &Assignment<'_>) -> Facts {
         Target::Names | Target::CharacterSet => session,
         Target::System(_) if is("timestamp") => session.with(Facts::SETS_TIMESTAMP),
         Target::System(_) if is("insert_id") => session.with(Facts::SETS_INSERT_ID),
+        // By it a comparison with NULL reads LAST_INSERT_ID(). Drivers turn it off.
+        Target::System(_) if is("sql_auto_is_null") && !is_off(&assignment.value) => {
+            session.with(Facts::SETS_AUTO_IS_NULL)
+        }
         Target::System(_) if is_any(&["last_insert_id", "identity"]) => {
             session.with(Facts::SETS_LAST_INSERT_ID)
         }
@@ -266,6 +270,10 @@ fn of_assignment(assignment: &Assignment<'_>) -> Facts {
         }
         Target::System(_) => session,
     }
+}
+
+fn is_off(value: &Value<'_>) -> bool {
+    ["0", "OFF", "FALSE"].iter().any(|it| value.is(it))
 }
 
 /// By `@@name` these are set for the next transaction alone.

@@ -1,7 +1,10 @@
 //! `[[cache]]`: results that are told again, and never an old one.
 
+mod apart;
+
 use std::process::Command;
 
+use testkit::free_port;
 use testkit::topology::Replicated;
 
 use super::admin::Watched;
