@@ -18,6 +18,8 @@ pub enum Kind {
     Bytes { min: u64, max: u64 },
     /// A time in seconds, to the microsecond, from zero to `max`.
     Seconds { max: u64 },
+    /// A part of a whole, from 0 to 1, to the millionth.
+    Ratio,
     /// Any text.
     Text,
     /// A path, not empty.
@@ -41,7 +43,7 @@ pub enum Kind {
 pub enum Value {
     Bool(bool),
     Unsigned(u64),
-    /// A time, in microseconds.
+    /// A time, in microseconds; or a ratio, in millionths.
     Micros(u64),
     Text(String),
 }
@@ -87,6 +89,13 @@ impl Kind {
                 }
                 Ok(Value::Micros(micros))
             }
+            Kind::Ratio => {
+                let millionths = parse_seconds(text).ok_or_else(|| self.malformed())?;
+                if SECOND_US < millionths {
+                    return Err(Problem::OutOfRange { min: 0, max: 1 });
+                }
+                Ok(Value::Micros(millionths))
+            }
             Kind::Text => Ok(Value::Text(text.to_owned())),
             Kind::Path if text.is_empty() => Err(self.malformed()),
             Kind::AddressOrNone if text.is_empty() => Ok(Value::Text(String::new())),
@@ -130,6 +139,7 @@ impl Kind {
                 (inside, inside != number)
             }
             Kind::Seconds { max } => (number.min(max), max < number),
+            Kind::Ratio => (number.min(1), 1 < number),
             Kind::Bool
             | Kind::Only(_)
             | Kind::Text
@@ -154,6 +164,7 @@ impl Kind {
                 format!("a size, {} to {}", show_bytes(min), show_bytes(max))
             }
             Kind::Seconds { max } => format!("seconds, 0 to {max}, with a fraction"),
+            Kind::Ratio => "a ratio, 0 to 1, as in 0.01".to_owned(),
             Kind::Text => "text".to_owned(),
             Kind::Path => "a path".to_owned(),
             Kind::Address => "an address and port, as in 127.0.0.1:4006".to_owned(),
@@ -335,6 +346,27 @@ mod tests {
             Err(Problem::OutOfRange { .. })
         ));
         assert_eq!(kind.clamp(11), (10, true));
+    }
+
+    #[test]
+    fn ratios_are_parts_of_a_whole() {
+        for (text, millionths) in [
+            ("0", 0),
+            ("0.01", 10_000),
+            ("1", 1_000_000),
+            ("1.0", 1_000_000),
+        ] {
+            assert_eq!(
+                Kind::Ratio.parse(text),
+                Ok(Value::Micros(millionths)),
+                "{text}"
+            );
+        }
+        let problem = Kind::Ratio.parse("1.5").unwrap_err();
+        assert_eq!(problem.to_string(), "must be between 0 and 1");
+        let problem = Kind::Ratio.parse("1%").unwrap_err();
+        assert_eq!(problem.to_string(), "expected a ratio, 0 to 1, as in 0.01");
+        assert_eq!(Kind::Ratio.clamp(2), (1, true));
     }
 
     #[test]

@@ -68,6 +68,7 @@ fn shape(kind: Kind) -> Shape {
             ("BIGINT UNSIGNED", Some((min, max)), None)
         }
         Kind::Seconds { max } => ("DOUBLE", Some((0, max)), None),
+        Kind::Ratio => ("DOUBLE", Some((0, 1)), None),
         Kind::Text
         | Kind::Path
         | Kind::Address
