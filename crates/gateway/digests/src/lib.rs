@@ -128,6 +128,11 @@ impl Digest {
         let is_one = Arc::ptr_eq(&self.text, &self.shown);
         self.text.len() + if is_one { 0 } else { self.shown.len() }
     }
+
+    /// The same, for other threads.
+    pub fn share_text(&self) -> Arc<[u8]> {
+        Arc::clone(&self.text)
+    }
 }
 
 /// Digests of one text are equal, whatever was counted of them.
