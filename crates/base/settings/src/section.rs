@@ -600,6 +600,38 @@ pub const SECTIONS: &[Section] = &[
                `multiplex = false` are not read, and not logged.",
     },
     Section {
+        name: "tracing",
+        repetition: Repetition::Once,
+        fields: &[
+            required(
+                "endpoint",
+                FieldKind::One(Kind::Text),
+                "Where a collector takes OTLP over HTTP, as in `http://127.0.0.1:4318/v1/traces`.",
+            ),
+            defaulted(
+                "sample",
+                Kind::Ratio,
+                "0",
+                "The part of statements without a `traceparent` that are traced. Those with one go \
+                 by its flag.",
+            ),
+            defaulted(
+                "service_name",
+                Kind::Text,
+                "plateau",
+                "By which the collector names the gateway.",
+            ),
+            optional(
+                "services",
+                FieldKind::References("service"),
+                "Services whose statements are traced. Without it: all.",
+            ),
+        ],
+        one_of: &[],
+        text: "Sends spans of a gateway's statements to a collector of OpenTelemetry. Sessions of \
+               `read-connection` with `multiplex = false` are not read, and not traced.",
+    },
+    Section {
         name: "admin",
         repetition: list(ADMIN_COUNT_MAX),
         fields: &[

@@ -14,6 +14,7 @@ use front::RandomSource;
 use link::{Agreed, Resources};
 use pool::{AccountId, ClassId, Interner, Pool};
 use result_cache::Tables;
+use spans::{Spans, Target};
 use sync::Mutex;
 use wire::Capabilities;
 
@@ -57,6 +58,8 @@ pub struct Gateway {
     worker_count: usize,
     /// Chosen statements, on their way to a file.
     query_log: Arc<Log>,
+    /// Spans of statements, on their way to a collector.
+    spans: Arc<Spans>,
 }
 
 /// More users than servers have.
@@ -110,6 +113,7 @@ impl Gateway {
             tables: Arc::default(),
             worker_count,
             query_log: Arc::default(),
+            spans: Arc::default(),
         })
     }
 
@@ -121,6 +125,16 @@ impl Gateway {
     /// The query log. Who ends the program writes what it still has.
     pub fn query_log(&self) -> &Arc<Log> {
         &self.query_log
+    }
+
+    /// Has spans sent there from now on, or nowhere.
+    pub fn trace_to(&self, target: Option<Target>) {
+        self.spans.use_target(target);
+    }
+
+    /// Spans of statements. Who ends the program has the last ones sent.
+    pub fn spans(&self) -> &Arc<Spans> {
+        &self.spans
     }
 
     /// Makes these options the present configuration. To be called on one worker, which runs the

@@ -38,6 +38,7 @@ use crate::worker::Worker;
 mod current;
 mod overdue;
 mod ruled;
+mod traced;
 
 pub(crate) use current::{Current, Form, Reply, Said};
 use overdue::Overdue;
@@ -141,7 +142,7 @@ impl Guest {
             worker: Rc::clone(worker),
             service,
             who: worker.share_who(service, client.info()),
-            current: Box::default(),
+            current: Box::new(Current::new(worker.tracer())),
             ruled: Ruled::new(worker.judge(), name, client.info()),
             client,
             handle: Arc::clone(handle),
@@ -252,6 +253,7 @@ impl Guest {
         self.running.standing.run(now);
         self.current
             .begin(now, self.worker.query_log().kept_bytes());
+        self.current.may_be_traced = self.worker.tracer().looks_at(&self.who.service);
         let service = &self.generation().service(self.service).options;
         self.time_max = service.statement_time_max;
     }

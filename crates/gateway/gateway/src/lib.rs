@@ -51,7 +51,8 @@ pub use numbers::{
 };
 pub use options::{
     CacheId, CausalReads, ListenerOptions, MonitorId, MonitorOptions, Options, ResultCacheOptions,
-    Role, Router, ServerId, ServerOptions, ServiceId, ServiceOptions, Sharing, SplitOptions, Trust,
+    Role, Router, ServerId, ServerOptions, ServiceId, ServiceOptions, Sharing, SplitOptions,
+    TracingOptions, Trust,
 };
 pub use pool::Numbers as PoolNumbers;
 pub use query_log::QueryLogOptions;

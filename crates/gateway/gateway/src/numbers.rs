@@ -138,6 +138,24 @@ const OF_QUERY_LOG: [Read<query_log::Numbers, u64>; 2] = [
     ),
 ];
 
+/// Of spans.
+const OF_SPANS: [Read<spans::Numbers, u64>; 2] = [
+    (
+        count(
+            "Spans_sent",
+            "Spans of statements that the collector has taken.",
+        ),
+        |it| it.sent,
+    ),
+    (
+        count(
+            "Spans_dropped",
+            "Spans of statements that were dropped: the collector is down, slow, or refuses them.",
+        ),
+        |it| it.dropped,
+    ),
+];
+
 /// Of each server.
 const OF_SERVER: [Read<ServerState, u64>; 4] = [
     (
@@ -259,6 +277,10 @@ impl Gateway {
         for (metric, read) in OF_QUERY_LOG {
             let log = Arc::clone(self.query_log());
             registry.add(metric, move || read(&log.numbers()));
+        }
+        for (metric, read) in OF_SPANS {
+            let spans = Arc::clone(self.spans());
+            registry.add(metric, move || read(&spans.numbers()));
         }
         let gateway = Arc::clone(self);
         registry.add(SESSIONS_NOW, move || stdx::to_u64(gateway.victims_count()));

@@ -45,6 +45,9 @@ pub struct Options {
     pub caches: Vec<ResultCacheOptions>,
     /// The query log, if there is one. The caller opens its file ([`crate::Gateway::log_into`]).
     pub query_log: Option<QueryLogOptions>,
+    /// Which statements are traced, if any, and where their spans go. The caller starts the thread
+    /// that sends them ([`spans::Spans::start`]).
+    pub tracing: Option<TracingOptions>,
     /// Most clients with a session, of all services.
     pub max_connections: usize,
     /// What logins of clients go by.
@@ -53,6 +56,15 @@ pub struct Options {
     pub wait_timeout: Duration,
     /// How long the rest of a command may take to come.
     pub read_timeout: Duration,
+}
+
+/// What tracing is set to. Constant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TracingOptions {
+    /// Which statements are traced.
+    pub sampling: spans::Sampling,
+    /// Where spans go.
+    pub target: spans::Target,
 }
 
 /// A server.

@@ -18,6 +18,7 @@ use metrics::Counter;
 use monitor::{MapReader, Monitor, Published, ServerState};
 use result_cache::Tables;
 use router::{History, Judge, Load, Pin, Pins, Rules};
+use spans::Tracer;
 
 use crate::connection::PoolFront;
 use crate::connection::common::{Common, SHARED_TEXT_BYTES_MAX, StatementText};
@@ -72,6 +73,8 @@ struct Lasting {
     digests: Rc<RefCell<Digests>>,
     /// Those that are logged.
     query_log: Rc<QueryLog>,
+    /// Those that are traced.
+    tracer: Rc<Tracer>,
     /// What each server has to do for this worker.
     loads: RefCell<Vec<(pool::ServerId, Weak<Cell<Load>>)>>,
     /// Clients of this worker with a session.
@@ -156,6 +159,9 @@ impl Worker {
     ) -> Rc<Worker> {
         let pool = PoolFront::new(Arc::clone(&gateway.pool), runtime::worker_index());
         let query_log = QueryLog::new(Arc::clone(gateway.query_log()));
+        let mut seed = [0; 8];
+        (front.random)(&mut seed);
+        let tracer = Tracer::new(Arc::clone(gateway.spans()), u64::from_ne_bytes(seed));
         Rc::new(Worker {
             gateway,
             generation: Arc::new(Generation::empty()),
@@ -167,6 +173,7 @@ impl Worker {
                 whos: RefCell::default(),
                 digests: Rc::default(),
                 query_log,
+                tracer: Rc::new(tracer),
                 loads: RefCell::default(),
                 session_count: Cell::new(0),
                 reads_definitions: Cell::new(false),
@@ -229,6 +236,7 @@ impl Worker {
     #[must_use = "sessions take what the worker keeps"]
     pub fn adopt(&self, generation: Arc<Generation>) -> Rc<Worker> {
         self.lasting.query_log.choose(generation.logged);
+        self.lasting.tracer.choose(generation.traced.clone());
         let adopted = Rc::new(self.next(generation));
         // What is known of accounts may be of servers that the services do not have any more.
         let old = self.generation.services().iter();
@@ -281,6 +289,11 @@ impl Worker {
     /// Where statements are logged.
     pub(crate) fn query_log(&self) -> &Rc<QueryLog> {
         &self.lasting.query_log
+    }
+
+    /// Which statements are traced.
+    pub(crate) fn tracer(&self) -> &Rc<Tracer> {
+        &self.lasting.tracer
     }
 
     /// What the connections of a service's clients share.

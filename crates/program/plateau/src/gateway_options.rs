@@ -26,6 +26,18 @@ mod caches;
 mod mistakes;
 mod query_log;
 mod rules;
+mod tracing;
+
+/// Sections that say nothing without servers.
+const SECTIONS_OF_A_GATEWAY: [&str; 7] = [
+    "service",
+    "monitor",
+    "rule",
+    "cache",
+    "query_log",
+    "tracing",
+    "admin",
+];
 
 /// The service of a gateway whose file declares none.
 const ONLY_SERVICE: &str = "[[service]]\nname = \"default\"\n";
@@ -41,7 +53,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
     let mut mistakes = Mistakes::default();
     let servers: Vec<&Entry> = sections.all("server").collect();
     let Some(first) = servers.first() else {
-        for name in ["service", "monitor", "rule", "cache", "query_log", "admin"] {
+        for name in SECTIONS_OF_A_GATEWAY {
             if let Some(entry) = sections.one(name) {
                 let told = format!("section `{name}` needs servers: there is no section `server`");
                 mistakes.add(entry, told);
@@ -80,6 +92,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
     }
     let rules = rules::read(configuration, &mut mistakes);
     let query_log = query_log::read(configuration, &mut mistakes);
+    let tracing = tracing::read(configuration, &mut mistakes);
     let is_whole = made.len() == servers.len() && services.len() == declared.len().max(1);
     let Some(rules) = rules.filter(|_| is_whole && mistakes.is_empty()) else {
         return Err(mistakes.into_wrong());
@@ -93,6 +106,7 @@ pub(crate) fn options(configuration: &Configuration) -> Result<Option<Options>, 
         rules: Arc::new(rules),
         caches,
         query_log,
+        tracing,
         max_connections: usize::try_from(settings.unsigned("max_connections"))
             .unwrap_or(usize::MAX),
         login_rules: login_rules(settings),

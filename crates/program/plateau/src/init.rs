@@ -100,7 +100,7 @@ fn text(gateway: &Gateway<'_>) -> String {
     let given = [("name", "all"), ("router", "read-write-split")];
     section(&mut text, "service", &given, Comments::Each);
     text += "\n# More sections, whose fields are in docs/settings.md:\n";
-    for name in ["listener", "rule", "cache", "query_log", "admin"] {
+    for name in ["listener", "rule", "cache", "query_log", "tracing", "admin"] {
         let section = declared(name);
         comment(
             &mut text,
@@ -172,9 +172,9 @@ fn section(text: &mut String, name: &str, given: &[(&str, &str)], comments: Comm
 /// A value as the file has it.
 fn quoted(field: &Field, value: &str) -> String {
     match field.kind {
-        FieldKind::One(Kind::Unsigned { .. } | Kind::Seconds { .. } | Kind::Bytes { .. }) => {
-            value.to_owned()
-        }
+        FieldKind::One(
+            Kind::Unsigned { .. } | Kind::Seconds { .. } | Kind::Ratio | Kind::Bytes { .. },
+        ) => value.to_owned(),
         _ => format!("{value:?}"),
     }
 }

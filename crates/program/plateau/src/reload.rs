@@ -58,6 +58,7 @@ const CHANGEABLE: Changeable = Changeable {
         "listener",
         "cache",
         "query_log",
+        "tracing",
     ],
 };
 
@@ -72,6 +73,7 @@ const CHANGEABLE_WITH_ADMINS: Changeable = Changeable {
         "listener",
         "cache",
         "query_log",
+        "tracing",
         "admin",
     ],
 };

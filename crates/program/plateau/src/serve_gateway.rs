@@ -116,6 +116,7 @@ pub(crate) fn run(
     let reload = Box::new(move || reload.run_by_signal());
     wait_for_end(terminations, runtime, kill, Some(reload))?;
     gateway.query_log().write(&BlockingDisk);
+    gateway.spans().finish();
     Ok(())
 }
 

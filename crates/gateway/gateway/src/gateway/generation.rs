@@ -35,6 +35,7 @@ use std::time::Duration;
 use ::query_log::Filter;
 use result_cache::Cache;
 use router::{CacheUse, Rules};
+use spans::Sampling;
 
 use crate::options::{
     CacheId, ListenerOptions, MonitorId, MonitorOptions, Options, ResultCacheOptions, ServerId,
@@ -63,6 +64,8 @@ pub struct Generation {
     pub(crate) rules: Arc<Rules>,
     /// Which statements are logged beyond those that rules choose, if there is a query log.
     pub(crate) logged: Option<Filter>,
+    /// Which statements are traced, if any are.
+    pub(crate) traced: Option<Sampling>,
     /// Most clients with a session.
     pub(crate) max_connections: usize,
     pub(crate) limits: ClientLimits,
@@ -146,6 +149,7 @@ impl Generation {
             caches: Vec::new(),
             rules: Arc::default(),
             logged: None,
+            traced: None,
             max_connections: 0,
             limits: ClientLimits {
                 login_rules: front::LoginRules::default(),
@@ -202,6 +206,7 @@ impl Generation {
             caches,
             rules: options.rules,
             logged: options.query_log.map(|it| it.filter),
+            traced: options.tracing.map(|it| it.sampling),
             max_connections: options.max_connections,
             limits: ClientLimits {
                 login_rules: options.login_rules,

@@ -1,4 +1,4 @@
-//! [`Current`]: the statement of a client that is under way, until it is counted and logged.
+//! [`Current`]: the statement of a client that is under way, until it is counted and told of.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use digests::{Digest, Digests, Finished};
 use env::Instant;
-use errcode::{ER_CONNECTION_KILLED, ErrorCode};
+use errcode::{ClientError, ER_CONNECTION_KILLED, ErrorCode};
 use front::Peer;
 use query_log::{Ended, Filter, Line, Route, Session, TextForm, Why};
 use router::Judged;
+use spans::{Begun, Extent, Tracer};
 use wire::StatusFlags;
 
 use crate::end::End;
@@ -18,19 +19,25 @@ use crate::options::ServerId;
 use super::Guest;
 
 /// See the module's head. It has what only a statement's end tells, so a session has room for one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Current {
     /// When its command has come.
     begun: Instant,
     /// `None`: the command is no statement.
     form: Option<Form>,
     /// Of its text; `None` if that was not read.
-    digest: Option<Rc<Digest>>,
-    reply: Reply,
+    pub(super) digest: Option<Rc<Digest>>,
+    pub(super) reply: Reply,
     /// What a hint and rules say of it.
     pub(crate) said: Cell<Said>,
     /// For the query log; `None` until that needs it, since most sessions are idle.
     kept: Option<Box<Kept>>,
+    /// The worker's. Constant.
+    tracer: Rc<Tracer>,
+    /// It may be traced, if it is a statement.
+    pub(super) may_be_traced: bool,
+    /// Its span, if it is traced.
+    pub(super) span: Option<Box<Begun>>,
 }
 
 /// What is kept of a statement and its session for the query log.
@@ -87,10 +94,26 @@ const SHOWN_BYTES_MAX: usize = 256;
 const TEXT_ROOM_MAX: usize = 4 << 10;
 
 impl Current {
+    /// There is no statement yet.
+    pub(super) fn new(tracer: &Rc<Tracer>) -> Current {
+        Current {
+            begun: Instant::default(),
+            form: None,
+            digest: None,
+            reply: Reply::default(),
+            said: Cell::default(),
+            kept: None,
+            tracer: Rc::clone(tracer),
+            may_be_traced: false,
+            span: None,
+        }
+    }
+
     /// A command has come.
     pub(super) fn begin(&mut self, now: Instant, kept_bytes: usize) {
         self.begun = now;
         self.form = None;
+        self.span = None;
         if 0 < kept_bytes {
             self.kept.get_or_insert_default().bytes_max = kept_bytes;
         } else if let Some(kept) = &mut self.kept {
@@ -101,13 +124,25 @@ impl Current {
     /// The command is a statement, with this text or one that begins so.
     #[inline]
     pub(crate) fn begin_statement(&mut self, form: Form, text: &[u8], judged: &Judged) {
-        self.begin_unread(form, text);
+        let extent = match judged.digest.is_some() {
+            true => Extent::Whole,
+            false => Extent::Beginning,
+        };
+        self.start(form, text, extent);
         self.digest.clone_from(&judged.digest);
     }
 
     /// The same of a text that is not read: it is counted with others.
     #[inline]
     pub(crate) fn begin_unread(&mut self, form: Form, text: &[u8]) {
+        self.start(form, text, Extent::Whole);
+    }
+
+    #[inline]
+    fn start(&mut self, form: Form, text: &[u8], extent: Extent) {
+        if self.may_be_traced {
+            self.span = self.tracer.begin(text, extent);
+        }
         self.form = Some(form);
         self.digest = None;
         self.reply = Reply::default();
@@ -173,6 +208,9 @@ impl Guest {
         };
         let (digests, digest) = (self.worker.digests(), self.current.digest.as_ref());
         Digests::count(digests, digest, &self.who, now, &finished);
+        if let Some(span) = self.current.span.take() {
+            self.trace_statement(*span, &finished, (now, status), went);
+        }
         let Some(filter) = self.worker.query_log().filter() else {
             return;
         };
@@ -202,12 +240,7 @@ impl Guest {
             kept.session = session;
         }
         let (reply, digest) = (current.reply, current.digest.as_deref());
-        let lost = || self.lost.as_ref().map(|it| it.code);
-        let error = reply.error.or_else(|| match went {
-            Ok(()) => None,
-            Err(End::Killed) => Some(ER_CONNECTION_KILLED),
-            Err(_) => lost(),
-        });
+        let error = reply.error.or_else(|| end_error(went, self.lost.as_ref()));
         let state = error.map(ErrorCode::sqlstate);
         let error = error.zip(state.as_ref());
         let server = reply.server.map(|id| self.worker.generation.server(id));
@@ -248,5 +281,14 @@ impl Guest {
             service: &self.who.service,
         };
         session.render()
+    }
+}
+
+/// The error of a statement whose session has ended so. `lost`: what the client is told then.
+pub(super) fn end_error(went: Result<(), End>, lost: Option<&ClientError>) -> Option<ErrorCode> {
+    match went {
+        Ok(()) => None,
+        Err(End::Killed) => Some(ER_CONNECTION_KILLED),
+        Err(_) => lost.map(|it| it.code),
     }
 }

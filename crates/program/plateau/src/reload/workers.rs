@@ -29,18 +29,25 @@ impl Workers {
     /// time.
     ///
     /// # Errors
-    /// The gateway stops, or the file of the query log cannot be opened; then nothing has changed.
+    /// The gateway stops, the file of the query log cannot be opened, or there is no thread for
+    /// spans; then nothing has changed.
     pub(crate) fn apply(&self, options: Options) -> Result<()> {
         // Opened again each time: its name may have been moved away.
         let files = options.query_log.as_ref().map(|it| &it.files);
         let opened = files.map(|it| Opened::open(&BlockingDisk, it)).transpose();
         let opened = opened.context("the query log")?;
+        let target = options.tracing.as_ref().map(|it| it.target.clone());
+        if target.is_some() {
+            let started = self.gateway.spans().start();
+            started.context("the thread that sends spans")?;
+        }
         let (gateway, random) = (Arc::clone(&self.gateway), Arc::clone(&self.random));
         let packet_memory = self.packet_memory.clone();
         let generation = self.ask(0, move || {
             // What monitors send and receive is no traffic of clients.
             let resources = front::Resources::new(packet_memory, Arc::default());
             gateway.log_into(opened);
+            gateway.trace_to(target);
             gateway.take(options, &resources, &random)
         })?;
         for index in 0..self.handle.worker_count() {

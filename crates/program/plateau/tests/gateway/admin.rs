@@ -10,6 +10,7 @@ use super::*;
 mod digests;
 mod explain;
 mod query_log;
+mod tracing;
 
 const ADMINS: &str = "[[admin]]\nuser = \"ops\"\npassword = \"keys\"\nmay = \"change\"\n\
                       [[admin]]\nuser = \"eye\"\npassword = \"look\"\n";

@@ -9,15 +9,15 @@ fn a_row_of_no_table_is_no_snapshot() {
     let gateway = cached(&backend, POOLED[0], CACHE);
     let (mut client, mut writer) = (gateway.connect(), gateway.connect());
     let other = "SELECT v FROM shop.u WHERE id = 1";
-    let mut was = 10;
-    for first in [
+    let firsts = [
         "SELECT * FROM (SELECT 1 AS x) d",
         "SELECT 1 UNION SELECT 2",
         "SELECT COUNT(*) FROM shop.t WHERE 1 = 0",
         "SELECT MAX(id) FROM shop.t WHERE 0",
         "SELECT * FROM shop.seq_1_to_3",
         "SELECT * FROM (VALUES (1)) q",
-    ] {
+    ];
+    for (was, first) in (10..).zip(firsts) {
         assert_eq!(read(&mut client), was.to_string());
         client.run("BEGIN").unwrap();
         client.run(first).expect(first);
@@ -29,7 +29,6 @@ fn a_row_of_no_table_is_no_snapshot() {
         assert_eq!(value(&mut client, other), was.to_string(), "{first}");
         assert_eq!(read(&mut client), was.to_string(), "{first}");
         client.run("COMMIT").unwrap();
-        was += 1;
     }
 }
 
