@@ -3,3 +3,4 @@
 pub(crate) mod kept_results;
 pub(crate) mod other_gateways;
 pub(crate) mod query_log_line;
+pub(crate) mod tracing;

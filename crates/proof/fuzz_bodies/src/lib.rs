@@ -58,6 +58,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("kept_reply", gateway_parts::kept_results::run_reply),
     ("cache_key", gateway_parts::kept_results::run_key),
     ("query_log", gateway_parts::query_log_line::run),
+    ("traceparent", gateway_parts::tracing::run_traceparent),
+    ("collector_reply", gateway_parts::tracing::run_reply),
     ("recovery", recovery::run),
 ];
 
