@@ -200,8 +200,8 @@ impl Digests {
         }
     }
 
-    /// The digest of a canonical text. If it is not listed, `make` makes its number, and the text as
-    /// people may see it.
+    /// The digest of a canonical text. If it is not listed, `make` makes its number, and the text
+    /// as people may see it.
     pub fn find(&self, text: &[u8], make: impl FnOnce(&[u8]) -> (u64, Vec<u8>)) -> Rc<Digest> {
         if let Some(known) = self.listed.get(text) {
             return Rc::clone(&known.0);
