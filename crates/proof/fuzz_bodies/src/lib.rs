@@ -60,6 +60,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("query_log", gateway_parts::query_log_line::run),
     ("traceparent", gateway_parts::tracing::run_traceparent),
     ("collector_reply", gateway_parts::tracing::run_reply),
+    ("binary_log", gateway_parts::binary_log_events::run),
     ("recovery", recovery::run),
 ];
 
