@@ -106,6 +106,9 @@ const LOGGED_TEXT_MAX: u64 = 64 << 10;
 /// Accounts of operators: more than a team has people and programs.
 const ADMIN_COUNT_MAX: usize = 64;
 
+/// Largest `server_id` of a replica.
+const SERVER_NUMBER_MAX: u64 = (1 << 32) - 1;
+
 /// Most caches of results.
 const CACHE_COUNT_MAX: usize = 16;
 
@@ -300,6 +303,16 @@ pub const SECTIONS: &[Section] = &[
                 FieldKind::One(UP_TO_A_YEAR),
                 "Seconds that a replica may be behind; it serves nothing while it is behind by \
                  more, until it is at half of that.",
+            ),
+            optional(
+                "server_id",
+                FieldKind::One(Kind::Unsigned {
+                    min: 1,
+                    max: SERVER_NUMBER_MAX,
+                }),
+                "The `server_id` by which the primary knows the gateway while a cache follows its \
+                 binary log. No replica and no other gateway may have it. Without it: a number \
+                 above 2^31 that is drawn each time.",
             ),
         ],
         one_of: &[],
@@ -533,6 +546,14 @@ pub const SECTIONS: &[Section] = &[
                 "OFF",
                 "Results of all queries are kept for `ttl`, whatever they are and whichever table \
                  is changed. Queries are not read then.",
+            ),
+            defaulted(
+                "follow",
+                Kind::Choice(&["none", "binary-log"]),
+                "none",
+                "From where the cache learns of changes past the gateway. `binary-log`: from that \
+                 of the primary, which the monitor's account reads as a replica does \
+                 (REPLICATION SLAVE). While it is not followed, nothing is kept.",
             ),
         ],
         one_of: &[],

@@ -151,6 +151,11 @@ impl SqlMode {
         Self(self.0 | flags.0)
     }
 
+    /// The flags of these bits, which are in the order of MariaDB's own.
+    pub const fn of_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
     /// A bit for each word.
     pub const fn bits(self) -> u64 {
         self.0
@@ -208,6 +213,10 @@ mod tests {
         let words: Vec<_> = mode.words().collect();
         assert_eq!(words, ["ANSI_QUOTES", "STRICT_ALL_TABLES"]);
         assert_eq!(SqlMode::of(""), SqlMode::default());
+        assert_eq!(SqlMode::of_bits(mode.bits()), mode);
+        // As a server's binary log has it.
+        let logged = SqlMode::of_bits(1 << 20 | 4);
+        assert_eq!(logged, SqlMode::of("ANSI_QUOTES,NO_BACKSLASH_ESCAPES"));
         assert_eq!(SqlMode::of(&WORDS.join(",")).words().count(), WORDS.len());
     }
 

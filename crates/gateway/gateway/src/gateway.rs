@@ -23,6 +23,7 @@ use crate::options::Options;
 use crate::query_log::write_soon;
 use crate::running::Running;
 
+pub(crate) mod following;
 pub(crate) mod generation;
 pub(crate) mod server;
 pub(crate) mod watch;

@@ -60,5 +60,5 @@ pub use result_cache::{CacheOptions, Counts as CacheCounts, Lifetime, REPLY_PART
 pub use session::serve;
 pub use syntax::KillTarget;
 pub use syntax::ast::ExplainRoute;
-pub use tasks::{keep_accounts, keep_definitions, keep_pool};
+pub use tasks::{keep_accounts, keep_definitions, keep_followers, keep_pool};
 pub use worker::{Counters, Worker};

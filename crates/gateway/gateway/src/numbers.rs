@@ -19,6 +19,7 @@ pub use views::{
 
 use crate::end::End;
 use crate::gateway::Gateway;
+use crate::gateway::following::Following;
 use crate::gateway::generation::{Generation, ServerShare};
 use crate::options::{ServerId, ServiceId};
 use crate::worker::Counters;
@@ -156,6 +157,24 @@ const OF_SPANS: [Read<spans::Numbers, u64>; 2] = [
     ),
 ];
 
+/// Of the binary log of each monitor's primary.
+const OF_LOG: [Read<Following, u64>; 2] = [
+    (
+        gauge(
+            "Binary_log_followed",
+            "1 if the primary's binary log is followed for caches of results.",
+        ),
+        |it| it.is_current().into(),
+    ),
+    (
+        count(
+            "Binary_log_events",
+            "Events of the primary's binary log that were read for caches of results.",
+        ),
+        |it| it.events.value(),
+    ),
+];
+
 /// Of each server.
 const OF_SERVER: [Read<ServerState, u64>; 4] = [
     (
@@ -288,6 +307,10 @@ impl Gateway {
         for (number, watch) in present.watches().enumerate() {
             let label = Label::new("monitor", &number.to_string());
             watch.monitor.register_metrics(registry, &label);
+            for (metric, read) in OF_LOG {
+                let following = Arc::clone(&watch.following);
+                registry.add_labelled(metric, label.clone(), move || read(&following));
+            }
         }
         for (generation, server) in self.all_servers() {
             self.register_server(registry, &generation, server);

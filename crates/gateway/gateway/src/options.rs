@@ -107,6 +107,8 @@ pub struct MonitorOptions {
     pub timeout: Duration,
     /// By which the servers are judged.
     pub rules: monitor::Rules,
+    /// The `server_id` of who follows the primary's binary log. `None`: one that is drawn.
+    pub follower_number: Option<u32>,
 }
 
 impl MonitorOptions {
@@ -149,6 +151,9 @@ pub struct ResultCacheOptions {
     pub sharing: Sharing,
     /// Which replies are kept, and how long they are good.
     pub trust: Trust,
+    /// Changes past the gateway are learned from the primary's binary log. While that is not
+    /// followed, nothing is kept.
+    pub follows: bool,
     /// All of its memory, and the rest.
     pub cache: CacheOptions,
 }

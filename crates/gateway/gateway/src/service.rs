@@ -87,6 +87,19 @@ impl SharedWritten {
         }
     }
 
+    /// What is written from now on comes behind this position, as far as it is known.
+    pub(crate) fn restart(&self, position: Option<GtidPosition>) {
+        let mut value = self.value.lock();
+        *value = position.map_or(Written::Somewhere, Written::UpTo);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// One transaction more was written: this one, as far as it is known.
+    pub(crate) fn follow(&self, gtid: Option<GtidPosition>) {
+        self.value.lock().advance(gtid);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     /// Whether a server that has what `has_applied` says has all that they have written.
     pub(crate) fn is_applied(&self, has_applied: impl FnOnce(&GtidPosition) -> bool) -> bool {
         match &*self.value.lock() {

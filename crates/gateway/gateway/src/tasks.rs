@@ -3,8 +3,10 @@
 
 mod accounts;
 mod definitions;
+mod followers;
 mod lend;
 
 pub use accounts::keep_accounts;
 pub use definitions::keep_definitions;
+pub use followers::keep_followers;
 pub use lend::keep_pool;

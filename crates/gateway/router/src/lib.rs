@@ -69,5 +69,5 @@ pub use rules::{
     Ruling, SessionFacts, TableName, TableNameError, What, Who, digest, digested, without_literals,
 };
 pub use session::{Loss, Report, Session};
-pub use touched::{NAMES_MAX, Touched, Unkept};
+pub use touched::{NAMES_MAX, Touched, Unkept, changes_of};
 pub use written::Written;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use result_cache::{Changes, TableSlot};
 use settings::SqlMode;
 use syntax::class::{
-    Class, Effect, Facts, Kind, Verdict, changed_tables, has_verb_of_change, must_read_row, names,
+    Class, Effect, Facts, Kind, Verdict, changed_tables, classify, has_verb_of_change,
+    must_read_row, names, verdict,
 };
 
 /// A query with more names is not kept. Each costs a look at each use of its reply.
@@ -144,6 +145,15 @@ fn of_names(tables: Option<Vec<Cow<'_, [u8]>>>) -> Changes {
     Changes::of_tables(tables.iter().map(|name| &**name))
 }
 
+/// What a text has changed that a server has carried out. What a transaction has changed is told by
+/// its statements, and not by its end.
+#[must_use]
+pub fn changes_of(text: &[u8], mode: SqlMode) -> Changes {
+    let first = classify(text, mode);
+    let changed = changes(text, mode, first.class, &verdict(text, mode));
+    changed.and(of_effect(first.effect))
+}
+
 /// What the end of a transaction changes that is not the session's own.
 pub(crate) fn of_effect(effect: Effect) -> Changes {
     match effect {
@@ -155,8 +165,6 @@ pub(crate) fn of_effect(effect: Effect) -> Changes {
 
 #[cfg(test)]
 mod tests {
-    use syntax::class::{classify, verdict};
-
     use super::*;
 
     fn of(text: &str) -> Touched {
@@ -305,6 +313,9 @@ mod tests {
             ("what", Changes::Anything),
         ] {
             assert_eq!(of(text).changes, expected, "{text}");
+            assert_eq!(changes_of(text.as_bytes(), SqlMode::default()), expected);
         }
+        let finish = changes_of(b"XA COMMIT X'61',X'',1", SqlMode::default());
+        assert_eq!(finish, Changes::AnyTable);
     }
 }

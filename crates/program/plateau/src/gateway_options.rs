@@ -205,6 +205,7 @@ fn monitor(entry: &Entry, names: &[&str]) -> MonitorOptions {
             lag_max: seconds(entry, "lag_max"),
             ..usual
         },
+        follower_number: count(entry, "server_id"),
     }
 }
 

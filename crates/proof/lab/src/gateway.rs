@@ -13,6 +13,7 @@ use testkit::server::plateau_program;
 pub mod cache;
 pub mod cost;
 pub mod explain;
+pub mod follow;
 pub mod idle;
 pub mod pairs;
 pub mod programs;

@@ -63,6 +63,8 @@ enum Command {
     GatewayCache(lab::gateway::cache::Arguments),
     /// Looks for old results in what caches tell, while many clients change the tables.
     GatewayStale(lab::gateway::stale::Arguments),
+    /// Measures how soon a cache of results learns of a change past the gateway.
+    GatewayFollow(lab::gateway::follow::Arguments),
     /// Compares the server that EXPLAIN ROUTE names with the one whose general log has the
     /// statement, for random sessions.
     GatewayExplain(lab::gateway::explain::Arguments),
@@ -130,6 +132,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::GatewayCost(arguments) => optimized(|| lab::gateway::cost::run(&arguments)),
         Command::GatewayCache(arguments) => optimized(|| lab::gateway::cache::run(&arguments)),
         Command::GatewayStale(arguments) => optimized(|| lab::gateway::stale::run(&arguments)),
+        Command::GatewayFollow(arguments) => lab::gateway::follow::run(&arguments),
         Command::GatewayExplain(arguments) => lab::gateway::explain::run(&arguments),
         Command::GatewaySharing(arguments) => optimized(|| lab::gateway::sharing::run(&arguments)),
         Command::GatewayPairs(arguments) => optimized(|| lab::gateway::pairs::run(&arguments)),

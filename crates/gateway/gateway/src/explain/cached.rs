@@ -45,6 +45,8 @@ pub(crate) enum Unasked {
     NotAtPrimary,
     /// Its tables have changed since the transaction began.
     ChangedSince,
+    /// The cache follows the primary's binary log, and that is not being read.
+    LogUnread,
 }
 
 /// What a statement has to do with caches of results.
@@ -184,6 +186,7 @@ fn unasked(why: Unasked, asked: &Asked<'_>) -> String {
         Unasked::Isolation => "the session has set READ UNCOMMITTED or SERIALIZABLE",
         Unasked::Written => "the transaction has written",
         Unasked::NotAtPrimary => "the transaction is open on another server than the primary",
+        Unasked::LogUnread => "the binary log of the primary is not being followed",
         Unasked::ChangedSince => "its tables have changed since the transaction began",
     };
     words.to_owned()

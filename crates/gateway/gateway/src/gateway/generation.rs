@@ -234,6 +234,11 @@ impl Generation {
         caches.any(|it| it.options.trust == Trust::Verified)
     }
 
+    /// Whether a cache has to know what the primaries' binary logs tell.
+    pub(crate) fn follows_logs(&self) -> bool {
+        self.caches.iter().any(|it| it.options.follows)
+    }
+
     /// The cache for a statement of a service, about which rules say this.
     pub(crate) fn cache_for(
         &self,

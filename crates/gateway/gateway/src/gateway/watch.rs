@@ -17,11 +17,14 @@ use sync::Notify;
 use crate::connection::Resting;
 use crate::options::MonitorOptions;
 
+use super::following::Following;
 use super::server::KnownServer;
 
 /// See the module's head. Dropping it ends it.
 pub(crate) struct Watch {
     pub(crate) monitor: Monitor,
+    /// How far the binary log of its primary is followed.
+    pub(crate) following: Arc<Following>,
     /// What it was started with. The servers are in the order of the map.
     options: MonitorOptions,
     servers: Vec<(Arc<KnownServer>, Rank)>,
@@ -66,6 +69,7 @@ impl Watch {
         runtime::spawn_background(waker.run(monitor.clone(), Arc::clone(&ended)));
         Watch {
             monitor,
+            following: Arc::default(),
             options: options.clone(),
             servers,
             ended,
@@ -82,6 +86,7 @@ impl Watch {
             interval,
             timeout,
             rules,
+            follower_number,
         } = &self.options;
         let same = |((one, rank), (other, other_rank)): (&(Arc<_>, Rank), &(Arc<_>, Rank))| {
             Arc::ptr_eq(one, other) && rank == other_rank
@@ -91,6 +96,7 @@ impl Watch {
             && *interval == other.options.interval
             && *timeout == other.options.timeout
             && *rules == other.options.rules
+            && *follower_number == other.options.follower_number
             && self.servers.len() == other.servers.len()
             && self.servers.iter().zip(&other.servers).all(same)
     }

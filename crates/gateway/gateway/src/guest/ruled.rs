@@ -97,8 +97,7 @@ impl Ruled {
 
     /// The session's texts are in the character set of this collation now.
     pub(crate) fn note_collation(&mut self, collation: u16) {
-        let mut sets = ASCII_TAILS.iter();
-        self.has_ascii_tails = sets.any(|(_, collations)| collations.contains(&collation));
+        self.has_ascii_tails = has_ascii_tails(collation);
     }
 
     /// They are in this one.
@@ -144,6 +143,12 @@ impl Ruled {
         let rules = self.rules.as_ref();
         rules.map_or_else(Ruling::default, |it| self.judge.borrow().general_ruling(it))
     }
+}
+
+/// Whether a character of this collation's set may end with the byte of a quote or a backslash.
+pub(crate) fn has_ascii_tails(collation: u16) -> bool {
+    let mut sets = ASCII_TAILS.iter();
+    sets.any(|(_, collations)| collations.contains(&collation))
 }
 
 /// The error that a client gets for a statement that a rule refuses.

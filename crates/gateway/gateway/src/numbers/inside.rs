@@ -206,14 +206,19 @@ impl Inside {
     /// All caches of results, in their order.
     pub fn caches(&self) -> Vec<CacheView> {
         let present = self.gateway.present();
+        let points = present.watches().filter_map(|it| it.following.point());
+        let points: Vec<_> = points.map(|it| it.to_string()).collect();
         let view = |cache: &Arc<ResultCache>| {
             let mut counts = Counts::default();
             let parts = cache.parts();
             parts.iter().for_each(|it| counts.add(&it.counts()));
             let is_verified = cache.options.trust == Trust::Verified;
+            let follows = (cache.options.follows && !points.is_empty()).then(|| points.join(", "));
+            let is_in_doubt = is_verified && self.gateway.tables.is_in_doubt();
             CacheView {
                 options: cache.options.clone(),
-                keeps: !(is_verified && self.gateway.tables.is_in_doubt()),
+                keeps: !is_in_doubt && cache.options.follows == follows.is_some(),
+                follows,
                 used_bytes: parts.iter().map(|it| it.budget().used()).sum(),
                 results: parts.iter().map(|it| it.len()).sum(),
                 counts,

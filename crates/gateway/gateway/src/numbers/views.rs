@@ -40,8 +40,11 @@ pub struct ServerView {
 pub struct CacheView {
     /// As the settings have it.
     pub options: ResultCacheOptions,
-    /// It keeps results now: it knows the definitions of tables, if it asks for them.
+    /// It keeps results now: it knows the definitions of tables, if it asks for them, and follows
+    /// a binary log, if it has to.
     pub keeps: bool,
+    /// The places in the binary logs that it follows; `None` if it follows none now.
+    pub follows: Option<String>,
     /// Bytes of memory in use.
     pub used_bytes: usize,
     /// Results that it has.

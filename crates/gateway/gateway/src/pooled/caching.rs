@@ -9,6 +9,7 @@
 //! (K3) A transaction is told what it would read itself. Its first query goes to its server, so
 //! that there is a snapshot. Later ones are told a reply only if none of its tables was changed
 //! since the transaction began. Behind its first write all go to the server.
+//! With a cache that follows binary logs, that server also has what the log has told of.
 //! (K4) A statement that may change tables is bracketed ([`result_cache::Tables`]), and so is each
 //! that may end a transaction which has changed some.
 //!
@@ -34,9 +35,10 @@ use wire::{CommandByte, StatusFlags};
 
 use crate::end::End;
 use crate::explain::Unasked;
+use crate::gateway::following::Following;
 use crate::gateway::generation::{Generation, ResultCache};
 use crate::guest::{Answer, Form, Guest, Reply, Request, Ruled, mode_of};
-use crate::options::{Router, ServiceId, Trust};
+use crate::options::{ResultCacheOptions, Router, ServiceId, Trust};
 use crate::service::Service;
 use crate::worker::Worker;
 
@@ -379,6 +381,9 @@ impl Pooled {
         let query = part.query(&scope, &key);
         let now = runtime::now();
         let trust = cache.options.trust;
+        if !self.follows_enough(&cache.options) {
+            return Kept::Nothing;
+        }
         let tables = &worker.gateway.tables;
         let tables = (trust == Trust::Verified).then_some(&**tables);
         let Some(tables) = tables else {
@@ -395,7 +400,10 @@ impl Pooled {
             }
         }
         let moment = tables.begin_query(&names, now);
-        let Ok(moment) = moment.map(|it| if is_inside { caching.since } else { it }) else {
+        // Asked for again behind the moment: what is lost from now on makes the reply void.
+        let follows = self.follows_enough(&cache.options);
+        let moment = moment.ok().filter(|_| follows);
+        let Some(moment) = moment.map(|it| if is_inside { caching.since } else { it }) else {
             part.give_up_renewal(&query, miss);
             return Kept::Nothing;
         };
@@ -404,7 +412,7 @@ impl Pooled {
         if filling.is_none() && !tells {
             return Kept::Nothing;
         }
-        let places = self.current_places();
+        let places = self.current_places(&cache.options);
         Kept::Wanted(Box::new(Wanted {
             filling,
             trust,
@@ -413,10 +421,17 @@ impl Pooled {
         }))
     }
 
+    /// Whether the binary log is read that a cache may have to know.
+    pub(super) fn follows_enough(&self, cache: &ResultCacheOptions) -> bool {
+        let following = followed((&self.guest.worker, self.guest.service), cache);
+        following.is_none_or(Following::is_current)
+    }
+
     /// The servers whose replies may be kept.
-    pub(super) fn current_places(&self) -> SmallVec<[Place; 4]> {
+    pub(super) fn current_places(&self, cache: &ResultCacheOptions) -> SmallVec<[Place; 4]> {
         let (worker, service) = (&self.guest.worker, self.guest.service);
-        let mut places = current_places(worker, service, &self.way);
+        let following = followed((worker, service), cache);
+        let mut places = current_places((worker, service), &self.way, following);
         if self.is_inside() {
             let primary = worker.with_map(service, |it| Some(it.map.primary()?.id));
             places.retain(|it| Some(*it) == primary);
@@ -624,9 +639,24 @@ fn look_up_vouched(
     })
 }
 
-/// The servers of a service that are known to have all that the gateway's sessions have written
-/// (K2).
-fn current_places(worker: &Worker, service: ServiceId, way: &Way) -> SmallVec<[Place; 4]> {
+/// What is known of the binary log of a service's primary, if a cache has to know it.
+fn followed<'a>(
+    (worker, service): (&'a Worker, ServiceId),
+    cache: &ResultCacheOptions,
+) -> Option<&'a Following> {
+    let generation = &worker.generation;
+    let monitor = generation.service(service).options.monitor;
+    let watch = generation.watch(monitor);
+    cache.follows.then_some(&*watch.following)
+}
+
+/// The servers of a service that are known to have all that the gateway's sessions have written,
+/// and what the log has told of (K2).
+fn current_places(
+    (worker, service): (&Worker, ServiceId),
+    way: &Way,
+    following: Option<&Following>,
+) -> SmallVec<[Place; 4]> {
     let generation = &worker.generation;
     let monitor = generation.service(service).options.monitor;
     let services = generation.services().iter();
@@ -643,11 +673,9 @@ fn current_places(worker: &Worker, service: ServiceId, way: &Way) -> SmallVec<[P
         }
         let waits = is_galera && way.split().is_some();
         let has_all = |id: Place| {
-            let mut others = others.clone();
-            others.all(|it| {
-                it.written
-                    .is_applied(|position| map.has_applied(id, position))
-            })
+            let of_sessions = others.clone().map(|it| &*it.written);
+            let mut written = of_sessions.chain(following.map(|it| &it.written));
+            written.all(|it| it.is_applied(|position| map.has_applied(id, position)))
         };
         let is_current = |id: &Place| {
             let is_primary = primary.is_some_and(|it| it.id == *id);

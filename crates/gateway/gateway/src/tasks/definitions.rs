@@ -4,7 +4,6 @@
 //! It is read from the primaries whenever a statement may have changed it, and each minute. Until
 //! it is known, nothing is kept ([`result_cache::Tables`]).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use backend::{Login, Outcome, QueryLimits, Server};
@@ -13,7 +12,6 @@ use monitor::Epoch;
 use result_cache::{Changes, TableSlot, Trait};
 
 use crate::connection::{position_of, position_question};
-use crate::gateway::watch::Watch;
 use crate::options::{MonitorId, ServerId};
 use crate::worker::Worker;
 
@@ -124,28 +122,31 @@ fn tell(outcome: &Result<(), String>) {
 
 /// The primary of each monitor.
 fn primaries_of(worker: &Worker) -> Vec<Option<Primary>> {
-    let generation = &worker.generation;
-    let monitors = (0..).map(MonitorId).zip(generation.watches());
-    let primary = |(monitor, watch): (MonitorId, &Arc<Watch>)| {
-        let present = watch.monitor.present();
-        let found = present.map.primary()?;
-        let servers = &generation.watched_by(monitor).servers;
-        let server = *servers.get(usize::from(found.id.0))?;
-        let name = generation.server(server).known.pool_id;
-        Some(Primary {
-            server,
-            identity: (name, found.epoch),
-        })
-    };
+    let monitors = (0..).map(MonitorId).zip(worker.generation.watches());
+    let primary = |(monitor, _)| primary_of(worker, monitor);
     monitors.map(primary).collect()
+}
+
+/// The primary of a monitor of the worker's configuration, as it sees it now.
+pub(super) fn primary_of(worker: &Worker, monitor: MonitorId) -> Option<Primary> {
+    let generation = &worker.generation;
+    let present = generation.watch(monitor).monitor.present();
+    let found = present.map.primary()?;
+    let servers = &generation.watched_by(monitor).servers;
+    let server = *servers.get(usize::from(found.id.0))?;
+    let name = generation.server(server).known.pool_id;
+    Some(Primary {
+        server,
+        identity: (name, found.epoch),
+    })
 }
 
 /// A server that takes writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Primary {
-    server: ServerId,
+pub(super) struct Primary {
+    pub(super) server: ServerId,
     /// Names in the pool are never given again, and its epoch rises whenever it was down.
-    identity: (pool::ServerId, Epoch),
+    pub(super) identity: (pool::ServerId, Epoch),
 }
 
 /// Whether sessions go on whose configuration asks nobody what they change.

@@ -55,6 +55,14 @@ fn cache(entry: &Entry, mistakes: &mut Mistakes) -> ResultCacheOptions {
         );
         mistakes.add(entry, told);
     }
+    let follows = entry.text("follow") == Some("binary-log");
+    if trust == Trust::Vouched && follows {
+        let told = format!(
+            "cache `{name}`: with `assume_cacheable` no change of a table ends a result, so it \
+             cannot `follow` a binary log"
+        );
+        mistakes.add(entry, told);
+    }
     ResultCacheOptions {
         name: name.into(),
         sharing: match entry.text("sharing") {
@@ -62,6 +70,7 @@ fn cache(entry: &Entry, mistakes: &mut Mistakes) -> ResultCacheOptions {
             _ => Sharing::All,
         },
         trust,
+        follows,
         cache: CacheOptions {
             bytes_max,
             reply_bytes_max,

@@ -59,6 +59,7 @@ impl Workers {
                 if index == 0 {
                     gateway::keep_accounts(&adopted, &before);
                     gateway::keep_definitions(&adopted);
+                    gateway::keep_followers(&adopted);
                 }
             })?;
         }

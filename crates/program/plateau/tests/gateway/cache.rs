@@ -12,6 +12,8 @@ use super::prepared::{self, Types, execute};
 use super::roles::replicated;
 use super::*;
 
+mod followed;
+
 const CACHE: &str = "[[cache]]\nname = \"c\"\n";
 
 /// A change past the gateway, which shows whether a result is told again.

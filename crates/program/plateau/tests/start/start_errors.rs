@@ -152,6 +152,16 @@ fn a_check_of_the_configuration_finds_what_a_start_would_refuse() {
         .map(|(line, expected)| line.starts_with(&format!("plateau: my.toml:{expected}")))
         .collect();
     assert_eq!(places, [true; 6], "{told}");
+    let follows = "[[server]]\nname = \"a\"\naddress = \"127.0.0.1:1\"\n\
+                   [[monitor]]\nuser = \"m\"\nserver_id = 0\n\
+                   [[cache]]\nname = \"c\"\nfollow = \"log\"\n\
+                   [[cache]]\nname = \"d\"\nfollow = \"binary-log\"\nttl = 1\n\
+                   assume_cacheable = true\n";
+    let (code, told) = check_config(&folder, follows);
+    assert_eq!(code, Some(1), "{told}");
+    for expected in ["`server_id`", "`follow`", "cannot `follow` a binary log"] {
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
     let any_port = "listen = \"127.0.0.1:0\"\n[[listener]]\naddress = \"127.0.0.1:0\"\n";
     assert_eq!(check_config(&folder, any_port).0, Some(0));
 }

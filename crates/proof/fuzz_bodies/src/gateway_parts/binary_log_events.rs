@@ -22,7 +22,7 @@ pub(crate) fn run(input: &[u8]) {
         let body = choices.long();
         let packet = match kind {
             RAW => body.to_vec(),
-            kind => framed(kind, flags, u32::from(end) << flags % 17, body),
+            kind => framed(kind, flags, u32::from(end) << (flags % 17), body),
         };
         names.push(packet.clone());
         let before = reader.place().clone();

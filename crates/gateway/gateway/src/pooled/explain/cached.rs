@@ -85,6 +85,9 @@ impl Pooled {
             Err(why) => return Cached::No(why),
         };
         let worker = &self.guest.worker;
+        if !self.follows_enough(&asked.cache.options) {
+            return Cached::No(Unasked::LogUnread);
+        }
         let tables = tables_of(worker, &asked);
         if tables.is_some()
             && let Err(why) = self.check_snapshot(&asked.names)
@@ -113,7 +116,7 @@ impl Pooled {
             None if judged.verdict.is_several => Then::Never("it is several statements"),
             None => Then::Kept,
             Some(tables) => match tables.begin_query(&asked.names, now) {
-                Ok(_) => Then::From(self.current_places()),
+                Ok(_) => Then::From(self.current_places(&asked.cache.options)),
                 Err(why) => Then::Not(why),
             },
         };
