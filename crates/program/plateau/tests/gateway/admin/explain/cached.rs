@@ -218,7 +218,7 @@ fn operators_ask_where_the_statement_of_a_client_is() {
     assert_eq!((&*pinned["server"], &*pinned["state"]), ("db0", "idle"));
     let why = "the session is pinned to db0: GET_LOCK: the lock is that connection's";
     assert!(pinned["why"].starts_with(why), "{pinned:?}");
-    let by = "user lock: SELECT GET_LOCK('a', 1); user variable: SELECT @a := 1";
+    let by = "user lock: SELECT GET_LOCK(?, ?); user variable: SELECT @a := ?";
     assert_eq!(pinned["pinned_by"], by);
     let columns = "SELECT pins, pin_reasons, pinned_by FROM plateau.sessions";
     let shown = table(&mut operator, columns).remove(0);
@@ -228,7 +228,7 @@ fn operators_ask_where_the_statement_of_a_client_is() {
     client.run("DO RELEASE_ALL_LOCKS()").unwrap();
     assert_eq!(
         ask(&mut operator)["pinned_by"],
-        "user variable: SELECT @a := 1"
+        "user variable: SELECT @a := ?"
     );
     client.run("BEGIN").unwrap();
     let open = ask(&mut operator);
