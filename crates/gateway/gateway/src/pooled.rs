@@ -594,8 +594,8 @@ impl Pooled {
         }
         // MariaDB names no transaction in the reply to a bulk.
         let exchange = &answer.exchange;
-        let is_bulk = exchange.command_byte() == CommandByte::STMT_BULK_EXECUTE;
-        let is_told = exchange.reports_changes() && !is_bulk;
+        let byte = exchange.command_byte();
+        let is_told = exchange.reports_changes() && byte != CommandByte::STMT_BULK_EXECUTE;
         let lane = self.lane(place);
         let tells_writes = is_told && lane.is_some_and(|lane| lane.connection.tells_writes());
         let tally = exchange.tally();
@@ -616,7 +616,6 @@ impl Pooled {
             route: self.route(plan),
         });
         // An EOF packet ends their replies.
-        let byte = exchange.command_byte();
         let tells_count = !matches!(byte, CommandByte::SET_OPTION | CommandByte::FIELD_LIST);
         let report = Report {
             status,
@@ -627,6 +626,7 @@ impl Pooled {
                 affected_rows: tells_count.then_some(tally.affected_rows),
                 last_insert_id: tally.last_insert_id,
                 warnings: tally.warnings,
+                leaves_numbers: byte == CommandByte::STMT_PREPARE,
             },
         };
         let surprises = self.session.surprises();

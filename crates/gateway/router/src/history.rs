@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use settings::SqlMode;
+use syntax::class::set::{Assignment, Target, assignments};
 use syntax::class::{Detail, classify};
 
 use crate::command::{Command, decides_reading, depends_on_role, is_role, names_of, sets_role};
@@ -42,6 +43,16 @@ struct Entry {
     decides_reading: bool,
     /// It may need the role that was set before it.
     depends_on_role: bool,
+    sets: Sets,
+}
+
+/// What a command gives its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sets {
+    /// User variables get NULL, which leaves their types.
+    Null,
+    /// All else.
+    Values,
 }
 
 impl Hash for History {
@@ -81,8 +92,9 @@ impl History {
         let parts = (command.byte(), command.body());
         let names = names_of(parts, mode);
         let decides_reading = decides_reading(parts, mode);
+        let sets = sets(&command, mode);
         if let Some(names) = &names {
-            self.supersede(names);
+            self.supersede(names, sets);
             self.forget_unused_roles(names);
         }
         let is_forgotten = match &command {
@@ -102,6 +114,7 @@ impl History {
                 command,
                 depends_on_role: depends_on_role(names.as_deref()),
                 names,
+                sets,
                 prepares,
                 decides_reading,
             });
@@ -180,8 +193,8 @@ impl History {
     }
 
     /// Forgets commands whose names are all set anew, back to the last that may read them. Roles
-    /// are read by more.
-    fn supersede(&mut self, names: &[Box<[u8]>]) {
+    /// are read by more, and a variable that is NULL has the type of its value before.
+    fn supersede(&mut self, names: &[Box<[u8]>], sets: Sets) {
         let reads = |entry: &Entry| entry.names.is_none() || entry.prepares;
         let begin = self.entries.iter().rposition(reads).map_or(0, |it| it + 1);
         let mut place = 0;
@@ -191,6 +204,7 @@ impl History {
             // What is kept reads no statement.
             let is_set_anew = (begin < place || entry.prepares)
                 && !is_role(entry.names.as_deref())
+                && (entry.sets == Sets::Null || sets == Sets::Values)
                 && entry.names.as_ref().is_some_and(|before| {
                     before.iter().all(|name| names.binary_search(name).is_ok())
                 });
@@ -199,6 +213,24 @@ impl History {
             }
             !is_set_anew
         });
+    }
+}
+
+fn sets(command: &Command, mode: SqlMode) -> Sets {
+    let Command::Query(text) = command else {
+        return Sets::Values;
+    };
+    let is_null = |it: &Assignment<'_>| {
+        matches!(it.target, Target::User(_)) && it.value.text.eq_ignore_ascii_case(b"NULL")
+    };
+    let mut count = 0;
+    let all = assignments(text, mode).all(|it| {
+        count += 1;
+        is_null(&it)
+    });
+    match all && 0 < count {
+        true => Sets::Null,
+        false => Sets::Values,
     }
 }
 
@@ -234,6 +266,14 @@ mod tests {
             kept(&["SET a = 1", "SET b = 2", "SET b = 3, a = 4"]),
             ["SET b = 3, a = 4"]
         );
+        let typed = ["SET @a = 'b'", "SET @a = NULL"];
+        assert_eq!(kept(&typed), typed, "NULL leaves the type");
+        assert_eq!(
+            kept(&["SET @a = 'b'", "SET @a = null", "SET @a = NULL"]),
+            typed
+        );
+        assert_eq!(kept(&[typed[0], typed[1], "SET @a = 1"]), ["SET @a = 1"]);
+        assert_eq!(kept(&["SET a = 1", "SET a = NULL"]), ["SET a = NULL"]);
         assert_eq!(
             kept(&["USE a", "SET a = 1", "USE b"]),
             ["SET a = 1", "USE b"]

@@ -21,6 +21,8 @@ pub struct Told {
     pub last_insert_id: u64,
     /// Warnings that the server keeps of it.
     pub warnings: u16,
+    /// It leaves ROW_COUNT() and FOUND_ROWS() as they were.
+    pub leaves_numbers: bool,
 }
 
 /// See the module's head.
@@ -148,6 +150,7 @@ impl Recall {
     /// A statement has succeeded.
     pub(crate) fn answered(&mut self, plan: &Plan, told: &Told) {
         match told.row_count {
+            _ if told.leaves_numbers => {}
             Some(count) => {
                 self.row_count = -1;
                 self.found_rows = count;
@@ -228,6 +231,12 @@ mod tests {
         assert_eq!(after.residue(), NOTHING);
         let silent = scene.step("UPDATE t SET a = 1", Told::default());
         assert_eq!((silent.row_count, silent.found_rows), (-1, 3));
+        let prepared = Told {
+            leaves_numbers: true,
+            ..changed(0, 0)
+        };
+        let left = scene.step("SELECT a FROM t", prepared);
+        assert_eq!((left.row_count, left.found_rows), (-1, 3));
         let value = |reach| after.value(reach).unwrap();
         assert_eq!(value(Reach::RowCount), "COALESCE(2, ROW_COUNT())");
         assert_eq!(value(Reach::FoundRows), "COALESCE(3, FOUND_ROWS())");

@@ -209,6 +209,11 @@ impl Session {
         self.transaction.autocommit == Guess::Yes
     }
 
+    /// Whether it is known if a transaction is open.
+    pub fn knows_transaction(&self) -> bool {
+        self.transaction.in_transaction != Guess::Unknown
+    }
+
     /// What the open transaction has changed.
     pub fn changed(&self) -> Changes {
         self.changed

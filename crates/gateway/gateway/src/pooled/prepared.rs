@@ -49,6 +49,9 @@ pub(super) const STATEMENT_BYTES_MAX: usize = 32 << 20;
 /// Bytes of COM_STMT_EXECUTE before the NULL bits: number, cursor, iterations.
 const EXECUTE_HEAD_BYTES: usize = 9;
 
+/// Where COM_STMT_EXECUTE has the byte that asks for a cursor.
+const CURSOR_FLAGS_AT: usize = 4;
+
 /// Where COM_STMT_BULK_EXECUTE has its flags, behind the number. The types are behind both.
 const BULK_FLAGS_AT: usize = 4;
 
@@ -513,10 +516,8 @@ impl Pooled {
         };
         let number = self.statements.resolve(number);
         let Some(statement) = self.statements.by_number.get_mut(&number) else {
-            let job = Job::Statement(number);
             let error = unknown(number, byte_of(request));
-            Box::pin(self.refuse(job, request, &error)).await?;
-            return Ok(());
+            return Box::pin(self.refuse_statement(number, request, &error)).await;
         };
         HotPlace::Statement.note(statement);
         let text = statement.key.text.bytes();
@@ -533,8 +534,7 @@ impl Pooled {
         let guided = match guide(&mut plan, text, &statement.judged, guides) {
             Ok(guided) => guided,
             Err(error) => {
-                Box::pin(self.refuse(Job::Statement(number), request, &error)).await?;
-                return Ok(());
+                return Box::pin(self.refuse_statement(number, request, &error)).await;
             }
         };
         self.guest.time_max = guided.time_max.or(self.guest.time_max);
@@ -554,9 +554,7 @@ impl Pooled {
         let is_held = data_at.is_some() || statement.cursor_at.is_some();
         if statement.has_lost_data || is_elsewhere_than(plan.goal, data_at) {
             Box::pin(self.let_go(number, (None, None))).await;
-            let error = lost_data();
-            Box::pin(self.refuse(Job::Statement(number), request, &error)).await?;
-            return Ok(());
+            return Box::pin(self.refuse_statement(number, request, &lost_data())).await;
         }
         if let Some(place) = data_at {
             plan.goal = Goal::Held(place);
@@ -565,7 +563,10 @@ impl Pooled {
         let job = job_of(request, number);
         // A block, since what was borrowed is kept in the client's task to the end of its scope.
         let (cursor_at, cleared_at) = {
-            let answered = self.answer(&plan, job, request, repeat).await?;
+            let answered = match self.is_out_of_reach(&plan, request) {
+                true => Box::pin(self.execute_apart(&plan, number, (request, body))).await?,
+                false => self.answer(&plan, job, request, repeat).await?,
+            };
             if is_elsewhere && let Some((place, answer)) = &answered {
                 self.note_elsewhere(*place, answer);
             }
@@ -578,6 +579,17 @@ impl Pooled {
             Box::pin(self.let_go(number, (cursor_at, cleared_at))).await;
         }
         Ok(())
+    }
+
+    /// Answers a command for a statement with an error.
+    async fn refuse_statement(
+        &mut self,
+        number: u32,
+        request: Request<'_>,
+        error: &ClientError,
+    ) -> Result<(), End> {
+        let refused = self.refuse(Job::Statement(number), request, error).await;
+        refused.map(|_| ())
     }
 
     /// Learns which locks an execution has left.
@@ -698,7 +710,14 @@ impl Pooled {
             }
             None if is_reset => {
                 statement.has_lost_data = false;
-                self.guest.write_ok(self.status);
+                if self.session.knows_transaction() {
+                    self.guest.write_ok(self.status);
+                    return Ok(());
+                }
+                // Only the server knows the status that the reply has: an error has told none.
+                let plan = self.session.plan_command(Goal::PrimaryFirst);
+                let ping = Request::Taken(CommandByte::PING, &[]);
+                self.answer(&plan, Job::Plain, ping, None).await?;
             }
             None => {
                 let error = ClientError::new(ER_STMT_HAS_NO_OPEN_CURSOR, &[&number]);
@@ -734,6 +753,7 @@ impl Pooled {
 }
 
 mod kept;
+mod words;
 
 #[cfg(test)]
 mod tests;

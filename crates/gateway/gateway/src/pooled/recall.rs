@@ -28,6 +28,10 @@ const OF_INSERT_ID: Facts = Facts::READS_LAST_INSERT_ID
     .with(Facts::RETURNS_ROWS)
     .with(router::UNSEEN);
 
+/// What has no answer once warnings were read from their connection.
+pub(super) const OTHER_WARNINGS: &str =
+    "reading warnings in another way than SHOW WARNINGS, long after their statement";
+
 /// Whether a statement may read LAST_INSERT_ID().
 pub(super) fn reads_insert_id(plan: &Plan) -> bool {
     plan.is_call || plan.is_several || plan.facts.has_any(OF_INSERT_ID)
@@ -77,14 +81,10 @@ impl Pooled {
             return self.tell_warnings(text);
         }
         if let Some(place) = self.session.last() {
-            // What is asked now is written into the text. If the connection is lost, the statement
-            // finds out.
+            // If the connection is lost, the statement finds out.
             let _ = self.learn_insert_id(&plan, place).await;
-            let is_left = self.own_lane().is_some() && !self.finds_own(&plan);
-            if is_left && self.session.recall().residue().has_found_rows {
-                let _ = Box::pin(self.collect(place)).await;
-            }
         }
+        self.collect_found_rows(&plan).await;
         let words = self.in_other_words(&plan, text, mode);
         if let Some(kill) = kill::find(&words) {
             self.guest.kill_by(kill, &words, self.status).await;
@@ -100,8 +100,19 @@ impl Pooled {
         Ok(())
     }
 
+    /// Asks for FOUND_ROWS() what is written into a text that will not find it. If the connection
+    /// is lost, the statement finds out.
+    pub(super) async fn collect_found_rows(&mut self, plan: &Plan) {
+        let is_left = self.own_lane().is_some() && !self.finds_own(plan);
+        if let Some(place) = self.session.last().filter(|_| is_left)
+            && self.session.recall().residue().has_found_rows
+        {
+            let _ = Box::pin(self.collect(place)).await;
+        }
+    }
+
     /// A text with values in the place of what it asks of the connection.
-    fn in_other_words(&mut self, plan: &Plan, text: &[u8], mode: SqlMode) -> Vec<u8> {
+    pub(super) fn in_other_words(&mut self, plan: &Plan, text: &[u8], mode: SqlMode) -> Vec<u8> {
         if let Detail::Kill(_) = classify(text, mode).detail {
             // KILL takes a bare number.
             return with_number(
@@ -123,7 +134,7 @@ impl Pooled {
 
     /// Whether the last statement of a statement's connection will be the session's. To put the
     /// connection right would take its place.
-    fn finds_own(&mut self, plan: &Plan) -> bool {
+    pub(super) fn finds_own(&mut self, plan: &Plan) -> bool {
         // One that writes goes to the primary, whichever server the one before was read from.
         let goes_on = self.way.split().is_none()
             || self.choose((plan.goal, plan.lag_max), None).0 == self.session.last();
@@ -162,9 +173,7 @@ impl Pooled {
             .next()
             .map(|word| word.strip_suffix(b";").unwrap_or(word));
         if !is_show || !is_word(last, b"WARNINGS") || words.next().is_some() {
-            let what = "reading warnings in another way than SHOW WARNINGS, long after their \
-                        statement";
-            let error = ClientError::new(ER_NOT_SUPPORTED_YET, &[&what]);
+            let error = ClientError::new(ER_NOT_SUPPORTED_YET, &[&OTHER_WARNINGS]);
             self.guest.write_error(&error);
             return Ok(());
         }

@@ -18,7 +18,7 @@ use router::{Pin, Plan};
 use syntax::SqlMode;
 use syntax::class::{Detail, Facts, Source, classify};
 use syntax::token::string_value;
-use wire::{SessionChange, SessionChanges, StatusFlags};
+use wire::{CommandByte, SessionChange, SessionChanges, StatusFlags};
 
 use crate::connection::NotReady;
 use crate::end::End;
@@ -71,7 +71,8 @@ impl Pooled {
             self.session.pin(Pin::Sequence, place);
         }
         if let Some(lane) = self.lane(place) {
-            lane.is_own = true;
+            // A server that prepares a statement keeps what it has of the one before.
+            lane.is_own |= answer.exchange.command_byte() != CommandByte::STMT_PREPARE;
             lane.has_own_warnings |= residue.has_warnings || plan.clears_warnings;
             if plan.facts.has(Facts::HAS_SET_STATEMENT) {
                 // MariaDB tells a later reply that the variables are back, which would be taken for

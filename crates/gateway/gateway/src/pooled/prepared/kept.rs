@@ -12,10 +12,7 @@ use super::super::Pooled;
 use super::super::answer::Job;
 use super::super::caching::{self, Asked, Kept, Wanted};
 use super::super::guide::Guided;
-use super::{EXECUTE_HEAD_BYTES, Kind, Statement, Types};
-
-/// Where COM_STMT_EXECUTE has the byte that asks for a cursor.
-const CURSOR_FLAGS_AT: usize = 4;
+use super::{CURSOR_FLAGS_AT, EXECUTE_HEAD_BYTES, Kind, Statement, Types};
 
 impl Statement {
     /// What to ask a cache about an execution of it that has this body.

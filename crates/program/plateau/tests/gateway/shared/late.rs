@@ -1,6 +1,7 @@
 //! What a server tells of a statement late, or not at all.
 
 use super::sharing;
+use crate::prepared::{Types, execute, prepare};
 use crate::*;
 
 #[test]
@@ -68,4 +69,93 @@ fn a_mode_of_one_statement_hides_nothing_of_the_next() {
         .unwrap();
     // The connection with the lock is nobody else's.
     assert_eq!(other.error_number("DO 1").unwrap(), 1040);
+}
+
+/// The value of the first column, a BIGINT, in a row of the binary protocol with one or two.
+fn first_number(rows: &[Vec<u8>]) -> i64 {
+    let row = rows.first().expect("a row");
+    let value = row.get(2..).and_then(|it| it.first_chunk());
+    i64::from_le_bytes(*value.unwrap_or_else(|| panic!("{row:?}")))
+}
+
+/// A session is pinned to the connection that prepares it, which others have used meanwhile.
+#[test]
+fn what_is_prepared_late_reads_of_the_statement_before() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut client, mut other] = [gateway.connect(), gateway.connect()];
+    client.run("CREATE TABLE shop.t (a INT)").unwrap();
+    client
+        .run("INSERT INTO shop.t VALUES (1), (2), (3)")
+        .unwrap();
+    other.run("UPDATE shop.t SET a = a + 1 LIMIT 1").unwrap();
+    let counts = prepare(&mut client, "SELECT ROW_COUNT(), ? FROM DUAL");
+    // Preparing leaves the numbers of the statement before as they are, as on a server.
+    let rows = execute(&mut client, &counts, 7, Types::Told);
+    assert_eq!(first_number(&rows), 3);
+    assert_eq!(rows[0].last_chunk(), Some(&7_i32.to_le_bytes()));
+    let rows = execute(&mut client, &counts, 8, Types::Untold);
+    assert_eq!(first_number(&rows), -1, "of the execution before");
+    client.run("DELETE FROM shop.t LIMIT 2").unwrap();
+    assert_eq!(
+        first_number(&execute(&mut client, &counts, 9, Types::Untold)),
+        2
+    );
+
+    client.send_command(31, b"").unwrap();
+    assert_eq!(client.next_packet().unwrap()[0], 0);
+    client
+        .rows("SELECT 1 UNION SELECT 2 UNION SELECT 3")
+        .unwrap();
+    other.rows("SELECT 1").unwrap();
+    let found = prepare(&mut client, "SELECT FOUND_ROWS()");
+    assert_eq!(
+        first_number(&execute(&mut client, &found, 0, Types::Untold)),
+        3
+    );
+}
+
+#[test]
+fn preparing_leaves_the_numbers_of_the_statement_before() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut client, mut other] = [gateway.connect(), gateway.connect()];
+    client.run("CREATE TABLE shop.t (a INT)").unwrap();
+    client.run("INSERT INTO shop.t VALUES (1), (2)").unwrap();
+    other.run("INSERT INTO shop.t VALUES (3)").unwrap();
+    prepare(&mut client, "SELECT 1");
+    assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "2");
+}
+
+/// Warnings have no other words: the gateway has read them when their connection went.
+#[test]
+fn what_is_prepared_late_gets_no_warnings_of_others() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let [mut client, mut other] = [gateway.connect(), gateway.connect()];
+    client.run("SELECT CAST('a' AS INT)").unwrap();
+    other.run("SELECT CAST('b' AS INT)").unwrap();
+    let show = prepare(&mut client, "SHOW WARNINGS");
+    let refused = execute(&mut client, &show, 0, Types::Untold);
+    let number = 1235_u16.to_le_bytes();
+    assert_eq!(refused[0].get(..3), Some(&[0xff, number[0], number[1]][..]));
+    let told = client.rows("SHOW WARNINGS").unwrap();
+    assert!(told[0][2].as_ref().unwrap().ends_with(b"'a'"), "{told:?}");
+}
+
+/// An error tells no status, so nobody but the server knows it.
+#[test]
+fn a_reset_statement_tells_of_a_transaction_that_an_error_has_left_open() {
+    let backend = backend();
+    let gateway = sharing(&backend, 1);
+    let mut client = gateway.connect();
+    let outcomes = client.query_all(b"BEGIN; SELECT nothing").unwrap();
+    assert!(matches!(outcomes.last(), Some(Outcome::Error(_))));
+    client.send_command(22, b"SELECT ?").unwrap();
+    let prepared = client.next_packet().unwrap();
+    while client.next_packet().unwrap()[0] != 0xfe {}
+    while client.next_packet().unwrap()[0] != 0xfe {}
+    client.send_command(26, &prepared[1..5]).unwrap();
+    let reset = client.next_packet().unwrap();
+    assert_eq!(reset.get(..5), Some(&[0, 0, 0, 3, 0][..]), "{reset:?}");
 }
