@@ -348,7 +348,6 @@ fn state_that_others_cannot_be_given_pins() {
     pinned("SET insert_id = 7", &[Pin::SystemVariable]);
     pinned("SET sql_auto_is_null = 1", &[Pin::SystemVariable]);
     pinned("SET SQL_AUTO_IS_NULL = @a", &[Pin::SystemVariable]);
-    pinned("SET SQL_AUTO_IS_NULL = 0", &[]);
     pinned("SET GLOBAL a = 1, SESSION b = 2", &[Pin::SystemVariable]);
     pinned("SET GLOBAL a = 1", &[]);
     pinned("SELECT @a := a FROM t FOR UPDATE", &[Pin::UserVariable]);
@@ -364,6 +363,11 @@ fn state_that_others_cannot_be_given_pins() {
         .step("DO GET_LOCK('a', 1)", Primary, Idle)
         .step("DO RELEASE_ALL_LOCKS()", Held(PRIMARY), Idle)
         .step("SELECT 1", Replica, Idle);
+    // Drivers turn it off when they connect.
+    let mut scene = Scene::new();
+    scene
+        .step("SET SQL_AUTO_IS_NULL = 0", PrimaryFirst, Idle)
+        .pins(&[]);
 }
 
 #[test]
