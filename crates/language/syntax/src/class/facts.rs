@@ -253,9 +253,9 @@ mod tests {
 
     #[test]
     fn names_stand_at_their_bits() {
-        let last = Facts::RETURNS_ROWS;
+        let last = Facts::SETS_AUTO_IS_NULL;
         assert_eq!(last.0, 1 << (NAMES.len() - 1));
-        assert_eq!(format!("{last:?}"), "RETURNS_ROWS");
+        assert_eq!(format!("{last:?}"), "SETS_AUTO_IS_NULL");
         let two = Facts::READS_ROW_COUNT.with(Facts::PREPARES);
         assert_eq!(format!("{two:?}"), "READS_ROW_COUNT | PREPARES");
         assert_eq!(format!("{:?}", Facts::NONE), "NONE");

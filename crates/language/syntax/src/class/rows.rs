@@ -75,6 +75,7 @@ mod tests {
             "select `v` from `d`.`t` as a where v in (1, 2) and (w = 3 or not (x))",
             "SELECT UPPER(a), IF(b, 1, 2), TRIM(a FROM b) FROM t JOIN u USING (id) LIMIT 3",
             "SELECT DISTINCT a FROM t, u GROUP BY b HAVING a > 1",
+            "SELECT ROW_NUMBER() OVER () FROM t",
         ] {
             assert!(must(text), "{text}");
         }
@@ -95,7 +96,6 @@ mod tests {
             "SELECT * FROM (VALUES (1)) q",
             "SELECT * FROM JSON_TABLE('[1]', '$[*]' COLUMNS (x INT PATH '$')) j",
             "SELECT my_sum(a) FROM t",
-            "SELECT ROW_NUMBER() OVER () FROM t",
             "(SELECT a FROM t)",
             "",
         ] {
