@@ -317,7 +317,8 @@ impl Connection {
         let value = self
             .ask_value(position_question(product).as_bytes())
             .await?;
-        Ok(value.and_then(|text| position_of(product, text)))
+        let text = value.and_then(|it| String::from_utf8(it).ok());
+        Ok(text.and_then(|it| position_of(product, &it)))
     }
 
     /// Whether the connection has a user lock, by a query that says 0 or 1.
@@ -385,12 +386,11 @@ pub(crate) fn position_question(product: Product) -> &'static str {
     }
 }
 
-/// The position that this answer says. `None` if the server keeps none.
-pub(crate) fn position_of(product: Product, answer: Vec<u8>) -> Option<GtidPosition> {
-    let text = String::from_utf8(answer).ok()?;
+/// The position that a server of this kind names so. `None` if it names none.
+pub(crate) fn position_of(product: Product, text: &str) -> Option<GtidPosition> {
     let position = match product {
-        Product::MariaDb => GtidPosition::MariaDb(MariaDbPosition::parse(&text).ok()?),
-        Product::MySql => GtidPosition::MySql(MySqlSet::parse(&text).ok()?),
+        Product::MariaDb => GtidPosition::MariaDb(MariaDbPosition::parse(text).ok()?),
+        Product::MySql => GtidPosition::MySql(MySqlSet::parse(text).ok()?),
     };
     Some(position).filter(|it| !it.is_empty())
 }

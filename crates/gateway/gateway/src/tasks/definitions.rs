@@ -202,9 +202,7 @@ async fn locate_writes(worker: &Worker) -> bool {
             continue;
         };
         let monitor = service.options.monitor;
-        let primaries = primaries_of(worker);
-        let primary = primaries.into_iter().nth(monitor.0).flatten();
-        let Some(Primary { server, .. }) = primary else {
+        let Some(Primary { server, .. }) = primary_of(worker, monitor) else {
             continue;
         };
         has_asked = true;
@@ -219,14 +217,23 @@ async fn locate_writes(worker: &Worker) -> bool {
             .into_iter()
             .next()
             .and_then(|it| it.into_iter().next()?);
-        if let Some(position) = told.and_then(|it| position_of(product, it)) {
+        let text = told.and_then(|it| String::from_utf8(it).ok());
+        if let Some(position) = text.and_then(|it| position_of(product, &it)) {
             service.written.locate(seen, &position);
         }
     }
     has_asked
 }
 
-async fn connect(worker: &Worker, monitor: MonitorId, id: ServerId) -> Result<Server, String> {
+/// Connects to a server with its monitor's account.
+///
+/// # Errors
+/// It cannot be connected to; for people.
+pub(super) async fn connect(
+    worker: &Worker,
+    monitor: MonitorId,
+    id: ServerId,
+) -> Result<Server, String> {
     let options = worker.generation.watched_by(monitor);
     let login = Login::new(options.user.clone(), options.secret.clone());
     let target = &worker.generation.server(id).options.target;

@@ -24,17 +24,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::{Login, Server};
+use backend::{Product, Server};
 use binary_log::{Gtid, LogReader, Place, Statement, Told};
 use clients::wait::{Either, first_of};
 use monitor::gtid::GtidPosition;
-use monitor::gtid::mariadb::MariaDbPosition;
-use monitor::gtid::mysql::MySqlSet;
 use result_cache::{Changes, Tables};
 use router::changes_of;
 use settings::SqlMode;
 use sync::Notify;
 
+use crate::connection::position_of;
 use crate::gateway::following::{Following, Point};
 use crate::guest::has_ascii_tails;
 use crate::options::MonitorId;
@@ -201,7 +200,7 @@ impl Follower<'_> {
                 }
                 Told::Transaction(gtid) => {
                     noted.clear();
-                    self.following.written.follow(position_of(gtid));
+                    self.following.written.follow(position_behind(gtid));
                     Changes::Nothing
                 }
                 Told::Rows(name) => Changes::of_tables([name]),
@@ -293,15 +292,13 @@ fn changes_by(statement: &Statement<'_>) -> Changes {
 }
 
 /// `None` if it is not known where a replica has it.
-fn position_of(gtid: Gtid) -> Option<GtidPosition> {
-    let text = gtid.to_string();
-    match gtid {
-        Gtid::MariaDb { .. } => MariaDbPosition::parse(&text)
-            .ok()
-            .map(GtidPosition::MariaDb),
-        Gtid::MySql { .. } => MySqlSet::parse(&text).ok().map(GtidPosition::MySql),
-        Gtid::Unread => None,
-    }
+fn position_behind(gtid: Gtid) -> Option<GtidPosition> {
+    let product = match gtid {
+        Gtid::MariaDb { .. } => Product::MariaDb,
+        Gtid::MySql { .. } => Product::MySql,
+        Gtid::Unread => return None,
+    };
+    position_of(product, &gtid.to_string())
 }
 
 /// The `server_id` of a follower: what the settings say, or one that is drawn.
@@ -315,10 +312,4 @@ fn number_of(worker: &Worker, monitor: MonitorId) -> u32 {
     };
     let said = worker.generation.watched_by(monitor).follower_number;
     said.unwrap_or_else(drawn)
-}
-
-/// Logs in with the monitor's account.
-fn login_of(worker: &Worker, monitor: MonitorId) -> Login {
-    let options = worker.generation.watched_by(monitor);
-    Login::new(options.user.clone(), options.secret.clone())
 }

@@ -32,6 +32,31 @@ pub(crate) fn cached_backend() -> Server {
     server
 }
 
+/// The same with replicas, which have the table.
+fn cached_topology() -> Replicated {
+    let topology = replicated();
+    prepare(&mut topology.connect(0).expect("root gets in"));
+    wait_for_replicas(&topology);
+    topology
+}
+
+fn wait_for_replicas(topology: &Replicated) {
+    for replica in 1..topology.servers.len() {
+        let followed = topology.wait_for_replica(replica, 0);
+        followed.expect("it follows");
+    }
+}
+
+/// A gateway that reads from replicas without waiting for them. `rest` are sections, a cache's
+/// among them.
+fn split_over(topology: &Replicated, rest: &str) -> Gateway {
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let service = "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\n\
+                   causal_reads = \"off\"\ncache = \"c\"\n";
+    let watch = "interval = 0.1\ntimeout = 0.5\n";
+    started(&(sections(&servers) + watch + service + rest))
+}
+
 fn prepare(root: &mut Client) {
     for statement in [
         "GRANT SELECT, TRIGGER ON *.* TO plateau@'%'",
@@ -373,16 +398,8 @@ fn nothing_is_kept_without_the_privileges_to_read_definitions() {
 /// A replica that does not have the last write yet fills no cache.
 #[test]
 fn a_late_replica_is_not_believed() {
-    let topology: Replicated = replicated();
-    prepare(&mut topology.connect(0).unwrap());
-    for replica in 1..topology.servers.len() {
-        topology.wait_for_replica(replica, 0).unwrap();
-    }
-    let servers: Vec<_> = topology.servers.iter().collect();
-    let service = "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\n\
-                   causal_reads = \"off\"\ncache = \"c\"\n";
-    let watch = "interval = 0.1\ntimeout = 0.5\n";
-    let gateway = started(&(sections(&servers) + watch + service + CACHE));
+    let topology = cached_topology();
+    let gateway = split_over(&topology, CACHE);
     let (mut writer, mut reader) = (gateway.connect(), gateway.connect());
     let mut replicas: Vec<_> = (1..=2).map(|it| topology.connect(it).unwrap()).collect();
     // Each is late, and nothing that it tells of itself is out of order.

@@ -13,14 +13,14 @@ use env::Instant;
 use errcode::{ER_ACCESS_DENIED_ERROR, ER_SPECIFIC_ACCESS_DENIED_ERROR};
 use link::{Limit, Part};
 use monitor::gtid::GtidPosition;
-use monitor::gtid::mariadb::MariaDbPosition;
-use monitor::gtid::mysql::MySqlSet;
 
+use crate::connection::position_of;
 use crate::options::{MonitorId, ServerId};
 use crate::worker::Worker;
 
+use super::super::definitions::connect;
+use super::number_of;
 use super::pending::Seen;
-use super::{login_of, number_of};
 
 /// See the module's head.
 #[derive(Debug)]
@@ -87,13 +87,9 @@ impl Source {
         server: ServerId,
     ) -> Result<Source, String> {
         let number = number_of(worker, monitor);
-        let login = login_of(worker, monitor);
-        let target = &worker.generation.server(server).options.target;
-        let witness = worker.connect(target, &login).await;
-        let mut witness = witness.map_err(|error| error.with_causes())?;
+        let mut witness = connect(worker, monitor, server).await?;
         let start = start(&mut witness).await?;
-        let dump = worker.connect(target, &login).await;
-        let mut dump = dump.map_err(|error| error.with_causes())?;
+        let mut dump = connect(worker, monitor, server).await?;
         let set = set_up(dump.info().version.product, start.checksum);
         answer(&mut dump, &set).await?;
         let request = dump_request(&start.place, number);
@@ -188,21 +184,17 @@ async fn start(witness: &mut Server) -> Result<Start, String> {
         let told = "it logs no changes of other members: start it with log_slave_updates";
         return Err(told.to_owned());
     }
-    let position = match version.product {
-        Product::MariaDb => MariaDbPosition::parse(&told.get("gtid_binlog_pos"))
-            .ok()
-            .map(GtidPosition::MariaDb),
-        Product::MySql => MySqlSet::parse(&told.get("gtid_executed"))
-            .ok()
-            .map(GtidPosition::MySql),
-    };
+    let position = told.get(match version.product {
+        Product::MariaDb => "gtid_binlog_pos",
+        Product::MySql => "gtid_executed",
+    });
     Ok(Start {
         place: place?,
         checksum: match told.get("binlog_checksum").as_str() {
             "CRC32" => Checksum::Crc32,
             _ => Checksum::Off,
         },
-        position: position.filter(|it| !it.is_empty()),
+        position: position_of(version.product, &position),
     })
 }
 

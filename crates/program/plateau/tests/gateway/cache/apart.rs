@@ -103,20 +103,13 @@ fn a_session_finds_its_last_row_by_null() {
 /// A write that fails tells no position, so nobody knows whether a replica has it.
 #[test]
 fn replicas_fill_the_cache_again_behind_a_failed_write() {
-    let topology: Replicated = replicated();
-    prepare(&mut topology.connect(0).unwrap());
-    for replica in 1..topology.servers.len() {
-        topology.wait_for_replica(replica, 0).unwrap();
-    }
-    let servers: Vec<_> = topology.servers.iter().collect();
+    let topology = cached_topology();
     let port = free_port().unwrap();
-    let services = format!(
-        "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\ncache = \"c\"\n\
-         causal_reads = \"off\"\n[[service]]\nname = \"one\"\nrouter = \"read-connection\"\n\
-         role = \"primary\"\n[[listener]]\naddress = \"127.0.0.1:{port}\"\nservice = \"one\"\n"
+    let other = format!(
+        "[[service]]\nname = \"one\"\nrouter = \"read-connection\"\nrole = \"primary\"\n\
+         [[listener]]\naddress = \"127.0.0.1:{port}\"\nservice = \"one\"\n"
     );
-    let watch = "interval = 0.1\ntimeout = 0.5\n";
-    let gateway = started(&(sections(&servers) + watch + &services + CACHE));
+    let gateway = split_over(&topology, &(other + CACHE));
     let mut reader = gateway.connect();
     let mut root = topology.connect(0).unwrap();
     let mut number = 0;
@@ -125,9 +118,7 @@ fn replicas_fill_the_cache_again_behind_a_failed_write() {
         let query = format!("SELECT v FROM shop.t WHERE id = 1 AND {number} = {number}");
         let before = value(&mut reader, &query);
         root.run(ASIDE).unwrap();
-        for replica in 1..topology.servers.len() {
-            topology.wait_for_replica(replica, 0).unwrap();
-        }
+        wait_for_replicas(&topology);
         value(&mut reader, &query) == before
     };
     wait_until("replicas are believed", &mut is_kept);

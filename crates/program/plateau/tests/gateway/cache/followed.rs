@@ -272,23 +272,11 @@ fn nothing_is_kept_without_a_log_that_may_be_read() {
     wait_until_hidden(&mut gateway.connect(), &mut root, "t");
 }
 
-fn split_over(topology: &Replicated) -> Gateway {
-    let servers: Vec<_> = topology.servers.iter().collect();
-    let service = "[[service]]\nname = \"split\"\nrouter = \"read-write-split\"\n\
-                   causal_reads = \"off\"\ncache = \"c\"\n";
-    let watch = "interval = 0.1\ntimeout = 0.5\n";
-    started(&(sections(&servers) + watch + service + FOLLOWING))
-}
-
 fn followed_topology() -> Replicated {
-    let topology = replicated();
+    let topology = cached_topology();
     let mut root = topology.connect(0).expect("root gets in");
-    prepare(&mut root);
     root.run(GRANT).expect(GRANT);
-    for replica in 1..topology.servers.len() {
-        let followed = topology.wait_for_replica(replica, 0);
-        followed.expect("it follows");
-    }
+    wait_for_replicas(&topology);
     topology
 }
 
@@ -296,7 +284,7 @@ fn followed_topology() -> Replicated {
 #[test]
 fn a_replica_that_lacks_a_change_past_the_gateway_is_not_believed() {
     let topology = followed_topology();
-    let gateway = split_over(&topology);
+    let gateway = split_over(&topology, FOLLOWING);
     let mut reader = gateway.connect();
     let mut root = topology.connect(0).unwrap();
     let mut replicas: Vec<_> = (1..=2).map(|it| topology.connect(it).unwrap()).collect();
@@ -325,7 +313,7 @@ fn a_replica_that_lacks_a_change_past_the_gateway_is_not_believed() {
 #[test]
 fn the_log_of_the_present_primary_is_followed() {
     let topology = followed_topology();
-    let gateway = split_over(&topology);
+    let gateway = split_over(&topology, FOLLOWING);
     let mut client = gateway.connect();
     let mut old = topology.connect(0).unwrap();
     let mut new = topology.connect(1).unwrap();
