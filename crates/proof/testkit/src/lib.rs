@@ -28,9 +28,27 @@ pub use rustix::process::Signal;
 pub use server::{Launch, Server, ServerKind, is_reference_asked, on_each_driver};
 pub use wait::{wait_for, wait_until};
 
+use std::collections::HashSet;
 use std::net::TcpListener;
+use std::sync::{Mutex, PoisonError};
 
-/// A port on loopback that was free a moment ago.
+/// Ports that this process was given.
+static PORTS: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
+
+/// A port on loopback that was free a moment ago, and that nobody else in this process was given:
+/// the kernel may name one again as soon as it is free. Once there are no others left, a port is
+/// given again.
 pub fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    /// More than a kernel needs to come to a port that is new, while there are many.
+    const TRIES: usize = 1000;
+    let mut ports = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let given = ports.get_or_insert_default();
+    let mut port = 0;
+    for _ in 0..TRIES {
+        port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        if given.insert(port) {
+            break;
+        }
+    }
+    Ok(port)
 }
