@@ -24,6 +24,9 @@ use crate::names::{Changes, SLOT_COUNT, TableSlot};
 /// A change whose end is not known counts for so long.
 pub const LOST_TIME: Duration = Duration::from_secs(60);
 
+/// So many of them are told apart. One of all tables takes the place of more.
+const LOST_MAX: usize = 1024;
+
 /// The slot of changes of any table, behind those of names.
 const ANY: usize = SLOT_COUNT;
 
@@ -40,6 +43,8 @@ pub struct Tables {
     lost: Mutex<Vec<Lost>>,
     /// How many those are.
     lost_count: AtomicU32,
+    /// The second of the clock in which they were looked through.
+    lost_looked: AtomicU64,
 }
 
 /// A change whose end is not known.
@@ -81,6 +86,7 @@ impl Default for Tables {
             learned: AtomicU64::new(0),
             lost: Mutex::default(),
             lost_count: AtomicU32::new(0),
+            lost_looked: AtomicU64::new(u64::MAX),
         }
     }
 }
@@ -167,9 +173,13 @@ impl Tables {
         slots.iter().any(|it| traits(it) & bit != 0)
     }
 
-    /// Ends the changes that were lost long ago (T3).
+    /// Ends the changes that were lost long ago (T3). It looks for them once a second.
     fn end_lost(&self, now: Instant) {
         if self.lost_count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let second = now.since(Instant::default()).as_secs();
+        if self.lost_looked.swap(second, Ordering::Relaxed) == second {
             return;
         }
         let mut lost = self.lost.lock();
@@ -179,6 +189,31 @@ impl Tables {
                 self.end(it.changes);
             }
             !is_over
+        });
+        self.lost_count
+            .store(stdx::to_u32(lost.len()), Ordering::SeqCst);
+    }
+
+    /// The end of a change will not be known (T3).
+    fn lose(&self, changes: Changes) {
+        let mut lost = self.lost.lock();
+        let mut changes = changes;
+        if lost.len() == LOST_MAX {
+            let is_anything = |it: &Changes| *it == Changes::Anything;
+            let all = match lost.iter().any(|it| is_anything(&it.changes)) || is_anything(&changes)
+            {
+                true => Changes::Anything,
+                false => Changes::AnyTable,
+            };
+            // It begins before those that it stands for end.
+            with_slots(all, |slots| self.clock.begin(slots));
+            let replaced = lost.drain(..).map(|it| it.changes).chain([changes]);
+            replaced.for_each(|it| with_slots(it, |slots| self.clock.end(slots)));
+            changes = all;
+        }
+        lost.push(Lost {
+            since: None,
+            changes,
         });
         self.lost_count
             .store(stdx::to_u32(lost.len()), Ordering::SeqCst);
@@ -272,12 +307,7 @@ impl Drop for Changing {
         if self.changes == Changes::Nothing {
             return;
         }
-        let lost = Lost {
-            since: None,
-            changes: self.changes,
-        };
-        self.tables.lost.lock().push(lost);
-        self.tables.lost_count.fetch_add(1, Ordering::SeqCst);
+        self.tables.lose(self.changes);
     }
 }
 
@@ -379,6 +409,37 @@ mod tests {
         assert!(tables.begin_query(&[slot("a")], at(last)).is_ok());
         assert!(!tables.are_unchanged(&[slot("a")], before));
         assert!(tables.lost.lock().is_empty());
+    }
+
+    #[test]
+    fn too_many_lost_changes_are_one_of_all_tables() {
+        for (last, others_change) in [(LOST_MAX, false), (LOST_MAX + 1, true)] {
+            let tables = learned(&[]);
+            for _ in 0..last {
+                drop(tables.begin_change(of("a")));
+            }
+            assert_eq!(
+                tables.lost.lock().len(),
+                if others_change { 1 } else { LOST_MAX }
+            );
+            let of_other = tables.begin_query(&[slot("b")], at(1));
+            assert_eq!(of_other == Err(Hindrance::Changing), others_change);
+            let of_same = tables.begin_query(&[slot("a")], at(1));
+            assert_eq!(of_same, Err(Hindrance::Changing));
+            let end = at(1 + LOST_TIME.as_secs());
+            for name in ["a", "b"] {
+                assert!(tables.begin_query(&[slot(name)], end).is_ok());
+            }
+        }
+        // What changes definitions has them read again at its end.
+        let tables = learned(&[]);
+        drop(tables.begin_change(Changes::Anything));
+        (0..LOST_MAX).for_each(|_| drop(tables.begin_change(of("a"))));
+        tables.learn(tables.doubts(), &[]);
+        let begun = tables.begin_query(&[slot("b")], at(1));
+        assert_eq!(begun, Err(Hindrance::Changing));
+        let begun = tables.begin_query(&[slot("b")], at(1 + LOST_TIME.as_secs()));
+        assert_eq!(begun, Err(Hindrance::Doubt));
     }
 
     #[test]
