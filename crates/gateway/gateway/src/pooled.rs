@@ -654,17 +654,22 @@ impl Pooled {
         }
         self.note_sharing(plan, place, answer);
         if has_written {
-            self.share_writes();
+            self.share_writes(place);
         }
     }
 
-    /// Others have to see what the session has written, if the service says so, or results are
-    /// kept.
-    fn share_writes(&self) {
+    /// Others have to see what the session has written at a server, if the service says so, or
+    /// results are kept.
+    fn share_writes(&self, place: Place) {
+        let (generation, service) = (self.guest.generation(), self.guest.service);
+        let written = self.session.written();
         let shares_writes = |it: &SplitOptions| it.causal_reads == CausalReads::Service;
-        if self.caching.is_some() || self.way.split().is_some_and(shares_writes) {
-            let service = self.guest.generation().service(self.guest.service);
-            service.written.advance(self.session.written());
+        if self.way.split().is_some_and(shares_writes) {
+            generation.service(service).written.advance(written);
+        }
+        if self.caching.is_some() {
+            let server = generation.server_at(service, place);
+            generation.server(server).known.written.advance(written);
         }
     }
 

@@ -11,13 +11,14 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use errcode::{ClientError, WORDS_FOREIGN_PLUGIN};
 use front::{Account, AccountSource, Credential, Greeting, Peer};
-use monitor::gtid::GtidPosition;
-use router::Written;
-use sync::atomic::{AtomicU64, Ordering};
 use sync::{Mutex, Notify};
 
 use crate::account_list::AccountList;
 use crate::options::ServiceOptions;
+
+pub(crate) mod written;
+
+use written::SharedWritten;
 
 /// See the module's head. Any worker reads it. Of one configuration; a service of the next one with
 /// the same name shares what is not constant.
@@ -27,7 +28,7 @@ pub(crate) struct Service {
     pub(crate) options: ServiceOptions,
     /// Who may log in.
     pub(crate) readings: Arc<Readings>,
-    /// What its sessions have written, if all of them are to see it.
+    /// What its sessions have written, if all of them are to see it (`causal_reads = "service"`).
     pub(crate) written: Arc<SharedWritten>,
 }
 
@@ -41,83 +42,6 @@ pub(crate) struct Readings {
     pub(crate) wants_accounts: Notify,
     /// Logins that wait for newer accounts.
     waiting: Mutex<Waiting>,
-}
-
-/// What the sessions of a service have written together. Who reads looks whether there is anything
-/// new, which is a load.
-#[derive(Debug, Default)]
-pub(crate) struct SharedWritten {
-    /// Rises with each change. Release and Acquire: a write that was answered is seen by each read
-    /// that begins later. The value itself is behind the lock.
-    version: AtomicU64,
-    value: Mutex<Written>,
-}
-
-impl SharedWritten {
-    /// A session has written.
-    pub(crate) fn advance(&self, written: &Written) {
-        let mut value = self.value.lock();
-        value.merge(written);
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    /// The primary has told its position after what was read as version `seen`.
-    pub(crate) fn locate(&self, seen: u64, position: &GtidPosition) {
-        let mut value = self.value.lock();
-        if self.version.load(Ordering::Acquire) == seen && *value == Written::Somewhere {
-            *value = Written::UpTo(position.clone());
-            self.version.fetch_add(1, Ordering::Release);
-        }
-    }
-
-    /// The version of what was written at a place that nobody was told. `None` if there is nothing.
-    pub(crate) fn unlocated(&self) -> Option<u64> {
-        let value = self.value.lock();
-        let seen = self.version.load(Ordering::Acquire);
-        (*value == Written::Somewhere).then_some(seen)
-    }
-
-    /// The primary was at this position at some time since the gateway began: what was written
-    /// before that is known from now on.
-    pub(crate) fn begin(&self, position: &GtidPosition) {
-        let mut value = self.value.lock();
-        if *value == Written::Nothing {
-            *value = Written::UpTo(position.clone());
-            self.version.fetch_add(1, Ordering::Release);
-        }
-    }
-
-    /// What is written from now on comes behind this position, as far as it is known.
-    pub(crate) fn restart(&self, position: Option<GtidPosition>) {
-        let mut value = self.value.lock();
-        *value = position.map_or(Written::Somewhere, Written::UpTo);
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    /// One transaction more was written: this one, as far as it is known.
-    pub(crate) fn follow(&self, gtid: Option<GtidPosition>) {
-        self.value.lock().advance(gtid);
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    /// Whether a server that has what `has_applied` says has all that they have written.
-    pub(crate) fn is_applied(&self, has_applied: impl FnOnce(&GtidPosition) -> bool) -> bool {
-        match &*self.value.lock() {
-            Written::UpTo(position) => has_applied(position),
-            // Where the primary was is not known, or not yet.
-            Written::Nothing | Written::Somewhere => false,
-        }
-    }
-
-    /// Adds to a session what is newer than the version that it has seen.
-    pub(crate) fn show(&self, seen: &mut u64, session: &mut router::Session) {
-        if self.version.load(Ordering::Acquire) == *seen {
-            return;
-        }
-        let value = self.value.lock();
-        session.see(&value);
-        *seen = self.version.load(Ordering::Acquire);
-    }
 }
 
 #[derive(Debug, Default)]

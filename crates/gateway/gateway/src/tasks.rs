@@ -2,6 +2,7 @@
 //! connections to other workers.
 
 mod accounts;
+mod cluster;
 mod definitions;
 mod followers;
 mod lend;

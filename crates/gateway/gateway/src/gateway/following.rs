@@ -20,7 +20,7 @@ use metrics::Counter;
 use sync::Mutex;
 use sync::atomic::{AtomicBool, Ordering};
 
-use crate::service::SharedWritten;
+use crate::service::written::SharedWritten;
 
 /// See the module's head.
 #[derive(Debug, Default)]

@@ -228,7 +228,8 @@ impl Generation {
         &self.caches
     }
 
-    /// Whether a cache has to know which tables statements read from and change.
+    /// Whether a cache has to know which tables statements read from and change. Then no service
+    /// passes them on unread: the options see to it.
     pub(crate) fn looks_at_tables(&self) -> bool {
         let mut caches = self.caches.iter();
         caches.any(|it| it.options.trust == Trust::Verified)

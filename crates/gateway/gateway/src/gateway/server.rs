@@ -15,6 +15,7 @@ use sync::{CachePadded, Mutex};
 
 use crate::connection::Resting;
 use crate::options::ServerOptions;
+use crate::service::written::SharedWritten;
 
 /// See the module's head. The last owner retires it: its idle connections are closed.
 #[derive(Debug)]
@@ -25,6 +26,9 @@ pub(crate) struct KnownServer {
     pub(crate) target: Target,
     /// Its name in the pool, which no other server ever gets. Constant.
     pub(crate) pool_id: pool::ServerId,
+    /// What sessions have written there, if caches of results have to know it. Servers of one
+    /// address share it: sessions of an older configuration may know this one by another name.
+    pub(crate) written: Arc<SharedWritten>,
     pool: Arc<Pool<Resting>>,
     /// Sessions that have a connection to it. Relaxed: it only decides who gets the next client,
     /// and each session adds and takes away its own one.
@@ -107,6 +111,10 @@ impl KnownServers {
             known.set_limits(limits);
             return Arc::clone(known);
         }
+        let mut same = known
+            .iter()
+            .filter(|it| it.target.address == options.target.address);
+        let written = same.next().map(|it| Arc::clone(&it.written));
         let name = Arc::clone(&options.name);
         let counters = (0..self.worker_count).map(|_| CachePadded::default());
         let added = Arc::new(KnownServer {
@@ -115,6 +123,7 @@ impl KnownServers {
                 .add_server(Arc::clone(&name), limits, Recycling::default()),
             name,
             target: options.target.clone(),
+            written: written.unwrap_or_default(),
             pool: Arc::clone(&self.pool),
             session_count: AtomicUsize::new(0),
             sent: counters.collect(),

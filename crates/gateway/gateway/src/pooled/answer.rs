@@ -205,7 +205,7 @@ impl Pooled {
             };
             let error = self.lost_error(place);
             self.survive(place)?;
-            self.note_lost(plan, retry);
+            self.note_lost(plan, place, retry);
             if !self.guest.client.link().is_usable() {
                 return Err(End::Server);
             }
@@ -234,13 +234,13 @@ impl Pooled {
     }
 
     /// Notes a statement whose server was lost, and which may have run.
-    fn note_lost(&mut self, plan: &Plan, retry: Retry) {
+    fn note_lost(&mut self, plan: &Plan, place: Place, retry: Retry) {
         if retry != Retry::Now {
             self.lose_change();
         }
         if plan.may_write && retry != Retry::Now {
             self.session.lost_write();
-            self.share_writes();
+            self.share_writes(place);
         }
     }
 

@@ -94,6 +94,9 @@ impl Pooled {
         self.statements = Statements::default();
         let may_have_role = self.session.pins().has(Pin::Unknown);
         self.session.reset(self.status);
+        if let Some(caching) = &mut self.caching {
+            caching.begin_transaction(self.guest.worker.gateway.tables.now());
+        }
         // What the session holds ends at once, on each of its servers.
         for place in self.places() {
             if let Some(lane) = self.lane(place) {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use connection_state::Origin;
 use env::Instant;
 use link::Ending;
-use monitor::ServerId as Place;
+use monitor::{ServerId as Place, ServerState};
 use query_log::Route;
 use result_cache::{
     Cache, ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Miss, Query, Scope, TableSlot,
@@ -117,6 +117,14 @@ impl Caching {
     /// Of a session that begins. `None` if there is no cache.
     pub(super) fn of(generation: &Generation) -> Option<Box<Caching>> {
         (!generation.caches().is_empty()).then(Box::default)
+    }
+
+    /// The session's transaction has ended, or will by what is sent next.
+    pub(super) fn begin_transaction(&mut self, now: ChangeTime) {
+        self.since = now;
+        self.has_snapshot = false;
+        self.has_written = false;
+        self.is_odd = false;
     }
 }
 
@@ -575,9 +583,7 @@ impl Pooled {
         };
         let tables = &self.guest.worker.gateway.tables;
         if plan.may_end_transaction() {
-            caching.since = tables.now();
-            caching.has_snapshot = false;
-            caching.has_written = false;
+            caching.begin_transaction(tables.now());
             // What was set for the next transaction is what pins until that begins.
             caching.is_odd = self.session.pins().has(Pin::NextTransaction);
         }
@@ -672,14 +678,25 @@ fn current_places(
             return SmallVec::new();
         }
         let waits = is_galera && way.split().is_some();
+        let written = |it: &ServerState| {
+            let server = generation.server_at(service, it.id);
+            &*generation.server(server).known.written
+        };
+        let besides = map
+            .servers()
+            .filter(|it| primary.is_none_or(|at| at.id != it.id));
+        // Through those, mostly nothing was written.
+        let besides = besides.map(written).filter(|it| !it.is_nothing());
+        let of_sessions = primary.map(written).into_iter().chain(besides);
+        let of_log = following.map(|it| &it.written);
+        let of_all: SmallVec<[_; 4]> = of_sessions.chain(of_log).collect();
         let has_all = |id: Place| {
-            let of_sessions = others.clone().map(|it| &*it.written);
-            let mut written = of_sessions.chain(following.map(|it| &it.written));
+            let mut written = of_all.iter();
             written.all(|it| it.is_applied(|position| map.has_applied(id, position)))
         };
         let is_current = |id: &Place| {
             let is_primary = primary.is_some_and(|it| it.id == *id);
-            is_primary || waits || has_all(*id)
+            is_primary || waits || primary.is_some() && has_all(*id)
         };
         let servers = map.servers().filter(|it| it.serves_reads());
         servers.map(|it| it.id).filter(is_current).collect()

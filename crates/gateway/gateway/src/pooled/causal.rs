@@ -1,5 +1,6 @@
 //! A session reads what it wrote: learns what that is, and has a replica wait for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use connection_state::Reads;
@@ -43,10 +44,17 @@ impl Pooled {
         if !self.stands_ready(place).await? {
             return Ok(());
         }
+        let generation = Arc::clone(self.guest.generation());
+        let server = generation.server_at(self.guest.service, place);
+        let at_server = &generation.server(server).known.written;
+        let unlocated = at_server.unlocated();
         match self.ask_server(place, async |it| it.position().await).await {
             Ok(Some(position)) => {
-                let service = self.guest.generation().service(self.guest.service);
+                let service = generation.service(self.guest.service);
                 service.written.locate(self.seen, &position);
+                if let Some(seen) = unlocated {
+                    at_server.locate(seen, &position);
+                }
                 self.session.locate(position);
             }
             Ok(None) | Err(NotReady::Refused(_)) => {}

@@ -6,14 +6,16 @@
 
 use std::time::Duration;
 
-use backend::{Login, Outcome, QueryLimits, Server};
+use backend::{Outcome, QueryLimits, Server};
 use link::Limit;
-use monitor::Epoch;
+use monitor::gtid::GtidPosition;
 use result_cache::{Changes, TableSlot, Trait};
 
 use crate::connection::{position_of, position_question};
-use crate::options::{MonitorId, ServerId};
+use crate::options::ServerId;
 use crate::worker::Worker;
+
+use super::cluster::{Cluster, Identity, Primary};
 
 /// Definitions are never older than this.
 const REFRESH_EVERY: Duration = Duration::from_secs(60);
@@ -65,7 +67,7 @@ pub fn keep_definitions(worker: &Worker) {
 }
 
 async fn keep() {
-    let mut primaries = Vec::new();
+    let mut known: Vec<Option<Identity>> = Vec::new();
     let mut told: Option<Result<(), String>> = None;
     let (mut read_at, mut located_at) = (None, None);
     while let Some(worker) = runtime::local::<Worker>() {
@@ -74,28 +76,22 @@ async fn keep() {
             return;
         }
         let tables = &worker.gateway.tables;
-        let present = primaries_of(&worker);
-        let is_unseen = has_unseen_sessions(&worker);
-        if is_unseen && !tables.is_in_doubt() {
+        let clusters = Cluster::all(&worker.gateway);
+        let primaries = clusters.iter().map(Cluster::primary);
+        let primaries: Vec<_> = primaries.map(|it| Some(it?.identity)).collect();
+        if primaries.iter().any(|it| !known.contains(it)) {
+            // A new one may not have the last writes of the old one.
             tables.note_change(Changes::AnyTable);
             tables.doubt();
         }
-        if primaries != present {
-            // The new one may not have the last writes of the old one.
-            tables.note_change(Changes::AnyTable);
-            tables.doubt();
-            primaries = present;
-        }
+        known = primaries;
         let now = runtime::now();
         let age = read_at.map(|at| now.since(at));
         let is_due = age
             .is_none_or(|age| REFRESH_EVERY <= age || tables.is_in_doubt() && REFRESH_PAUSE <= age);
         // Of a missing primary the monitor tells.
-        if is_due && primaries.iter().all(Option::is_some) {
-            let outcome = match is_unseen {
-                true => Err(UNSEEN.to_owned()),
-                false => learn(&worker).await,
-            };
+        if is_due && known.iter().all(Option::is_some) {
+            let outcome = learn(&worker, &clusters).await;
             read_at = Some(now);
             if told.as_ref() != Some(&outcome) {
                 tell(&outcome);
@@ -103,10 +99,10 @@ async fn keep() {
             }
         }
         let age = located_at.map(|at| now.since(at));
-        if age.is_none_or(|age| REFRESH_PAUSE <= age) && locate_writes(&worker).await {
+        if age.is_none_or(|age| REFRESH_PAUSE <= age) && locate_writes(&worker, &clusters).await {
             located_at = Some(now);
         }
-        drop(worker);
+        drop((worker, clusters));
         runtime::sleep(LOOK_EVERY).await;
     }
 }
@@ -120,139 +116,88 @@ fn tell(outcome: &Result<(), String>) {
     }
 }
 
-/// The primary of each monitor.
-fn primaries_of(worker: &Worker) -> Vec<Option<Primary>> {
-    let monitors = (0..).map(MonitorId).zip(worker.generation.watches());
-    let primary = |(monitor, _)| primary_of(worker, monitor);
-    monitors.map(primary).collect()
-}
-
-/// The primary of a monitor of the worker's configuration, as it sees it now.
-pub(super) fn primary_of(worker: &Worker, monitor: MonitorId) -> Option<Primary> {
-    let generation = &worker.generation;
-    let present = generation.watch(monitor).monitor.present();
-    let found = present.map.primary()?;
-    let servers = &generation.watched_by(monitor).servers;
-    let server = *servers.get(usize::from(found.id.0))?;
-    let name = generation.server(server).known.pool_id;
-    Some(Primary {
-        server,
-        identity: (name, found.epoch),
-    })
-}
-
-/// A server that takes writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Primary {
-    pub(super) server: ServerId,
-    /// Names in the pool are never given again, and its epoch rises whenever it was down.
-    pub(super) identity: (pool::ServerId, Epoch),
-}
-
-/// Whether sessions go on whose configuration asks nobody what they change.
-fn has_unseen_sessions(worker: &Worker) -> bool {
-    let generations = worker.gateway.generations();
-    generations.iter().any(|it| !it.looks_at_tables())
-}
-
-/// Reads the definitions of all clusters.
-async fn learn(worker: &Worker) -> Result<(), String> {
+/// Reads the definitions of all clusters, and where their primaries are: replicas that are there
+/// have what was written until now, also by sessions that were not seen.
+async fn learn(worker: &Worker, clusters: &[Cluster]) -> Result<(), String> {
     let tables = &worker.gateway.tables;
     let doubts = tables.doubts();
+    // Asked for behind the doubts: sessions that come from now on have raised them.
+    if worker.gateway.has_unseen_sessions() {
+        return Err(UNSEEN.to_owned());
+    }
     let mut said = Vec::new();
-    let primaries = primaries_of(worker);
-    for (monitor, primary) in (0..).map(MonitorId).zip(primaries) {
-        let Some(Primary { server: id, .. }) = primary else {
+    for cluster in clusters {
+        let Some(Primary { server: id, .. }) = cluster.primary() else {
             return Err("there is no primary".to_owned());
         };
-        let name = &worker.generation.server(id).options.name;
-        let told = read(worker, monitor, id).await;
-        said.extend(told.map_err(|reason| format!("{name}: {reason}"))?);
-    }
-    tell_positions(worker);
-    tables.learn(doubts, &said);
-    Ok(())
-}
-
-/// Tells services where their primary has been, so that replicas that are there are believed.
-fn tell_positions(worker: &Worker) {
-    for id in worker.generation.service_ids() {
-        let service = worker.generation.service(id);
-        let present = worker
-            .generation
-            .watch(service.options.monitor)
-            .monitor
-            .present();
-        let position = present.map.primary().and_then(|it| it.position.as_ref());
-        if let Some(position) = position.filter(|it| !it.is_empty()) {
-            service.written.begin(position);
+        let known = &cluster.server(id).known;
+        let name = &known.name;
+        let told = read(worker, cluster, id).await;
+        let (told, position) = told.map_err(|reason| format!("{name}: {reason}"))?;
+        said.extend(told);
+        if let Some(position) = position {
+            known.written.reach(position);
         }
     }
+    tables.learn(doubts, &said);
+    Ok(())
 }
 
 /// Asks primaries up to where they have written, if a session has written and was not told where:
 /// no replica is believed to have that. Sessions that read from replicas ask themselves, but others
 /// never do. Returns whether anybody was asked.
-async fn locate_writes(worker: &Worker) -> bool {
-    let generation = &worker.generation;
+async fn locate_writes(worker: &Worker, clusters: &[Cluster]) -> bool {
     let mut has_asked = false;
-    for id in generation.service_ids() {
-        let service = generation.service(id);
-        let Some(seen) = service.written.unlocated() else {
-            continue;
-        };
-        let monitor = service.options.monitor;
-        let Some(Primary { server, .. }) = primary_of(worker, monitor) else {
+    for cluster in clusters {
+        let all = cluster.servers().map(|it| &it.known.written);
+        let unlocated = all.filter_map(|it| Some((it, it.unlocated()?)));
+        let unlocated: Vec<_> = unlocated.collect();
+        let Some(primary) = cluster.primary().filter(|_| !unlocated.is_empty()) else {
             continue;
         };
         has_asked = true;
-        let Ok(mut connected) = connect(worker, monitor, server).await else {
+        let Ok(mut server) = cluster.connect(worker, primary.server).await else {
             continue;
         };
-        let product = connected.info().version.product;
-        let question = position_question(product);
-        let rows = rows_of(&mut connected, question).await.unwrap_or_default();
-        connected.close().await;
-        let told = rows
-            .into_iter()
-            .next()
-            .and_then(|it| it.into_iter().next()?);
-        let text = told.and_then(|it| String::from_utf8(it).ok());
-        if let Some(position) = text.and_then(|it| position_of(product, &it)) {
-            service.written.locate(seen, &position);
+        let position = ask_position(&mut server).await;
+        server.close().await;
+        for (written, seen) in unlocated {
+            if let Ok(Some(position)) = &position {
+                written.locate(seen, position);
+            }
         }
     }
     has_asked
 }
 
-/// Connects to a server with its monitor's account.
-///
-/// # Errors
-/// It cannot be connected to; for people.
-pub(super) async fn connect(
-    worker: &Worker,
-    monitor: MonitorId,
-    id: ServerId,
-) -> Result<Server, String> {
-    let options = worker.generation.watched_by(monitor);
-    let login = Login::new(options.user.clone(), options.secret.clone());
-    let target = &worker.generation.server(id).options.target;
-    let connected = worker.connect(target, &login).await;
-    connected.map_err(|error| error.with_causes())
+/// Asks a primary where it is. `None` if it names no transactions.
+async fn ask_position(server: &mut Server) -> Result<Option<GtidPosition>, String> {
+    let product = server.info().version.product;
+    let rows = rows_of(server, position_question(product)).await?;
+    let mut values = rows.into_iter().flatten();
+    let text = values.next().flatten().map(String::from_utf8);
+    let position = text.and_then(|it| position_of(product, &it.ok()?));
+    Ok(position.filter(|it| !it.is_empty()))
 }
 
+type Definitions = Vec<(TableSlot, Trait)>;
+
+/// What a primary says of its tables, and where it is.
 async fn read(
     worker: &Worker,
-    monitor: MonitorId,
+    cluster: &Cluster,
     id: ServerId,
-) -> Result<Vec<(TableSlot, Trait)>, String> {
-    let mut server = connect(worker, monitor, id).await?;
-    let told = ask(&mut server).await;
+) -> Result<(Definitions, Option<GtidPosition>), String> {
+    let mut server = cluster.connect(worker, id).await?;
+    let told = match ask(&mut server).await {
+        Ok(told) => ask_position(&mut server).await.map(|at| (told, at)),
+        Err(reason) => Err(reason),
+    };
     server.close().await;
     told
 }
 
-async fn ask(server: &mut Server) -> Result<Vec<(TableSlot, Trait)>, String> {
+async fn ask(server: &mut Server) -> Result<Definitions, String> {
     let privileges = rows_of(server, PRIVILEGES).await?;
     let has_all = privileges.first().and_then(|row| row.first());
     if has_all.and_then(Option::as_deref) != Some(&b"2"[..]) {

@@ -39,7 +39,7 @@ use crate::guest::has_ascii_tails;
 use crate::options::MonitorId;
 use crate::worker::Worker;
 
-use super::definitions::{Primary, primary_of};
+use super::cluster::{Cluster, Primary};
 use pending::{Pending, Progress};
 use source::{Source, Start};
 
@@ -74,13 +74,13 @@ pub fn keep_followers(worker: &Worker) {
 async fn keep(following: Arc<Following>) {
     let mut told = None;
     // Of the present configuration, and only as long as it takes.
-    while let Some((worker, monitor)) = present(&following) {
+    while let Some((worker, cluster)) = present(&following) {
         // Of a missing primary the monitor tells.
-        if let Some(primary) = primary_of(&worker, monitor) {
-            let server = Arc::clone(&worker.generation.server(primary.server).options.name);
+        if let Some(primary) = cluster.primary() {
+            let server = Arc::clone(&cluster.server(primary.server).options.name);
             let tables = Arc::clone(&worker.gateway.tables);
-            let opened = Source::open(&worker, monitor, primary.server).await;
-            drop(worker);
+            let opened = Source::open(&worker, &cluster, primary.server).await;
+            drop((worker, cluster));
             let follower = Follower {
                 following: &following,
                 tables: &tables,
@@ -106,14 +106,15 @@ async fn keep(following: Arc<Following>) {
     following.end_task();
 }
 
-/// The monitor of this log in the configuration that this worker has adopted, if a cache follows.
-fn present(following: &Arc<Following>) -> Option<(Rc<Worker>, MonitorId)> {
+/// The cluster of this log in the configuration that this worker has adopted, if a cache follows.
+fn present(following: &Arc<Following>) -> Option<(Rc<Worker>, Cluster)> {
     let worker: Rc<Worker> = runtime::local()?;
     let mut watches = worker.generation.watches();
     let found = watches.position(|it| Arc::ptr_eq(&it.following, following));
     drop(watches);
     let monitor = MonitorId(found.filter(|_| worker.generation.follows_logs())?);
-    Some((worker, monitor))
+    let cluster = Cluster::new(&worker.generation, monitor);
+    Some((worker, cluster))
 }
 
 /// What follows one log over one pair of connections.
@@ -163,10 +164,10 @@ impl Follower<'_> {
     async fn watch(&self, primary: Primary) -> String {
         loop {
             runtime::sleep(LOOK_EVERY).await;
-            let Some((worker, monitor)) = present(self.following) else {
+            let Some((_, cluster)) = present(self.following) else {
                 return "the configuration has changed".to_owned();
             };
-            let now = primary_of(&worker, monitor).map(|it| it.identity);
+            let now = cluster.primary().map(|it| it.identity);
             if now != Some(primary.identity) {
                 return "it is not the primary any more".to_owned();
             }
@@ -302,7 +303,7 @@ fn position_behind(gtid: Gtid) -> Option<GtidPosition> {
 }
 
 /// The `server_id` of a follower: what the settings say, or one that is drawn.
-fn number_of(worker: &Worker, monitor: MonitorId) -> u32 {
+fn number_of(worker: &Worker, cluster: &Cluster) -> u32 {
     /// Numbers that people give are below it.
     const DRAWN: u32 = 1 << 31;
     let drawn = || {
@@ -310,6 +311,5 @@ fn number_of(worker: &Worker, monitor: MonitorId) -> u32 {
         (worker.random())(&mut bytes);
         u32::from_le_bytes(bytes) | DRAWN
     };
-    let said = worker.generation.watched_by(monitor).follower_number;
-    said.unwrap_or_else(drawn)
+    cluster.options().follower_number.unwrap_or_else(drawn)
 }

@@ -1,8 +1,7 @@
 //! `[[cache]]`: results that are told again, and never an old one.
 
 mod apart;
-
-use std::process::Command;
+mod reloaded;
 
 use testkit::free_port;
 use testkit::topology::Replicated;
@@ -238,6 +237,36 @@ fn a_transaction_is_told_what_it_would_read() {
     assert_eq!(value(&mut other, second), "20");
     client.run("COMMIT").unwrap();
     assert_eq!(value(&mut client, second), "20");
+}
+
+/// COM_RESET_CONNECTION ends a transaction, and the next one has a snapshot of its own.
+#[test]
+fn a_transaction_after_a_reset_has_another_snapshot() {
+    const RESET_CONNECTION: u8 = 31;
+    let backend = cached_backend();
+    let mut root = backend.connect().unwrap();
+    root.run("SET GLOBAL autocommit = 0").unwrap();
+    let gateway = cached(&backend, POOLED[0], CACHE);
+    let (mut client, mut other) = (gateway.connect(), gateway.connect());
+    let second = "SELECT v FROM shop.u WHERE id = 1";
+    let change = |other: &mut Client, v: u32| {
+        for table in ["t", "u"] {
+            let update = format!("UPDATE shop.{table} SET v = {v} WHERE id = 1");
+            other.run(&update).unwrap();
+        }
+        other.run("COMMIT").unwrap();
+    };
+    change(&mut other, 11);
+    client.run("COMMIT").unwrap();
+    assert_eq!(
+        (read(&mut client), value(&mut client, second)),
+        ("11".into(), "11".into())
+    );
+    client.send_command(RESET_CONNECTION, b"").unwrap();
+    client.next_packet().unwrap();
+    let before = value(&mut client, second);
+    change(&mut other, 12);
+    assert_eq!((before, read(&mut client)), ("11".into(), "11".into()));
 }
 
 #[test]
@@ -593,29 +622,4 @@ fn what_is_read_in_another_isolation_is_not_kept() {
     }
     writer.run("ROLLBACK").unwrap();
     assert_eq!(read(&mut dirty), "10");
-}
-
-/// Sessions that began before there was a cache are not seen changing anything.
-#[test]
-fn nothing_is_kept_while_sessions_go_on_that_are_not_seen() {
-    let backend = cached_backend();
-    let mut root = backend.connect().unwrap();
-    let service = format!("[[service]]\nname = \"shop\"\n{}", POOLED[0]);
-    let before = sections(&[&backend]) + &service;
-    let mut gateway = Gateway::start(&before, "auto");
-    let mut old = gateway.connect();
-    let after = format!("{before}cache = \"c\"\n{CACHE}");
-    fs::write(gateway.folder.path().join("plateau.toml"), after).unwrap();
-    let id = gateway.server.process().id().to_string();
-    let sent = Command::new("kill").args(["-HUP", &id]).status();
-    assert!(sent.unwrap().success());
-    wait_until("it says why", || {
-        gateway.log().contains("an older configuration")
-    });
-    let mut client = gateway.connect();
-    assert_eq!(read(&mut client), "10");
-    old.run("UPDATE shop.t SET v = 11 WHERE id = 1").unwrap();
-    assert_eq!(read(&mut client), "11");
-    old.quit().unwrap();
-    wait_until_kept(&mut client, &mut root);
 }

@@ -10,8 +10,8 @@ use super::roles::replicated;
 use super::*;
 
 /// A gateway with an operator, whose file can be written again.
-struct Reloaded {
-    gateway: Gateway,
+pub(crate) struct Reloaded {
+    pub(crate) gateway: Gateway,
     /// The file before the sections that change.
     head: String,
     operator: Client,
@@ -26,7 +26,7 @@ const MONITOR: &str = "[[monitor]]\nuser = \"plateau\"\npassword = \"watch\"\nin
 const DIRECT: &str = "[[service]]\nname = \"direct\"\nmultiplex = false\n";
 
 impl Reloaded {
-    fn start(rest: &str) -> Reloaded {
+    pub(crate) fn start(rest: &str) -> Reloaded {
         let port = free_port().expect("a port");
         let metrics_port = free_port().expect("a port");
         let head = format!(
@@ -60,13 +60,13 @@ impl Reloaded {
     }
 
     /// The gateway goes by this file now.
-    fn take(&mut self, rest: &str) {
+    pub(crate) fn take(&mut self, rest: &str) {
         self.write(rest);
         let outcome = self.reload();
         assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     }
 
-    fn connect(&self) -> Client {
+    pub(crate) fn connect(&self) -> Client {
         self.gateway.connect()
     }
 

@@ -15,10 +15,10 @@ use link::{Limit, Part};
 use monitor::gtid::GtidPosition;
 
 use crate::connection::position_of;
-use crate::options::{MonitorId, ServerId};
+use crate::options::ServerId;
 use crate::worker::Worker;
 
-use super::super::definitions::connect;
+use super::super::cluster::Cluster;
 use super::number_of;
 use super::pending::Seen;
 
@@ -77,19 +77,19 @@ const VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin'
     'binlog_checksum', 'gtid_binlog_pos', 'gtid_executed', 'wsrep_on', 'log_slave_updates')";
 
 impl Source {
-    /// Connects to a server of the worker's configuration, and has it send its log.
+    /// Connects to a server, and has it send its log.
     ///
     /// # Errors
     /// It does not; for people.
     pub(super) async fn open(
         worker: &Worker,
-        monitor: MonitorId,
+        cluster: &Cluster,
         server: ServerId,
     ) -> Result<Source, String> {
-        let number = number_of(worker, monitor);
-        let mut witness = connect(worker, monitor, server).await?;
+        let number = number_of(worker, cluster);
+        let mut witness = cluster.connect(worker, server).await?;
         let start = start(&mut witness).await?;
-        let mut dump = connect(worker, monitor, server).await?;
+        let mut dump = cluster.connect(worker, server).await?;
         let set = set_up(dump.info().version.product, start.checksum);
         answer(&mut dump, &set).await?;
         let request = dump_request(&start.place, number);

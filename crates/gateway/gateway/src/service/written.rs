@@ -1,0 +1,92 @@
+//! [`SharedWritten`]: what many sessions have written.
+//!
+//! Of a service it is what each of its sessions has to see. Of a server (`gateway/server.rs`) it is
+//! what the sessions of all configurations have written there, so that a cache knows which replicas
+//! have it. Of a binary log it is what the log has told of.
+
+use monitor::gtid::GtidPosition;
+use router::Written;
+use sync::Mutex;
+use sync::atomic::{AtomicU64, Ordering};
+
+/// See the module's head. Who reads looks whether there is anything new, which is a load.
+#[derive(Debug, Default)]
+pub(crate) struct SharedWritten {
+    /// Rises with each change; 0 as long as nothing was written. Release and Acquire: a write that
+    /// was answered is seen by each read that begins later. The value itself is behind the lock.
+    version: AtomicU64,
+    value: Mutex<Written>,
+}
+
+impl SharedWritten {
+    /// A session has written.
+    pub(crate) fn advance(&self, written: &Written) {
+        let mut value = self.value.lock();
+        value.merge(written);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// The primary has told its position after what was read as version `seen`.
+    pub(crate) fn locate(&self, seen: u64, position: &GtidPosition) {
+        let mut value = self.value.lock();
+        if self.version.load(Ordering::Acquire) == seen && *value == Written::Somewhere {
+            *value = Written::UpTo(position.clone());
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// The version of what was written at a place that nobody was told. `None` if there is nothing.
+    pub(crate) fn unlocated(&self) -> Option<u64> {
+        if self.is_nothing() {
+            return None;
+        }
+        let value = self.value.lock();
+        let seen = self.version.load(Ordering::Acquire);
+        (*value == Written::Somewhere).then_some(seen)
+    }
+
+    /// The primary is at this position: what was written before is known from now on, whoever has
+    /// written it.
+    pub(crate) fn reach(&self, position: GtidPosition) {
+        let mut value = self.value.lock();
+        value.merge(&Written::UpTo(position));
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// What is written from now on comes behind this position, as far as it is known.
+    pub(crate) fn restart(&self, position: Option<GtidPosition>) {
+        let mut value = self.value.lock();
+        *value = position.map_or(Written::Somewhere, Written::UpTo);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// One transaction more was written: this one, as far as it is known.
+    pub(crate) fn follow(&self, gtid: Option<GtidPosition>) {
+        self.value.lock().advance(gtid);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether nothing was written that is known.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.version.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a server that has what `has_applied` says has all that was written. `false` if it is
+    /// not known what that is.
+    pub(crate) fn is_applied(&self, has_applied: impl FnOnce(&GtidPosition) -> bool) -> bool {
+        match &*self.value.lock() {
+            Written::UpTo(position) => has_applied(position),
+            Written::Nothing | Written::Somewhere => false,
+        }
+    }
+
+    /// Adds to a session what is newer than the version that it has seen.
+    pub(crate) fn show(&self, seen: &mut u64, session: &mut router::Session) {
+        if self.version.load(Ordering::Acquire) == *seen {
+            return;
+        }
+        let value = self.value.lock();
+        session.see(&value);
+        *seen = self.version.load(Ordering::Acquire);
+    }
+}
