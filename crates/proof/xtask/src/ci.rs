@@ -3,12 +3,12 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use testkit::folder::target_directory;
 use testkit::server::IO_VARIABLE;
 
+use crate::libraries;
 use crate::report::Report;
-use crate::setup;
 use crate::shell::{Shell, check};
 use crate::tidy;
 
@@ -66,7 +66,7 @@ const STEPS: &[Step] = &[
         tidy::run(shell, &tidy::Arguments::default())
     }),
     Step::new("locked", Part::Both, locked),
-    Step::new("deny", Part::Full, deny),
+    Step::new("libraries", Part::Both, libraries::run),
     Step::new("clippy", Part::Both, clippy),
     Step::new("quick", Part::Fast, quick),
     Step::new("test", Part::Full, test),
@@ -141,24 +141,6 @@ fn locked(shell: &Shell) -> Result<()> {
         cargo(shell, &arguments)?;
     }
     Ok(())
-}
-
-/// Licences and sources of all libraries. Their advisories come from the network, and a new one
-/// would fail a change that has nothing to do with it: `cargo deny check` alone looks at them.
-fn deny(shell: &Shell) -> Result<()> {
-    let program = setup::cargo_deny();
-    anyhow::ensure!(
-        program.exists(),
-        "cargo-deny is not installed: run `cargo xtask setup` first"
-    );
-    let arguments = [
-        "check",
-        "--hide-inclusion-graph",
-        "bans",
-        "licenses",
-        "sources",
-    ];
-    shell.run(program.to_str().context("a path in UTF-8")?, &arguments)
 }
 
 fn clippy(shell: &Shell) -> Result<()> {

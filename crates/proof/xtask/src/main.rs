@@ -7,6 +7,7 @@
 
 mod ci;
 mod fuzz;
+mod libraries;
 mod miri;
 mod report;
 mod setup;

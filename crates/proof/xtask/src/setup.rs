@@ -22,14 +22,6 @@ fn clients() -> PathBuf {
     target_directory().join("clients")
 }
 
-/// The version of `cargo deny` by which CI judges.
-const CARGO_DENY_VERSION: &str = "0.20.2";
-
-/// Where `cargo deny` is installed.
-pub(crate) fn cargo_deny() -> PathBuf {
-    clients().join("cargo-deny/bin/cargo-deny")
-}
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Reports what is missing, and installs nothing.
@@ -85,30 +77,7 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
     for client in CLIENT_SETS {
         client.provide(shell, arguments.dry_run)?;
     }
-    provide_cargo_deny(shell, arguments)
-}
-
-/// Builds `cargo deny` without optimization: that takes a third of the time, and it runs for
-/// seconds only.
-fn provide_cargo_deny(shell: &Shell, arguments: &Arguments) -> Result<()> {
-    let program = cargo_deny();
-    let is_there = program.exists()
-        && shell
-            .read(&program.display().to_string(), &["--version"])?
-            .trim()
-            == format!("cargo-deny {CARGO_DENY_VERSION}");
-    if is_there {
-        println!("cargo-deny: there");
-        return Ok(());
-    }
-    println!("cargo-deny: installing version {CARGO_DENY_VERSION}");
-    if arguments.dry_run {
-        return Ok(());
-    }
-    let package = format!("cargo-deny@{CARGO_DENY_VERSION}");
-    let root = clients().join("cargo-deny").display().to_string();
-    let how = ["install", "--quiet", "--locked", "--debug", "--force"];
-    shell.run("cargo", &[&how[..], &["--root", &root, &package]].concat())
+    Ok(())
 }
 
 fn missing_packages(shell: &Shell) -> Vec<&'static str> {
