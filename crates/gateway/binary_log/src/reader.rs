@@ -84,9 +84,9 @@ impl LogReader {
                 }
                 Told::Nothing
             }
-            Event::Rows { id: NO_TABLE } => Told::Nothing,
             Event::Rows { id } => match self.tables.get(&id) {
                 Some(name) => Told::Rows(name),
+                None if id == NO_TABLE => Told::Nothing,
                 None => Told::UnknownRows,
             },
             Event::HiddenRows => Told::UnknownRows,

@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use front::RandomSource;
 use link::{Agreed, Resources};
 use pool::{AccountId, ClassId, Interner, Pool};
-use result_cache::{Changes, Tables};
+use result_cache::Tables;
 use spans::{Spans, Target};
 use sync::Mutex;
 use wire::Capabilities;
@@ -165,15 +165,15 @@ impl Gateway {
             generations.push(Arc::downgrade(&next));
         }
         if self.has_unseen_sessions() {
-            // Before any of them begins. Who learns asks for doubts first, and then for sessions.
-            self.tables.note_change(Changes::AnyTable);
-            self.tables.doubt();
+            // Before any of them begins. The task that learns definitions asks for doubts first,
+            // and for sessions then.
+            self.tables.forget();
         }
         self.present.store(Arc::clone(&next));
         next
     }
 
-    /// Whether there may be sessions whose configuration asks nobody what they change.
+    /// Whether there may be sessions whose statements are not looked at for what they change.
     pub(crate) fn has_unseen_sessions(&self) -> bool {
         let generations = self.generations();
         generations.iter().any(|it| !it.looks_at_tables())

@@ -8,7 +8,7 @@
 //! none began before it was kept.
 //! (T2) A reply is void once a change of its tables was sent, so before anybody can know of it.
 //! (T3) A change whose end is not known (its server or its client was lost) counts as under way for
-//! [`LOST_TIME`] more: it may end later.
+//! [`LOST_TIME`] more: it may end later. One of all tables stands for very many of them.
 //! (T4) While definitions are in doubt, a change of one table is a change of any, and no reply is
 //! kept or used. What may change definitions makes them doubtful at its begin and at its end.
 
@@ -56,7 +56,7 @@ struct Lost {
 }
 
 /// What the definitions say of the tables of a slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Trait {
     /// A reply that was read from it is not kept: it is a view, a sequence, or stored elsewhere. Or
@@ -143,15 +143,18 @@ impl Tables {
 
     /// A change begins, before its statement is sent.
     pub fn begin_change(self: &Arc<Self>, changes: Changes) -> Changing {
+        // Before definitions are asked, so that one that changes meanwhile is seen at the end.
+        let mut doubts = self.doubts();
         let changes = self.widened(changes);
         if changes == Changes::Anything {
             self.doubt();
+            doubts += 1;
         }
         with_slots(changes, |slots| self.clock.begin(slots));
         Changing {
             tables: Arc::clone(self),
             changes,
-            doubts: self.doubts(),
+            doubts,
         }
     }
 
@@ -179,6 +182,7 @@ impl Tables {
             return;
         }
         let second = now.since(Instant::default()).as_secs();
+        // Relaxed: it decides only who looks. What is looked through is behind the mutex.
         if self.lost_looked.swap(second, Ordering::Relaxed) == second {
             return;
         }
@@ -228,6 +232,14 @@ impl Tables {
     /// Definitions may have changed.
     pub fn doubt(&self) {
         self.doubts.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Definitions may have changed, and tables unseen: nothing is kept from now on, and nothing
+    /// that was kept is told.
+    pub fn forget(&self) {
+        // A query that begins between both has a moment that is not good any more.
+        self.doubt();
+        self.note_change(Changes::AnyTable);
     }
 
     /// Whether definitions have to be read.

@@ -145,7 +145,9 @@ fn then_words(then: &Then, asked: &Asked<'_>, routed: Option<&Routed>) -> String
             "none is kept: a change of its tables is under way, or has ended unseen".to_owned()
         }
         Then::Not(Hindrance::Doubt) => {
-            "none is kept: the definitions of tables are being read".to_owned()
+            "none is kept: the definitions of tables are not known now. If that lasts, the log of \
+             the gateway says why"
+                .to_owned()
         }
         Then::Not(Hindrance::Unkept) => {
             let named = named(asked);
@@ -156,8 +158,8 @@ fn then_words(then: &Then, asked: &Asked<'_>, routed: Option<&Routed>) -> String
             let names: Vec<_> = named.names.iter().filter(is_unkept).collect();
             let names: Vec<_> = names.iter().map(|it| format!("`{it}`")).collect();
             format!(
-                "none is kept: {} is a view, a sequence, has a virtual column, or is stored by \
-                 another engine than InnoDB and RocksDB",
+                "none is kept: {} is a view, a sequence, has a virtual column, is stored by \
+                 another engine than InnoDB and RocksDB, or is a column of the type TIME",
                 names.join(" or ")
             )
         }

@@ -4,14 +4,16 @@
 //! It is read from the primaries whenever a statement may have changed it, and each minute. Until
 //! it is known, nothing is kept ([`result_cache::Tables`]).
 
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use backend::{Outcome, QueryLimits, Server};
 use link::Limit;
 use monitor::gtid::GtidPosition;
-use result_cache::{Changes, TableSlot, Trait};
+use result_cache::{TableSlot, Trait};
 
 use crate::connection::{position_of, position_question};
+use crate::gateway::watch::Watch;
 use crate::options::ServerId;
 use crate::worker::Worker;
 
@@ -33,7 +35,7 @@ const READ_TIME_MAX: Duration = Duration::from_secs(30);
 const DEFINITION_BYTES_MAX: usize = 64 << 20;
 
 /// Why nothing is kept for a while.
-const UNSEEN: &str = "sessions of an older configuration, which has no cache, go on";
+const UNSEEN: &str = "sessions of another configuration, which has no such cache, go on";
 
 /// Without these, a server hides some of the definitions.
 const PRIVILEGES: &str = "SELECT COUNT(DISTINCT PRIVILEGE_TYPE) \
@@ -67,8 +69,8 @@ pub fn keep_definitions(worker: &Worker) {
 }
 
 async fn keep() {
-    let mut known: Vec<Option<Identity>> = Vec::new();
-    let mut told: Option<Result<(), String>> = None;
+    let mut known: Vec<Known> = Vec::new();
+    let (mut before, mut told) = (None, None);
     let (mut read_at, mut located_at) = (None, None);
     while let Some(worker) = runtime::local::<Worker>() {
         if !worker.generation.looks_at_tables() {
@@ -77,29 +79,28 @@ async fn keep() {
         }
         let tables = &worker.gateway.tables;
         let clusters = Cluster::all(&worker.gateway);
-        let primaries = clusters.iter().map(Cluster::primary);
-        let primaries: Vec<_> = primaries.map(|it| Some(it?.identity)).collect();
-        if primaries.iter().any(|it| !known.contains(it)) {
+        if note_primaries(&mut known, &clusters) {
             // A new one may not have the last writes of the old one.
-            tables.note_change(Changes::AnyTable);
-            tables.doubt();
+            tables.forget();
         }
-        known = primaries;
         let now = runtime::now();
         let age = read_at.map(|at| now.since(at));
         let is_due = age
             .is_none_or(|age| REFRESH_EVERY <= age || tables.is_in_doubt() && REFRESH_PAUSE <= age);
-        // Of a missing primary the monitor tells.
-        if is_due && known.iter().all(Option::is_some) {
-            let outcome = learn(&worker, &clusters).await;
+        if is_due {
+            let outcome = Some(learn(&worker, &clusters, &mut known).await);
             read_at = Some(now);
-            if told.as_ref() != Some(&outcome) {
-                tell(&outcome);
-                told = Some(outcome);
+            // A monitor that begins does not know its primary yet.
+            if told != outcome && (before == outcome || outcome == Some(Ok(()))) {
+                tell(outcome.as_ref());
+                told.clone_from(&outcome);
             }
+            before = outcome;
         }
         let age = located_at.map(|at| now.since(at));
-        if age.is_none_or(|age| REFRESH_PAUSE <= age) && locate_writes(&worker, &clusters).await {
+        if age.is_none_or(|age| REFRESH_PAUSE <= age)
+            && locate_writes(&worker, &clusters, &known).await
+        {
             located_at = Some(now);
         }
         drop((worker, clusters));
@@ -107,10 +108,53 @@ async fn keep() {
     }
 }
 
-fn tell(outcome: &Result<(), String>) {
+/// What is known of a cluster, by its watch.
+#[derive(Debug)]
+struct Known {
+    watch: Weak<Watch>,
+    primary: Option<Identity>,
+    /// As they were read last. While there is no primary, they go on: its replicas answer.
+    definitions: Option<Definitions>,
+    /// The primary names its transactions, as far as is known.
+    has_positions: bool,
+}
+
+/// Notes the primaries of all clusters, of which `known` has the same number in the same order
+/// then. Returns whether one has another primary than before, or is new and has one that was not
+/// known.
+fn note_primaries(known: &mut Vec<Known>, clusters: &[Cluster]) -> bool {
+    let mut before = std::mem::take(known);
+    let identities: Vec<_> = before.iter().map(|it| it.primary).collect();
+    let mut is_new = false;
+    for cluster in clusters {
+        let primary = cluster.primary().map(|it| it.identity);
+        let is_it = |it: &Known| std::ptr::eq(it.watch.as_ptr(), &raw const **cluster.watch());
+        let mut same = match before.iter().position(is_it) {
+            Some(at) => before.swap_remove(at),
+            None => Known {
+                watch: Arc::downgrade(cluster.watch()),
+                // A watch that begins goes by what the one before has known.
+                primary: primary.filter(|it| identities.contains(&Some(*it))),
+                definitions: None,
+                has_positions: true,
+            },
+        };
+        if same.primary != primary {
+            is_new = true;
+            same.primary = primary;
+            same.has_positions = true;
+        }
+        known.push(same);
+    }
+    is_new
+}
+
+fn tell(outcome: Option<&Result<(), String>>) {
     match outcome {
-        Ok(()) => tracing::info!("results are kept: the definitions of all tables are known"),
-        Err(reason) => {
+        None | Some(Ok(())) => {
+            tracing::info!("results are kept: the definitions of all tables are known");
+        }
+        Some(Err(reason)) => {
             tracing::warn!(%reason, "the caches keep nothing: definitions of tables are unknown");
         }
     }
@@ -118,41 +162,48 @@ fn tell(outcome: &Result<(), String>) {
 
 /// Reads the definitions of all clusters, and where their primaries are: replicas that are there
 /// have what was written until now, also by sessions that were not seen.
-async fn learn(worker: &Worker, clusters: &[Cluster]) -> Result<(), String> {
+async fn learn(worker: &Worker, clusters: &[Cluster], known: &mut [Known]) -> Result<(), String> {
     let tables = &worker.gateway.tables;
     let doubts = tables.doubts();
     // Asked for behind the doubts: sessions that come from now on have raised them.
     if worker.gateway.has_unseen_sessions() {
         return Err(UNSEEN.to_owned());
     }
-    let mut said = Vec::new();
-    for cluster in clusters {
+    for (cluster, known) in clusters.iter().zip(&mut *known) {
         let Some(Primary { server: id, .. }) = cluster.primary() else {
-            return Err("there is no primary".to_owned());
+            if known.definitions.is_none() {
+                let names: Vec<_> = cluster.servers().map(|it| &*it.known.name).collect();
+                return Err(format!("none of {} is the primary", names.join(", ")));
+            }
+            continue;
         };
-        let known = &cluster.server(id).known;
-        let name = &known.name;
+        let server = &cluster.server(id).known;
         let told = read(worker, cluster, id).await;
+        let name = &server.name;
         let (told, position) = told.map_err(|reason| format!("{name}: {reason}"))?;
-        said.extend(told);
+        known.definitions = Some(told);
+        known.has_positions = position.is_some();
         if let Some(position) = position {
-            known.written.reach(position);
+            server.written.reach(position);
         }
     }
+    let said = known.iter().flat_map(|it| it.definitions.iter().flatten());
+    let said: Definitions = said.copied().collect();
     tables.learn(doubts, &said);
     Ok(())
 }
 
 /// Asks primaries up to where they have written, if a session has written and was not told where:
 /// no replica is believed to have that. Sessions that read from replicas ask themselves, but others
-/// never do. Returns whether anybody was asked.
-async fn locate_writes(worker: &Worker, clusters: &[Cluster]) -> bool {
+/// never do. Returns whether any server was asked.
+async fn locate_writes(worker: &Worker, clusters: &[Cluster], known: &[Known]) -> bool {
     let mut has_asked = false;
-    for cluster in clusters {
+    for (cluster, known) in clusters.iter().zip(known) {
         let all = cluster.servers().map(|it| &it.known.written);
         let unlocated = all.filter_map(|it| Some((it, it.unlocated()?)));
         let unlocated: Vec<_> = unlocated.collect();
-        let Some(primary) = cluster.primary().filter(|_| !unlocated.is_empty()) else {
+        let is_asked = known.has_positions && !unlocated.is_empty();
+        let Some(primary) = cluster.primary().filter(|_| is_asked) else {
             continue;
         };
         has_asked = true;
@@ -221,6 +272,9 @@ async fn ask(server: &mut Server) -> Result<Definitions, String> {
             _ => said.push((slot, Trait::Unkept)),
         }
     }
+    // Many tables have one slot.
+    said.sort_unstable();
+    said.dedup();
     Ok(said)
 }
 

@@ -75,31 +75,34 @@ async fn keep(following: Arc<Following>) {
     let mut told = None;
     // Of the present configuration, and only as long as it takes.
     while let Some((worker, cluster)) = present(&following) {
-        // Of a missing primary the monitor tells.
-        if let Some(primary) = cluster.primary() {
-            let server = Arc::clone(&cluster.server(primary.server).options.name);
-            let tables = Arc::clone(&worker.gateway.tables);
-            let opened = Source::open(&worker, &cluster, primary.server).await;
+        let Some(primary) = cluster.primary() else {
+            // Of a missing primary the monitor tells.
             drop((worker, cluster));
-            let follower = Follower {
-                following: &following,
-                tables: &tables,
-                server: &server,
-                pending: RefCell::default(),
-                has_pending: Notify::default(),
-                place: RefCell::default(),
-            };
-            let reason = match opened {
-                Ok(source) => follower.follow(source, primary).await,
-                Err(reason) => reason,
-            };
-            let was_followed = follower.lose();
-            // The same reasons each second would hide all other lines.
-            if was_followed || told.as_ref() != Some(&reason) {
-                let server = &*server;
-                tracing::warn!(server, %reason, "a binary log is not followed: nothing is kept");
-                told = Some(reason);
-            }
+            runtime::sleep(RETRY_PAUSE).await;
+            continue;
+        };
+        let server = Arc::clone(&cluster.server(primary.server).options.name);
+        let tables = Arc::clone(&worker.gateway.tables);
+        let opened = Source::open(&worker, &cluster, primary.server).await;
+        drop((worker, cluster));
+        let follower = Follower {
+            following: &following,
+            tables: &tables,
+            server: &server,
+            pending: RefCell::default(),
+            has_pending: Notify::default(),
+            place: RefCell::default(),
+        };
+        let reason = match opened {
+            Ok(source) => follower.follow(source, primary).await,
+            Err(reason) => reason,
+        };
+        let was_followed = follower.lose();
+        // The same reasons each second would hide all other lines.
+        if was_followed || told.as_ref() != Some(&reason) {
+            let server = &*server;
+            tracing::warn!(server, %reason, "a binary log is not followed: nothing is kept");
+            told = Some(reason);
         }
         runtime::sleep(RETRY_PAUSE).await;
     }
