@@ -39,6 +39,8 @@ pub(crate) enum Unasked {
     ServerDatabase,
     /// The session has set an isolation in which reads see or lock other rows.
     Isolation,
+    /// The session may have set the dialect of Oracle.
+    Oracle,
     /// The transaction has written.
     Written,
     /// The transaction is open on another server than the primary.
@@ -184,6 +186,7 @@ fn unasked(why: Unasked, asked: &Asked<'_>) -> String {
         Unasked::Database => "the session has come to its database by other means than USE",
         Unasked::ServerDatabase => "the session's database is one of the server itself",
         Unasked::Isolation => "the session has set READ UNCOMMITTED or SERIALIZABLE",
+        Unasked::Oracle => "the session has set sql_mode to what is or may be ORACLE",
         Unasked::Written => "the transaction has written",
         Unasked::NotAtPrimary => "the transaction is open on another server than the primary",
         Unasked::LogUnread => "the binary log of the primary is not being followed",
