@@ -519,7 +519,9 @@ pub const SECTIONS: &[Section] = &[
                     max: CACHE_BYTES_MAX,
                 },
                 "1M",
-                "Longer replies are not kept. At most an eighth of `size`.",
+                "Longer replies are not kept. At most an eighth of `size`. With `sharing = \
+                 \"worker\"`, replies that exceed an eighth of a worker's part of `size` are not \
+                 kept, either.",
             ),
             optional(
                 "ttl",
@@ -538,7 +540,7 @@ pub const SECTIONS: &[Section] = &[
                 Kind::Choice(&["all", "worker"]),
                 "all",
                 "Who finds a result: all sessions, or those of the same worker, which share no \
-                 lock then.",
+                 lock then. Each worker has an equal part of `size`.",
             ),
             defaulted(
                 "assume_cacheable",
