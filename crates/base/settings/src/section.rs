@@ -526,14 +526,14 @@ pub const SECTIONS: &[Section] = &[
             optional(
                 "ttl",
                 FieldKind::One(UP_TO_A_YEAR),
-                "Seconds after which a result is not told any more. Without it: as long as no \
+                "Seconds after which a result is not used any more. Without it: as long as no \
                  table of its query is changed through the gateway.",
             ),
             optional(
                 "soft_ttl",
                 FieldKind::One(UP_TO_A_YEAR),
-                "Seconds after which one query is sent for a newer result. Others are told the old \
-                 one meanwhile.",
+                "Seconds after which one query is sent for a newer result. Others get the old one \
+                 meanwhile.",
             ),
             defaulted(
                 "sharing",
@@ -559,7 +559,7 @@ pub const SECTIONS: &[Section] = &[
             ),
         ],
         one_of: &[],
-        text: "Keeps results of queries in memory, and tells them again. They are never older than \
+        text: "Keeps results of queries in memory, and sends them again. They are never older than \
                what was changed through the gateway.",
     },
     Section {

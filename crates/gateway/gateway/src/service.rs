@@ -70,7 +70,7 @@ impl SharedWritten {
         }
     }
 
-    /// The version of what was written at a place that nobody was told. `None` if there is nothing.
+    /// The version of what was written at a place that no one knows. `None` if there is nothing.
     pub(crate) fn unlocated(&self) -> Option<u64> {
         let value = self.value.lock();
         let seen = self.version.load(Ordering::Acquire);

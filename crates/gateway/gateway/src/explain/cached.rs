@@ -23,7 +23,7 @@ pub(crate) enum Unasked {
     Unkept(Unkept),
     /// It reads no table.
     NoTable,
-    /// Texts that mean the same cannot be told.
+    /// Whether another text means the same is not known.
     NoMeaning,
     /// Its session has a connection of its own.
     OwnConnection,
@@ -72,17 +72,17 @@ pub(crate) enum Cached {
 pub(crate) enum Has {
     /// That depends on the session, which has not begun.
     Unknown,
-    /// The result that the statement is told.
+    /// The result that the statement gets.
     Result,
     /// One whose time is over, and that is renewed.
     Old,
     /// None.
     Nothing,
-    /// The first query of a transaction is not told one.
+    /// The first query of a transaction gets none from a cache.
     First,
 }
 
-/// What becomes of the reply to a statement that was told none.
+/// What becomes of the reply to a statement that got none from a cache.
 #[derive(Debug, Clone)]
 pub(crate) enum Then {
     /// It is kept.
