@@ -200,8 +200,8 @@ impl<'a> Scan<'a> {
         let ahead = self.words.ahead();
         let is_type = last == Some(K::As) || self.last.0 == Token::Comma;
         let makes = match ahead.kind {
-            // A canonical text has a parameter in the place of a literal.
-            Token::String | Token::Parameter => true,
+            // A canonical text keeps such a string.
+            Token::String => true,
             Token::RightParen => is_type,
             _ => matches!(ahead.keyword, Some(K::Path | K::Exists)),
         };

@@ -102,7 +102,6 @@ const FACTS: &[(Facts, &[&str])] = &[
             "SELECT CAST(MAKETIME(1, 2, 3) AS DATETIME)",
             "SELECT a FROM t WHERE b < TIME('10:00')",
             "SELECT a FROM t WHERE b < TIME'10:00'",
-            "SELECT a FROM t WHERE b < TIME ?",
             "SELECT a FROM t WHERE b < {t '10:00'}",
             "SELECT a FROM t WHERE b < CAST(c AS TIME)",
             "SELECT a FROM t WHERE b < CONVERT(c, time)",
