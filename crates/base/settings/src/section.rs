@@ -519,26 +519,28 @@ pub const SECTIONS: &[Section] = &[
                     max: CACHE_BYTES_MAX,
                 },
                 "1M",
-                "Longer replies are not kept. At most an eighth of `size`.",
+                "Longer replies are not kept. At most an eighth of `size`. With `sharing = \
+                 \"worker\"`, replies that exceed an eighth of a worker's part of `size` are not \
+                 kept, either.",
             ),
             optional(
                 "ttl",
                 FieldKind::One(UP_TO_A_YEAR),
-                "Seconds after which a result is not told any more. Without it: as long as no \
+                "Seconds after which a result is not used any more. Without it: as long as no \
                  table of its query is changed through the gateway.",
             ),
             optional(
                 "soft_ttl",
                 FieldKind::One(UP_TO_A_YEAR),
-                "Seconds after which one query is sent for a newer result. Others are told the old \
-                 one meanwhile.",
+                "Seconds after which one query is sent for a newer result. Others get the old one \
+                 meanwhile.",
             ),
             defaulted(
                 "sharing",
                 Kind::Choice(&["all", "worker"]),
                 "all",
                 "Who finds a result: all sessions, or those of the same worker, which share no \
-                 lock then.",
+                 lock then. Each worker has an equal part of `size`.",
             ),
             defaulted(
                 "assume_cacheable",
@@ -557,7 +559,7 @@ pub const SECTIONS: &[Section] = &[
             ),
         ],
         one_of: &[],
-        text: "Keeps results of queries in memory, and tells them again. They are never older than \
+        text: "Keeps results of queries in memory, and sends them again. They are never older than \
                what was changed through the gateway.",
     },
     Section {

@@ -6,7 +6,7 @@ use crate::error::LogError;
 use crate::event::{Checksum, Event, Framed, Gtid, Statement};
 use crate::place::Place;
 
-/// Most tables of one transaction that are told apart. Rows of others are of any table.
+/// Most tables of one transaction that are distinguished. Rows of others are of any table.
 pub const TABLES_MAX: usize = 1024;
 
 /// The number in an event that ends a statement and has no rows.
@@ -28,7 +28,7 @@ pub struct LogReader {
 pub enum Told<'a> {
     /// Nothing.
     Nothing,
-    /// The log can be read: all that stands behind the place that was asked for is told.
+    /// The log can be read: all that stands behind the place that was asked for will come.
     Begun,
     /// A transaction begins.
     Transaction(Gtid),

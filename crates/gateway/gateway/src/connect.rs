@@ -130,7 +130,7 @@ fn preference(server: &ServerState, role: Role) -> Option<(bool, Rank)> {
 /// Why there is no connection to a server.
 #[derive(Debug)]
 pub(crate) enum NoConnection {
-    /// The client is to be told this: another server would say the same.
+    /// The client gets this error: another server would say the same.
     Refused(ClientError),
     /// Another server may do.
     Failed(String),
@@ -193,7 +193,7 @@ pub(crate) async fn connect(
     Err(no_server(worker, service, &reason))
 }
 
-/// What a client is told whose service has no server for it.
+/// What a client gets whose service has no server for it.
 pub(crate) fn no_server(worker: &Worker, service: ServiceId, reason: &str) -> ClientError {
     let name = &worker.generation.service(service).options.name;
     ClientError::worded(WORDS_NO_SERVER, &[name, &reason])

@@ -167,7 +167,7 @@ impl Connection {
         &self.known.session
     }
 
-    /// The same, to be told what happens.
+    /// The same, for a caller that has to know what happens.
     pub(crate) fn state_mut(&mut self) -> &mut ConnectionState {
         &mut self.known.session
     }

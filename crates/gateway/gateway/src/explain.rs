@@ -7,7 +7,7 @@
 //!
 //! Sessions find out by the functions that their statements go by, and change nothing. `words.rs`
 //! and `cached.rs` put what they find into English. No server is asked: what only a server knows is
-//! told as what the answer depends on.
+//! shown as what the answer depends on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +122,7 @@ pub(crate) struct Leaves {
     pub(crate) shows_writes: bool,
 }
 
-/// Whether a text is EXPLAIN ROUTE. Most are told by their first byte.
+/// Whether a text is EXPLAIN ROUTE. Most show it by their first byte.
 pub(crate) fn is_asked(text: &[u8], mode: SqlMode) -> bool {
     let may_be = match text.first() {
         Some(b'e' | b'E' | b'/' | b'-' | b'#') => true,

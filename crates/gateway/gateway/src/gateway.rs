@@ -43,7 +43,7 @@ pub struct Gateway {
     generations: Mutex<Vec<Weak<Generation>>>,
     /// The servers of these.
     pub(crate) servers: KnownServers,
-    /// Where each session's connection to a server is, by the number that its client was told.
+    /// Where each session's connection to a server is, by the number that its client has.
     /// Touched as sessions begin and end, and by KILL.
     victims: Mutex<BTreeMap<u32, Victim>>,
     /// Connections to the servers that sessions share.
@@ -225,7 +225,7 @@ impl Gateway {
         self.victims.lock().remove(&number);
     }
 
-    /// Whom KILL with this number ends: the client that was told it, or whose CONNECTION_ID() it is
+    /// Whom KILL with this number ends: the client that has it, or whose CONNECTION_ID() it is
     /// on `server`.
     pub(crate) fn victim(&self, number: u64, server: Option<pool::ServerId>) -> Option<Victim> {
         let number = u32::try_from(number).ok()?;

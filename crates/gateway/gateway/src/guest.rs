@@ -64,7 +64,7 @@ pub(crate) struct Guest {
     pub(crate) handle: Arc<SessionHandle>,
     /// The server connection that is used, for KILL.
     pub(crate) running: Arc<Running>,
-    /// What the client is told if a server that it cannot do without is lost.
+    /// What the client gets if a server that it cannot do without is lost.
     pub(crate) lost: Option<ClientError>,
     /// How often COM_CHANGE_USER was refused.
     pub(crate) failed_changes: u32,
@@ -91,7 +91,7 @@ const CHANGE_USER_FAILURES_MAX: u32 = 3;
 pub(crate) enum ChangedUser {
     /// The client is another user.
     Yes,
-    /// It was refused, and has been told.
+    /// It was refused, and its client has the error.
     No,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct Answer {
 pub(crate) enum Failed {
     /// The session is over.
     Session(End),
-    /// The client is to be told this; nothing was sent.
+    /// The client gets this error; nothing was sent.
     Refused(ClientError),
     /// The server is lost; whether the command may be sent again is what its error says.
     Server(Retry),
@@ -407,7 +407,7 @@ impl Guest {
         self.client.end_reply();
     }
 
-    /// Whether the command that was peeked at is a KILL with a number that a client was told.
+    /// Whether the command that was peeked at is a KILL with a number that a client has.
     pub(crate) fn is_kill(&mut self, command_byte: u8) -> bool {
         let number = match command_byte {
             CommandByte::QUERY => {
@@ -529,7 +529,7 @@ impl Guest {
         Ok(ChangedUser::Yes)
     }
 
-    /// Tells the client why its session ends, as far as it is told, and closes its connection.
+    /// Tells the client why its session ends, where an error says it, and closes its connection.
     pub(crate) async fn leave(mut self, end: End) {
         let reason = match end {
             End::Server => self.lost.take(),

@@ -1,4 +1,4 @@
-//! KILL: of what a client has left running, and by the numbers that clients were told.
+//! KILL: of what a client has left running, and by the numbers that clients have.
 //!
 //! A server does not notice that its client is gone until it sends something. So it is asked to end
 //! the connection, over another one.
@@ -92,7 +92,7 @@ async fn run(
 
 /// The KILL that a text is.
 pub(crate) fn find(text: &[u8]) -> Option<KillStatement> {
-    // Most texts are told by their first byte; a comment may stand before the word.
+    // Most texts show it by their first byte; a comment may stand before the word.
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace())?;
     if !matches!(first, b'k' | b'K' | b'/' | b'-' | b'#') {
         return None;
@@ -105,7 +105,7 @@ pub(crate) fn find(text: &[u8]) -> Option<KillStatement> {
 ///
 /// # Errors
 ///
-/// What the client is told.
+/// What the client gets.
 pub(crate) async fn carry_out(
     worker: &Worker,
     service: ServiceId,

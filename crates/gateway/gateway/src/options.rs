@@ -7,7 +7,7 @@ use auth::ClientSecret;
 use backend::Target;
 use front::LoginRules;
 use monitor::Rank;
-use result_cache::CacheOptions;
+use result_cache::{CacheOptions, REPLY_PART};
 use router::{Balance, Rules};
 
 use crate::query_log::QueryLogOptions;
@@ -158,6 +158,20 @@ pub struct ResultCacheOptions {
     pub cache: CacheOptions,
 }
 
+impl ResultCacheOptions {
+    /// The part of each of so many workers. A reply may be as long as it may be for all of them
+    /// together, or as a cache of that part allows.
+    pub(crate) fn of_worker(&self, worker_count: usize) -> CacheOptions {
+        let all = self.cache;
+        let bytes_max = all.bytes_max / worker_count;
+        CacheOptions {
+            bytes_max,
+            reply_bytes_max: all.reply_bytes_max.min(bytes_max / REPLY_PART),
+            ..all
+        }
+    }
+}
+
 /// Who finds what others have kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
@@ -218,4 +232,42 @@ pub enum Role {
     Primary,
     /// Replicas, and the primary if there is none.
     Replica,
+}
+
+#[cfg(test)]
+mod tests {
+    use result_cache::Lifetime;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_has_its_part_of_the_memory_and_keeps_replies_as_long_as_all() {
+        let megabyte = 1 << 20;
+        let mut options = ResultCacheOptions {
+            name: "c".into(),
+            sharing: Sharing::Worker,
+            trust: Trust::Verified,
+            follows: false,
+            cache: CacheOptions {
+                bytes_max: 64 * megabyte,
+                reply_bytes_max: megabyte,
+                lifetime: Lifetime {
+                    hard: None,
+                    soft: None,
+                },
+            },
+        };
+        for (workers, bytes, reply_bytes) in [
+            (1, 64 * megabyte, megabyte),
+            (2, 32 * megabyte, megabyte),
+            (8, 8 * megabyte, megabyte),
+            (16, 4 * megabyte, megabyte / 2),
+        ] {
+            let part = options.of_worker(workers);
+            let limits = (part.bytes_max, part.reply_bytes_max);
+            assert_eq!(limits, (bytes, reply_bytes), "{workers}");
+        }
+        options.cache.reply_bytes_max = 1000;
+        assert_eq!(options.of_worker(16).reply_bytes_max, 1000);
+    }
 }

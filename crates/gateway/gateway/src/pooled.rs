@@ -95,7 +95,7 @@ pub(crate) struct Pooled {
     /// `None` unless it may have some.
     locks: Option<Box<Locks>>,
     statements: Statements,
-    /// The status that the client was told last.
+    /// The status that the client got last.
     status: StatusFlags,
     /// Ends its waits for connections.
     patience: Alarm,
@@ -122,7 +122,7 @@ const OF_SESSION: StatusFlags = StatusFlags(
         | StatusFlags::DATABASE_DROPPED.0,
 );
 
-/// What of that is told at the login.
+/// What of that the login says.
 const OF_LOGIN: StatusFlags = StatusFlags(StatusFlags::AUTOCOMMIT.0 | MODES.0);
 
 /// How texts are read.
@@ -130,7 +130,7 @@ const MODES: StatusFlags =
     StatusFlags(StatusFlags::NO_BACKSLASH_ESCAPES.0 | StatusFlags::ANSI_QUOTES.0);
 
 impl Pooled {
-    /// Connects a client to its first server. An error is what the client is to be told.
+    /// Connects a client to its first server. An error is what the client gets.
     pub(crate) async fn enter(guest: Guest) -> Result<Pooled, Box<(Client, ClientError)>> {
         let options = &guest.generation().service(guest.service).options;
         let multiplexes = options.multiplexes;

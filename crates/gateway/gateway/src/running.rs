@@ -1,5 +1,5 @@
-//! [`Running`]: where a session's statement runs, and the connection whose number its client was
-//! told, for KILL.
+//! [`Running`]: where a session's statement runs, and the connection whose number its client has
+//! for KILL.
 //!
 //! A connection that a KILL aims at must not go to another session before the KILL is over. Who
 //! kills counts itself first and then reads where to; a session that gives its connection away

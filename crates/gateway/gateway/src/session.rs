@@ -8,7 +8,7 @@
 //! Which server a command goes to is the router's to say. [`Direct`] has one connection for itself,
 //! [`Pooled`] takes connections from the pool.
 //! Commands that concern the connection itself are carried out here: COM_QUIT, COM_CHANGE_USER, and
-//! KILL with a number that a client was told. While a reply is awaited, KILL, the client's end and
+//! KILL with a number that a client has. While a reply is awaited, KILL, the client's end and
 //! the monitor are watched for: the statement is then ended on the server, too.
 
 use std::rc::Rc;
@@ -41,7 +41,7 @@ enum Session {
 struct Entered {
     session: Session,
     handle: Arc<SessionHandle>,
-    /// The number that the client was told.
+    /// The number that the client has.
     number: u32,
 }
 
@@ -84,8 +84,8 @@ async fn leave(worker: Rc<Worker>, entered: Box<Entered>, end: End) {
     worker.gateway.clients().registry().leave(&handle);
 }
 
-/// Logs a client in and connects it to a server. Returns `None` if that fails; the client has been
-/// told why.
+/// Logs a client in and connects it to a server. Returns `None` if that fails; the client has got
+/// the error.
 async fn enter(worker: Rc<Worker>, listener: Arc<str>, stream: Stream) -> Option<Box<Entered>> {
     let gateway = Arc::clone(&worker.gateway);
     let generation = Arc::clone(&worker.generation);
@@ -154,7 +154,7 @@ async fn enter(worker: Rc<Worker>, listener: Arc<str>, stream: Stream) -> Option
     }
 }
 
-/// Connects a client to its first server. An error is what it is told.
+/// Connects a client to its first server. An error is what it gets.
 async fn open(guest: Guest) -> Result<Session, Box<(Client, ClientError)>> {
     let (worker, service) = (Rc::clone(&guest.worker), guest.service);
     let options = &worker.generation.service(service).options;

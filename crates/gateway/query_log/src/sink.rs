@@ -53,6 +53,11 @@ const TO_ADD: OpenOptions = OpenOptions {
     access: FileAccess::Buffered,
 };
 
+const TO_LOOK: OpenOptions = OpenOptions {
+    create: false,
+    ..TO_ADD
+};
+
 /// See the module's head.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
@@ -138,7 +143,7 @@ impl Sink {
                 self.piece = Some(buffer);
             }
             if let Err(error) = written {
-                // A device has no length that could be set.
+                // If this fails, too, the next lines follow a part of one.
                 let _ = disk.set_length(&opened.file, length);
                 return Err(error);
             }
@@ -149,12 +154,18 @@ impl Sink {
 }
 
 impl Opened {
-    /// Puts an empty file in the place of the full one. If it fails early, that is written on.
+    /// Puts an empty file in the place of the full one. If it fails, that is written on.
     fn rotate(&mut self, disk: &dyn Disk) -> Result<(), DiskError> {
         let next = rotation::next_name(&self.files.path);
         let file = disk.open(&next, TO_ADD)?;
         disk.set_length(&file, 0)?;
-        for (from, to) in rotation::moves(&self.files.path, self.files.kept) {
+        // Where the last move has failed, or another program has moved the full file away, nothing
+        // has its name. If older files moved on then, each try would lose the oldest.
+        let kept = match disk.open(&self.files.path, TO_LOOK) {
+            Err(error) if error.kind == DiskErrorKind::NotFound => 0,
+            looked => looked.map(|_| self.files.kept)?,
+        };
+        for (from, to) in rotation::moves(&self.files.path, kept) {
             match disk.rename(&from, &to) {
                 Err(error) if error.kind != DiskErrorKind::NotFound => return Err(error),
                 _ => {}

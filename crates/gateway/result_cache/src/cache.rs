@@ -33,7 +33,7 @@ pub struct CacheOptions {
     pub bytes_max: usize,
     /// Longer replies are not kept. At most a [`REPLY_PART`]th of `bytes_max`.
     pub reply_bytes_max: usize,
-    /// How long replies may be told.
+    /// How long replies are good.
     pub lifetime: Lifetime,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! query -> Tables::begin_query: a moment -> server -> Filling, as packets pass -> kept
-//! change -> Tables::begin_change -> server -> Changing::end -> the client is told
+//! change -> Tables::begin_change -> server -> Changing::end -> the reply to the client
 //! query -> Cache::find: is any table of its names changed since? -> the same packets again
 //! ```
 //!

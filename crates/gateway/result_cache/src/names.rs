@@ -15,7 +15,7 @@ const SLOT_BITS: u32 = 16;
 pub const SLOT_COUNT: usize = 1 << SLOT_BITS;
 
 /// The place of a name among [`SLOT_COUNT`]. Names of several tables may share one: then a change
-/// of one counts as a change of both. Databases are not told apart, and upper and lower case are
+/// of one counts as a change of both. Databases do not matter, and upper and lower case are
 /// alike, since servers may be set to that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TableSlot(u16);

@@ -25,7 +25,7 @@ pub struct KeptReply {
     counted_bytes: usize,
 }
 
-/// What of a reply that a session may be told must not be kept.
+/// What of a reply that a session may get must not be kept.
 const OF_ONE_TIME: StatusFlags = StatusFlags(
     StatusFlags::MORE_RESULTS.0
         | StatusFlags::CURSOR_EXISTS.0
@@ -44,7 +44,7 @@ const OK_NUMBERS_AT: usize = 1;
 
 impl KeptReply {
     /// The reply of these bytes to a client with these capabilities. `None` if it is not one result
-    /// set that all can be told: with warnings, a cursor, changes of the session, or an error.
+    /// set that is good for all: with warnings, a cursor, changes of the session, or an error.
     pub(crate) fn new(
         (command, capabilities): (u8, Capabilities),
         bytes: Box<[u8]>,
@@ -154,7 +154,7 @@ impl Found {
                     } else {
                         (EOF_STATUS_AT, EOF_WARNINGS_AT)
                     };
-                    // Who is told it again could not ask for them.
+                    // A session that gets it again could not ask for them.
                     (payload.get(warnings_at..)?.first_chunk() == Some(&[0, 0])).then_some(())?;
                     found.status_at[1] = Some(begin + status_at);
                     found.status = status;
@@ -261,7 +261,7 @@ impl ReplyCopy {
         self.counted_bytes = 0;
     }
 
-    /// The reply, if it is whole and all can be told it.
+    /// The reply, if it is whole and good for all.
     pub(crate) fn finish(mut self, of: (u8, Capabilities)) -> Option<KeptReply> {
         if self.is_given_up {
             return None;
@@ -289,7 +289,7 @@ impl SharedCopy {
         SharedCopy(Rc::new(RefCell::new(copy)))
     }
 
-    /// The reply that has passed, if it is whole and all can be told it.
+    /// The reply that has passed, if it is whole and good for all.
     pub(crate) fn finish(&self, of: (u8, Capabilities)) -> Option<KeptReply> {
         let budget = Arc::clone(&self.0.borrow().budget);
         self.0.replace(ReplyCopy::new(0, budget)).finish(of)

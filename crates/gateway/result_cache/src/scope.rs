@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-/// What sessions must have in common for one to be told the reply to another: account, kind of
+/// What sessions must have in common for one to get the reply to another: account, kind of
 /// client, database, and all that they have set. Shared by sessions and replies.
 #[derive(Debug, Clone)]
 pub struct Scope {
@@ -20,7 +20,7 @@ struct Inner {
 }
 
 impl Scope {
-    /// The scope of these parts. Each is told by its length from the next.
+    /// The scope of these parts. Its length parts each from the next.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Scope {
         let mut encoded = Vec::new();
         for part in parts {

@@ -14,12 +14,12 @@ use crate::names::TableSlot;
 use crate::reply::KeptReply;
 use crate::scope::Scope;
 
-/// How long replies may be told.
+/// How long replies are good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
-    /// An older one is not told any more.
+    /// An older one is not found any more.
     pub hard: Option<Duration>,
-    /// Once it is older, one query is sent for a newer one, and others are told it meanwhile.
+    /// Once it is older, one query is sent for a newer one, and others get it meanwhile.
     pub soft: Option<Duration>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Arrival {
 pub enum Lookup {
     /// This reply.
     Reply(Arc<KeptReply>),
-    /// Nothing that may be told. Who sends the query may keep its reply. One that was void is gone.
+    /// Nothing that is good. Who sends the query may keep its reply. One that was void is gone.
     Miss(Miss),
 }
 
@@ -64,14 +64,14 @@ pub enum Miss {
     First,
     /// It was asked for before.
     Again,
-    /// Others are told an old reply, until it has brought a newer one.
+    /// Others get an old reply, until it has brought a newer one.
     Renewal,
 }
 
 /// What a query would find, for people who ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glimpse {
-    /// A reply that it would be told.
+    /// A reply that it would get.
     Reply,
     /// An old one: the query would be sent for a newer one.
     Old,
@@ -121,13 +121,13 @@ pub(crate) struct Shelf {
 /// What has happened to a cache since it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Queries that were told a kept reply.
+    /// Queries that got a kept reply.
     pub hits: u64,
     /// Queries that found none, or one that was void.
     pub misses: u64,
     /// Of these, those whose reply was void since a table has changed or its time was over.
     pub voids: u64,
-    /// Queries that were sent for a newer reply, while others were told the old one.
+    /// Queries that were sent for a newer reply, while others got the old one.
     pub renewals: u64,
     /// Replies that were kept.
     pub kept: u64,

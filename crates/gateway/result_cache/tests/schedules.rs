@@ -1,4 +1,4 @@
-//! Clients, servers and a cache under one seed: no client is told a value that is older than one
+//! Clients, servers and a cache under one seed: no client gets a value that is older than one
 //! that was acknowledged before it asked. Planted mistakes are found.
 
 #![forbid(unsafe_code)]
@@ -16,7 +16,7 @@ enum Mistake {
     LateMoment,
     /// A reply of a replica is kept, whatever that has.
     AnyReplica,
-    /// A change is noted when it is over alone, and its client is told before.
+    /// A change is noted when it is over alone, and its client has the reply before.
     EndsOnly,
 }
 
@@ -87,7 +87,7 @@ impl World {
         [TableSlot::of(b"t").expect("a name of ASCII")]
     }
 
-    /// One step of somebody. Returns `false` if a client was told an old value.
+    /// One step of somebody. Returns `false` if a client got an old value.
     fn step(&mut self) -> bool {
         match self.below(16) {
             0 => self.replica = self.replica.max(self.below(self.primary + 1)),
@@ -179,8 +179,7 @@ impl World {
     }
 }
 
-/// Whether a client is told an old value in a run of this seed, and how often one was told a kept
-/// value.
+/// Whether a client gets an old value in a run of this seed, and how often one got a kept value.
 fn run(mistake: Mistake, seed: u64) -> (bool, u64) {
     let mut world = World::new(mistake, seed);
     let is_right = (0..8000).all(|_| world.step());

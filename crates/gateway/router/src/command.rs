@@ -131,6 +131,12 @@ fn named(kind: &str, name: &[u8]) -> Box<[u8]> {
     key.into()
 }
 
+/// Whether a word stands in a text, in any case.
+pub(crate) fn has_word(text: &[u8], word: &str) -> bool {
+    let mut places = text.windows(word.len());
+    places.any(|it| it.eq_ignore_ascii_case(word.as_bytes()))
+}
+
 /// Whether a text is SET ROLE.
 pub(crate) fn sets_role(text: &[u8]) -> bool {
     // The word is the same in each mode.

@@ -6,6 +6,8 @@ use settings::SqlMode;
 use syntax::class::set::{Assignment, Target, assignments};
 use wire::CommandByte;
 
+use crate::command::has_word;
+
 /// Whether one of these commands may have set another isolation than READ COMMITTED or REPEATABLE
 /// READ. What is not one of the plain forms counts as such.
 pub fn reads_in_its_own_way(commands: &CommandList, mode: SqlMode) -> bool {
@@ -16,9 +18,7 @@ pub fn reads_in_its_own_way(commands: &CommandList, mode: SqlMode) -> bool {
 }
 
 fn names_isolation(text: &[u8]) -> bool {
-    let word = b"isolation";
-    let mut places = text.windows(word.len());
-    places.any(|it| it.eq_ignore_ascii_case(word))
+    has_word(text, "isolation")
 }
 
 fn is_plain(text: &[u8], mode: SqlMode) -> bool {

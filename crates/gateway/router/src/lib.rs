@@ -36,6 +36,7 @@ mod judge;
 mod written;
 
 mod command;
+mod dialect;
 mod history;
 mod isolation;
 mod reading;
@@ -51,6 +52,7 @@ mod explain;
 
 pub use choice::{Balance, Cost, Load, ResponseTime, choose};
 pub use command::Command;
+pub use dialect::may_speak_oracle;
 pub use explain::{
     Cause, Choice, Explanation, Heed, NamedTables, Nature, PassedOver, explain, explain_choice,
     named_tables,

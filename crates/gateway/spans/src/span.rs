@@ -79,6 +79,37 @@ pub enum Failure {
     Unanswered,
 }
 
+#[cfg(test)]
+impl Span {
+    /// One of two seconds, about which little is known.
+    pub(crate) fn example() -> Span {
+        Span {
+            begun: Begun {
+                trace: TraceId([1; 16]),
+                span: SpanId([2; 8]),
+                parent: None,
+            },
+            ended_at: 5_000_000_000,
+            time: Duration::from_secs(2),
+            who: Arc::new(Who {
+                service: "shop".into(),
+                user: "app".into(),
+                database: None,
+            }),
+            session: 7,
+            client: None,
+            digest: None,
+            mode: SqlMode::default(),
+            system: System::MySql,
+            server: None,
+            rows_sent: 3,
+            rows_affected: 0,
+            is_kept: false,
+            failure: None,
+        }
+    }
+}
+
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

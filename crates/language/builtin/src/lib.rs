@@ -28,5 +28,5 @@ pub use builtin::{Builtin, Dated, Geometries, Grammar, Meaning, Name, Places};
 pub use function::{AggregateFunction, Function, SessionFunction};
 pub use index::{Found, find, is_of_missing_family};
 pub use interval::IntervalUnit;
-pub use reach::{Reach, reach};
+pub use reach::{Reach, is_called_bare, makes_time, reach};
 pub use table::TABLE;

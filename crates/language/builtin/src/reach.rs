@@ -46,6 +46,21 @@ pub fn reach(name: &[u8]) -> Option<Reach> {
     is_known.then_some(Reach::Arguments)
 }
 
+/// Whether a name without parentheses may be a call. `SYSDATE` is one in sql_mode ORACLE, which a
+/// session may have without having set it.
+#[must_use]
+pub fn is_called_bare(name: &[u8]) -> bool {
+    let is_bare = |it: crate::Found| it.grammar == crate::Grammar::Bare;
+    crate::find(name).is_some_and(is_bare) || name.eq_ignore_ascii_case(b"SYSDATE")
+}
+
+/// Whether a function makes a TIME, of texts, too. Where a date is wanted, a TIME becomes one of
+/// the present day: `CAST(MAKETIME(1, 2, 3) AS DATETIME)`.
+#[must_use]
+pub fn makes_time(name: &[u8]) -> bool {
+    position(&OF_TIME, name, |entry| entry).is_some()
+}
+
 /// A search in a table of names that is sorted, in any case.
 fn position<T>(table: &[T], name: &[u8], text: impl Fn(&T) -> &'static str) -> Option<usize> {
     let upper = |byte: &u8| byte.to_ascii_uppercase();
@@ -66,7 +81,7 @@ fn is_pure(name: &[u8]) -> bool {
 }
 
 /// Functions that do more than compute, or compute from more than their arguments.
-const SPECIAL: [(&str, Reach); 59] = [
+const SPECIAL: [(&str, Reach); 62] = [
     ("BENCHMARK", Reach::Server),
     ("BINLOG_GTID_POS", Reach::Server),
     ("CONNECTION_ID", Reach::ConnectionId),
@@ -79,6 +94,10 @@ const SPECIAL: [(&str, Reach); 59] = [
     ("CURRENT_USER", Reach::Server),
     ("CURTIME", Reach::Server),
     ("DATABASE", Reach::Server),
+    // The default of a column may be an expression: `DEFAULT (UUID())`.
+    ("DEFAULT", Reach::Server),
+    // By the keys in a file of the server.
+    ("DES_DECRYPT", Reach::Server),
     ("DES_ENCRYPT", Reach::Server),
     ("ENCRYPT", Reach::Server),
     ("FOUND_ROWS", Reach::FoundRows),
@@ -121,6 +140,8 @@ const SPECIAL: [(&str, Reach); 59] = [
     ("UUID_SHORT", Reach::Server),
     ("UUID_V4", Reach::Server),
     ("UUID_V7", Reach::Server),
+    // By the dictionary and the rules of the server.
+    ("VALIDATE_PASSWORD_STRENGTH", Reach::Server),
     ("VERSION", Reach::Server),
     ("WAIT_FOR_EXECUTED_GTID_SET", Reach::Server),
     ("WSREP_LAST_SEEN_GTID", Reach::Server),
@@ -128,9 +149,21 @@ const SPECIAL: [(&str, Reach); 59] = [
     ("WSREP_SYNC_WAIT_UPTO_GTID", Reach::Server),
 ];
 
+/// Functions that make a TIME of a constant, a number or a text, by MariaDB 10.11 and MySQL 8.
+/// CURTIME and UTC_TIME are of the server.
+const OF_TIME: [&str; 7] = [
+    "ADDTIME",
+    "MAKETIME",
+    "SEC_TO_TIME",
+    "STR_TO_DATE",
+    "SUBTIME",
+    "TIME",
+    "TIMEDIFF",
+];
+
 /// Built-in functions that crate `builtin` does not have and that only compute.
 #[rustfmt::skip]
-const PURE: [&str; 176] = [
+const PURE: [&str; 175] = [
     "ANY_VALUE", "AREA", "BIN_TO_UUID", "BOUNDARY", "BUFFER", "CENTROID", "COLUMN_ADD",
     "COLUMN_CHECK", "COLUMN_CREATE", "COLUMN_DELETE", "COLUMN_EXISTS", "COLUMN_GET", "COLUMN_JSON",
     "COLUMN_LIST", "CONCAT_OPERATOR_ORACLE", "CONTAINS", "CONVEXHULL", "CROSSES", "DECODE_ORACLE",
@@ -162,7 +195,7 @@ const PURE: [&str; 176] = [
     "ST_POINTONSURFACE", "ST_RELATE", "ST_SIMPLIFY", "ST_STARTPOINT", "ST_SWAPXY",
     "ST_SYMDIFFERENCE", "ST_TOUCHES", "ST_TRANSFORM", "ST_UNION", "ST_VALIDATE", "ST_WITHIN",
     "SUBSTR_ORACLE", "TOUCHES", "TO_NUMBER", "TRIM_ORACLE", "TRUNC", "UUID_TO_BIN",
-    "VALIDATE_PASSWORD_STRENGTH", "VEC_DISTANCE", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN",
+    "VEC_DISTANCE", "VEC_DISTANCE_COSINE", "VEC_DISTANCE_EUCLIDEAN",
     "VEC_FROMTEXT", "VEC_TOTEXT", "WITHIN",
 ];
 
@@ -174,6 +207,7 @@ mod tests {
     fn tables_are_sorted_and_in_capitals() {
         assert!(SPECIAL.is_sorted_by(|left, right| left.0 < right.0));
         assert!(PURE.is_sorted_by(|left, right| left < right));
+        assert!(OF_TIME.is_sorted_by(|left, right| left < right));
         let names = SPECIAL.iter().map(|entry| entry.0).chain(PURE);
         for name in names {
             assert_eq!(name, name.to_ascii_uppercase());
@@ -205,9 +239,33 @@ mod tests {
         assert_eq!(reach(b"json_extract"), Some(Reach::Arguments));
         assert_eq!(reach(b"Now"), Some(Reach::Server));
         assert_eq!(reach(b"get_lock"), Some(Reach::TakesLock));
+        assert_eq!(reach(b"default"), Some(Reach::Server));
         assert_eq!(reach(b"my_function"), None);
         assert_eq!(reach(b"json_mine"), None);
         assert_eq!(reach(b"spider_direct_sql"), None);
         assert_eq!(reach(b""), None);
+    }
+
+    #[test]
+    fn some_functions_need_no_parentheses() {
+        for (name, expected) in [
+            ("current_timestamp", true),
+            ("UTC_DATE", true),
+            ("SysDate", true),
+            ("NOW", false),
+            ("user", false),
+            ("a", false),
+        ] {
+            assert_eq!(is_called_bare(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn functions_of_time_are_built_in() {
+        for name in OF_TIME {
+            assert!(makes_time(name.to_ascii_lowercase().as_bytes()));
+            assert!(crate::find(name.as_bytes()).is_some(), "{name}");
+        }
+        assert!(!makes_time(b"TIME_FORMAT") && !makes_time(b"DATE_ADD"));
     }
 }

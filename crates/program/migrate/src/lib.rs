@@ -7,6 +7,7 @@
 //! * `output` is the settings file that is written.
 //! * `known` judges settings that have nothing to be translated to, by tables.
 //! * `cache` is what a section `cache` has.
+//! * `port` says what is a port.
 //! * `condition` makes patterns and networks of rules out of theirs.
 //! * `maxscale` and `proxysql` each have a parser and the translation.
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod cache;
 mod condition;
 mod known;
 mod output;
+mod port;
 
 mod maxscale;
 mod proxysql;

@@ -516,6 +516,31 @@ fn encryption_and_proxy_headers_are_kept() {
 }
 
 #[test]
+fn numbers_that_are_no_ports_are_named() {
+    let text = split("")
+        .replace("port=4006", "port=65536")
+        .replace("port=3307", "port=0");
+    let made = translate(&text);
+    let said = plain(&made.text);
+    assert!(said.contains("address = \"10.0.0.2:3306\""), "{said}");
+    assert!(said.contains(":3306\"\n"), "{said}");
+    assert!(!said.contains("65536"), "{said}");
+    for (setting, number) in [("[L] port", "65536"), ("[b] port", "0")] {
+        let found = made.notes.iter().find(|it| it.setting == setting);
+        let note = found.unwrap_or_else(|| panic!("{setting}: {:#?}", made.notes));
+        assert_eq!(note.kind, Kind::ToDo);
+        let told = format!("`{number}` is no port");
+        assert!(note.text.starts_with(&told), "{note}");
+    }
+    let variable = split("").replace("port=3307", "port=$PORT");
+    let variable = try_translate(&[&variable]).expect("it is translated");
+    assert_eq!(kind_of(&variable.notes, "[b] port"), Some(Kind::ToDo));
+    // A socket needs no port.
+    let socket = split("").replace("address=10.0.0.2\nport=3307", "socket=/s\nport=0");
+    assert_eq!(kind_of(&translate(&socket).notes, "[b] port"), None);
+}
+
+#[test]
 fn files_without_a_gateway_say_what_is_missing() {
     for (text, told) in [
         ("", "type=server"),

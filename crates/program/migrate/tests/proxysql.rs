@@ -375,6 +375,7 @@ fn what_a_rule_cannot_have_is_named() {
         ("client_addr=\"db1\", timeout=5", "client_addr"),
         ("destination_hostgroup=99", "hostgroup 99"),
         ("proxy_port=7000, timeout=5", "proxy_port"),
+        ("proxy_port=65536, timeout=5", "65536 is no port"),
         ("OK_msg=\"done\"", "answered by the gateway"),
         ("mirror_hostgroup=20, timeout=5", "copied"),
         ("multiplex=2, timeout=5", "cannot allow more"),
@@ -527,6 +528,32 @@ fn variables_are_translated_or_named() {
     assert_eq!(of("admin_variables: web_enabled"), Some(Kind::LeftOut));
     assert_eq!(of("scheduler"), Some(Kind::LeftOut));
     assert_eq!(of("proxysql_servers"), None);
+}
+
+#[test]
+fn numbers_that_are_no_ports_are_named() {
+    let text = with_rules("").replace("10.0.0.1\"", "10.0.0.1\", port=65536")
+        + "mysql_variables = { interfaces=\"0.0.0.0:70000\" }\n\
+           admin_variables = { restapi_enabled=true, restapi_port=99999 }\n";
+    let made = translate(&text);
+    for line in [
+        "listen = \"0.0.0.0:6033\"",
+        "metrics_listen = \"0.0.0.0:6070\"",
+        "address = \"10.0.0.1:3306\"",
+    ] {
+        assert!(made.text.contains(line), "{line}\n{}", made.text);
+    }
+    for (setting, number) in [
+        ("mysql_variables: interfaces", "70000"),
+        ("admin_variables: restapi_port", "99999"),
+        ("mysql_servers 10.0.0.1: port", "65536"),
+    ] {
+        let found = made.notes.iter().find(|it| it.setting == setting);
+        let note = found.unwrap_or_else(|| panic!("{setting}: {:#?}", made.notes));
+        assert_eq!(note.kind, Kind::ToDo);
+        let told = format!("`{number}` is no port");
+        assert!(note.text.starts_with(&told), "{note}");
+    }
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Hash for StatementKey {
 struct Prepared {
     /// The server's number.
     id: u32,
-    /// The types of parameters that the server was told last.
+    /// The types of parameters that the server got last.
     types: Box<[u8]>,
     /// Which use it was that used it last.
     used: u64,
@@ -107,7 +107,7 @@ impl Shelf {
 
 impl Connection {
     /// The server's number of a statement that is prepared here, and the types of parameters that
-    /// it was told last. The caller tells it others.
+    /// it got last. The caller sends it others.
     pub(crate) fn prepared(&mut self, key: &StatementKey) -> Option<(u32, &mut Box<[u8]>)> {
         let Shelf { by_key, uses, .. } = &mut self.known.shelf;
         let found = by_key.get_mut(key)?;

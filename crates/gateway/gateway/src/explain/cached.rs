@@ -23,7 +23,7 @@ pub(crate) enum Unasked {
     Unkept(Unkept),
     /// It reads no table.
     NoTable,
-    /// Texts that mean the same cannot be told.
+    /// Whether another text means the same is not known.
     NoMeaning,
     /// Its session has a connection of its own.
     OwnConnection,
@@ -39,6 +39,8 @@ pub(crate) enum Unasked {
     ServerDatabase,
     /// The session has set an isolation in which reads see or lock other rows.
     Isolation,
+    /// The session may have set the dialect of Oracle.
+    Oracle,
     /// The transaction has written.
     Written,
     /// The transaction is open on another server than the primary.
@@ -70,17 +72,17 @@ pub(crate) enum Cached {
 pub(crate) enum Has {
     /// That depends on the session, which has not begun.
     Unknown,
-    /// The result that the statement is told.
+    /// The result that the statement gets.
     Result,
     /// One whose time is over, and that is renewed.
     Old,
     /// None.
     Nothing,
-    /// The first query of a transaction is not told one.
+    /// The first query of a transaction gets none from a cache.
     First,
 }
 
-/// What becomes of the reply to a statement that was told none.
+/// What becomes of the reply to a statement that got none from a cache.
 #[derive(Debug, Clone)]
 pub(crate) enum Then {
     /// It is kept.
@@ -186,6 +188,7 @@ fn unasked(why: Unasked, asked: &Asked<'_>) -> String {
         Unasked::Database => "the session has come to its database by other means than USE",
         Unasked::ServerDatabase => "the session's database is one of the server itself",
         Unasked::Isolation => "the session has set READ UNCOMMITTED or SERIALIZABLE",
+        Unasked::Oracle => "the session has set sql_mode to what is or may be ORACLE",
         Unasked::Written => "the transaction has written",
         Unasked::NotAtPrimary => "the transaction is open on another server than the primary",
         Unasked::LogUnread => "the binary log of the primary is not being followed",

@@ -17,7 +17,7 @@ pub(super) struct Sentence<'a> {
     pub(super) name: &'a dyn Fn(Place) -> String,
 }
 
-/// What is told of a course.
+/// What people read about a course.
 #[derive(Default)]
 pub(super) struct Told {
     pub(super) goal: Option<String>,

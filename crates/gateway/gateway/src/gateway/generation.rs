@@ -102,9 +102,7 @@ impl ResultCache {
         let parts = match options.sharing {
             Sharing::All => vec![Arc::new(Cache::shared(options.cache))],
             Sharing::Worker => {
-                let mut of_worker = options.cache;
-                of_worker.bytes_max /= worker_count;
-                of_worker.reply_bytes_max /= worker_count;
+                let of_worker = options.of_worker(worker_count);
                 let part = |_| Arc::new(Cache::of_worker(of_worker));
                 (0..worker_count).map(part).collect()
             }

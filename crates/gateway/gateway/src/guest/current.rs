@@ -177,7 +177,7 @@ impl Current {
         Some(String::from_utf8_lossy(head).into_owned())
     }
 
-    /// The client is told this error.
+    /// The client gets this error.
     pub(super) fn note_error(&mut self, error: ErrorCode) {
         self.reply.error = Some(error);
     }
@@ -284,7 +284,7 @@ impl Guest {
     }
 }
 
-/// The error of a statement whose session has ended so. `lost`: what the client is told then.
+/// The error of a statement whose session has ended so. `lost`: what the client gets then.
 pub(super) fn end_error(went: Result<(), End>, lost: Option<&ClientError>) -> Option<ErrorCode> {
     match went {
         Ok(()) => None,

@@ -114,7 +114,7 @@ pub struct ServiceView {
 /// A client's session.
 #[derive(Debug, Clone)]
 pub struct SessionView {
-    /// The number that the client was told, for KILL.
+    /// The number that the client has for KILL.
     pub number: u32,
     /// Who it is.
     pub user: String,

@@ -51,7 +51,7 @@ pub(super) enum Job {
 pub(super) enum Unready {
     /// The session is over.
     Session(End),
-    /// The client is to be told this.
+    /// The client gets this error.
     Refused(ClientError),
     /// Another server may do.
     Failed(String),
@@ -70,7 +70,7 @@ impl Unready {
         }
     }
 
-    /// What the client is told of its statement, unless its session is over.
+    /// What the client gets for its statement, unless its session is over.
     fn told(self) -> Result<ClientError, End> {
         match self {
             Unready::Session(end) => Err(end),
@@ -79,7 +79,7 @@ impl Unready {
         }
     }
 
-    /// What a client is told whose session cannot begin.
+    /// What a client gets whose session cannot begin.
     pub(super) fn of_login(self) -> ClientError {
         match self {
             Unready::Refused(error) | Unready::NoDatabase(error) => error,
@@ -151,7 +151,7 @@ impl Chooser<'_> {
 }
 
 impl Pooled {
-    /// Has a server answer a command. Returns `None` if none did: the client has been told why.
+    /// Has a server answer a command. Returns `None` if none did: the client has got the error.
     /// `repeat` is the body of the command, to be sent again if a read fails.
     pub(super) async fn answer(
         &mut self,
@@ -164,7 +164,7 @@ impl Pooled {
         let mut failed = None;
         let mut tries = 0;
         // What is awaited in the arms of a match keeps the matched value in the client's task, so
-        // all errors are told at one place, behind the loop.
+        // all errors are sent at one place, behind the loop.
         let mut is_over = false;
         let mut goal = plan.goal;
         self.begin_change(plan);

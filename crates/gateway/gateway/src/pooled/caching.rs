@@ -27,7 +27,8 @@ use query_log::Route;
 use result_cache::{
     Cache, ChangeTime, Changes, Changing, Filling, KeptReply, Lookup, Miss, Query, Scope, TableSlot,
 };
-use router::{CacheUse, History, Judged, Pin, Plan, Unkept, reads_in_its_own_way};
+use router::{CacheUse, History, Judged, Pin, Plan, Unkept};
+use router::{may_speak_oracle, reads_in_its_own_way};
 use smallvec::SmallVec;
 use syntax::SqlMode;
 use syntax::class::{Class, is_server_database};
@@ -301,6 +302,7 @@ impl Pooled {
         let scope = match () {
             () if is_server_database(&database) => Err(Unasked::ServerDatabase),
             () if reads_in_its_own_way(commands, mode) => Err(Unasked::Isolation),
+            () if may_speak_oracle(commands, mode) => Err(Unasked::Oracle),
             () => Ok(Scope::of([
                 &places[..],
                 &self.pool_login.account.0.to_le_bytes(),

@@ -39,7 +39,7 @@ pub(super) struct Guided {
 }
 
 /// Has a plan do as a comment of the text asks, and as rules say where that says nothing. The error
-/// is what its client is told if a rule refuses it.
+/// is what its client gets if a rule refuses it.
 pub(super) fn guide(
     plan: &mut Plan,
     text: &[u8],

@@ -3,8 +3,9 @@
 //! A hint in an open transaction sends a statement to another server, where a part is begun first.
 //! COMMIT ends the parts one after the other, and then the transaction where it was begun. No
 //! server knows of the others, so this is not atomic if a server fails between two commits; the
-//! client is told then. A session that waits for a connection while it holds others may be chosen
-//! to break a deadlock: its whole transaction is rolled back, with the error of a deadlock (1213).
+//! client gets an error then. A session that waits for a connection while it holds others may be
+//! chosen to break a deadlock: its whole transaction is rolled back, with the error of a deadlock
+//! (1213).
 
 use errcode::{ClientError, ER_LOCK_DEADLOCK, ER_NOT_SUPPORTED_YET, WORDS_PARTLY_COMMITTED};
 use monitor::ServerId as Place;

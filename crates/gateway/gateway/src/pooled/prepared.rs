@@ -3,7 +3,7 @@
 //! A client's number of a statement is the gateway's. A server that has not prepared it does so
 //! when it is needed there, in the database and with the variables by which the client prepared it.
 //! A client tells the types of parameters once, in an execution or in a bulk of them; a server that
-//! was not told gets them with the values.
+//! lacks them gets them with the values.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub(super) struct Statements {
 
 #[derive(Debug)]
 struct Statement {
-    /// As servers are told it.
+    /// As servers get it.
     key: StatementKey,
     judged: Judged,
     parameter_count: usize,
@@ -233,7 +233,7 @@ impl Statements {
 pub(super) struct Address {
     /// The server's number of the statement.
     id: u32,
-    /// The types that the server was not told, and where they belong in the body.
+    /// The types that the server does not have, and where they belong in the body.
     types: Option<(TypePlace, SmallVec<[u8; 16]>)>,
 }
 
@@ -349,8 +349,8 @@ impl Statement {
         }
     }
 
-    /// What a command for it needs on a server that has this number for it, and was told these
-    /// types last.
+    /// What a command for it needs on a server that has this number for it, and got these types
+    /// last.
     fn address(&self, kind: Kind, told: Types, (id, here): (u32, &mut Box<[u8]>)) -> Address {
         let is_new = **here != *self.types;
         let types = match told {

@@ -339,7 +339,7 @@ impl Pooled {
         std::sync::Arc::clone(&generation.server(id).options.name)
     }
 
-    /// What a client is told whose connection to a server was lost.
+    /// What a client gets whose connection to a server was lost.
     pub(super) fn lost_error(&self, place: Place) -> ClientError {
         let name = self.server_name(place);
         ClientError::worded(errcode::WORDS_SERVER_LOST, &[&name])

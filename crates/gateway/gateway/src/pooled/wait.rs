@@ -116,7 +116,7 @@ impl Pooled {
     /// failed may be tried again: a connection may fail and its server be well.
     ///
     /// # Errors
-    /// It is later than `until`, and the client is told the reason; or it does not wait any more.
+    /// It is later than `until`, and the client gets the reason; or it does not wait any more.
     pub(super) async fn wait_for_server(
         &mut self,
         version: u64,
@@ -207,7 +207,7 @@ pub(super) async fn while_up<T>(
     }
 }
 
-/// What a client is told that gets no connection.
+/// The error of a client that gets no connection.
 pub(super) fn refused(error: &AcquireError) -> Unready {
     if let AcquireError::Victim { .. } = error {
         return Unready::Victim;

@@ -165,8 +165,7 @@ impl Standing {
 }
 
 impl Seen {
-    /// The servers that it has connections to. One beyond the 63rd is not told from the others
-    /// there.
+    /// The servers that it has connections to. One beyond the 63rd looks like the others there.
     pub(crate) fn held(&self) -> impl Iterator<Item = Place> + use<> {
         let held = self.held;
         (0..=HELD_PLACES)

@@ -35,7 +35,7 @@ impl SharedWritten {
         }
     }
 
-    /// The version of what was written at a place that nobody was told. `None` if there is nothing.
+    /// The version of what was written at a place that no one knows. `None` if there is nothing.
     pub(crate) fn unlocated(&self) -> Option<u64> {
         if self.is_nothing() {
             return None;

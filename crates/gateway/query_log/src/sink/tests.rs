@@ -1,7 +1,6 @@
 //! Files that are full, rotated, moved away and cut, on the real file system.
 
 use std::fs;
-use std::path::Path;
 
 use env::linux::BlockingDisk;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -134,17 +133,25 @@ fn a_full_file_that_cannot_be_replaced_is_written_on() {
     assert_eq!(folder.text("q.1").as_deref(), Some("1\n2\n3\n4\n"));
 }
 
+/// As after a rotation whose last step has failed.
+#[test]
+fn older_files_stay_where_they_are_if_no_full_one_has_its_name() {
+    let folder = Folder::new("again");
+    let log = open(&folder.files(4, 2));
+    for line in ["1\n2\n", "3\n4\n", "5\n6\n"] {
+        write(&log, line);
+    }
+    for line in ["7\n8\n", "9\n0\n"] {
+        fs::rename(folder.0.join("q"), folder.0.join("aside")).unwrap();
+        write(&log, line);
+    }
+    let all = ["q", "q.1", "q.2", "aside"].map(|name| folder.text(name));
+    let expected = ["9\n0\n", "3\n4\n", "1\n2\n", "7\n8\n"].map(Some);
+    assert_eq!(all.each_ref().map(Option::as_deref), expected);
+}
+
 #[test]
 fn a_full_disk_costs_lines_and_leaves_whole_ones() {
-    let device = Files {
-        path: Path::new("/dev/full").to_owned(),
-        bytes_max: 100,
-        kept: 1,
-    };
-    let log = open(&device);
-    write(&log, "1\n2\n");
-    write(&log, "3\n");
-    assert_eq!(told(&log), (0, 3));
     // The limit of a process, which makes half of a chunk fit. Others of this program write less.
     let folder = Folder::new("full");
     let log = open(&folder.files(1 << 30, 1));

@@ -1,42 +1,14 @@
 //! What spans say, and what collectors answer.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use digests::Who;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTracePartialSuccess;
 use settings::SqlMode;
 
-use crate::span::{Begun, SpanId, TraceId};
+use crate::span::{Begun, SpanId};
 
 use super::*;
-
-fn span() -> Span {
-    Span {
-        begun: Begun {
-            trace: TraceId([1; 16]),
-            span: SpanId([2; 8]),
-            parent: None,
-        },
-        ended_at: 5_000_000_000,
-        time: Duration::from_secs(2),
-        who: Arc::new(Who {
-            service: "shop".into(),
-            user: "app".into(),
-            database: None,
-        }),
-        session: 7,
-        client: None,
-        digest: None,
-        mode: SqlMode::default(),
-        system: System::MySql,
-        server: None,
-        rows_sent: 3,
-        rows_affected: 0,
-        is_kept: false,
-        failure: None,
-    }
-}
 
 /// What a span is named, and its attributes, as a collector reads them.
 fn shown(span: Span) -> (v1::Span, String) {
@@ -68,7 +40,7 @@ fn list(attributes: &[KeyValue]) -> String {
 
 #[test]
 fn a_span_says_what_is_known() {
-    let (read, attributes) = shown(span());
+    let (read, attributes) = shown(Span::example());
     assert_eq!(
         attributes,
         "db.system.name=mysql plateau.service=shop plateau.user=app plateau.session=7 \
@@ -87,11 +59,11 @@ fn a_failed_span_with_a_parent_says_all_of_it() {
     let all = Span {
         begun: Begun {
             parent: Some(SpanId([3; 8])),
-            ..span().begun
+            ..Span::example().begun
         },
         who: Arc::new(Who {
             database: Some("store".into()),
-            ..(*span().who).clone()
+            ..(*Span::example().who).clone()
         }),
         client: Some(("::1".parse().unwrap(), "40112".parse().ok())),
         digest: Some((0x12b0, Arc::from(&b"SELECT a FROM t WHERE id=?"[..]))),
@@ -99,7 +71,7 @@ fn a_failed_span_with_a_parent_says_all_of_it() {
         server: Some(("db1".into(), "10.0.0.1:3307".parse().ok())),
         is_kept: true,
         failure: Some(Failure::Error(1062)),
-        ..span()
+        ..Span::example()
     };
     let (read, attributes) = shown(all.clone());
     assert_eq!(
@@ -126,7 +98,7 @@ fn no_literal_is_sent() {
         let (read, _) = shown(Span {
             digest: Some((1, Arc::from(canonical))),
             mode,
-            ..span()
+            ..Span::example()
         });
         let text = read.attributes.iter().find(|it| it.key == "db.query.text");
         let value = text.unwrap().value.clone().unwrap().value;

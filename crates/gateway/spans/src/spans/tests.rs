@@ -3,41 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use digests::Who;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
-use settings::SqlMode;
-
-use crate::span::{Begun, SpanId, System, TraceId};
 
 use super::*;
-
-fn span() -> Span {
-    Span {
-        begun: Begun {
-            trace: TraceId([1; 16]),
-            span: SpanId([2; 8]),
-            parent: None,
-        },
-        ended_at: 0,
-        time: Duration::ZERO,
-        who: Arc::new(Who {
-            service: "shop".into(),
-            user: "app".into(),
-            database: None,
-        }),
-        session: 7,
-        client: None,
-        digest: None,
-        mode: SqlMode::default(),
-        system: System::MySql,
-        server: None,
-        rows_sent: 0,
-        rows_affected: 0,
-        is_kept: false,
-        failure: None,
-    }
-}
 
 fn target(port: u16) -> Option<Target> {
     Some(Target {
@@ -94,7 +63,7 @@ fn receive(stream: &mut impl Read) -> Vec<u8> {
 #[test]
 fn no_more_wait_than_there_is_room_for() {
     let spans = Spans::default();
-    spans.push(span());
+    spans.push(Span::example());
     let nobody = Numbers {
         dropped: 1,
         ..Numbers::default()
@@ -102,7 +71,7 @@ fn no_more_wait_than_there_is_room_for() {
     assert_eq!(spans.numbers(), nobody, "there is no collector");
     spans.use_target(target(1));
     for _ in 0..SPANS_MAX + 2 {
-        spans.push(span());
+        spans.push(Span::example());
     }
     let full = Numbers {
         sent: 0,
@@ -118,15 +87,15 @@ fn spans_are_sent_in_requests_of_some_hundred() {
     let spans: Arc<Spans> = Arc::default();
     spans.use_target(target(port));
     for _ in 0..2 * BATCH_SPANS {
-        spans.push(span());
+        spans.push(Span::example());
     }
     spans.start().unwrap();
     spans.start().unwrap();
     assert_eq!(counts.recv().unwrap(), BATCH_SPANS);
     assert_eq!(counts.recv().unwrap(), BATCH_SPANS);
     // The thread waits for the next one, and for a moment for more.
-    spans.push(span());
-    spans.push(span());
+    spans.push(Span::example());
+    spans.push(Span::example());
     spans.finish();
     assert_eq!(counts.recv().unwrap(), 2);
     let all = Numbers {
@@ -151,8 +120,8 @@ fn what_a_collector_does_not_take_is_dropped() {
         let (port, _counts) = collector(answer);
         let spans: Arc<Spans> = Arc::default();
         spans.use_target(target(port));
-        spans.push(span());
-        spans.push(span());
+        spans.push(Span::example());
+        spans.push(Span::example());
         spans.start().unwrap();
         spans.finish();
         let expected = Numbers {
@@ -172,7 +141,7 @@ fn at_the_end_a_collector_is_asked_once() {
     let spans: Arc<Spans> = Arc::default();
     spans.use_target(target(port));
     for _ in 0..3 * BATCH_SPANS {
-        spans.push(span());
+        spans.push(Span::example());
     }
     spans.start().unwrap();
     spans.finish();
@@ -187,7 +156,7 @@ fn at_the_end_a_collector_is_asked_once() {
 fn without_a_section_waiting_spans_are_dropped() {
     let spans: Arc<Spans> = Arc::default();
     spans.use_target(target(1));
-    spans.push(span());
+    spans.push(Span::example());
     spans.use_target(None);
     spans.start().unwrap();
     spans.finish();

@@ -1,6 +1,5 @@
 //! [`telling_calls`]: the calls by which an answer depends on more than tables, for people who ask.
 
-use builtin::Grammar;
 use settings::SqlMode;
 
 use super::facts::Facts;
@@ -25,10 +24,7 @@ pub fn telling_calls(text: &[u8], mode: SqlMode) -> Vec<String> {
         let ahead = words.ahead().kind;
         // `WITH t (a) AS ..`, `.. AS t (a)`.
         let is_table = matches!(before, Some(K::As | K::With | K::Recursive | K::Into));
-        let is_bare = || {
-            let known = builtin::find(word);
-            qualifier.is_none() && known.is_some_and(|it| it.grammar == Grammar::Bare)
-        };
+        let is_bare = || qualifier.is_none() && builtin::is_called_bare(word);
         if is_name && !is_table && (ahead == Kind::LeftParen || is_bare()) {
             let name = match qualifier {
                 Some(qualifier) => [qualifier, b".", word].concat(),
@@ -62,6 +58,11 @@ mod tests {
             ("SELECT NOW(), a, now() FROM t", "NOW() now()"),
             ("SELECT UPPER(RAND()), COUNT(*) FROM t", "RAND()"),
             ("SELECT CURRENT_TIMESTAMP", "CURRENT_TIMESTAMP()"),
+            ("SELECT SYSDATE, t.sysdate", "SYSDATE()"),
+            (
+                "SELECT DEFAULT(a), MAKETIME(1, 2, 3)",
+                "DEFAULT() MAKETIME()",
+            ),
             ("SELECT f(1), d.g(2), `h`(3)", "f() d.g() `h`()"),
             ("WITH w (a) AS (SELECT 1) SELECT a IN (1) FROM w AS x", ""),
             (

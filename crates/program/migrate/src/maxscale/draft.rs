@@ -4,6 +4,7 @@ use crate::Source;
 use crate::known::{Known, boolean, judge};
 use crate::note::{Kind, Note};
 use crate::output::Block;
+use crate::port::{no_port, port};
 
 use super::ini::{Entry, Section};
 use super::unit::{self, Bare};
@@ -80,6 +81,18 @@ impl<'a> Draft<'a> {
             self.note(entry, Kind::Unknown, "its value is no number");
         }
         made
+    }
+
+    /// The port, or the usual one. What is none is noted; a variable of the environment was.
+    pub(super) fn port(&mut self, usual: &'static str) -> &'a str {
+        let Some(entry) = self.take(&["port"]) else {
+            return usual;
+        };
+        if port(&entry.value).is_some() || entry.value.starts_with('$') {
+            return &entry.value;
+        }
+        self.note(entry, Kind::ToDo, no_port(&entry.value, usual));
+        usual
     }
 
     /// A password in clear, and another one in place of an encrypted one.

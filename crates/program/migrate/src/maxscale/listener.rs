@@ -123,7 +123,7 @@ const OF_TLS: [&str; 4] = ["ssl", "ssl_cert", "ssl_key", "proxy_protocol_network
 
 /// Address and port, and a note if the address is a name.
 fn address(draft: &mut Draft<'_>) -> String {
-    let port = draft.text(&["port"]).unwrap_or(PORT);
+    let port = draft.port(PORT);
     let entry = draft.take(&["address"]);
     let host = entry.map_or(ADDRESS, |it| it.value.as_str());
     let host = match (host, entry) {

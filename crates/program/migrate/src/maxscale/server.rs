@@ -4,7 +4,7 @@ use crate::known::{Known, boolean, differs, known, left_out, same};
 use crate::note::{Kind, Note};
 use crate::output::{Block, Names, Output};
 
-use super::ini::Section;
+use super::ini::{Entry, Section};
 use super::{Configuration, Draft, Renamed, is_off, unit};
 
 /// The port of servers that name none.
@@ -63,14 +63,15 @@ fn priority(section: &Section) -> (u8, i64) {
 }
 
 fn place(draft: &mut Draft<'_>, block: &mut Block) {
-    let port = draft.text(&["port"]).unwrap_or(PORT);
     let address = draft.take(&["address"]);
-    if let Some(entry) = draft.take(&["socket"]) {
+    let is_path = |it: &&Entry| it.value.starts_with('/');
+    if let Some(entry) = draft.take(&["socket"]).or(address.filter(is_path)) {
+        let _ = draft.take(&["port"]);
         block.set("socket", entry.value.clone());
         return;
     }
+    let port = draft.port(PORT);
     match address {
-        Some(entry) if entry.value.starts_with('/') => block.set("socket", entry.value.clone()),
         Some(entry) => block.set("address", unit::host_and_port(&entry.value, port)),
         None => {
             draft.note_all(Kind::ToDo, "it has no address: write it");

@@ -4,12 +4,16 @@ use std::net::IpAddr;
 
 use crate::note::{Kind, Note};
 use crate::output::{Block, Names};
+use crate::port;
 
 use super::hostgroup::Cluster;
 use super::variable::Variables;
 
 /// Where ProxySQL listens if its file does not say it.
 const INTERFACES: &str = "0.0.0.0:6033";
+
+/// The port of that.
+const PORT: &str = "6033";
 
 /// A service: a cluster, at all places or at one that rules name.
 #[derive(Debug)]
@@ -136,6 +140,14 @@ fn address(variables: &mut Variables<'_>, place: &str) -> Option<String> {
             let text = "listeners have addresses and no names: write the address";
             variables.mysql.note("interfaces", Kind::ToDo, text);
             "127.0.0.1"
+        }
+    };
+    let port = match port::port(port) {
+        Some(_) => port,
+        None => {
+            let text = port::no_port(port, PORT);
+            variables.mysql.note("interfaces", Kind::ToDo, text);
+            PORT
         }
     };
     match address.contains(':') {

@@ -166,6 +166,10 @@ fn conditions(row: &mut Row<'_>) -> Option<Conditions> {
     }
     if let Some(port) = row.number(&["proxy_port"]) {
         conditions.port = u16::try_from(port).ok();
+        // Without it the rule would be about all places.
+        if conditions.port.is_none() && 0 < port {
+            reason = Some(format!("its proxy_port {port} is no port"));
+        }
     }
     if row.text(&["proxy_addr"]).is_some() {
         reason = Some("a rule cannot ask for proxy_addr: give a listener its own service".into());

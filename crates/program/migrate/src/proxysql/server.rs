@@ -3,6 +3,7 @@
 use crate::known::{Known, boolean, known, left_out};
 use crate::note::{Kind, Note};
 use crate::output::{Block, Names, Output};
+use crate::port::{no_port, port};
 
 use super::File;
 use super::row::Row;
@@ -10,7 +11,8 @@ use super::row::Row;
 /// Most connections that a settings file takes.
 const CONNECTIONS_MAX: u64 = 100_000;
 
-const PORT: i64 = 3306;
+/// The port of servers that name none.
+const PORT: &str = "3306";
 
 /// A server.
 #[derive(Debug)]
@@ -72,10 +74,15 @@ pub(super) fn read(file: &File<'_>, notes: &mut Vec<Note>) -> Vec<Server> {
 }
 
 fn place(row: &mut Row<'_>, host: &str) -> (&'static str, String) {
-    let port = row.number(&["port"]).unwrap_or(PORT);
-    if port == 0 || host.starts_with('/') {
+    let text = row.text(&["port"]).unwrap_or(PORT);
+    if text == "0" || host.starts_with('/') {
         return ("socket", host.to_owned());
     }
+    let found = port(text);
+    if found.is_none() {
+        row.note("port", Kind::ToDo, no_port(text, PORT));
+    }
+    let port = found.map_or(PORT.to_owned(), |it| it.to_string());
     let address = match host.contains(':') && !host.starts_with('[') {
         true => format!("[{host}]:{port}"),
         false => format!("{host}:{port}"),

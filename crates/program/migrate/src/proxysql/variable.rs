@@ -3,6 +3,7 @@
 use crate::known::{Known, boolean, known, same};
 use crate::note::{Kind, Note};
 use crate::output::{Block, Output, seconds};
+use crate::port::{no_port, port};
 
 use super::File;
 use super::cache::CacheVariables;
@@ -266,13 +267,22 @@ fn admin(file: &File<'_>, output: &mut Output, notes: &mut Vec<Note>) -> Vec<Blo
     admins
 }
 
+/// The port of ProxySQL's REST interface.
+const PORT_OF_NUMBERS: &str = "6070";
+
 /// Numbers for Prometheus are at the port of ProxySQL's REST interface.
 fn numbers(row: &mut Row<'_>, output: &mut Output) {
     let is_on = row.boolean("restapi_enabled") == Some(true);
-    let port = row.count(&["restapi_port"]).unwrap_or(6070);
-    if is_on && let Ok(port) = u16::try_from(port) {
-        output.head.set("metrics_listen", format!("0.0.0.0:{port}"));
+    let text = row.text(&["restapi_port"]).unwrap_or(PORT_OF_NUMBERS);
+    if !is_on {
+        return;
     }
+    let found = port(text);
+    if found.is_none() {
+        row.note("restapi_port", Kind::ToDo, no_port(text, PORT_OF_NUMBERS));
+    }
+    let port = found.map_or(PORT_OF_NUMBERS.to_owned(), |it| it.to_string());
+    output.head.set("metrics_listen", format!("0.0.0.0:{port}"));
 }
 
 const NO_CLUSTER: &str = "gateways do not share their configuration: copy the file";

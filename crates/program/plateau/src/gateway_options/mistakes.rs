@@ -140,3 +140,18 @@ fn is_given(entry: &Entry, field: &str) -> bool {
     let value = entry.value(field);
     value.is_some() && value != usual.as_ref()
 }
+
+/// What a reader of sections makes of a text, and the mistakes that it finds, with their lines.
+#[cfg(test)]
+pub(super) fn read_text<T>(
+    text: &str,
+    read: impl FnOnce(&Configuration, &mut Mistakes) -> T,
+) -> (T, Vec<String>) {
+    let mut configuration = Configuration::default();
+    let wrong = configuration.read_file(text);
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let mut mistakes = Mistakes::default();
+    let made = read(&configuration, &mut mistakes);
+    let shown = |it: &Wrong| format!("{}: {}", it.line.unwrap_or(0), it.told);
+    (made, mistakes.0.iter().map(shown).collect())
+}

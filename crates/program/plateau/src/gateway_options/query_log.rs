@@ -1,6 +1,8 @@
 //! The query log of a gateway, from its section.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
 
 use gateway::QueryLogOptions;
 use query_log::{Files, Filter, TextForm};
@@ -24,6 +26,11 @@ pub(super) fn read(
                     a section `rule` with `query_log = true`";
         mistakes.add(entry, told);
     }
+    if let Some(kind) = other_kind(&options.files.path) {
+        let path = options.files.path.display();
+        let told = format!("section `query_log`: {path} is {kind}, and no file");
+        mistakes.add(entry, told);
+    }
     // The file itself is opened at the start.
     let folder = options.files.path.parent();
     let folder = folder.filter(|it| !it.as_os_str().is_empty());
@@ -35,6 +42,19 @@ pub(super) fn read(
         mistakes.add(entry, told);
     }
     Some(options)
+}
+
+/// What is there and is no file: lines cannot be added at a place of a FIFO, and a device could not
+/// be replaced when it is full. `None` if a file is there, or nothing.
+fn other_kind(path: &Path) -> Option<&'static str> {
+    let kind = fs::metadata(path).ok()?.file_type();
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("a directory"),
+        () if kind.is_fifo() => Some("a FIFO"),
+        () if kind.is_socket() => Some("a socket"),
+        () => Some("a device"),
+    }
 }
 
 fn options(entry: &Entry) -> QueryLogOptions {
@@ -65,19 +85,15 @@ fn is_on(entry: &Entry, field: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::process::Command;
     use std::time::Duration;
 
+    use super::super::mistakes::read_text;
     use super::*;
 
     fn read_file(text: &str) -> (Option<QueryLogOptions>, Vec<String>) {
-        let mut configuration = Configuration::default();
-        let wrong = configuration.read_file(text);
-        assert!(wrong.is_empty(), "{wrong:?}");
-        let mut mistakes = Mistakes::default();
-        let options = read(&configuration, &mut mistakes);
-        let told = mistakes.into_wrong().into_iter();
-        let told = told.map(|it| format!("{}: {}", it.line.unwrap_or(0), it.told));
-        (options, told.collect())
+        read_text(text, read)
     }
 
     #[test]
@@ -124,6 +140,30 @@ mod tests {
             wrong,
             ["1: section `query_log`: there is no directory /no/such"]
         );
+    }
+
+    #[test]
+    fn what_is_no_file_is_a_mistake() {
+        let folder = testkit::Folder::new("query-log").unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let made = Command::new("mkfifo").arg(path("fifo")).status().unwrap();
+        assert!(made.success());
+        let _socket = UnixListener::bind(path("socket")).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        fs::write(path("file"), "").unwrap();
+        for (path, expected) in [
+            (path("fifo"), Some("a FIFO")),
+            (path("socket"), Some("a socket")),
+            (path("folder"), Some("a directory")),
+            ("/dev/null".to_owned(), Some("a device")),
+            (path("file"), None),
+            (path("none"), None),
+        ] {
+            let text = format!("[query_log]\npath = \"{path}\"\nall = true\n");
+            let (_, wrong) = read_file(&text);
+            let told = |it| format!("1: section `query_log`: {path} is {it}, and no file");
+            assert_eq!(wrong, expected.map(told).into_iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

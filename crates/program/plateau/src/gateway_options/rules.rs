@@ -142,20 +142,13 @@ mod tests {
 
     use router::SessionFacts;
 
-    use crate::configuration::Wrong;
-
+    use super::super::mistakes::read_text;
     use super::*;
 
     fn rules(text: &str) -> Result<Rules, String> {
-        let mut configuration = Configuration::default();
-        let mistakes = configuration.read_file(text);
-        assert!(mistakes.is_empty(), "{mistakes:?}");
-        let mut mistakes = Mistakes::default();
-        let rules = read(&configuration, &mut mistakes);
-        let told = |it: &Wrong| format!("{}: {}", it.line.unwrap_or(0), it.told);
-        let wrong = mistakes.into_wrong();
+        let (rules, wrong) = read_text(text, read);
         let rules = rules.filter(|_| wrong.is_empty());
-        rules.ok_or_else(|| wrong.iter().map(told).collect::<Vec<_>>().join("\n"))
+        rules.ok_or_else(|| wrong.join("\n"))
     }
 
     fn mistake(text: &str) -> String {

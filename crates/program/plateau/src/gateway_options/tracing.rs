@@ -61,17 +61,11 @@ fn services(entry: &Entry, configuration: &Configuration) -> Vec<Arc<str>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mistakes::read_text;
     use super::*;
 
     fn read_file(text: &str) -> (Option<TracingOptions>, Vec<String>) {
-        let mut configuration = Configuration::default();
-        let wrong = configuration.read_file(text);
-        assert!(wrong.is_empty(), "{wrong:?}");
-        let mut mistakes = Mistakes::default();
-        let options = read(&configuration, &mut mistakes);
-        let told = mistakes.into_wrong().into_iter();
-        let told = told.map(|it| format!("{}: {}", it.line.unwrap_or(0), it.told));
-        (options, told.collect())
+        read_text(text, read)
     }
 
     #[test]

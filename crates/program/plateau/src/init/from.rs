@@ -1,6 +1,7 @@
 //! `plateau init gateway --from FILE`: reads the files, and says what [`migrate`] has found.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -38,12 +39,16 @@ pub(crate) fn run(from: &Path, file: &Path) -> Result<()> {
 
 fn read(path: &Path) -> Result<Source> {
     let name = path.display().to_string();
-    let bytes = fs::metadata(path).with_context(|| name.clone())?.len();
-    let bytes_max = u64::try_from(migrate::TEXT_BYTES_MAX).unwrap_or(u64::MAX);
-    if bytes_max < bytes {
-        bail!("{name} has {bytes} bytes, and the limit is {bytes_max}");
+    let file = File::open(path).with_context(|| name.clone())?;
+    // A device tells no length, and some have no end.
+    let bytes_max = stdx::to_u64(migrate::TEXT_BYTES_MAX);
+    let mut text = String::new();
+    let read = file.take(bytes_max + 1).read_to_string(&mut text);
+    let is_longer = migrate::TEXT_BYTES_MAX < text.len();
+    if read.is_ok() && is_longer {
+        bail!("{name} has more than {bytes_max} bytes, which is the limit");
     }
-    let text = fs::read_to_string(path).with_context(|| name.clone())?;
+    read.with_context(|| name.clone())?;
     Ok(Source { name, text })
 }
 
@@ -117,6 +122,20 @@ mod tests {
         let expected = ["a.cnf", "b.cnf", "deep/d.cnf"].map(Path::new);
         assert_eq!(found, expected);
         assert!(files_of(&folder.path().join("none")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        let error = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(error.starts_with("/dev/zero has more than "), "{error}");
+        let folder = testkit::Folder::new("from").unwrap();
+        let file = folder.path().join("whole.cnf");
+        let mut text = "#".repeat(migrate::TEXT_BYTES_MAX);
+        fs::write(&file, &text).unwrap();
+        assert_eq!(read(&file).unwrap().text, text);
+        text.push('#');
+        fs::write(&file, &text).unwrap();
+        assert!(read(&file).is_err());
     }
 
     #[test]

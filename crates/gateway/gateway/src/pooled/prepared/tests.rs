@@ -44,7 +44,7 @@ fn bulk(flags: u8, rest: &[u8]) -> Vec<u8> {
     [&[9, 0, 0, 0, flags, 0], rest].concat()
 }
 
-/// A body of this kind, for a server that was told no types.
+/// A body of this kind, for a server that knows no types.
 fn with_types(statement: &mut Statement, kind: Kind, body: &[u8]) -> Vec<u8> {
     let Types::Untold(place) = statement.note_types(kind, body) else {
         panic!("it has types");

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use builtin::{Grammar, Reach};
+use builtin::Reach;
 use settings::SqlMode;
 
 use super::super::effect::Class;
@@ -137,6 +137,7 @@ impl<'a> Scan<'a> {
         match kind {
             Token::LeftParen => self.depth = self.depth.saturating_add(1),
             Token::RightParen => self.close(),
+            Token::LeftBrace => self.brace(),
             Token::UserVariable => self.user_variable(),
             Token::AtAt => self.system_variable(),
             Token::Invalid => self.facts.add(Facts::NOT_UNDERSTOOD),
@@ -168,6 +169,7 @@ impl<'a> Scan<'a> {
                 self.find(Kind::LockingRead);
             }
             (Some(K::For), K::SystemTime) => self.facts.add(Facts::NOT_DETERMINISTIC),
+            (last, K::Time) if self.makes_time(last) => self.facts.add(Facts::NOT_DETERMINISTIC),
             (Some(K::Next), K::Value) => self.facts.add(Facts::ADVANCES_SEQUENCE),
             (Some(K::Previous), K::Value) => self.facts.add(Facts::READS_LAST_VALUE),
             (Some(K::Into), K::Outfile | K::Dumpfile) => self.facts.add(Facts::WRITES_FILE),
@@ -189,6 +191,29 @@ impl<'a> Scan<'a> {
             }
             (_, K::Get) if self.index == 0 => self.facts.add(Facts::READS_WARNINGS),
             _ => {}
+        }
+    }
+
+    /// Whether the word TIME may make one: `TIME '10:00'`, `CAST(a AS TIME)`, `CONVERT(a, TIME)`,
+    /// and a column of JSON_TABLE. [`builtin::makes_time`] says why that matters.
+    fn makes_time(&self, last: Option<K>) -> bool {
+        let ahead = self.words.ahead();
+        let is_type = last == Some(K::As) || self.last.0 == Token::Comma;
+        let makes = match ahead.kind {
+            // A canonical text keeps such a string.
+            Token::String => true,
+            Token::RightParen => is_type,
+            _ => matches!(ahead.keyword, Some(K::Path | K::Exists)),
+        };
+        makes && self.class == Class::Query
+    }
+
+    /// `{t '10:00'}`: a TIME, as ODBC writes it.
+    fn brace(&mut self) {
+        let ahead = self.words.ahead();
+        let word = ahead.span.of(self.words.source);
+        if word.eq_ignore_ascii_case(b"t") {
+            self.facts.add(Facts::NOT_DETERMINISTIC);
         }
     }
 
@@ -294,8 +319,7 @@ impl<'a> Scan<'a> {
     /// `CURRENT_TIMESTAMP`: a function without parentheses.
     fn bare(&mut self) {
         let name = self.words.text();
-        let is_bare = builtin::find(name).is_some_and(|found| found.grammar == Grammar::Bare);
-        if is_bare {
+        if builtin::is_called_bare(name) {
             self.facts
                 .add(builtin::reach(name).map_or(Facts::NONE, Facts::of_call));
         }
@@ -316,6 +340,9 @@ impl<'a> Scan<'a> {
         let is_builtin = is_adjacent || self.ignores_space || !is_split;
         if let Some(reach) = builtin::reach(name).filter(|_| is_builtin) {
             self.facts.add(Facts::of_call(reach));
+            if self.class == Class::Query && builtin::makes_time(name) {
+                self.facts.add(Facts::NOT_DETERMINISTIC);
+            }
             if reach == Reach::LastInsertId {
                 self.last_insert_id();
             }

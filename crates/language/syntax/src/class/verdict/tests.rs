@@ -94,6 +94,19 @@ const FACTS: &[(Facts, &[&str])] = &[
             "SELECT RAND()",
             "SELECT USER()",
             "SELECT * FROM information_schema.tables",
+            "SELECT DEFAULT(a) FROM t",
+            "SELECT default (a) FROM t",
+            "SELECT a FROM t WHERE b <= sysdate",
+            "SELECT DES_DECRYPT(a) FROM t",
+            // A TIME becomes one of the present day where a date is wanted.
+            "SELECT CAST(MAKETIME(1, 2, 3) AS DATETIME)",
+            "SELECT a FROM t WHERE b < TIME('10:00')",
+            "SELECT a FROM t WHERE b < TIME'10:00'",
+            "SELECT a FROM t WHERE b < {t '10:00'}",
+            "SELECT a FROM t WHERE b < CAST(c AS TIME)",
+            "SELECT a FROM t WHERE b < CONVERT(c, time)",
+            "SELECT a FROM t WHERE b < CONVERT(c, TIME(3))",
+            "SELECT * FROM JSON_TABLE(a, '$' COLUMNS (b TIME PATH '$')) c",
         ],
     ),
     (
@@ -254,8 +267,13 @@ fn facts_are_found_wherever_they_stand() {
         "SELECT a FROM t WHERE b = 'NOW()'",
         "SELECT COUNT(*) FROM t",
         "INSERT INTO t (a) VALUES (1)",
+        "INSERT INTO t (a, time) VALUES (DEFAULT, 1)",
+        "SELECT time, t.sysdate, `sysdate` FROM t WHERE time < 5 ORDER BY time",
+        "SELECT {d '2020-01-01'}, TIME_FORMAT(a, 'b') FROM t",
+        "SET @a = MAKETIME(1, 2, 3)",
     ] {
-        assert_eq!(of(text).facts, Facts::NONE, "{text}");
+        let found = of(text).facts.without(Facts::SETS_USER_VARIABLES);
+        assert_eq!(found, Facts::NONE, "{text}");
     }
     assert!(of("SELECT SQL_NO_CACHE 1").is_free_read());
     assert!(!of("SELECT NOW()").is_free_read());

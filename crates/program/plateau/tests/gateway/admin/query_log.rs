@@ -382,27 +382,26 @@ fn a_full_disk_stops_the_log_and_no_client() {
 }
 
 #[test]
-fn a_device_that_is_always_full_costs_nothing_but_lines() {
-    let backend = backend();
-    let text = configuration(&backend, "/dev/full", "all = true\n", "");
-    let mut gateway = Gateway::start(&text, "auto");
-    let mut client = gateway.connect();
-    for _ in 0..100 {
-        client.value("SELECT 1").unwrap();
-    }
-    let told = "the query log cannot be written";
-    wait_until("the log says so", || gateway.log().contains(told));
-    client.value("SELECT 1").unwrap();
-    gateway.server.stop().unwrap();
-    assert_eq!(gateway.log().matches(told).count(), 1);
-}
-
-#[test]
 fn a_file_that_cannot_be_opened_is_told_at_the_start_and_changes_nothing_later() {
     let backend = backend();
     let folder = Folder::new("query-log").unwrap();
-    let directory = folder.path().to_str().unwrap();
-    let text = configuration(&backend, directory, "all = true\n", "");
+    let fifo = folder.path().join("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let text = configuration(&backend, fifo.to_str().unwrap(), "all = true\n", "");
+    let Err(refused) = Gateway::launch(&folder, &text, "auto").start() else {
+        panic!("it starts");
+    };
+    let refused = format!("{refused:#}");
+    assert!(refused.contains("is a FIFO, and no file"), "{refused}");
+    // Longer than a name may be.
+    let long = folder.path().join("q".repeat(300));
+    let text = configuration(&backend, long.to_str().unwrap(), "all = true\n", "");
     let Err(refused) = Gateway::launch(&folder, &text, "auto").start() else {
         panic!("it starts");
     };

@@ -136,6 +136,11 @@ fn what_the_session_is_like_decides_whether_a_cache_is_asked() {
         "asked: the cache",
     );
     check(
+        "SET sql_mode = 'ORACLE'",
+        "not asked: the session has set sql_mode to what is or may be ORACLE",
+    );
+    check("SET sql_mode = DEFAULT", "asked: the cache");
+    check(
         "USE mysql",
         "not asked: the session's database is one of the server itself",
     );
