@@ -400,7 +400,9 @@ pub const SECTIONS: &[Section] = &[
             optional(
                 "cache",
                 FieldKind::Reference("cache"),
-                "The cache that results of its queries are kept in. Rules may say another one.",
+                "The cache that results of its queries are kept in. Rules may say another one. \
+                 Needs `multiplex`, and so does each other service of `read-connection` then, \
+                 unless the cache has `assume_cacheable`.",
             ),
         ],
         one_of: &[],
@@ -533,7 +535,7 @@ pub const SECTIONS: &[Section] = &[
                 "soft_ttl",
                 FieldKind::One(UP_TO_A_YEAR),
                 "Seconds after which one query is sent for a newer result. Others get the old one \
-                 meanwhile.",
+                 meanwhile. Less than `ttl`.",
             ),
             defaulted(
                 "sharing",
@@ -547,7 +549,7 @@ pub const SECTIONS: &[Section] = &[
                 Kind::Bool,
                 "OFF",
                 "Results of all queries are kept for `ttl`, whatever they are and whichever table \
-                 is changed. Queries are not read then.",
+                 is changed. Queries are not read then. Needs `ttl`, and no `follow`.",
             ),
             defaulted(
                 "follow",
@@ -555,12 +557,14 @@ pub const SECTIONS: &[Section] = &[
                 "none",
                 "From where the cache learns of changes past the gateway. `binary-log`: from that \
                  of the primary, which the monitor's account reads as a replica does \
-                 (REPLICATION SLAVE). While it is not followed, nothing is kept.",
+                 (REPLICATION SLAVE; on MySQL REPLICATION CLIENT, too). The primary needs \
+                 `log_bin`. While its log is not followed, nothing is kept.",
             ),
         ],
         one_of: &[],
         text: "Keeps results of queries in memory, and sends them again. They are never older than \
-               what was changed through the gateway.",
+               what was changed through the gateway. The monitor's account needs SELECT and \
+               TRIGGER on `*.*`, to read definitions.",
     },
     Section {
         name: "query_log",
