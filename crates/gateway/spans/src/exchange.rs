@@ -1,4 +1,5 @@
-//! One request to a collector, and its reply. All of it blocks, for a limited time.
+//! One request to a collector, and its reply. All of it blocks, for a limited time. The system
+//! limits the look-up of its name.
 //!
 //! Each request has a connection of its own: there is at most one a second, unless there are many
 //! spans. So there is no connection that the collector might close just then.

@@ -123,17 +123,16 @@ fn in_comment(comment: &[u8]) -> Option<Parent> {
     if comment.starts_with(b"!") || comment.starts_with(b"M!") {
         return None;
     }
-    let mut rest = comment;
-    loop {
-        let at = rest.windows(KEY.len()).position(|it| it == KEY)?;
-        let (before, found) = rest.split_at_checked(at)?;
-        rest = found.get(KEY.len()..)?;
-        let last = before.last();
-        let is_key = last.is_none_or(|byte| *byte == b',' || byte.is_ascii_whitespace());
-        if let Some(parent) = value(rest).filter(|_| is_key).and_then(Parent::parse) {
-            return Some(parent);
-        }
-    }
+    let places = comment.windows(KEY.len()).enumerate();
+    let places = places.filter(|(_, it)| *it == KEY).map(|(at, _)| at);
+    places
+        .filter_map(|at| comment.split_at_checked(at))
+        .find_map(|(before, found)| {
+            let last = before.last();
+            let is_key = last.is_none_or(|byte| *byte == b',' || byte.is_ascii_whitespace());
+            let value = value(found.get(KEY.len()..)?).filter(|_| is_key)?;
+            Parent::parse(value)
+        })
 }
 
 /// The value behind a key. Some programs leave out its quotes.
@@ -243,6 +242,7 @@ mod tests {
             "SELECT '/*traceparent={}*/'",
             "SELECT 1 /*traceparent='{}'*/ FROM DUAL",
             "SELECT 1 /*notraceparent='{}'*/",
+            "SELECT 1 /*traceparenttraceparent='{}'*/",
             "SELECT 1 /*traceparent '{}'*/",
             "SELECT 1 -- traceparent='{}'",
             "/*!SELECT 'traceparent={}' */",

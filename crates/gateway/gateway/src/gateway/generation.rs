@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! file -> Options -> Gateway::take -> Generation n+1 -> Worker::adopt, on each worker
-//!                                        |  shares with n: servers, accounts and writes of
-//!                                        |  services, watches that are the same
+//!                                        |  shares with n: servers and what was written there,
+//!                                        |  accounts of services, watches that are the same
 //! session -> Worker of generation n -> Generation n
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! sessions (KILL, listings) names a server by its name in the pool, which is never given again.
 //!
 //! (G2) Counters, connections and their limits, orders of operators, the accounts of a service and
-//! what its sessions have written belong to no generation, and go on.
+//! what sessions have written belong to no generation, and go on.
 //!
 //! (G3) A generation lives as long as a session of it, or as it is the present one. What lasts as
 //! long as the gateway must not hold one. With the last generation that has it, a server leaves the

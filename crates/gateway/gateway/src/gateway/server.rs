@@ -3,7 +3,8 @@
 //!
 //! Two configurations have the same server if its name and its place (address, TLS, PROXY protocol)
 //! are the same. Then they share its connections, their limits and its counters. A server of
-//! another address is another server, whatever its name.
+//! another address is another server, whatever its name. What was written there is shared by all
+//! servers of one address.
 
 use std::sync::{Arc, Weak};
 

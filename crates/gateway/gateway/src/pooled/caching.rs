@@ -1,15 +1,15 @@
-//! Results that are kept: which queries are told one, which replies are kept, and what statements
+//! Results that are kept: which queries get one, which replies are kept, and what statements
 //! change.
 //!
-//! (K1) A session is told a reply of another session only if both have the same [`Scope`]: account,
-//! kind of client, database, and all that they have set. One that is pinned has more than that, and
-//! is told none.
+//! (K1) A session gets a reply of another session only if both have the same [`Scope`]: account,
+//! kind of client, database, and all that they have set. A session that is pinned has more than
+//! that, and gets none.
 //! (K2) A reply is kept only if it came from a server that had all writes of the gateway's sessions
-//! when its query was sent: the primary, or a replica that has their position.
-//! (K3) A transaction is told what it would read itself. Its first query goes to its server, so
-//! that there is a snapshot. Later ones are told a reply only if none of its tables was changed
-//! since the transaction began. Behind its first write all go to the server.
-//! With a cache that follows binary logs, that server also has what the log has told of.
+//! when its query was sent: the primary, or a replica that has their position. With a cache that
+//! follows binary logs, that server also has what the log has told of.
+//! (K3) A transaction reads what its server would send. Its first query goes to its server, so that
+//! there is a snapshot. Later ones get a kept reply only if none of its tables was changed since
+//! the transaction began. Behind its first write all go to the server.
 //! (K4) A statement that may change tables is bracketed ([`result_cache::Tables`]), and so is each
 //! that may end a transaction which has changed some.
 //!

@@ -65,6 +65,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 /// Most bytes of an answer. A GTID set of MySQL has the room of some ten thousand intervals.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
+/// Longer events are not taken, and the log is lost. A row that is changed stands in one twice.
+const EVENT_BYTES_MAX: usize = 64 << 20;
+
 /// Commands of replicas.
 const BINLOG_DUMP: u8 = 18;
 
@@ -90,6 +93,7 @@ impl Source {
         let mut witness = cluster.connect(worker, server).await?;
         let start = start(&mut witness).await?;
         let mut dump = cluster.connect(worker, server).await?;
+        dump.link().set_packet_bytes_max(EVENT_BYTES_MAX);
         let set = set_up(dump.info().version.product, start.checksum);
         answer(&mut dump, &set).await?;
         let request = dump_request(&start.place, number);

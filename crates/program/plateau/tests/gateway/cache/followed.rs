@@ -213,6 +213,36 @@ fn a_log_that_is_lost_ends_all_results_and_is_followed_again() {
 
 /// A server that waits for its replicas has logged a transaction long before others can see it.
 #[test]
+fn events_have_a_longest_size() {
+    const EVENT_BYTES_MAX: usize = 64 << 20;
+    /// More than all else in an event of one row has.
+    const HEAD_BYTES_MAX: usize = 200;
+    let backend = logging_backend(&[
+        "--binlog-format=ROW",
+        "--max-allowed-packet=256M",
+        "--innodb-log-file-size=800M",
+    ]);
+    let mut root = backend.connect().unwrap();
+    root.run("CREATE TABLE shop.long (b LONGBLOB)").unwrap();
+    let gateway = following(&backend);
+    let mut client = gateway.connect();
+    for (length, is_taken) in [
+        (EVENT_BYTES_MAX - HEAD_BYTES_MAX, true),
+        (EVENT_BYTES_MAX + 1, false),
+    ] {
+        let before = begun(&gateway);
+        let insert = format!("INSERT INTO shop.long VALUES (REPEAT('a', {length}))");
+        root.run(&insert).unwrap();
+        root.run("UPDATE shop.t SET v = v + 1").unwrap();
+        let why = "the log behind it is read, or all is void";
+        wait_until_seen(&mut client, &mut root, "t", why);
+        wait_until("it is followed", || is_taken || before < begun(&gateway));
+        assert_eq!(begun(&gateway) == before, is_taken, "{length} bytes");
+        wait_until_hidden(&mut client, &mut root, "t");
+    }
+}
+
+#[test]
 fn what_is_read_before_a_logged_change_can_be_seen_is_not_kept() {
     let backend = logging_backend(&[]);
     let mut root = backend.connect().unwrap();
