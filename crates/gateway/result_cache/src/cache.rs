@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use env::Instant;
 use foldhash::fast::RandomState;
-use link::Onlooker;
 use sync::{ChangeTime, Mutex};
-use wire::Capabilities;
 
 use crate::budget::Budget;
 use crate::names::TableSlot;
-use crate::reply::{ReplyCopy, SharedCopy};
 use crate::scope::Scope;
-use crate::shelf::{Arrival, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
+use crate::shelf::{Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
 use crate::tables::Tables;
 
 /// Shelves of a cache that several workers use. Each has a lock of its own.
@@ -79,6 +76,10 @@ impl Cache {
         &self.budget
     }
 
+    pub(crate) fn shared_budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
     /// A query that may be found in it.
     pub fn query<'a>(&self, scope: &'a Scope, key: &'a [u8]) -> Query<'a> {
         let mut hasher = self.hasher.build_hasher();
@@ -97,7 +98,7 @@ impl Cache {
         top % self.shelves.len()
     }
 
-    fn shelf(&self, hash: u64) -> &Mutex<Shelf> {
+    pub(crate) fn shelf(&self, hash: u64) -> &Mutex<Shelf> {
         &self.shelves[self.shelf_index(hash)]
     }
 
@@ -113,35 +114,6 @@ impl Cache {
         shelf.glimpse(query, self.options.lifetime, now, is_good(tables))
     }
 
-    /// Begins to keep the reply to a query with these names, which is sent at `moment`. `None` if
-    /// the cache is full, and the query was not asked for before.
-    pub fn fill(
-        self: &Arc<Self>,
-        query: &Query<'_>,
-        (names, moment): (Arc<[TableSlot]>, ChangeTime),
-        miss: Miss,
-    ) -> Option<Filling> {
-        // Room for a copy of a reply, which is made while it passes.
-        if !self.budget.has(self.options.reply_bytes_max) {
-            if miss == Miss::First {
-                return None;
-            }
-            self.make_room(query.hash);
-        }
-        let budget = Arc::clone(&self.budget);
-        let copy = ReplyCopy::new(self.options.reply_bytes_max, budget);
-        Some(Filling {
-            cache: Arc::clone(self),
-            scope: query.scope.clone(),
-            key: query.key.into(),
-            hash: query.hash,
-            names,
-            moment,
-            miss,
-            copy: SharedCopy::new(copy),
-        })
-    }
-
     /// The query for a newer reply is not sent, or brings none that may be kept.
     pub fn give_up_renewal(&self, query: &Query<'_>, miss: Miss) {
         if miss == Miss::Renewal {
@@ -150,7 +122,7 @@ impl Cache {
     }
 
     /// Lets replies go until there is room for the longest.
-    fn make_room(&self, hash: u64) {
+    pub(crate) fn make_room(&self, hash: u64) {
         let wanted = self.options.reply_bytes_max;
         let first = self.shelf_index(hash);
         let (before, from) = self.shelves.split_at(first);
@@ -190,65 +162,6 @@ fn is_good(tables: Option<&Tables>) -> impl FnOnce(&[TableSlot], ChangeTime) -> 
     move |names, moment| {
         let is_good = |it: &Tables| it.may_keep(names) && it.are_unchanged(names, moment);
         tables.is_none_or(is_good)
-    }
-}
-
-/// A query whose reply may be kept. If it is dropped, another one may be sent for a newer reply.
-#[derive(Debug)]
-pub struct Filling {
-    cache: Arc<Cache>,
-    scope: Scope,
-    key: Box<[u8]>,
-    hash: u64,
-    names: Arc<[TableSlot]>,
-    moment: ChangeTime,
-    miss: Miss,
-    copy: SharedCopy,
-}
-
-impl Filling {
-    /// Who is to be shown the reply as it passes.
-    pub fn onlooker(&self) -> Box<dyn Onlooker> {
-        Box::new(self.copy.clone())
-    }
-
-    /// Keeps the reply that has passed, to this command of a client with these capabilities.
-    /// Returns `false` if it may not be kept. With `tables`, none of its tables may have changed.
-    pub fn keep(
-        mut self,
-        of: (u8, Capabilities),
-        (tables, now): (Option<&Tables>, Instant),
-    ) -> bool {
-        let Some(reply) = self.copy.finish(of) else {
-            return false;
-        };
-        let is_unchanged = |it: &Tables| it.are_unchanged(&self.names, self.moment);
-        if !tables.is_none_or(is_unchanged) {
-            return false;
-        }
-        let arrival = Arrival {
-            scope: self.scope.clone(),
-            key: std::mem::take(&mut self.key),
-            hash: self.hash,
-            reply: Arc::new(reply),
-            names: Arc::clone(&self.names),
-            moment: self.moment,
-            now,
-        };
-        // What is kept is renewed.
-        self.miss = Miss::Again;
-        self.cache.shelf(self.hash).lock().keep(arrival)
-    }
-}
-
-impl Drop for Filling {
-    fn drop(&mut self) {
-        let query = Query {
-            scope: &self.scope,
-            key: &self.key,
-            hash: self.hash,
-        };
-        self.cache.give_up_renewal(&query, self.miss);
     }
 }
 

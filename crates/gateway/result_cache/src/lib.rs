@@ -18,7 +18,7 @@
 //! statement changes.
 //!
 //! The modules, from the bottom up: `names`, `budget`, `scope`, `doorkeeper`; `tables`, `reply`;
-//! `shelf`, `cache`.
+//! `shelf`; `cache`; `filling`.
 
 #![forbid(unsafe_code)]
 
@@ -34,8 +34,11 @@ mod shelf;
 
 mod cache;
 
+mod filling;
+
 pub use budget::Budget;
-pub use cache::{Cache, CacheOptions, Filling, REPLY_PART};
+pub use cache::{Cache, CacheOptions, REPLY_PART};
+pub use filling::Filling;
 pub use names::{CHANGED_TABLES_MAX, ChangedTables, Changes, SLOT_COUNT, TableSlot};
 pub use reply::KeptReply;
 pub use scope::Scope;

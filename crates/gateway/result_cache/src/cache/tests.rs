@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use wire::{
-    ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead, StatusFlags,
-    TextRow, end_columns, end_rows,
+    Capabilities, ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead,
+    StatusFlags, TextRow, end_columns, end_rows,
 };
 
 use super::*;

@@ -12,7 +12,7 @@ use wire::{
 };
 
 use super::*;
-use crate::reply::ReplyCopy;
+use crate::filling::ReplyCopy;
 
 const NO_LIMIT: Lifetime = Lifetime {
     hard: None,
