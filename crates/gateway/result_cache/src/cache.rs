@@ -10,7 +10,7 @@ use sync::{ChangeTime, Mutex};
 use crate::budget::Budget;
 use crate::names::TableSlot;
 use crate::scope::Scope;
-use crate::shelf::{Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
+use crate::shelf::{Arrival, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
 use crate::tables::Tables;
 
 /// Shelves of a cache that several workers use. Each has a lock of its own.
@@ -98,7 +98,7 @@ impl Cache {
         top % self.shelves.len()
     }
 
-    pub(crate) fn shelf(&self, hash: u64) -> &Mutex<Shelf> {
+    fn shelf(&self, hash: u64) -> &Mutex<Shelf> {
         &self.shelves[self.shelf_index(hash)]
     }
 
@@ -121,16 +121,23 @@ impl Cache {
         }
     }
 
-    /// Lets replies go until there is room for the longest.
-    pub(crate) fn make_room(&self, hash: u64) {
-        let wanted = self.options.reply_bytes_max;
+    /// Lets replies go until so many bytes are free. Returns `false` if that does not help.
+    pub(crate) fn make_room(&self, hash: u64, wanted: usize) -> bool {
         let first = self.shelf_index(hash);
         let (before, from) = self.shelves.split_at(first);
-        for shelf in from.iter().chain(before) {
-            if self.budget.has(wanted) || shelf.lock().make_room(wanted) {
-                return;
-            }
-        }
+        let mut shelves = from.iter().chain(before);
+        shelves.any(|shelf| self.budget.has(wanted) || shelf.lock().make_room(wanted))
+    }
+
+    /// Keeps a reply. Returns `false` if there is no room.
+    pub(crate) fn keep(&self, arrival: Arrival) -> bool {
+        let hash = arrival.hash;
+        let Err(arrival) = self.shelf(hash).lock().keep(arrival) else {
+            return true;
+        };
+        // Others have it all.
+        let wanted = self.shelf(hash).lock().growth_bytes();
+        self.make_room(hash, wanted) && self.shelf(hash).lock().keep(arrival).is_ok()
     }
 
     /// What has happened to it.

@@ -9,12 +9,12 @@ use link::Onlooker;
 use sync::ChangeTime;
 use wire::Capabilities;
 
-use crate::budget::{Budget, allocated_bytes};
+use crate::budget::{Budget, Claim, allocated_bytes};
 use crate::cache::Cache;
 use crate::names::TableSlot;
-use crate::reply::KeptReply;
+use crate::reply::{KeptReply, REPLY_BYTES};
 use crate::scope::Scope;
-use crate::shelf::{Arrival, Miss, Query};
+use crate::shelf::{Arrival, Miss, Query, kept_bytes};
 use crate::tables::Tables;
 
 impl Cache {
@@ -27,12 +27,18 @@ impl Cache {
         miss: Miss,
     ) -> Option<Filling> {
         // Room for a copy of a reply, which is made while it passes.
-        if !self.shared_budget().has(self.options().reply_bytes_max) {
+        let bytes = kept_bytes(query.key, query.scope, &names);
+        let wanted = self.options().reply_bytes_max + bytes;
+        if !self.budget().has(wanted) {
             if miss == Miss::First {
                 return None;
             }
-            self.make_room(query.hash);
+            self.make_room(query.hash, wanted);
         }
+        let Some(claim) = Claim::take(self.shared_budget(), bytes) else {
+            self.give_up_renewal(query, miss);
+            return None;
+        };
         let budget = Arc::clone(self.shared_budget());
         let copy = ReplyCopy::new(self.options().reply_bytes_max, budget);
         Some(Filling {
@@ -43,6 +49,7 @@ impl Cache {
             names,
             moment,
             miss,
+            claim,
             copy: SharedCopy::new(copy),
         })
     }
@@ -58,6 +65,8 @@ pub struct Filling {
     names: Arc<[TableSlot]>,
     moment: ChangeTime,
     miss: Miss,
+    /// What [`kept_bytes`] tells of it.
+    claim: Claim,
     copy: SharedCopy,
 }
 
@@ -81,6 +90,7 @@ impl Filling {
         if !tables.is_none_or(is_unchanged) {
             return false;
         }
+        let budget = Arc::clone(self.cache.shared_budget());
         let arrival = Arrival {
             scope: self.scope.clone(),
             key: std::mem::take(&mut self.key),
@@ -89,10 +99,11 @@ impl Filling {
             names: Arc::clone(&self.names),
             moment: self.moment,
             now,
+            claim: std::mem::replace(&mut self.claim, Claim::none(budget)),
         };
         // What is kept is renewed.
         self.miss = Miss::Again;
-        self.cache.shelf(self.hash).lock().keep(arrival)
+        self.cache.keep(arrival)
     }
 }
 
@@ -114,7 +125,8 @@ pub(crate) struct ReplyCopy {
     /// Longer replies are not kept.
     bytes_max: usize,
     budget: Arc<Budget>,
-    counted_bytes: usize,
+    /// The memory of `bytes`, and of what it will be. None as long as there is no byte.
+    claim: Option<Claim>,
     /// It is too long, or there was no room.
     is_given_up: bool,
 }
@@ -125,7 +137,7 @@ impl ReplyCopy {
             bytes: Vec::new(),
             bytes_max,
             budget,
-            counted_bytes: 0,
+            claim: None,
             is_given_up: false,
         }
     }
@@ -137,7 +149,9 @@ impl ReplyCopy {
         }
         let wanted = self.bytes.len() + bytes.len();
         if self.bytes_max < wanted || !self.make_room(wanted) {
-            self.give_up();
+            self.is_given_up = true;
+            self.bytes = Vec::new();
+            self.claim = None;
             return;
         }
         self.bytes.extend_from_slice(bytes);
@@ -149,39 +163,31 @@ impl ReplyCopy {
         if wanted <= before {
             return true;
         }
-        let capacity = allocated_bytes(wanted.max(before + before / 4));
+        let longer = (before + before / 4).min(self.bytes_max);
+        let capacity = allocated_bytes(wanted.max(longer));
         // Both are there while one is copied to the other.
-        if !self.budget.take(capacity) {
+        let Some(claim) = self.claim_for(capacity) else {
             return false;
-        }
+        };
         self.bytes.reserve_exact(capacity - self.bytes.len());
-        self.budget.give(self.counted_bytes);
-        self.counted_bytes = capacity;
+        self.claim = Some(claim);
         true
     }
 
-    fn give_up(&mut self) {
-        self.is_given_up = true;
-        self.bytes = Vec::new();
-        self.budget.give(self.counted_bytes);
-        self.counted_bytes = 0;
+    fn claim_for(&self, capacity: usize) -> Option<Claim> {
+        Claim::take(&self.budget, REPLY_BYTES + capacity)
     }
 
     /// The reply, if it is whole and all can be told it.
     pub(crate) fn finish(mut self, of: (u8, Capabilities)) -> Option<KeptReply> {
-        if self.is_given_up {
-            return None;
-        }
+        let claim = self.claim.take()?;
         let exact = allocated_bytes(self.bytes.len());
-        if exact < self.counted_bytes && !self.budget.take(exact) {
-            return None;
-        }
-        let bytes = std::mem::take(&mut self.bytes).into_boxed_slice();
-        if exact < self.counted_bytes {
-            self.budget.give(self.counted_bytes);
-        }
-        self.counted_bytes = 0;
-        KeptReply::new(of, bytes, (Arc::clone(&self.budget), exact))
+        let shorter = match REPLY_BYTES + exact < claim.bytes() {
+            true => Some(self.claim_for(exact)?),
+            false => None,
+        };
+        let bytes = self.bytes.into_boxed_slice();
+        KeptReply::new(of, bytes, shorter.unwrap_or(claim))
     }
 }
 
@@ -205,11 +211,5 @@ impl SharedCopy {
 impl Onlooker for SharedCopy {
     fn passed(&mut self, bytes: &[u8]) {
         self.0.borrow_mut().add(bytes);
-    }
-}
-
-impl Drop for ReplyCopy {
-    fn drop(&mut self) {
-        self.budget.give(self.counted_bytes);
     }
 }

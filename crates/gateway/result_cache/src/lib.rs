@@ -17,7 +17,7 @@
 //! No I/O, no clock: who calls tells the time. The gateway decides what may be kept and what a
 //! statement changes.
 //!
-//! The modules, from the bottom up: `names`, `budget`, `scope`, `doorkeeper`; `tables`, `reply`;
+//! The modules, from the bottom up: `names`, `budget`, `pieces`, `scope`, `doorkeeper`; `tables`, `reply`;
 //! `shelf`; `cache`; `filling`.
 
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@
 mod budget;
 mod doorkeeper;
 mod names;
+mod pieces;
 mod scope;
 
 mod reply;

@@ -1,11 +1,9 @@
 //! [`KeptReply`]: the bytes of a reply, and where they differ from one session to the next.
 
-use std::sync::Arc;
-
 use link::{Part, Reply};
 use wire::{Capabilities, FRAME_BYTES_MAX, HEADER_BYTES, StatusFlags};
 
-use crate::budget::Budget;
+use crate::budget::{COUNTS_BYTES, Claim};
 
 /// A reply with one result set, as its packets were sent to a client. Their ids begin at 1.
 #[derive(Debug)]
@@ -19,9 +17,12 @@ pub struct KeptReply {
     row_count: u64,
     /// The id of the packet behind it.
     next_sequence: u8,
-    budget: Arc<Budget>,
-    counted_bytes: usize,
+    /// Its memory.
+    claim: Claim,
 }
+
+/// Memory of a reply beside its bytes.
+pub(crate) const REPLY_BYTES: usize = size_of::<KeptReply>() + COUNTS_BYTES;
 
 /// What of a reply that a session may be told must not be kept.
 const OF_ONE_TIME: StatusFlags = StatusFlags(
@@ -46,23 +47,22 @@ impl KeptReply {
     pub(crate) fn new(
         (command, capabilities): (u8, Capabilities),
         bytes: Box<[u8]>,
-        (budget, counted_bytes): (Arc<Budget>, usize),
+        claim: Claim,
     ) -> Option<KeptReply> {
-        let counted = Counted {
-            budget,
-            bytes: counted_bytes,
-        };
         let found = Found::of(command, capabilities, &bytes)?;
-        let (budget, counted_bytes) = counted.keep();
         Some(KeptReply {
             status_at: found.status_at,
             status: found.status,
             row_count: found.row_count,
             next_sequence: found.next_sequence,
             bytes,
-            budget,
-            counted_bytes,
+            claim,
         })
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.claim.bytes()
     }
 
     /// Its packets.
@@ -88,31 +88,6 @@ impl KeptReply {
     /// The sequence id behind its last packet.
     pub fn next_sequence(&self) -> u8 {
         self.next_sequence
-    }
-}
-
-impl Drop for KeptReply {
-    fn drop(&mut self) {
-        self.budget.give(self.counted_bytes);
-    }
-}
-
-/// Memory that is given back unless it is kept.
-struct Counted {
-    budget: Arc<Budget>,
-    bytes: usize,
-}
-
-impl Counted {
-    fn keep(mut self) -> (Arc<Budget>, usize) {
-        let bytes = std::mem::take(&mut self.bytes);
-        (Arc::clone(&self.budget), bytes)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.budget.give(self.bytes);
     }
 }
 

@@ -297,6 +297,23 @@ fn the_memory_of_a_full_cache_is_bounded() {
     }
 }
 
+/// A text is as long as its client likes, and its server may take its time.
+#[test]
+fn the_keys_of_replies_under_way_count() {
+    let (tables, cache) = (learned(), Arc::new(Cache::of_worker(options(1 << 20))));
+    let empty = cache.budget().used();
+    let scope = Scope::of([]);
+    let key = vec![b'q'; 100_000];
+    let query = cache.query(&scope, &key);
+    let fill = || cache.fill(&query, (slots(&["t"]), tables.now()), Miss::Again);
+    let under_way: Vec<_> = std::iter::from_fn(fill).collect();
+    let taken = cache.budget().used() - empty;
+    assert!(under_way.len() * key.len() <= taken && taken <= 1 << 20);
+    assert!(5 < under_way.len(), "{}", under_way.len());
+    drop(under_way);
+    assert_eq!(cache.budget().used(), empty);
+}
+
 /// Queries that are asked once push out nothing. Those that are asked again do.
 #[test]
 fn a_full_cache_keeps_what_is_asked_again() {

@@ -83,7 +83,11 @@ impl Scene {
         let Some(reply) = reply(&self.budget, &[value]) else {
             return false;
         };
-        self.shelf.keep(Arrival {
+        let bytes = kept_bytes(&[key], &self.scope, &[]);
+        let Some(claim) = Claim::take(&self.budget, bytes) else {
+            return false;
+        };
+        let kept = self.shelf.keep(Arrival {
             scope: self.scope.clone(),
             key: [key].into(),
             hash: query(&self.scope, &[key]).hash,
@@ -91,7 +95,18 @@ impl Scene {
             names: Arc::new([]),
             moment: ChangeClock::new(1).now(),
             now: at(second),
-        })
+            claim,
+        });
+        kept.is_ok()
+    }
+
+    /// What the first reply takes, and what each takes behind it.
+    fn costs() -> (usize, usize) {
+        let mut scene = Scene::new(1 << 20);
+        assert!(scene.keep(0, 0, 0));
+        let first = scene.used();
+        assert!(scene.keep(1, 0, 0));
+        (first, scene.used() - first)
     }
 
     fn find(&mut self, key: u8, lifetime: Lifetime, second: u64) -> Lookup {
@@ -162,11 +177,9 @@ fn one_query_renews_and_the_others_are_told_the_old_reply() {
 
 #[test]
 fn who_was_not_asked_for_longest_goes_first() {
-    let mut scene = Scene::new(1 << 20);
-    assert!(scene.keep(0, 0, 0));
-    let each = scene.used();
-    // Room for three, and for the copy of one more.
-    let mut scene = Scene::new(3 * each + each / 2);
+    // Room for three, and for what one more needs before it is kept.
+    let (first, each) = Scene::costs();
+    let mut scene = Scene::new(first + 3 * each - 1);
     for key in 0..3 {
         assert!(scene.keep(key, key, 0));
     }
@@ -199,10 +212,8 @@ proptest! {
         steps in prop::collection::vec((0_u8..12, 0_u8..3, any::<u8>()), 0..300),
         room in 1_usize..8,
     ) {
-        let mut scene = Scene::new(1 << 20);
-        prop_assert!(scene.keep(0, 0, 0));
-        let each = scene.used();
-        let mut scene = Scene::new(room * each + each / 2);
+        let (first, each) = Scene::costs();
+        let mut scene = Scene::new(first + room * each - 1);
         let mut naive: Vec<(u8, u8)> = Vec::new();
         for (key, step, value) in steps {
             match step {
@@ -230,7 +241,8 @@ proptest! {
                 }
             }
             prop_assert_eq!(scene.shelf.len(), naive.len());
-            prop_assert_eq!(scene.used(), each * naive.len());
+            let expected = naive.len().checked_sub(1).map_or(0, |more| first + each * more);
+            prop_assert_eq!(scene.used(), expected);
         }
     }
 }
