@@ -7,7 +7,7 @@ use env::Instant;
 use foldhash::fast::RandomState;
 use sync::{ChangeTime, Mutex};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Claim};
 use crate::names::TableSlot;
 use crate::scope::Scope;
 use crate::shelf::{Arrival, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
@@ -22,6 +22,12 @@ const BYTES_BY_PLACE: usize = 512;
 /// A reply may take this part of a cache. So there is room for copies of those that pass, and no
 /// single one empties the cache.
 pub const REPLY_PART: usize = 8;
+
+/// Replies are let go for copies that have no more than this many of the longest together, or than
+/// a [`REPLY_PART`]th of the cache. A copy has a quarter more than its reply, and becomes one of
+/// exact length: that is less than three. Others have to do with what is free. So many sessions
+/// that ask for one long reply at once, which was void, do not empty the cache for their copies.
+const COPIED_REPLIES: usize = 3;
 
 /// What a cache is set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +46,8 @@ pub struct Cache {
     options: CacheOptions,
     shelves: Box<[Mutex<Shelf>]>,
     budget: Arc<Budget>,
+    /// Bytes of copies that others were let go for.
+    copying: Arc<Budget>,
     hasher: RandomState,
 }
 
@@ -57,11 +65,14 @@ impl Cache {
     fn new(options: CacheOptions, shelf_count: usize) -> Cache {
         let budget = Arc::new(Budget::new(options.bytes_max));
         let places = options.bytes_max / BYTES_BY_PLACE / shelf_count;
+        let longest = COPIED_REPLIES.saturating_mul(options.reply_bytes_max);
+        let copying_bytes = longest.max(options.bytes_max / REPLY_PART);
         let shelf = |_| Mutex::new(Shelf::new(Arc::clone(&budget), places));
         Cache {
             shelves: (0..shelf_count).map(shelf).collect(),
             options,
             budget,
+            copying: Arc::new(Budget::new(copying_bytes)),
             hasher: RandomState::default(),
         }
     }
@@ -122,11 +133,38 @@ impl Cache {
     }
 
     /// Lets replies go until so many bytes are free. Returns `false` if that does not help.
-    pub(crate) fn make_room(&self, hash: u64, wanted: usize) -> bool {
-        let first = self.shelf_index(hash);
-        let (before, from) = self.shelves.split_at(first);
-        let mut shelves = from.iter().chain(before);
-        shelves.any(|shelf| self.budget.has(wanted) || shelf.lock().make_room(wanted))
+    fn make_room(&self, hash: u64, wanted: usize) -> bool {
+        if self.budget.max() < wanted {
+            return false;
+        }
+        // Each shelf in turn, so that none loses what others would have let go later.
+        let share = wanted.div_ceil(self.shelves.len());
+        let (before, from) = self.shelves.split_at(self.shelf_index(hash));
+        loop {
+            let mut gone = 0;
+            for shelf in from.iter().chain(before) {
+                if self.budget.has(wanted) {
+                    return true;
+                }
+                gone += shelf.lock().make_room(wanted, share);
+            }
+            if gone == 0 {
+                return self.budget.has(wanted);
+            }
+        }
+    }
+
+    /// Takes memory, and lets replies go for it.
+    pub(crate) fn claim(&self, hash: u64, bytes: usize) -> Option<Claim> {
+        let claim = || Claim::take(&self.budget, bytes);
+        claim().or_else(|| self.make_room(hash, bytes).then(claim)?)
+    }
+
+    /// Takes memory for the copy of a reply, and lets replies go for it. Returns it, and a claim
+    /// for as long as the copy is made.
+    pub(crate) fn claim_for_copy(&self, hash: u64, bytes: usize) -> Option<(Claim, Claim)> {
+        let copying = Claim::take(&self.copying, bytes)?;
+        Some((self.claim(hash, bytes)?, copying))
     }
 
     /// Keeps a reply. Returns `false` if there is no room.

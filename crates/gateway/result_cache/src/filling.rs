@@ -9,7 +9,7 @@ use link::Onlooker;
 use sync::ChangeTime;
 use wire::Capabilities;
 
-use crate::budget::{Budget, Claim, allocated_bytes};
+use crate::budget::{Claim, allocated_bytes};
 use crate::cache::Cache;
 use crate::names::TableSlot;
 use crate::reply::{KeptReply, REPLY_BYTES};
@@ -19,28 +19,23 @@ use crate::tables::Tables;
 
 impl Cache {
     /// Begins to keep the reply to a query with these names, which is sent at `moment`. `None` if
-    /// the cache is full, and the query was not asked for before.
+    /// the cache is full and the query was not asked for before, or if its key has no room.
     pub fn fill(
         self: &Arc<Self>,
         query: &Query<'_>,
         (names, moment): (Arc<[TableSlot]>, ChangeTime),
         miss: Miss,
     ) -> Option<Filling> {
-        // Room for a copy of a reply, which is made while it passes.
         let bytes = kept_bytes(query.key, query.scope, &names);
-        let wanted = self.options().reply_bytes_max + bytes;
-        if !self.budget().has(wanted) {
-            if miss == Miss::First {
-                return None;
-            }
-            self.make_room(query.hash, wanted);
+        let longest = self.options().reply_bytes_max + bytes;
+        if miss == Miss::First && !self.budget().has(longest) {
+            return None;
         }
-        let Some(claim) = Claim::take(self.shared_budget(), bytes) else {
+        let Some(claim) = self.claim(query.hash, bytes) else {
             self.give_up_renewal(query, miss);
             return None;
         };
-        let budget = Arc::clone(self.shared_budget());
-        let copy = ReplyCopy::new(self.options().reply_bytes_max, budget);
+        let copy = ReplyCopy::new(Arc::clone(self), query.hash, miss);
         Some(Filling {
             cache: Arc::clone(self),
             scope: query.scope.clone(),
@@ -120,50 +115,56 @@ impl Drop for Filling {
 
 /// The packets of a reply while they pass.
 #[derive(Debug)]
-pub(crate) struct ReplyCopy {
+struct ReplyCopy {
     bytes: Vec<u8>,
-    /// Longer replies are not kept.
-    bytes_max: usize,
-    budget: Arc<Budget>,
+    cache: Arc<Cache>,
+    hash: u64,
+    /// The reply to a query that comes for the first time is kept if there is room.
+    miss: Miss,
     /// The memory of `bytes`, and of what it will be. None as long as there is no byte.
     claim: Option<Claim>,
+    /// If others were let go for it.
+    copying: Option<Claim>,
     /// It is too long, or there was no room.
     is_given_up: bool,
 }
 
 impl ReplyCopy {
-    pub(crate) fn new(bytes_max: usize, budget: Arc<Budget>) -> ReplyCopy {
+    fn new(cache: Arc<Cache>, hash: u64, miss: Miss) -> ReplyCopy {
         ReplyCopy {
             bytes: Vec::new(),
-            bytes_max,
-            budget,
+            cache,
+            hash,
+            miss,
             claim: None,
+            copying: None,
             is_given_up: false,
         }
     }
 
     /// Adds what has passed.
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
+    fn add(&mut self, bytes: &[u8]) {
         if self.is_given_up {
             return;
         }
         let wanted = self.bytes.len() + bytes.len();
-        if self.bytes_max < wanted || !self.make_room(wanted) {
+        let bytes_max = self.cache.options().reply_bytes_max;
+        if bytes_max < wanted || !self.make_room(wanted, bytes_max) {
             self.is_given_up = true;
             self.bytes = Vec::new();
-            self.claim = None;
+            (self.claim, self.copying) = (None, None);
             return;
         }
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Makes room for so many bytes. Long ones grow by a quarter.
-    fn make_room(&mut self, wanted: usize) -> bool {
+    fn make_room(&mut self, wanted: usize, bytes_max: usize) -> bool {
         let before = self.bytes.capacity();
         if wanted <= before {
             return true;
         }
-        let longer = (before + before / 4).min(self.bytes_max);
+        let longer = (before + before / 4).min(bytes_max);
         let capacity = allocated_bytes(wanted.max(longer));
         // Both are there while one is copied to the other.
         let Some(claim) = self.claim_for(capacity) else {
@@ -174,19 +175,27 @@ impl ReplyCopy {
         true
     }
 
-    fn claim_for(&self, capacity: usize) -> Option<Claim> {
-        Claim::take(&self.budget, REPLY_BYTES + capacity)
+    fn claim_for(&mut self, capacity: usize) -> Option<Claim> {
+        let bytes = REPLY_BYTES + capacity;
+        let claim = Claim::take(self.cache.shared_budget(), bytes);
+        if claim.is_some() || self.miss == Miss::First {
+            return claim;
+        }
+        let (claim, copying) = self.cache.claim_for_copy(self.hash, bytes)?;
+        self.copying = Some(copying);
+        Some(claim)
     }
 
     /// The reply, if it is whole and all can be told it.
-    pub(crate) fn finish(mut self, of: (u8, Capabilities)) -> Option<KeptReply> {
+    fn finish(&mut self, of: (u8, Capabilities)) -> Option<KeptReply> {
         let claim = self.claim.take()?;
         let exact = allocated_bytes(self.bytes.len());
         let shorter = match REPLY_BYTES + exact < claim.bytes() {
             true => Some(self.claim_for(exact)?),
             false => None,
         };
-        let bytes = self.bytes.into_boxed_slice();
+        let bytes = std::mem::take(&mut self.bytes).into_boxed_slice();
+        (self.copying, self.is_given_up) = (None, true);
         KeptReply::new(of, bytes, shorter.unwrap_or(claim))
     }
 }
@@ -194,17 +203,16 @@ impl ReplyCopy {
 /// A copy that is made while the reply passes. Who is shown the reply and who gets the copy share
 /// it.
 #[derive(Debug, Clone)]
-pub(crate) struct SharedCopy(Rc<RefCell<ReplyCopy>>);
+struct SharedCopy(Rc<RefCell<ReplyCopy>>);
 
 impl SharedCopy {
-    pub(crate) fn new(copy: ReplyCopy) -> SharedCopy {
+    fn new(copy: ReplyCopy) -> SharedCopy {
         SharedCopy(Rc::new(RefCell::new(copy)))
     }
 
     /// The reply that has passed, if it is whole and all can be told it.
-    pub(crate) fn finish(&self, of: (u8, Capabilities)) -> Option<KeptReply> {
-        let budget = Arc::clone(&self.0.borrow().budget);
-        self.0.replace(ReplyCopy::new(0, budget)).finish(of)
+    fn finish(&self, of: (u8, Capabilities)) -> Option<KeptReply> {
+        self.0.borrow_mut().finish(of)
     }
 }
 

@@ -353,14 +353,14 @@ impl Shelf {
         self.nodes.growth_bytes() + of_buckets
     }
 
-    /// Lets the oldest go until so many bytes are free. Returns `false` if that does not help.
-    pub(crate) fn make_room(&mut self, bytes: usize) -> bool {
-        while !self.budget.has(bytes) {
-            if self.let_go() == 0 {
-                return false;
-            }
+    /// Lets the oldest go until `wanted` bytes are free, or until `share` bytes have gone. Returns
+    /// how many have.
+    pub(crate) fn make_room(&mut self, wanted: usize, share: usize) -> usize {
+        let mut gone = 0;
+        while gone < share && !self.budget.has(wanted) && self.oldest != NONE {
+            gone += self.let_go();
         }
-        true
+        gone
     }
 
     /// Lets the oldest go, for others. Returns the bytes that are free by that, unless a client is

@@ -12,7 +12,7 @@ use wire::{
 };
 
 use super::*;
-use crate::filling::ReplyCopy;
+use crate::reply::REPLY_BYTES;
 
 const NO_LIMIT: Lifetime = Lifetime {
     hard: None,
@@ -31,10 +31,9 @@ fn reply(budget: &Arc<Budget>, value: &[u8]) -> Option<Arc<KeptReply>> {
     row.bytes(value);
     row.finish();
     end_rows(&mut out, capabilities, &ok);
-    let mut copy = ReplyCopy::new(1 << 20, Arc::clone(budget));
-    copy.add(out.as_bytes());
-    copy.finish((CommandByte::QUERY, capabilities))
-        .map(Arc::new)
+    let bytes: Box<[u8]> = out.as_bytes().into();
+    let claim = Claim::take(budget, REPLY_BYTES + allocated_bytes(bytes.len()))?;
+    KeptReply::new((CommandByte::QUERY, capabilities), bytes, claim).map(Arc::new)
 }
 
 fn value_of(reply: &KeptReply) -> u8 {
