@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use env::Instant;
 use foldhash::fast::RandomState;
+use sync::atomic::{AtomicU64, Ordering};
 use sync::{ChangeTime, Mutex};
 
 use crate::budget::{Budget, Claim};
+use crate::flushes::Flushes;
 use crate::names::TableSlot;
 use crate::scope::Scope;
-use crate::shelf::{Arrival, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
+use crate::shelf::{Arrival, Beginning, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
 use crate::tables::Tables;
 
 /// Shelves of a cache that several workers use. Each has a lock of its own.
@@ -48,6 +50,9 @@ pub struct Cache {
     budget: Arc<Budget>,
     /// Bytes of copies that others were let go for.
     copying: Arc<Budget>,
+    flushes: Flushes,
+    /// How many replies were kept.
+    kept_count: AtomicU64,
     hasher: RandomState,
 }
 
@@ -73,6 +78,8 @@ impl Cache {
             options,
             budget,
             copying: Arc::new(Budget::new(copying_bytes)),
+            flushes: Flushes::default(),
+            kept_count: AtomicU64::new(0),
             hasher: RandomState::default(),
         }
     }
@@ -167,15 +174,33 @@ impl Cache {
         Some((self.claim(hash, bytes)?, copying))
     }
 
-    /// Keeps a reply. Returns `false` if there is no room.
+    /// What a reply has to know that begins now. `None` while the cache is emptied.
+    pub(crate) fn beginning(&self) -> Option<Beginning> {
+        Some(Beginning {
+            flushes: self.flushes.count()?,
+            kept_count: self.kept_count.load(Ordering::SeqCst),
+        })
+    }
+
+    /// Keeps a reply. Returns `false` if it may not be kept, or if there is no room.
     pub(crate) fn keep(&self, arrival: Arrival) -> bool {
         let hash = arrival.hash;
-        let Err(arrival) = self.shelf(hash).lock().keep(arrival) else {
-            return true;
+        let arrival = match self.keep_at_once(arrival) {
+            Ok(is_kept) => return is_kept,
+            Err(arrival) => arrival,
         };
         // Others have it all.
         let wanted = self.shelf(hash).lock().growth_bytes();
-        self.make_room(hash, wanted) && self.shelf(hash).lock().keep(arrival).is_ok()
+        self.make_room(hash, wanted) && self.keep_at_once(arrival).unwrap_or(false)
+    }
+
+    fn keep_at_once(&self, arrival: Arrival) -> Result<bool, Arrival> {
+        let mut shelf = self.shelf(arrival.hash).lock();
+        if !self.flushes.are_still(arrival.beginning.flushes) {
+            return Ok(false);
+        }
+        let number = self.kept_count.fetch_add(1, Ordering::SeqCst);
+        shelf.keep(arrival, number)
     }
 
     /// What has happened to it.
@@ -196,9 +221,11 @@ impl Cache {
         self.len() == 0
     }
 
-    /// Lets all replies go.
+    /// Lets all replies go. Those under way are not kept.
     pub fn clear(&self) {
+        self.flushes.begin();
         self.shelves.iter().for_each(|it| it.lock().clear());
+        self.flushes.end();
     }
 }
 

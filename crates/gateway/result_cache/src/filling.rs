@@ -14,12 +14,13 @@ use crate::cache::Cache;
 use crate::names::TableSlot;
 use crate::reply::{KeptReply, REPLY_BYTES};
 use crate::scope::Scope;
-use crate::shelf::{Arrival, Miss, Query, kept_bytes};
+use crate::shelf::{Arrival, Beginning, Miss, Query, kept_bytes};
 use crate::tables::Tables;
 
 impl Cache {
     /// Begins to keep the reply to a query with these names, which is sent at `moment`. `None` if
-    /// the cache is full and the query was not asked for before, or if its key has no room.
+    /// the cache is full and the query was not asked for before, if its key has no room, or if the
+    /// cache is emptied just now.
     pub fn fill(
         self: &Arc<Self>,
         query: &Query<'_>,
@@ -31,7 +32,9 @@ impl Cache {
         if miss == Miss::First && !self.budget().has(longest) {
             return None;
         }
-        let Some(claim) = self.claim(query.hash, bytes) else {
+        let beginning = self.beginning();
+        let claim = beginning.and_then(|_| self.claim(query.hash, bytes));
+        let (Some(beginning), Some(claim)) = (beginning, claim) else {
             self.give_up_renewal(query, miss);
             return None;
         };
@@ -44,6 +47,7 @@ impl Cache {
             names,
             moment,
             miss,
+            beginning,
             claim,
             copy: SharedCopy::new(copy),
         })
@@ -60,6 +64,7 @@ pub struct Filling {
     names: Arc<[TableSlot]>,
     moment: ChangeTime,
     miss: Miss,
+    beginning: Beginning,
     /// What [`kept_bytes`] tells of it.
     claim: Claim,
     copy: SharedCopy,
@@ -94,6 +99,7 @@ impl Filling {
             names: Arc::clone(&self.names),
             moment: self.moment,
             now,
+            beginning: self.beginning,
             claim: std::mem::replace(&mut self.claim, Claim::none(budget)),
         };
         // What is kept is renewed.

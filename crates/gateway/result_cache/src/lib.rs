@@ -17,13 +17,15 @@
 //! No I/O, no clock: who calls tells the time. The gateway decides what may be kept and what a
 //! statement changes.
 //!
-//! The modules, from the bottom up: `names`, `budget`, `pieces`, `scope`, `doorkeeper`; `tables`, `reply`;
+//! The modules, from the bottom up: `names`, `budget`, `pieces`, `scope`, `doorkeeper`,
+//! `flushes`; `tables`, `reply`;
 //! `shelf`; `cache`; `filling`.
 
 #![forbid(unsafe_code)]
 
 mod budget;
 mod doorkeeper;
+mod flushes;
 mod names;
 mod pieces;
 mod scope;

@@ -16,6 +16,7 @@ use sync::ChangeTime;
 
 use crate::budget::{Budget, COUNTS_BYTES, Claim, allocated_bytes};
 use crate::doorkeeper::Doorkeeper;
+use crate::flushes::FlushCount;
 use crate::names::TableSlot;
 use crate::pieces::Pieces;
 use crate::reply::KeptReply;
@@ -53,8 +54,18 @@ pub(crate) struct Arrival {
     /// When its query was sent.
     pub(crate) moment: ChangeTime,
     pub(crate) now: Instant,
+    /// When it was begun.
+    pub(crate) beginning: Beginning,
     /// What [`kept_bytes`] tells of it.
     pub(crate) claim: Claim,
+}
+
+/// What the cache was when a reply began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beginning {
+    pub(crate) flushes: FlushCount,
+    /// How many replies had been kept.
+    pub(crate) kept_count: u64,
 }
 
 /// What a cache has for a query.
@@ -97,6 +108,8 @@ struct Node {
     names: Arc<[TableSlot]>,
     moment: ChangeTime,
     kept_at: Instant,
+    /// How many replies of the cache were kept before.
+    number: u64,
     /// A query for a newer one is under way.
     is_renewed: bool,
     newer: u32,
@@ -301,17 +314,23 @@ impl Shelf {
         }
     }
 
-    /// Keeps a reply in the place of an older one.
+    /// Keeps a reply in the place of an older one. So many others of the cache were kept before.
+    /// Returns `false` if the one that is there was kept after this one had begun: that may be
+    /// newer.
     ///
     /// # Errors
     /// There is no room on this shelf.
-    pub(crate) fn keep(&mut self, arrival: Arrival) -> Result<(), Arrival> {
+    pub(crate) fn keep(&mut self, arrival: Arrival, number: u64) -> Result<bool, Arrival> {
         let query = Query {
             scope: &arrival.scope,
             key: &arrival.key,
             hash: arrival.hash,
         };
         if let Some(old) = self.place_of(&query) {
+            let begun_at = arrival.beginning.kept_count;
+            if self.node(old).is_some_and(|old| begun_at <= old.number) {
+                return Ok(false);
+            }
             self.remove(old);
         }
         // What it needs is another number once a piece has gone with the oldest.
@@ -332,6 +351,7 @@ impl Shelf {
             names: arrival.names,
             moment: arrival.moment,
             kept_at: arrival.now,
+            number,
             is_renewed: false,
             newer: NONE,
             older: NONE,
@@ -341,7 +361,7 @@ impl Shelf {
         self.hang(place);
         self.link(place);
         self.counts.kept += 1;
-        Ok(())
+        Ok(true)
     }
 
     /// Memory of pieces that one more node takes.

@@ -465,3 +465,91 @@ fn copies_of_one_reply_do_not_empty_a_cache() {
     assert!(0 < kept && find(&cache, &tables, b"q").is_some());
     assert!(before / 2 < cache.len(), "{} of {before}", cache.len());
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Begin,
+    Keep,
+    FlushBegins,
+    ShelvesAreEmptied,
+    FlushEnds,
+}
+
+/// A reply is kept if it began behind the last flush. The table that it was read from has not
+/// changed.
+#[test]
+fn a_flush_ends_what_is_under_way_in_each_order() {
+    use Step::{Begin, FlushBegins, FlushEnds, Keep, ShelvesAreEmptied};
+    let flush = [FlushBegins, ShelvesAreEmptied, FlushEnds];
+    // The reply begins before a step of the flush, and is kept before another.
+    for begin in 0..=flush.len() {
+        for keep in begin..=flush.len() {
+            let mut steps = flush.to_vec();
+            steps.insert(keep, Keep);
+            steps.insert(begin, Begin);
+            let is_last = begin == flush.len();
+            for cache in [
+                Cache::of_worker(options(1 << 20)),
+                Cache::shared(options(1 << 20)),
+            ] {
+                let cache = Arc::new(cache);
+                assert_eq!(is_found_after(&cache, &steps), is_last, "{steps:?}");
+            }
+        }
+    }
+    // Two of them at once.
+    let both = [FlushBegins, FlushBegins, ShelvesAreEmptied, FlushEnds];
+    let cache = Arc::new(Cache::of_worker(options(1 << 20)));
+    let steps = [&both[..], &[Begin, Keep, FlushEnds]].concat();
+    assert!(!is_found_after(&cache, &steps));
+    let steps = [&both[..], &[FlushEnds, Begin, Keep]].concat();
+    assert!(is_found_after(&cache, &steps));
+}
+
+/// Whether a reply that its operator vouches for is found behind these steps.
+fn is_found_after(cache: &Arc<Cache>, steps: &[Step]) -> bool {
+    let (scope, bytes) = (Scope::of([]), packets(OLD, &[b"a"], &OkPacket::default()));
+    let query = cache.query(&scope, b"q");
+    let mut filling = None;
+    for step in steps {
+        match step {
+            Step::Begin => {
+                filling = cache.fill(&query, (Arc::new([]), ChangeTime::default()), Miss::Again);
+                if let Some(filling) = &filling {
+                    filling.onlooker().passed(&bytes);
+                }
+            }
+            Step::Keep => {
+                let of = (CommandByte::QUERY, OLD);
+                filling.take().map(|it| it.keep(of, (None, at(0))));
+            }
+            Step::FlushBegins => cache.flushes.begin(),
+            Step::ShelvesAreEmptied => cache.shelves.iter().for_each(|it| it.lock().clear()),
+            Step::FlushEnds => cache.flushes.end(),
+        }
+    }
+    matches!(cache.find(&query, None, at(0)), Lookup::Reply(_))
+}
+
+#[test]
+fn a_reply_does_not_take_the_place_of_one_that_came_meanwhile() {
+    let cache = Arc::new(Cache::shared(options(1 << 20)));
+    let scope = Scope::of([]);
+    let query = cache.query(&scope, b"q");
+    let moment = ChangeTime::default();
+    let fill = || cache.fill(&query, (Arc::new([]), moment), Miss::First);
+    let keep = |filling: Option<Filling>, value: &[u8]| {
+        let filling = filling.unwrap();
+        let bytes = packets(OLD, &[value], &OkPacket::default());
+        filling.onlooker().passed(&bytes);
+        filling.keep((CommandByte::QUERY, OLD), (None, at(0)))
+    };
+    let has = |value: &[u8]| {
+        let bytes = packets(OLD, &[value], &OkPacket::default());
+        matches!(cache.find(&query, None, at(0)), Lookup::Reply(it) if it.bytes() == bytes)
+    };
+    let (early, late) = (fill(), fill());
+    assert!(keep(late, b"new") && has(b"new"));
+    assert!(!keep(early, b"old") && has(b"new"));
+    assert!(keep(fill(), b"newer") && has(b"newer"));
+}

@@ -12,6 +12,7 @@ use wire::{
 };
 
 use super::*;
+use crate::flushes::Flushes;
 use crate::reply::REPLY_BYTES;
 
 const NO_LIMIT: Lifetime = Lifetime {
@@ -59,6 +60,8 @@ fn at(seconds: u64) -> Instant {
 
 struct Scene {
     shelf: Shelf,
+    /// Replies that were kept.
+    count: u64,
     scope: Scope,
     budget: Arc<Budget>,
 }
@@ -68,6 +71,7 @@ impl Scene {
         let budget = Arc::new(Budget::new(bytes));
         Scene {
             shelf: Shelf::new(Arc::clone(&budget), 0),
+            count: 0,
             scope: Scope::of([]),
             budget,
         }
@@ -86,7 +90,8 @@ impl Scene {
         let Some(claim) = Claim::take(&self.budget, bytes) else {
             return false;
         };
-        let kept = self.shelf.keep(Arrival {
+        self.count += 1;
+        let arrival = Arrival {
             scope: self.scope.clone(),
             key: [key].into(),
             hash: query(&self.scope, &[key]).hash,
@@ -94,9 +99,13 @@ impl Scene {
             names: Arc::new([]),
             moment: ChangeClock::new(1).now(),
             now: at(second),
+            beginning: Beginning {
+                flushes: Flushes::default().count().expect("there are none"),
+                kept_count: self.count,
+            },
             claim,
-        });
-        kept.is_ok()
+        };
+        self.shelf.keep(arrival, self.count).unwrap_or(false)
     }
 
     /// What the first reply takes, and what each takes behind it.
