@@ -1,9 +1,11 @@
 //! [`Budget`]: the memory of a cache, counted as the allocator gives it out.
 
+use std::sync::Arc;
+
 use sync::atomic::{AtomicUsize, Ordering};
 
-/// The memory of a cache. What is kept, what is being copied, and what clients are being sent that
-/// is not kept any more counts against it.
+/// The memory of a cache. What is kept, what is being copied, the keys of replies under way, and
+/// what clients are being sent that is not kept any more counts against it.
 #[derive(Debug)]
 pub struct Budget {
     used: AtomicUsize,
@@ -33,12 +35,12 @@ impl Budget {
 
     /// Takes bytes. Returns `false` if there are not as many.
     pub(crate) fn take(&self, bytes: usize) -> bool {
-        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before.checked_add(bytes).is_some_and(|it| it <= self.max);
-        if !fits {
-            self.give(bytes);
-        }
-        fits
+        let sum = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.max);
+        // Not taken and given back: others would let replies go meanwhile.
+        let taken = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+        taken.is_ok()
     }
 
     /// Counts bytes that are taken whether there are as many or not.
@@ -56,6 +58,46 @@ impl Budget {
         self.used().saturating_add(bytes) <= self.max
     }
 }
+
+/// Bytes that were taken. They are given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Claim {
+    /// No bytes.
+    pub(crate) fn none(budget: Arc<Budget>) -> Claim {
+        Claim { budget, bytes: 0 }
+    }
+
+    /// Takes bytes. `None` if there are not as many.
+    pub(crate) fn take(budget: &Arc<Budget>, bytes: usize) -> Option<Claim> {
+        budget.take(bytes).then(|| Claim {
+            budget: Arc::clone(budget),
+            bytes,
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Leaves the bytes to somebody who gives them back.
+    pub(crate) fn leave(mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.budget.give(self.bytes);
+    }
+}
+
+/// What an `Arc` has beside its value: two counts.
+pub(crate) const COUNTS_BYTES: usize = 2 * size_of::<usize>();
 
 /// Smallest piece that the allocator gives out, and the step between its smallest classes.
 const QUANTUM_BYTES: usize = 16;

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use env::Instant;
 use foldhash::fast::RandomState;
-use link::Onlooker;
+use sync::atomic::{AtomicU64, Ordering};
 use sync::{ChangeTime, Mutex};
-use wire::Capabilities;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Claim};
+use crate::flushes::Flushes;
 use crate::names::TableSlot;
-use crate::reply::{ReplyCopy, SharedCopy};
 use crate::scope::Scope;
-use crate::shelf::{Arrival, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
+use crate::shelf::{Arrival, Beginning, Counts, Glimpse, Lifetime, Lookup, Miss, Query, Shelf};
 use crate::tables::Tables;
 
 /// Shelves of a cache that several workers use. Each has a lock of its own.
@@ -25,6 +24,12 @@ const BYTES_BY_PLACE: usize = 512;
 /// A reply may take this part of a cache. So there is room for copies of those that pass, and no
 /// single one empties the cache.
 pub const REPLY_PART: usize = 8;
+
+/// Replies are let go for copies that have no more than this many of the longest together, or than
+/// a [`REPLY_PART`]th of the cache. A copy has a quarter more than its reply, and becomes one of
+/// exact length: that is less than three. Others have to do with what is free. So many sessions
+/// that ask for one long reply at once, which was void, do not empty the cache for their copies.
+const COPIED_REPLIES: usize = 3;
 
 /// What a cache is set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +48,11 @@ pub struct Cache {
     options: CacheOptions,
     shelves: Box<[Mutex<Shelf>]>,
     budget: Arc<Budget>,
+    /// Bytes of copies that others were let go for.
+    copying: Arc<Budget>,
+    flushes: Flushes,
+    /// How many replies were kept.
+    kept_count: AtomicU64,
     hasher: RandomState,
 }
 
@@ -60,11 +70,16 @@ impl Cache {
     fn new(options: CacheOptions, shelf_count: usize) -> Cache {
         let budget = Arc::new(Budget::new(options.bytes_max));
         let places = options.bytes_max / BYTES_BY_PLACE / shelf_count;
+        let longest = COPIED_REPLIES.saturating_mul(options.reply_bytes_max);
+        let copying_bytes = longest.max(options.bytes_max / REPLY_PART);
         let shelf = |_| Mutex::new(Shelf::new(Arc::clone(&budget), places));
         Cache {
             shelves: (0..shelf_count).map(shelf).collect(),
             options,
             budget,
+            copying: Arc::new(Budget::new(copying_bytes)),
+            flushes: Flushes::default(),
+            kept_count: AtomicU64::new(0),
             hasher: RandomState::default(),
         }
     }
@@ -76,6 +91,10 @@ impl Cache {
 
     /// Its memory.
     pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    pub(crate) fn shared_budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
@@ -113,35 +132,6 @@ impl Cache {
         shelf.glimpse(query, self.options.lifetime, now, is_good(tables))
     }
 
-    /// Begins to keep the reply to a query with these names, which is sent at `moment`. `None` if
-    /// the cache is full, and the query was not asked for before.
-    pub fn fill(
-        self: &Arc<Self>,
-        query: &Query<'_>,
-        (names, moment): (Arc<[TableSlot]>, ChangeTime),
-        miss: Miss,
-    ) -> Option<Filling> {
-        // Room for a copy of a reply, which is made while it passes.
-        if !self.budget.has(self.options.reply_bytes_max) {
-            if miss == Miss::First {
-                return None;
-            }
-            self.make_room(query.hash);
-        }
-        let budget = Arc::clone(&self.budget);
-        let copy = ReplyCopy::new(self.options.reply_bytes_max, budget);
-        Some(Filling {
-            cache: Arc::clone(self),
-            scope: query.scope.clone(),
-            key: query.key.into(),
-            hash: query.hash,
-            names,
-            moment,
-            miss,
-            copy: SharedCopy::new(copy),
-        })
-    }
-
     /// The query for a newer reply is not sent, or brings none that may be kept.
     pub fn give_up_renewal(&self, query: &Query<'_>, miss: Miss) {
         if miss == Miss::Renewal {
@@ -149,16 +139,68 @@ impl Cache {
         }
     }
 
-    /// Lets replies go until there is room for the longest.
-    fn make_room(&self, hash: u64) {
-        let wanted = self.options.reply_bytes_max;
-        let first = self.shelf_index(hash);
-        let (before, from) = self.shelves.split_at(first);
-        for shelf in from.iter().chain(before) {
-            if self.budget.has(wanted) || shelf.lock().make_room(wanted) {
-                return;
+    /// Lets replies go until so many bytes are free. Returns `false` if that does not help.
+    fn make_room(&self, hash: u64, wanted: usize) -> bool {
+        if self.budget.max() < wanted {
+            return false;
+        }
+        // Each shelf in turn, so that none loses what others would have let go later.
+        let share = wanted.div_ceil(self.shelves.len());
+        let (before, from) = self.shelves.split_at(self.shelf_index(hash));
+        loop {
+            let mut gone = 0;
+            for shelf in from.iter().chain(before) {
+                if self.budget.has(wanted) {
+                    return true;
+                }
+                gone += shelf.lock().make_room(wanted, share);
+            }
+            if gone == 0 {
+                return self.budget.has(wanted);
             }
         }
+    }
+
+    /// Takes memory, and lets replies go for it.
+    pub(crate) fn claim(&self, hash: u64, bytes: usize) -> Option<Claim> {
+        let claim = || Claim::take(&self.budget, bytes);
+        claim().or_else(|| self.make_room(hash, bytes).then(claim)?)
+    }
+
+    /// Takes memory for the copy of a reply, and lets replies go for it. Returns it, and a claim
+    /// for as long as the copy is made.
+    pub(crate) fn claim_for_copy(&self, hash: u64, bytes: usize) -> Option<(Claim, Claim)> {
+        let copying = Claim::take(&self.copying, bytes)?;
+        Some((self.claim(hash, bytes)?, copying))
+    }
+
+    /// What a reply has to know that begins now. `None` while the cache is emptied.
+    pub(crate) fn beginning(&self) -> Option<Beginning> {
+        Some(Beginning {
+            flushes: self.flushes.count()?,
+            kept_count: self.kept_count.load(Ordering::SeqCst),
+        })
+    }
+
+    /// Keeps a reply. Returns `false` if it may not be kept, or if there is no room.
+    pub(crate) fn keep(&self, arrival: Arrival) -> bool {
+        let hash = arrival.hash;
+        let arrival = match self.keep_at_once(arrival) {
+            Ok(is_kept) => return is_kept,
+            Err(arrival) => arrival,
+        };
+        // Others have it all.
+        let wanted = self.shelf(hash).lock().growth_bytes();
+        self.make_room(hash, wanted) && self.keep_at_once(arrival).unwrap_or(false)
+    }
+
+    fn keep_at_once(&self, arrival: Arrival) -> Result<bool, Arrival> {
+        let mut shelf = self.shelf(arrival.hash).lock();
+        if !self.flushes.are_still(arrival.beginning.flushes) {
+            return Ok(false);
+        }
+        let number = self.kept_count.fetch_add(1, Ordering::SeqCst);
+        shelf.keep(arrival, number)
     }
 
     /// What has happened to it.
@@ -179,9 +221,11 @@ impl Cache {
         self.len() == 0
     }
 
-    /// Lets all replies go.
+    /// Lets all replies go. Those under way are not kept.
     pub fn clear(&self) {
+        self.flushes.begin();
         self.shelves.iter().for_each(|it| it.lock().clear());
+        self.flushes.end();
     }
 }
 
@@ -190,65 +234,6 @@ fn is_good(tables: Option<&Tables>) -> impl FnOnce(&[TableSlot], ChangeTime) -> 
     move |names, moment| {
         let is_good = |it: &Tables| it.may_keep(names) && it.are_unchanged(names, moment);
         tables.is_none_or(is_good)
-    }
-}
-
-/// A query whose reply may be kept. If it is dropped, another one may be sent for a newer reply.
-#[derive(Debug)]
-pub struct Filling {
-    cache: Arc<Cache>,
-    scope: Scope,
-    key: Box<[u8]>,
-    hash: u64,
-    names: Arc<[TableSlot]>,
-    moment: ChangeTime,
-    miss: Miss,
-    copy: SharedCopy,
-}
-
-impl Filling {
-    /// Who is to be shown the reply as it passes.
-    pub fn onlooker(&self) -> Box<dyn Onlooker> {
-        Box::new(self.copy.clone())
-    }
-
-    /// Keeps the reply that has passed, to this command of a client with these capabilities.
-    /// Returns `false` if it may not be kept. With `tables`, none of its tables may have changed.
-    pub fn keep(
-        mut self,
-        of: (u8, Capabilities),
-        (tables, now): (Option<&Tables>, Instant),
-    ) -> bool {
-        let Some(reply) = self.copy.finish(of) else {
-            return false;
-        };
-        let is_unchanged = |it: &Tables| it.are_unchanged(&self.names, self.moment);
-        if !tables.is_none_or(is_unchanged) {
-            return false;
-        }
-        let arrival = Arrival {
-            scope: self.scope.clone(),
-            key: std::mem::take(&mut self.key),
-            hash: self.hash,
-            reply: Arc::new(reply),
-            names: Arc::clone(&self.names),
-            moment: self.moment,
-            now,
-        };
-        // What is kept is renewed.
-        self.miss = Miss::Again;
-        self.cache.shelf(self.hash).lock().keep(arrival)
-    }
-}
-
-impl Drop for Filling {
-    fn drop(&mut self) {
-        let query = Query {
-            scope: &self.scope,
-            key: &self.key,
-            hash: self.hash,
-        };
-        self.cache.give_up_renewal(&query, self.miss);
     }
 }
 

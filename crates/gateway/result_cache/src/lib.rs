@@ -17,14 +17,17 @@
 //! No I/O, no clock: who calls tells the time. The gateway decides what may be kept and what a
 //! statement changes.
 //!
-//! The modules, from the bottom up: `names`, `budget`, `scope`, `doorkeeper`; `tables`, `reply`;
-//! `shelf`, `cache`.
+//! The modules, from the bottom up: `names`, `budget`, `pieces`, `scope`, `doorkeeper`,
+//! `flushes`; `tables`, `reply`;
+//! `shelf`; `cache`; `filling`.
 
 #![forbid(unsafe_code)]
 
 mod budget;
 mod doorkeeper;
+mod flushes;
 mod names;
+mod pieces;
 mod scope;
 
 mod reply;
@@ -34,8 +37,11 @@ mod shelf;
 
 mod cache;
 
+mod filling;
+
 pub use budget::Budget;
-pub use cache::{Cache, CacheOptions, Filling, REPLY_PART};
+pub use cache::{Cache, CacheOptions, REPLY_PART};
+pub use filling::Filling;
 pub use names::{CHANGED_TABLES_MAX, ChangedTables, Changes, SLOT_COUNT, TableSlot};
 pub use reply::KeptReply;
 pub use scope::Scope;

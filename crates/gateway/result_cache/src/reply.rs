@@ -1,13 +1,9 @@
 //! [`KeptReply`]: the bytes of a reply, and where they differ from one session to the next.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
-
-use link::{Onlooker, Part, Reply};
+use link::{Part, Reply};
 use wire::{Capabilities, FRAME_BYTES_MAX, HEADER_BYTES, StatusFlags};
 
-use crate::budget::{Budget, allocated_bytes};
+use crate::budget::{COUNTS_BYTES, Claim};
 
 /// A reply with one result set, as its packets were sent to a client. Their ids begin at 1.
 #[derive(Debug)]
@@ -21,9 +17,12 @@ pub struct KeptReply {
     row_count: u64,
     /// The id of the packet behind it.
     next_sequence: u8,
-    budget: Arc<Budget>,
-    counted_bytes: usize,
+    /// Its memory.
+    claim: Claim,
 }
+
+/// Memory of a reply beside its bytes.
+pub(crate) const REPLY_BYTES: usize = size_of::<KeptReply>() + COUNTS_BYTES;
 
 /// What of a reply that a session may get must not be kept.
 const OF_ONE_TIME: StatusFlags = StatusFlags(
@@ -48,23 +47,22 @@ impl KeptReply {
     pub(crate) fn new(
         (command, capabilities): (u8, Capabilities),
         bytes: Box<[u8]>,
-        (budget, counted_bytes): (Arc<Budget>, usize),
+        claim: Claim,
     ) -> Option<KeptReply> {
-        let counted = Counted {
-            budget,
-            bytes: counted_bytes,
-        };
         let found = Found::of(command, capabilities, &bytes)?;
-        let (budget, counted_bytes) = counted.keep();
         Some(KeptReply {
             status_at: found.status_at,
             status: found.status,
             row_count: found.row_count,
             next_sequence: found.next_sequence,
             bytes,
-            budget,
-            counted_bytes,
+            claim,
         })
+    }
+
+    /// Memory that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.claim.bytes()
     }
 
     /// Its packets.
@@ -90,31 +88,6 @@ impl KeptReply {
     /// The sequence id behind its last packet.
     pub fn next_sequence(&self) -> u8 {
         self.next_sequence
-    }
-}
-
-impl Drop for KeptReply {
-    fn drop(&mut self) {
-        self.budget.give(self.counted_bytes);
-    }
-}
-
-/// Memory that is given back unless it is kept.
-struct Counted {
-    budget: Arc<Budget>,
-    bytes: usize,
-}
-
-impl Counted {
-    fn keep(mut self) -> (Arc<Budget>, usize) {
-        let bytes = std::mem::take(&mut self.bytes);
-        (Arc::clone(&self.budget), bytes)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.budget.give(self.bytes);
     }
 }
 
@@ -199,111 +172,4 @@ fn ok_status_at(payload: &[u8]) -> Option<usize> {
         };
     }
     (at + 2 <= payload.len()).then_some(at)
-}
-
-/// The packets of a reply while they pass.
-#[derive(Debug)]
-pub(crate) struct ReplyCopy {
-    bytes: Vec<u8>,
-    /// Longer replies are not kept.
-    bytes_max: usize,
-    budget: Arc<Budget>,
-    counted_bytes: usize,
-    /// It is too long, or there was no room.
-    is_given_up: bool,
-}
-
-impl ReplyCopy {
-    pub(crate) fn new(bytes_max: usize, budget: Arc<Budget>) -> ReplyCopy {
-        ReplyCopy {
-            bytes: Vec::new(),
-            bytes_max,
-            budget,
-            counted_bytes: 0,
-            is_given_up: false,
-        }
-    }
-
-    /// Adds what has passed.
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
-        if self.is_given_up {
-            return;
-        }
-        let wanted = self.bytes.len() + bytes.len();
-        if self.bytes_max < wanted || !self.make_room(wanted) {
-            self.give_up();
-            return;
-        }
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Makes room for so many bytes. Long ones grow by a quarter.
-    fn make_room(&mut self, wanted: usize) -> bool {
-        let before = self.bytes.capacity();
-        if wanted <= before {
-            return true;
-        }
-        let capacity = allocated_bytes(wanted.max(before + before / 4));
-        // Both are there while one is copied to the other.
-        if !self.budget.take(capacity) {
-            return false;
-        }
-        self.bytes.reserve_exact(capacity - self.bytes.len());
-        self.budget.give(self.counted_bytes);
-        self.counted_bytes = capacity;
-        true
-    }
-
-    fn give_up(&mut self) {
-        self.is_given_up = true;
-        self.bytes = Vec::new();
-        self.budget.give(self.counted_bytes);
-        self.counted_bytes = 0;
-    }
-
-    /// The reply, if it is whole and good for all.
-    pub(crate) fn finish(mut self, of: (u8, Capabilities)) -> Option<KeptReply> {
-        if self.is_given_up {
-            return None;
-        }
-        let exact = allocated_bytes(self.bytes.len());
-        if exact < self.counted_bytes && !self.budget.take(exact) {
-            return None;
-        }
-        let bytes = std::mem::take(&mut self.bytes).into_boxed_slice();
-        if exact < self.counted_bytes {
-            self.budget.give(self.counted_bytes);
-        }
-        self.counted_bytes = 0;
-        KeptReply::new(of, bytes, (Arc::clone(&self.budget), exact))
-    }
-}
-
-/// A copy that is made while the reply passes. Who is shown the reply and who gets the copy share
-/// it.
-#[derive(Debug, Clone)]
-pub(crate) struct SharedCopy(Rc<RefCell<ReplyCopy>>);
-
-impl SharedCopy {
-    pub(crate) fn new(copy: ReplyCopy) -> SharedCopy {
-        SharedCopy(Rc::new(RefCell::new(copy)))
-    }
-
-    /// The reply that has passed, if it is whole and good for all.
-    pub(crate) fn finish(&self, of: (u8, Capabilities)) -> Option<KeptReply> {
-        let budget = Arc::clone(&self.0.borrow().budget);
-        self.0.replace(ReplyCopy::new(0, budget)).finish(of)
-    }
-}
-
-impl Onlooker for SharedCopy {
-    fn passed(&mut self, bytes: &[u8]) {
-        self.0.borrow_mut().add(bytes);
-    }
-}
-
-impl Drop for ReplyCopy {
-    fn drop(&mut self) {
-        self.budget.give(self.counted_bytes);
-    }
 }

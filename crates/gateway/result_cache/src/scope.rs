@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
+use crate::budget::{COUNTS_BYTES, allocated_bytes};
+
 /// What sessions must have in common for one to get the reply to another: account, kind of
 /// client, database, and all that they have set. Shared by sessions and replies.
 #[derive(Debug, Clone)]
@@ -41,7 +43,7 @@ impl Scope {
 impl Scope {
     /// Memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<Inner>() + self.inner.parts.len()
+        allocated_bytes(COUNTS_BYTES + size_of::<Inner>()) + allocated_bytes(self.inner.parts.len())
     }
 }
 

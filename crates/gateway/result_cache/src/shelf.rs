@@ -1,16 +1,24 @@
 //! [`Shelf`]: replies by their queries. The one that was not used for the longest time goes first.
+//!
+//! Nodes lie in [`Pieces`], and so do their buckets. There are as many buckets as
+//! nodes or up to twice as many. One more splits one, and one less joins two (W. Litwin, "Linear
+//! Hashing", VLDB 1980). So no lock is held while all nodes are sorted again, and memory that
+//! replies have left goes to others at once.
+//!
+//! (S1) The budget has counted the pieces, and of each node what [`kept_bytes`] tells.
+//! (S2) A node is in the chain of the bucket that [`bucket_of`] tells, and in the list of uses.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use env::Instant;
 use sync::ChangeTime;
 
-use crate::budget::{Budget, allocated_bytes};
+use crate::budget::{Budget, COUNTS_BYTES, Claim, allocated_bytes};
 use crate::doorkeeper::Doorkeeper;
+use crate::flushes::FlushCount;
 use crate::names::TableSlot;
+use crate::pieces::Pieces;
 use crate::reply::KeptReply;
 use crate::scope::Scope;
 
@@ -46,6 +54,18 @@ pub(crate) struct Arrival {
     /// When its query was sent.
     pub(crate) moment: ChangeTime,
     pub(crate) now: Instant,
+    /// When it was begun.
+    pub(crate) beginning: Beginning,
+    /// What [`kept_bytes`] tells of it.
+    pub(crate) claim: Claim,
+}
+
+/// What the cache was when a reply began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beginning {
+    pub(crate) flushes: FlushCount,
+    /// How many replies had been kept.
+    pub(crate) kept_count: u64,
 }
 
 /// What a cache has for a query.
@@ -88,29 +108,50 @@ struct Node {
     names: Arc<[TableSlot]>,
     moment: ChangeTime,
     kept_at: Instant,
+    /// How many replies of the cache were kept before.
+    number: u64,
     /// A query for a newer one is under way.
     is_renewed: bool,
     newer: u32,
     older: u32,
-    /// The next one with this hash.
+    /// The next one in its bucket.
     twin: u32,
 }
 
 /// Stands for no node.
 const NONE: u32 = u32::MAX;
 
-/// Memory of a node beside its key and its reply: its places in the list and in the table of
-/// hashes, which may both be half empty.
-const NODE_BYTES: usize = 2 * (size_of::<Node>() + size_of::<(u64, u32)>() + 1);
+/// Nodes in a piece are as many as this, or a part of the doorkeeper's places: so an empty piece is
+/// little beside what the shelf may take.
+const PIECE_NODES_MAX: usize = 64;
+const PLACES_BY_PIECE_NODE: usize = 16;
 
-/// Memory of a reply beside its bytes.
-const REPLY_BYTES: usize = size_of::<KeptReply>() + 2 * size_of::<usize>();
+/// Buckets are so small that more of them make a piece: two to this power for each node.
+const BUCKETS_SHIFT: u32 = 3;
+
+/// Nodes whose hashes have the low bits in common.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    first: u32,
+    /// [`mark`]s of them all. So who looks for another one mostly need not look at any.
+    marks: u32,
+}
+
+impl Bucket {
+    const EMPTY: Bucket = Bucket {
+        first: NONE,
+        marks: 0,
+    };
+}
+
+/// Where a hash has the number of its mark: above the bits of its bucket.
+const MARK_SHIFT: u32 = 40;
 
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct Shelf {
-    nodes: Vec<Node>,
-    by_hash: HashMap<u64, u32, BuildHasherDefault<Ready>>,
+    nodes: Pieces<Node>,
+    buckets: Pieces<Bucket>,
     newest: u32,
     oldest: u32,
     budget: Arc<Budget>,
@@ -147,24 +188,6 @@ impl Counts {
     }
 }
 
-/// Takes hashes as they are.
-#[derive(Debug, Default)]
-struct Ready(u64);
-
-impl Hasher for Ready {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only hashes are written")
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
 impl Node {
     /// What it is for a query.
     fn glimpse(
@@ -191,10 +214,11 @@ impl Shelf {
     pub(crate) fn new(budget: Arc<Budget>, doorkeeper_places: usize) -> Shelf {
         let doorkeeper = Doorkeeper::new(doorkeeper_places);
         budget.count(doorkeeper.bytes());
+        let piece = (doorkeeper_places / PLACES_BY_PIECE_NODE).clamp(1, PIECE_NODES_MAX);
         Shelf {
             doorkeeper,
-            nodes: Vec::new(),
-            by_hash: HashMap::default(),
+            nodes: Pieces::new(piece.ilog2()),
+            buckets: Pieces::new(piece.ilog2() + BUCKETS_SHIFT),
             newest: NONE,
             oldest: NONE,
             budget,
@@ -212,10 +236,16 @@ impl Shelf {
     }
 
     fn place_of(&self, query: &Query<'_>) -> Option<u32> {
-        let mut place = *self.by_hash.get(&query.hash)?;
+        let bucket = bucket_of(query.hash, self.buckets.len());
+        let bucket = self.buckets.get(bucket)?;
+        if bucket.marks & mark(query.hash) == 0 {
+            return None;
+        }
+        let mut place = bucket.first;
         loop {
             let node = self.nodes.get(usize::try_from(place).ok()?)?;
-            if node.scope == *query.scope && *node.key == *query.key {
+            let has_hash = node.hash == query.hash;
+            if has_hash && node.scope == *query.scope && *node.key == *query.key {
                 return Some(place);
             }
             place = node.twin;
@@ -284,22 +314,35 @@ impl Shelf {
         }
     }
 
-    /// Keeps a reply in the place of an older one. Returns `false` if there is no room.
-    pub(crate) fn keep(&mut self, arrival: Arrival) -> bool {
+    /// Keeps a reply in the place of an older one. So many others of the cache were kept before.
+    /// Returns `false` if the one that is there was kept after this one had begun: that may be
+    /// newer.
+    ///
+    /// # Errors
+    /// There is no room on this shelf.
+    pub(crate) fn keep(&mut self, arrival: Arrival, number: u64) -> Result<bool, Arrival> {
         let query = Query {
             scope: &arrival.scope,
             key: &arrival.key,
             hash: arrival.hash,
         };
         if let Some(old) = self.place_of(&query) {
+            let begun_at = arrival.beginning.kept_count;
+            if self.node(old).is_some_and(|old| begun_at <= old.number) {
+                return Ok(false);
+            }
             self.remove(old);
         }
-        let bytes = kept_bytes(&arrival.key, &arrival.scope, &arrival.names);
-        if !self.make_room(bytes) || !self.budget.take(bytes) {
-            return false;
+        // What it needs is another number once a piece has gone with the oldest.
+        while !self.budget.take(self.growth_bytes()) {
+            if self.let_go() == 0 {
+                return Err(arrival);
+            }
+        }
+        if self.buckets.len() == self.nodes.len() {
+            self.split();
         }
         let place = stdx::to_u32(self.nodes.len());
-        let twin = self.by_hash.insert(arrival.hash, place).unwrap_or(NONE);
         self.nodes.push(Node {
             scope: arrival.scope,
             key: arrival.key,
@@ -308,26 +351,44 @@ impl Shelf {
             names: arrival.names,
             moment: arrival.moment,
             kept_at: arrival.now,
+            number,
             is_renewed: false,
             newer: NONE,
             older: NONE,
-            twin,
+            twin: NONE,
         });
+        arrival.claim.leave();
+        self.hang(place);
         self.link(place);
         self.counts.kept += 1;
-        true
+        Ok(true)
     }
 
-    /// Lets the oldest go until so many bytes are free. Returns `false` if that does not help.
-    pub(crate) fn make_room(&mut self, bytes: usize) -> bool {
-        while !self.budget.has(bytes) {
-            if self.oldest == NONE {
-                return false;
-            }
-            self.remove(self.oldest);
-            self.counts.evictions += 1;
+    /// Memory of pieces that one more node takes.
+    pub(crate) fn growth_bytes(&self) -> usize {
+        let of_buckets = match self.nodes.len() < self.buckets.len() {
+            true => 0,
+            false => self.buckets.growth_bytes(),
+        };
+        self.nodes.growth_bytes() + of_buckets
+    }
+
+    /// Lets the oldest go until `wanted` bytes are free, or until `share` bytes have gone. Returns
+    /// how many have.
+    pub(crate) fn make_room(&mut self, wanted: usize, share: usize) -> usize {
+        let mut gone = 0;
+        while gone < share && !self.budget.has(wanted) && self.oldest != NONE {
+            gone += self.let_go();
         }
-        true
+        gone
+    }
+
+    /// Lets the oldest go, for others. Returns the bytes that are free by that, unless a client is
+    /// being sent it; 0 if there is none.
+    fn let_go(&mut self) -> usize {
+        let bytes = self.remove(self.oldest);
+        self.counts.evictions += u64::from(bytes != 0);
+        bytes
     }
 
     /// Lets all go.
@@ -335,8 +396,6 @@ impl Shelf {
         while self.oldest != NONE {
             self.remove(self.oldest);
         }
-        self.nodes = Vec::new();
-        self.by_hash = HashMap::default();
     }
 
     fn touch(&mut self, place: u32) {
@@ -373,29 +432,98 @@ impl Shelf {
         }
     }
 
-    fn remove(&mut self, place: u32) {
+    /// Takes one out. Returns its bytes, 0 if there is none.
+    fn remove(&mut self, place: u32) -> usize {
+        let before = self.nodes.bytes() + self.buckets.bytes();
         self.unlink(place);
-        self.forget_hash(place);
-        let Ok(index) = usize::try_from(place) else {
-            return;
+        self.unhang(place);
+        let index = usize::try_from(place).ok();
+        let Some(node) = index.and_then(|index| self.nodes.swap_remove(index)) else {
+            return 0;
         };
-        let node = self.nodes.swap_remove(index);
-        let bytes = kept_bytes(&node.key, &node.scope, &node.names);
-        self.budget.give(bytes);
         // The last one has taken its place.
         let last = stdx::to_u32(self.nodes.len());
         if last != place {
             self.rename(last, place);
         }
+        while 2 * self.nodes.len() < self.buckets.len() {
+            self.join();
+        }
+        let pieces = before - self.nodes.bytes() - self.buckets.bytes();
+        let bytes = kept_bytes(&node.key, &node.scope, &node.names) + pieces;
+        self.budget.give(bytes);
+        bytes + node.reply.memory_bytes()
     }
 
-    /// Takes one out of the table of hashes.
-    fn forget_hash(&mut self, place: u32) {
-        let Some(node) = self.node(place) else {
+    /// One more bucket takes its nodes from the one that has them.
+    fn split(&mut self) {
+        let added = self.buckets.len();
+        self.buckets.push(Bucket::EMPTY);
+        let Some(bits) = added.checked_ilog2() else {
             return;
         };
-        let (hash, twin) = (node.hash, node.twin);
-        self.repoint(hash, place, twin);
+        let from = added ^ (1 << bits);
+        let from = self.buckets.get_mut(from);
+        let nodes = from.map(|from| std::mem::replace(from, Bucket::EMPTY));
+        self.hang_all(nodes);
+    }
+
+    /// The nodes of the last bucket go to the one that they would be in without it.
+    fn join(&mut self) {
+        let nodes = self.buckets.pop();
+        self.hang_all(nodes);
+    }
+
+    /// Puts all nodes that were in a bucket into theirs.
+    fn hang_all(&mut self, from: Option<Bucket>) {
+        let mut place = from.map_or(NONE, |from| from.first);
+        while let Some(node) = self.node(place) {
+            let next = node.twin;
+            self.hang(place);
+            place = next;
+        }
+    }
+
+    /// Puts a node into its bucket.
+    fn hang(&mut self, place: u32) {
+        let Some(hash) = self.node(place).map(|node| node.hash) else {
+            return;
+        };
+        let bucket = bucket_of(hash, self.buckets.len());
+        let Some(bucket) = self.buckets.get_mut(bucket) else {
+            return;
+        };
+        let twin = std::mem::replace(&mut bucket.first, place);
+        bucket.marks |= mark(hash);
+        if let Some(node) = self.node(place) {
+            node.twin = twin;
+        }
+    }
+
+    /// Takes a node out of its bucket.
+    fn unhang(&mut self, place: u32) {
+        if let Some(node) = self.node(place) {
+            let (hash, twin) = (node.hash, node.twin);
+            self.repoint(hash, place, twin);
+            self.mark_again(hash);
+        }
+    }
+
+    /// A node has left the bucket of this hash.
+    fn mark_again(&mut self, hash: u64) {
+        let index = bucket_of(hash, self.buckets.len());
+        let Some(mut bucket) = self.buckets.get(index).copied() else {
+            return;
+        };
+        bucket.marks = 0;
+        let mut place = bucket.first;
+        while let Some(node) = self.node(place) {
+            bucket.marks |= mark(node.hash);
+            place = node.twin;
+        }
+        if let Some(place) = self.buckets.get_mut(index) {
+            *place = bucket;
+        }
     }
 
     /// The node that was at `from` is at `to` now.
@@ -415,19 +543,17 @@ impl Shelf {
         }
     }
 
-    /// Who pointed to `from` among those of a hash points to `to`.
+    /// Who pointed to `from` in the bucket of a hash points to `to`.
     fn repoint(&mut self, hash: u64, from: u32, to: u32) {
-        let Some(first) = self.by_hash.get(&hash).copied() else {
+        let bucket = bucket_of(hash, self.buckets.len());
+        let Some(bucket) = self.buckets.get_mut(bucket) else {
             return;
         };
-        if first == from {
-            match to {
-                NONE => self.by_hash.remove(&hash),
-                to => self.by_hash.insert(hash, to),
-            };
+        if bucket.first == from {
+            bucket.first = to;
             return;
         }
-        let mut place = first;
+        let mut place = bucket.first;
         while let Some(node) = self.node(place) {
             if node.twin == from {
                 node.twin = to;
@@ -438,11 +564,27 @@ impl Shelf {
     }
 }
 
-/// What a reply takes of memory beside its bytes, which count for themselves.
-fn kept_bytes(key: &[u8], scope: &Scope, names: &[TableSlot]) -> usize {
-    // Others may share its scope. Then that counts more than once.
-    let shared = scope.bytes() + size_of_val(names);
-    NODE_BYTES + REPLY_BYTES + allocated_bytes(key.len()) + shared
+/// The bucket of a hash among so many. Its low bits tell it. If there is none of that number yet,
+/// its nodes are in the one without the highest bit.
+fn bucket_of(hash: u64, count: usize) -> usize {
+    let top = count.next_power_of_two();
+    let low = usize::try_from(hash & stdx::to_u64(top - 1)).unwrap_or_default();
+    match low < count {
+        true => low,
+        false => low & (top / 2).saturating_sub(1),
+    }
+}
+
+/// The bit of a hash among the marks of a bucket. Other bits tell its bucket and its shelf.
+fn mark(hash: u64) -> u32 {
+    1 << ((hash >> MARK_SHIFT) % u64::from(u32::BITS))
+}
+
+/// What a kept reply takes of memory beside its node and the reply, which count for themselves.
+pub(crate) fn kept_bytes(key: &[u8], scope: &Scope, names: &[TableSlot]) -> usize {
+    // Others may share its scope and its names. Then those count more than once.
+    let names = allocated_bytes(COUNTS_BYTES + size_of_val(names));
+    allocated_bytes(key.len()) + scope.bytes() + names
 }
 
 #[cfg(test)]

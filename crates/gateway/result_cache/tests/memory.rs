@@ -2,10 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use env::Instant;
-use result_cache::{Cache, CacheOptions, Lifetime, Miss, Scope, TableSlot, Tables};
+use result_cache::{Cache, CacheOptions, Filling, Lifetime, Miss, Scope, TableSlot, Tables};
+use sync::Mutex;
 use tikv_jemalloc_ctl::{epoch, stats};
 use tikv_jemallocator::Jemalloc;
 use wire::{
@@ -27,6 +30,17 @@ const REPLY_BITS_MAX: u32 = 24;
 fn allocated() -> usize {
     epoch::advance().expect("it counts");
     stats::allocated::read().expect("it counts")
+}
+
+fn cache(bytes_max: usize) -> Arc<Cache> {
+    Arc::new(Cache::shared(CacheOptions {
+        bytes_max,
+        reply_bytes_max: bytes_max / result_cache::REPLY_PART,
+        lifetime: Lifetime {
+            hard: None,
+            soft: None,
+        },
+    }))
 }
 
 fn packets(length: usize) -> Vec<u8> {
@@ -59,8 +73,12 @@ fn size(random: &mut u64, bits_max: u32) -> usize {
     usize::try_from(top + next(random) % top).expect("at most 16 MiB")
 }
 
+/// The tests of this program share an allocator, which counts for all of them.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_cache_takes_no_more_than_its_size() {
+    let _alone = ALONE.lock();
     let tables = Arc::new(Tables::default());
     tables.learn(tables.doubts(), &[]);
     let scope = Scope::of([]);
@@ -73,14 +91,7 @@ fn a_cache_takes_no_more_than_its_size() {
             8 << 20
         };
         let before = allocated();
-        let cache = Arc::new(Cache::shared(CacheOptions {
-            bytes_max,
-            reply_bytes_max: bytes_max / result_cache::REPLY_PART,
-            lifetime: Lifetime {
-                hard: None,
-                soft: None,
-            },
-        }));
+        let cache = cache(bytes_max);
         let mut random = 0x9e37_79b9_7f4a_7c15;
         let mut kept = 0;
         for number in 0_u32..count {
@@ -110,5 +121,91 @@ fn a_cache_takes_no_more_than_its_size() {
         assert!(bytes_max / 2 < used, "{used}");
         println!("{kept} kept, {} in {used} bytes", cache.len());
         drop(cache);
+    }
+}
+
+/// A stretch of time in which replies and keys have such lengths.
+struct Stretch {
+    count: u32,
+    reply_bits: Range<u32>,
+    key_bits: Range<u32>,
+    /// Replies under way at once.
+    under_way: usize,
+}
+
+/// A length of so many bits.
+fn length(random: &mut u64, bits: &Range<u32>) -> usize {
+    let span = u64::from(bits.end - bits.start);
+    let top = 1_u64 << (u64::from(bits.start) + next(random) % span);
+    usize::try_from(top + next(random) % top).expect("at most 16 MiB")
+}
+
+/// Many short replies, few long ones, short ones again, long keys: what the first have left is not
+/// lost to the others.
+#[test]
+fn a_cache_takes_no_more_than_its_size_when_replies_change() {
+    let _alone = ALONE.lock();
+    let bytes_max = CACHE_BYTES / 2;
+    let stretch = |count, reply_bits, key_bits, under_way| Stretch {
+        count,
+        reply_bits,
+        key_bits,
+        under_way,
+    };
+    let stretches = [
+        stretch(300_000, 0..2, 2..4, 1),
+        stretch(60, 22..24, 2..4, 1),
+        stretch(100_000, 0..8, 2..4, 50),
+        stretch(6_000, 0..8, 14..17, 1_000),
+        stretch(60, 22..24, 2..4, 2),
+        stretch(3_000, 0..24, 0..17, 4),
+        stretch(100_000, 0..2, 2..4, 1),
+    ];
+    let tables = Arc::new(Tables::default());
+    tables.learn(tables.doubts(), &[]);
+    let (scope, now) = (Scope::of([&b"an account"[..]]), Instant::default());
+    let before = allocated();
+    let cache = cache(bytes_max);
+    let check = |place: usize, number: u32| {
+        let taken = allocated().saturating_sub(before);
+        let limit = bytes_max + bytes_max / 20;
+        assert!(
+            taken <= limit,
+            "{taken} of {bytes_max} in stretch {place} after {number}"
+        );
+    };
+    let mut random = 0x9e37_79b9_7f4a_7c15;
+    for (place, stretch) in stretches.iter().enumerate() {
+        let mut under_way: VecDeque<Filling> = VecDeque::new();
+        let mut kept = 0;
+        for number in 0..stretch.count {
+            let mut key = vec![b' '; length(&mut random, &stretch.key_bits).max(8)];
+            key[..8].copy_from_slice(&next(&mut random).to_le_bytes());
+            let names: Arc<[TableSlot]> = Arc::new([TableSlot::of(b"t").expect("a name")]);
+            let moment = tables.begin_query(&names, now).expect("nothing changes");
+            let query = cache.query(&scope, &key);
+            let filling = cache.fill(&query, (names, moment), Miss::Again);
+            drop(key);
+            if let Some(filling) = filling {
+                let reply = packets(length(&mut random, &stretch.reply_bits));
+                let mut onlooker = filling.onlooker();
+                reply.chunks(64 << 10).for_each(|it| onlooker.passed(it));
+                drop((reply, onlooker));
+                under_way.push_back(filling);
+            }
+            if stretch.under_way <= under_way.len()
+                && let Some(filling) = under_way.pop_front()
+            {
+                let of = (CommandByte::QUERY, CAPABILITIES);
+                kept += u32::from(filling.keep(of, (Some(&tables), now)));
+            }
+            if number % 500 == 0 || stretch.count < 10_000 {
+                check(place, number);
+            }
+        }
+        let used = cache.budget().used();
+        assert!(bytes_max / 2 < used, "{used} in stretch {place}");
+        let finished = stretch.count - u32::try_from(under_way.len()).expect("few");
+        assert!(finished * 9 / 10 < kept, "{kept} in stretch {place}");
     }
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use wire::{
-    ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead, StatusFlags,
-    TextRow, end_columns, end_rows,
+    Capabilities, ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead,
+    StatusFlags, TextRow, end_columns, end_rows,
 };
 
 use super::*;
-use crate::KeptReply;
 use crate::names::Changes;
+use crate::{Filling, KeptReply};
 
 const OLD: Capabilities = Capabilities::PROTOCOL_41;
 
@@ -297,6 +297,23 @@ fn the_memory_of_a_full_cache_is_bounded() {
     }
 }
 
+/// A text is as long as its client likes, and its server may take its time.
+#[test]
+fn the_keys_of_replies_under_way_count() {
+    let (tables, cache) = (learned(), Arc::new(Cache::of_worker(options(1 << 20))));
+    let empty = cache.budget().used();
+    let scope = Scope::of([]);
+    let key = vec![b'q'; 100_000];
+    let query = cache.query(&scope, &key);
+    let fill = || cache.fill(&query, (slots(&["t"]), tables.now()), Miss::Again);
+    let under_way: Vec<_> = std::iter::from_fn(fill).collect();
+    let taken = cache.budget().used() - empty;
+    assert!(under_way.len() * key.len() <= taken && taken <= 1 << 20);
+    assert!(5 < under_way.len(), "{}", under_way.len());
+    drop(under_way);
+    assert_eq!(cache.budget().used(), empty);
+}
+
 /// Queries that are asked once push out nothing. Those that are asked again do.
 #[test]
 fn a_full_cache_keeps_what_is_asked_again() {
@@ -333,14 +350,206 @@ fn a_full_cache_keeps_what_is_asked_again() {
         // One is taken for another now and then.
         assert!(cache.counts().evictions < 10, "{:?}", cache.counts());
         assert!(full <= cache.len() + 10);
-        for asked in [false, false, true] {
-            assert_eq!(ask(b"again"), asked);
+        let mut twice = 0_u32;
+        while cache.counts().evictions < 100 {
+            let key = [&b"again"[..], &twice.to_le_bytes()].concat();
+            let told = [(); 3].map(|()| ask(&key));
+            assert!(!told[0] && told[2], "{told:?}");
+            twice += 1;
         }
-        assert!(0 < cache.counts().evictions);
+        assert!(!ask(b"again"));
+        ask(b"again");
+        assert!(ask(b"again"));
         // One that was void is kept again.
         tables.begin_change(Changes::of_tables([&b"t"[..]])).end();
         for asked in [false, true] {
             assert_eq!(ask(b"again"), asked);
         }
     }
+}
+
+/// Asks once, and has the reply shown and kept if the cache likes. Returns whether it was told a
+/// kept one.
+fn ask(cache: &Arc<Cache>, tables: &Tables, key: &[u8], reply: &[u8]) -> bool {
+    let scope = Scope::of([]);
+    let query = cache.query(&scope, key);
+    let Lookup::Miss(miss) = cache.find(&query, Some(tables), at(0)) else {
+        return true;
+    };
+    if let Some(filling) = cache.fill(&query, (slots(&["t"]), tables.now()), miss) {
+        let mut onlooker = filling.onlooker();
+        reply.chunks(16 << 10).for_each(|it| onlooker.passed(it));
+        filling.keep((CommandByte::QUERY, OLD), (Some(tables), at(0)));
+    }
+    false
+}
+
+/// A reply whose packets have so many bytes.
+fn packets_of(bytes: usize) -> Vec<u8> {
+    let about = packets(OLD, &[&vec![7; bytes]], &OkPacket::default()).len();
+    packets(OLD, &[&vec![7; 2 * bytes - about]], &OkPacket::default())
+}
+
+/// Fills a cache with replies of this length.
+fn fill_up(cache: &Arc<Cache>, tables: &Tables, bytes: usize) {
+    let reply = packets_of(bytes);
+    let mut number = 0_u64;
+    while cache.counts().evictions == 0 {
+        for _ in 0..2 {
+            ask(cache, tables, &number.to_le_bytes(), &reply);
+        }
+        number += 1;
+    }
+}
+
+#[test]
+fn a_cache_full_of_short_replies_keeps_the_longest() {
+    let tables = learned();
+    for cache in [
+        Cache::of_worker(options(4 << 20)),
+        Cache::shared(options(4 << 20)),
+    ] {
+        let cache = Arc::new(cache);
+        fill_up(&cache, &tables, 200);
+        let longest = packets_of(cache.options().reply_bytes_max);
+        assert_eq!(longest.len(), cache.options().reply_bytes_max);
+        for number in 0..20_u8 {
+            let before = cache.len();
+            let told = [(); 3].map(|()| ask(&cache, &tables, &[number], &longest));
+            assert!(!told[0] && told[2], "{number}: {told:?}");
+            let told = find(&cache, &tables, &[number]).unwrap();
+            assert!(told.bytes() == longest);
+            if number == 0 {
+                assert!(before / 2 < cache.len(), "no more go than it needs");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cache_full_of_long_replies_keeps_short_ones() {
+    let tables = learned();
+    for cache in [
+        Cache::of_worker(options(4 << 20)),
+        Cache::shared(options(4 << 20)),
+    ] {
+        let cache = Arc::new(cache);
+        fill_up(&cache, &tables, cache.options().reply_bytes_max);
+        let short = packets_of(200);
+        for number in 0..5000_u32 {
+            let key = [&b"short"[..], &number.to_le_bytes()].concat();
+            // It is kept at once if a long one has gone before.
+            let told = [(); 3].map(|()| ask(&cache, &tables, &key, &short));
+            assert!(!told[0] && told[2], "{number}: {told:?}");
+        }
+    }
+}
+
+/// The reply that all want was void. Each session has a copy, and one of them is enough.
+#[test]
+fn copies_of_one_reply_do_not_empty_a_cache() {
+    let (tables, cache) = (learned(), Arc::new(Cache::shared(options(4 << 20))));
+    fill_up(&cache, &tables, 200);
+    let before = cache.len();
+    let longest = packets_of(cache.options().reply_bytes_max);
+    let scope = Scope::of([]);
+    let query = cache.query(&scope, b"q");
+    let fill = |_| cache.fill(&query, (slots(&["t"]), tables.now()), Miss::Again);
+    let under_way: Vec<_> = (0..100).filter_map(fill).collect();
+    for filling in &under_way {
+        filling.onlooker().passed(&longest);
+    }
+    let of = (CommandByte::QUERY, OLD);
+    let keep = |filling: Filling| filling.keep(of, (Some(&tables), at(0)));
+    let kept = under_way.into_iter().map(keep).filter(|it| *it).count();
+    assert!(0 < kept && find(&cache, &tables, b"q").is_some());
+    assert!(before / 2 < cache.len(), "{} of {before}", cache.len());
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Begin,
+    Keep,
+    FlushBegins,
+    ShelvesAreEmptied,
+    FlushEnds,
+}
+
+/// A reply is kept if it began behind the last flush. The table that it was read from has not
+/// changed.
+#[test]
+fn a_flush_ends_what_is_under_way_in_each_order() {
+    use Step::{Begin, FlushBegins, FlushEnds, Keep, ShelvesAreEmptied};
+    let flush = [FlushBegins, ShelvesAreEmptied, FlushEnds];
+    // The reply begins before a step of the flush, and is kept before another.
+    for begin in 0..=flush.len() {
+        for keep in begin..=flush.len() {
+            let mut steps = flush.to_vec();
+            steps.insert(keep, Keep);
+            steps.insert(begin, Begin);
+            let is_last = begin == flush.len();
+            for cache in [
+                Cache::of_worker(options(1 << 20)),
+                Cache::shared(options(1 << 20)),
+            ] {
+                let cache = Arc::new(cache);
+                assert_eq!(is_found_after(&cache, &steps), is_last, "{steps:?}");
+            }
+        }
+    }
+    // Two of them at once.
+    let both = [FlushBegins, FlushBegins, ShelvesAreEmptied, FlushEnds];
+    let cache = Arc::new(Cache::of_worker(options(1 << 20)));
+    let steps = [&both[..], &[Begin, Keep, FlushEnds]].concat();
+    assert!(!is_found_after(&cache, &steps));
+    let steps = [&both[..], &[FlushEnds, Begin, Keep]].concat();
+    assert!(is_found_after(&cache, &steps));
+}
+
+/// Whether a reply that its operator vouches for is found behind these steps.
+fn is_found_after(cache: &Arc<Cache>, steps: &[Step]) -> bool {
+    let (scope, bytes) = (Scope::of([]), packets(OLD, &[b"a"], &OkPacket::default()));
+    let query = cache.query(&scope, b"q");
+    let mut filling = None;
+    for step in steps {
+        match step {
+            Step::Begin => {
+                filling = cache.fill(&query, (Arc::new([]), ChangeTime::default()), Miss::Again);
+                if let Some(filling) = &filling {
+                    filling.onlooker().passed(&bytes);
+                }
+            }
+            Step::Keep => {
+                let of = (CommandByte::QUERY, OLD);
+                filling.take().map(|it| it.keep(of, (None, at(0))));
+            }
+            Step::FlushBegins => cache.flushes.begin(),
+            Step::ShelvesAreEmptied => cache.shelves.iter().for_each(|it| it.lock().clear()),
+            Step::FlushEnds => cache.flushes.end(),
+        }
+    }
+    matches!(cache.find(&query, None, at(0)), Lookup::Reply(_))
+}
+
+#[test]
+fn a_reply_does_not_take_the_place_of_one_that_came_meanwhile() {
+    let cache = Arc::new(Cache::shared(options(1 << 20)));
+    let scope = Scope::of([]);
+    let query = cache.query(&scope, b"q");
+    let moment = ChangeTime::default();
+    let fill = || cache.fill(&query, (Arc::new([]), moment), Miss::First);
+    let keep = |filling: Option<Filling>, value: &[u8]| {
+        let filling = filling.unwrap();
+        let bytes = packets(OLD, &[value], &OkPacket::default());
+        filling.onlooker().passed(&bytes);
+        filling.keep((CommandByte::QUERY, OLD), (None, at(0)))
+    };
+    let has = |value: &[u8]| {
+        let bytes = packets(OLD, &[value], &OkPacket::default());
+        matches!(cache.find(&query, None, at(0)), Lookup::Reply(it) if it.bytes() == bytes)
+    };
+    let (early, late) = (fill(), fill());
+    assert!(keep(late, b"new") && has(b"new"));
+    assert!(!keep(early, b"old") && has(b"new"));
+    assert!(keep(fill(), b"newer") && has(b"newer"));
 }

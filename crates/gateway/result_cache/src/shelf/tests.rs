@@ -12,7 +12,8 @@ use wire::{
 };
 
 use super::*;
-use crate::reply::ReplyCopy;
+use crate::flushes::Flushes;
+use crate::reply::REPLY_BYTES;
 
 const NO_LIMIT: Lifetime = Lifetime {
     hard: None,
@@ -31,10 +32,9 @@ fn reply(budget: &Arc<Budget>, value: &[u8]) -> Option<Arc<KeptReply>> {
     row.bytes(value);
     row.finish();
     end_rows(&mut out, capabilities, &ok);
-    let mut copy = ReplyCopy::new(1 << 20, Arc::clone(budget));
-    copy.add(out.as_bytes());
-    copy.finish((CommandByte::QUERY, capabilities))
-        .map(Arc::new)
+    let bytes: Box<[u8]> = out.as_bytes().into();
+    let claim = Claim::take(budget, REPLY_BYTES + allocated_bytes(bytes.len()))?;
+    KeptReply::new((CommandByte::QUERY, capabilities), bytes, claim).map(Arc::new)
 }
 
 fn value_of(reply: &KeptReply) -> u8 {
@@ -60,6 +60,8 @@ fn at(seconds: u64) -> Instant {
 
 struct Scene {
     shelf: Shelf,
+    /// Replies that were kept.
+    count: u64,
     scope: Scope,
     budget: Arc<Budget>,
 }
@@ -69,6 +71,7 @@ impl Scene {
         let budget = Arc::new(Budget::new(bytes));
         Scene {
             shelf: Shelf::new(Arc::clone(&budget), 0),
+            count: 0,
             scope: Scope::of([]),
             budget,
         }
@@ -83,7 +86,12 @@ impl Scene {
         let Some(reply) = reply(&self.budget, &[value]) else {
             return false;
         };
-        self.shelf.keep(Arrival {
+        let bytes = kept_bytes(&[key], &self.scope, &[]);
+        let Some(claim) = Claim::take(&self.budget, bytes) else {
+            return false;
+        };
+        self.count += 1;
+        let arrival = Arrival {
             scope: self.scope.clone(),
             key: [key].into(),
             hash: query(&self.scope, &[key]).hash,
@@ -91,7 +99,22 @@ impl Scene {
             names: Arc::new([]),
             moment: ChangeClock::new(1).now(),
             now: at(second),
-        })
+            beginning: Beginning {
+                flushes: Flushes::default().count().expect("there are none"),
+                kept_count: self.count,
+            },
+            claim,
+        };
+        self.shelf.keep(arrival, self.count).unwrap_or(false)
+    }
+
+    /// What the first reply takes, and what each takes behind it.
+    fn costs() -> (usize, usize) {
+        let mut scene = Scene::new(1 << 20);
+        assert!(scene.keep(0, 0, 0));
+        let first = scene.used();
+        assert!(scene.keep(1, 0, 0));
+        (first, scene.used() - first)
     }
 
     fn find(&mut self, key: u8, lifetime: Lifetime, second: u64) -> Lookup {
@@ -162,11 +185,9 @@ fn one_query_renews_and_the_others_are_told_the_old_reply() {
 
 #[test]
 fn who_was_not_asked_for_longest_goes_first() {
-    let mut scene = Scene::new(1 << 20);
-    assert!(scene.keep(0, 0, 0));
-    let each = scene.used();
-    // Room for three, and for the copy of one more.
-    let mut scene = Scene::new(3 * each + each / 2);
+    // Room for three, and for what one more needs before it is kept.
+    let (first, each) = Scene::costs();
+    let mut scene = Scene::new(first + 3 * each - 1);
     for key in 0..3 {
         assert!(scene.keep(key, key, 0));
     }
@@ -199,10 +220,8 @@ proptest! {
         steps in prop::collection::vec((0_u8..12, 0_u8..3, any::<u8>()), 0..300),
         room in 1_usize..8,
     ) {
-        let mut scene = Scene::new(1 << 20);
-        prop_assert!(scene.keep(0, 0, 0));
-        let each = scene.used();
-        let mut scene = Scene::new(room * each + each / 2);
+        let (first, each) = Scene::costs();
+        let mut scene = Scene::new(first + room * each - 1);
         let mut naive: Vec<(u8, u8)> = Vec::new();
         for (key, step, value) in steps {
             match step {
@@ -230,7 +249,8 @@ proptest! {
                 }
             }
             prop_assert_eq!(scene.shelf.len(), naive.len());
-            prop_assert_eq!(scene.used(), each * naive.len());
+            let expected = naive.len().checked_sub(1).map_or(0, |more| first + each * more);
+            prop_assert_eq!(scene.used(), expected);
         }
     }
 }
