@@ -669,7 +669,14 @@ impl Pooled {
         }
         if self.caching.is_some() {
             let server = generation.server_at(service, place);
-            generation.server(server).known.written.advance(written);
+            let at_server = &generation.server(server).known.written;
+            let worker = &self.guest.worker;
+            if worker.with_map(service, |it| {
+                it.map.primary().is_some_and(|it| it.id == place)
+            }) {
+                at_server.lead();
+            }
+            at_server.advance(written);
         }
     }
 

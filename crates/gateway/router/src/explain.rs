@@ -6,6 +6,7 @@
 //! happens, and a statement that nobody asks about pays nothing.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use monitor::{Condition, ServerId, ServerMap, ServerState, Serves, Withheld};
@@ -314,15 +315,13 @@ pub fn named_tables(text: &[u8], mode: SqlMode, judged: &Judged) -> NamedTables 
     }
 }
 
+/// The names, each once, in the order of the text.
 fn distinct<'a>(names: impl Iterator<Item = Cow<'a, [u8]>>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for name in names {
-        let name = String::from_utf8_lossy(&name).into_owned();
-        if !all.contains(&name) {
-            all.push(name);
-        }
-    }
-    all
+    let mut known = HashSet::new();
+    names
+        .filter(|it| known.insert(it.clone()))
+        .map(|it| String::from_utf8_lossy(&it).into_owned())
+        .collect()
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ use crate::gateway::generation::{Generation, ResultCache};
 use crate::guest::{Answer, Form, Guest, Reply, Request, Ruled, mode_of};
 use crate::options::{ResultCacheOptions, Router, ServiceId, Trust};
 use crate::service::Service;
+use crate::service::written::SharedWritten;
 use crate::worker::Worker;
 
 use super::answer::Job;
@@ -689,16 +690,20 @@ fn current_places(
             .filter(|it| primary.is_none_or(|at| at.id != it.id));
         // Through those, mostly nothing was written.
         let besides = besides.map(written).filter(|it| !it.is_nothing());
-        let of_sessions = primary.map(written).into_iter().chain(besides);
+        let besides: SmallVec<[_; 4]> = besides.collect();
+        let of_primary = primary.map(written).into_iter();
         let of_log = following.map(|it| &it.written);
-        let of_all: SmallVec<[_; 4]> = of_sessions.chain(of_log).collect();
-        let has_all = |id: Place| {
-            let mut written = of_all.iter();
-            written.all(|it| it.is_applied(|position| map.has_applied(id, position)))
-        };
-        let is_current = |id: &Place| {
-            let is_primary = primary.is_some_and(|it| it.id == *id);
-            is_primary || waits || primary.is_some() && has_all(*id)
+        let of_all = of_primary.chain(of_log).chain(besides.iter().copied());
+        let of_all: SmallVec<[_; 4]> = of_all.collect();
+        let has =
+            |id: Place, it: &SharedWritten| it.is_applied(|position| map.has_applied(id, position));
+        let is_current = |id: &Place| match primary {
+            None => false,
+            // Sessions of another configuration may see another primary, earlier than this one.
+            Some(primary) if primary.id == *id => {
+                besides.iter().all(|it| !it.has_led() || has(*id, it))
+            }
+            Some(_) => waits || of_all.iter().all(|it| has(*id, it)),
         };
         let servers = map.servers().filter(|it| it.serves_reads());
         servers.map(|it| it.id).filter(is_current).collect()

@@ -7,7 +7,7 @@
 use monitor::gtid::GtidPosition;
 use router::Written;
 use sync::Mutex;
-use sync::atomic::{AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// See the module's head. Who reads looks whether there is anything new, which is a load.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub(crate) struct SharedWritten {
     /// was answered is seen by each read that begins later. The value itself is behind the lock.
     version: AtomicU64,
     value: Mutex<Written>,
+    /// Of a server: sessions have written there that took it for the primary. SeqCst: rare.
+    has_led: AtomicBool,
 }
 
 impl SharedWritten {
@@ -37,7 +39,7 @@ impl SharedWritten {
 
     /// The version of what was written at a place that no one knows. `None` if there is nothing.
     pub(crate) fn unlocated(&self) -> Option<u64> {
-        if self.is_nothing() {
+        if self.version.load(Ordering::Acquire) == 0 {
             return None;
         }
         let value = self.value.lock();
@@ -68,7 +70,25 @@ impl SharedWritten {
 
     /// Whether nothing was written that is known.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.version.load(Ordering::Acquire) == 0
+        self.version.load(Ordering::Acquire) == 0 || *self.value.lock() == Written::Nothing
+    }
+
+    /// A session takes the server for the primary, and writes there.
+    pub(crate) fn lead(&self) {
+        self.has_led.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether sessions have written there as to the primary.
+    pub(crate) fn has_led(&self) -> bool {
+        self.has_led.load(Ordering::SeqCst)
+    }
+
+    /// The server is not the primary any more. What the primary lacks of its writes is lost.
+    pub(crate) fn forget(&self) {
+        let mut value = self.value.lock();
+        *value = Written::Nothing;
+        self.has_led.store(false, Ordering::SeqCst);
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     /// Whether a server that has what `has_applied` says has all that was written. `false` if it is

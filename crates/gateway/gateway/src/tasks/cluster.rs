@@ -50,6 +50,23 @@ impl Cluster {
         all
     }
 
+    /// Whether two of them have a server in common, and different primaries.
+    pub(super) fn disagree(clusters: &[Cluster]) -> bool {
+        // Servers of one address share it.
+        let address = |it: &ServerShare| Arc::as_ptr(&it.known.written);
+        let view = |cluster: &Cluster| {
+            let primary = address(cluster.server(cluster.primary()?.server));
+            let all: Vec<_> = cluster.servers().map(address).collect();
+            Some((primary, all))
+        };
+        let views: Vec<_> = clusters.iter().filter_map(view).collect();
+        views.iter().enumerate().any(|(at, (primary, all))| {
+            let mut others = views.iter().take(at);
+            others
+                .any(|(other, theirs)| other != primary && theirs.iter().any(|it| all.contains(it)))
+        })
+    }
+
     pub(super) fn watch(&self) -> &Arc<Watch> {
         self.generation.watch(self.monitor)
     }

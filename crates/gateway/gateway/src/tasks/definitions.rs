@@ -37,6 +37,9 @@ const DEFINITION_BYTES_MAX: usize = 64 << 20;
 /// Why nothing is kept for a while.
 const UNSEEN: &str = "sessions of another configuration, which has no such cache, go on";
 
+/// The same.
+const DISAGREEMENT: &str = "monitors of two configurations take different servers for the primary";
+
 /// Without these, a server hides some of the definitions.
 const PRIVILEGES: &str = "SELECT COUNT(DISTINCT PRIVILEGE_TYPE) \
     FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SELECT', 'TRIGGER') \
@@ -169,6 +172,9 @@ async fn learn(worker: &Worker, clusters: &[Cluster], known: &mut [Known]) -> Re
     if worker.gateway.has_unseen_sessions() {
         return Err(UNSEEN.to_owned());
     }
+    if Cluster::disagree(clusters) {
+        return Err(DISAGREEMENT.to_owned());
+    }
     for (cluster, known) in clusters.iter().zip(&mut *known) {
         let Some(Primary { server: id, .. }) = cluster.primary() else {
             if known.definitions.is_none() {
@@ -186,6 +192,9 @@ async fn learn(worker: &Worker, clusters: &[Cluster], known: &mut [Known]) -> Re
         if let Some(position) = position {
             server.written.reach(position);
         }
+        let all = cluster.servers().map(|it| &it.known.written);
+        all.filter(|it| !Arc::ptr_eq(it, &server.written))
+            .for_each(|it| it.forget());
     }
     let said = known.iter().flat_map(|it| it.definitions.iter().flatten());
     let said: Definitions = said.copied().collect();

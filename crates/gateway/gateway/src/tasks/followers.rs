@@ -139,10 +139,11 @@ impl Follower<'_> {
         let Source {
             dump,
             mut witness,
+            resets,
             start,
         } = source;
         let read = pin!(self.read(dump, start));
-        let confirm = pin!(self.confirm(&mut witness));
+        let confirm = pin!(self.confirm(&mut witness, resets));
         let watch = pin!(self.watch(primary));
         let asked = pin!(first_of(confirm, watch));
         match first_of(read, asked).await {
@@ -159,6 +160,7 @@ impl Follower<'_> {
             self.following.lose();
             self.tables.note_change(Changes::AnyTable);
         }
+        self.pending.borrow_mut().give_up();
         self.following.reach(None);
         was_followed
     }
@@ -255,12 +257,22 @@ impl Follower<'_> {
     }
 
     /// Ends changes once all can see them (B2). Also looks whether the log is sent as it should be.
-    async fn confirm(&self, witness: &mut Server) -> String {
+    async fn confirm(&self, witness: &mut Server, resets: String) -> String {
         let mut progress = Progress::default();
+        let mut looked_at = runtime::now();
         loop {
             let notified = pin!(self.has_pending.notified());
             let late = pin!(runtime::sleep(source::WITNESS_PAUSE_MAX));
             first_of(notified, late).await;
+            if source::WITNESS_PAUSE_MAX <= runtime::now().since(looked_at) {
+                // A log that begins again may be as long as the one before.
+                match source::resets(witness).await {
+                    Ok(now) if now == resets => looked_at = runtime::now(),
+                    Ok(_) => return "its binary log was reset".to_owned(),
+                    Err(reason) => return reason,
+                }
+            }
+            let mut pause = source::WITNESS_PAUSE;
             loop {
                 let seen = match source::seen_by_all(witness).await {
                     Ok(seen) => seen,
@@ -274,7 +286,8 @@ impl Follower<'_> {
                 if self.pending.borrow().is_empty() {
                     break;
                 }
-                runtime::sleep(source::WITNESS_PAUSE).await;
+                runtime::sleep(pause).await;
+                pause = source::WITNESS_PAUSE_MAX.min(2 * pause);
             }
         }
     }

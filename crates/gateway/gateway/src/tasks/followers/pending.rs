@@ -59,6 +59,11 @@ impl Pending {
         before.into_iter().for_each(|it| it.changing.end());
     }
 
+    /// The log is lost: all is void, and whatever comes is read again.
+    pub(super) fn give_up(&mut self) {
+        self.changes.drain(..).for_each(|it| it.changing.end());
+    }
+
     /// Ends those that can be seen.
     pub(super) fn end(&mut self, seen: &Seen) {
         let is_seen = |it: &Change| match seen {

@@ -29,6 +29,8 @@ pub(super) struct Source {
     pub(super) dump: Server,
     /// It is asked what can be seen.
     pub(super) witness: Server,
+    /// What [`resets`] has said before the place was asked for.
+    pub(super) resets: String,
     pub(super) start: Start,
 }
 
@@ -76,6 +78,8 @@ const BINARY_LOG_WORD_SINCE: (u16, u16, u16) = (8, 4, 0);
 
 const SEEN_BY_ALL: &str = "SHOW STATUS LIKE 'binlog_snapshot_%'";
 
+const RESETS: &str = "SHOW GLOBAL STATUS LIKE 'Com_reset'";
+
 const VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', \
     'binlog_checksum', 'gtid_binlog_pos', 'gtid_executed', 'wsrep_on', 'log_slave_updates')";
 
@@ -91,6 +95,7 @@ impl Source {
     ) -> Result<Source, String> {
         let number = number_of(worker, cluster);
         let mut witness = cluster.connect(worker, server).await?;
+        let resets = resets(&mut witness).await?;
         let start = start(&mut witness).await?;
         let mut dump = cluster.connect(worker, server).await?;
         dump.link().set_packet_bytes_max(EVENT_BYTES_MAX);
@@ -103,6 +108,7 @@ impl Source {
         Ok(Source {
             dump,
             witness,
+            resets,
             start,
         })
     }
@@ -171,6 +177,15 @@ pub(super) async fn seen_by_all(witness: &mut Server) -> Result<Seen, String> {
             Ok(Seen::Before(Instant::default() + settled))
         }
     }
+}
+
+/// How often the server was told to RESET something, since its start.
+///
+/// # Errors
+/// It does not say; for people.
+pub(super) async fn resets(witness: &mut Server) -> Result<String, String> {
+    let told = Pairs(answer(witness, RESETS).await?);
+    Ok(told.get("Com_reset"))
 }
 
 async fn start(witness: &mut Server) -> Result<Start, String> {

@@ -211,7 +211,43 @@ fn a_log_that_is_lost_ends_all_results_and_is_followed_again() {
     wait_until_seen(&mut client, &mut root, "t", "RESET MASTER");
 }
 
-/// A server that waits for its replicas has logged a transaction long before others can see it.
+#[test]
+fn a_log_that_begins_again_may_be_as_long() {
+    let backend = logging_backend(&[]);
+    let mut root = backend.connect().unwrap();
+    let gateway = following(&backend);
+    let mut client = gateway.connect();
+    let reset = |root: &mut Client| {
+        root.run("RESET MASTER").unwrap();
+        root.run("UPDATE shop.t SET v = v + 1").unwrap();
+        root.rows("SHOW MASTER STATUS").unwrap()
+    };
+    let before = reset(&mut root);
+    wait_until_seen(&mut client, &mut root, "t", "RESET MASTER");
+    wait_until_hidden(&mut client, &mut root, "t");
+    // Within the pause between two questions that the log does not answer.
+    assert_eq!(reset(&mut root), before);
+    wait_until_seen(&mut client, &mut root, "t", "the same place again");
+}
+
+/// What was read of a log that is lost counts no longer than until it is followed again.
+#[test]
+fn a_lost_log_leaves_no_change_under_way() {
+    let backend = logging_backend(&[]);
+    let mut root = backend.connect().unwrap();
+    let gateway = following(&backend);
+    let mut client = gateway.connect();
+    for _ in 0..3 {
+        let before = begun(&gateway);
+        let dump = "SELECT id FROM information_schema.processlist WHERE command = 'Binlog Dump'";
+        let id = root.value(dump).unwrap().expect("it follows");
+        root.run("UPDATE shop.t SET v = v + 1").unwrap();
+        root.run(&format!("KILL {id}")).unwrap();
+        wait_until("it follows again", || before < begun(&gateway));
+    }
+    wait_until_hidden(&mut client, &mut root, "t");
+}
+
 #[test]
 fn events_have_a_longest_size() {
     const EVENT_BYTES_MAX: usize = 64 << 20;
@@ -242,6 +278,7 @@ fn events_have_a_longest_size() {
     }
 }
 
+/// A server that waits for its replicas has logged a transaction long before others can see it.
 #[test]
 fn what_is_read_before_a_logged_change_can_be_seen_is_not_kept() {
     let backend = logging_backend(&[]);

@@ -164,6 +164,7 @@ fn a_switchover_is_noted_for_each_configuration() {
     // Mostly from the old primary, since its own watch looks again later.
     let answer = read(&mut old);
     assert!(["10", "59"].contains(&&*answer), "{answer}");
+    assert_eq!(read(&mut new), "59");
     wait_until("the new primary is seen", || read(&mut old) == "59");
 }
 
