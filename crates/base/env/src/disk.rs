@@ -43,6 +43,9 @@ pub trait Disk {
         durability: WriteDurability,
     ) -> IoFuture<IoResult>;
 
+    /// Writes all bytes at `offset`, as a volatile [`Disk::write`] that owns no buffer. Blocks.
+    fn write_now(&self, file: &File, offset: u64, bytes: &[u8]) -> Result<(), DiskError>;
+
     /// Makes all completed writes to the file durable (fdatasync).
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>>;
 

@@ -107,8 +107,13 @@ impl Probe {
         let question = answer::replication_question(&version);
         let streams = match server.query(question.as_bytes(), limits).await {
             Ok(outcomes) => {
-                self.connection = Some(server);
-                answer::streams(&outcomes)
+                let streams = answer::streams(&outcomes);
+                match streams {
+                    // Privileges are those of the login: what is granted later needs another one.
+                    Streams::Denied => server.close().await,
+                    _ => self.connection = Some(server),
+                }
+                streams
             }
             Err(RequestError::Link(Disconnect::Idle)) => Streams::Unanswered,
             Err(error) => return Err(Broken::Failed(request_failure(&error))),

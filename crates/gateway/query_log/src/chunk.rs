@@ -1,7 +1,8 @@
 //! [`Chunk`]: some lines on their way.
 
-/// So many bytes go to the log at once: some hundred lines, so that a worker seldom takes its lock.
-pub const CHUNK_BYTES: usize = 64 << 10;
+/// So many bytes go to the log at once: some hundred lines, so that the thread that writes, which
+/// takes a processor from a worker, is seldom woken.
+pub const CHUNK_BYTES: usize = 256 << 10;
 
 /// See the module's head.
 #[derive(Debug, Default)]

@@ -4,15 +4,10 @@
 //! that has moved the file or cut it is followed, once the file was opened again, or at once.
 
 use std::path::PathBuf;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
-use env::{
-    Disk, DiskError, DiskErrorKind, File, FileAccess, IoBuffer, IoFuture, OpenOptions,
-    WriteDurability,
-};
+use env::{Disk, DiskError, DiskErrorKind, File, FileAccess, OpenOptions};
 
-use crate::chunk::{CHUNK_BYTES, Chunk};
+use crate::chunk::Chunk;
 use crate::rotation;
 
 /// Where lines go.
@@ -67,8 +62,6 @@ pub(crate) struct Sink {
     lost: u64,
     /// The program's log was told that a full file cannot be replaced.
     is_stuck: bool,
-    /// For pieces of [`CHUNK_BYTES`], as most are of a log of much.
-    piece: Option<IoBuffer>,
 }
 
 impl Sink {
@@ -132,24 +125,12 @@ impl Sink {
                 Err(_) => {}
             }
         }
-        let mut at = length;
-        for piece in bytes.chunks(CHUNK_BYTES) {
-            let kept = self.piece.take_if(|it| it.len() == piece.len());
-            let mut buffer = kept.unwrap_or_else(|| IoBuffer::zeroed(piece.len()));
-            buffer.copy_from_slice(piece);
-            let writing = disk.write(&opened.file, at, buffer, WriteDurability::Volatile);
-            let (buffer, written) = at_once(writing);
-            if buffer.len() == CHUNK_BYTES {
-                self.piece = Some(buffer);
-            }
-            if let Err(error) = written {
-                // If this fails, too, the next lines follow a part of one.
-                let _ = disk.set_length(&opened.file, length);
-                return Err(error);
-            }
-            at += stdx::to_u64(piece.len());
+        let written = disk.write_now(&opened.file, length, bytes);
+        if written.is_err() {
+            // If this fails, too, the next lines follow a part of one.
+            let _ = disk.set_length(&opened.file, length);
         }
-        Ok(())
+        written
     }
 }
 
@@ -173,14 +154,6 @@ impl Opened {
         }
         self.file = file;
         Ok(())
-    }
-}
-
-/// The result of a call on a disk that blocks.
-fn at_once<T>(future: IoFuture<T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => unreachable!("the log is written on a thread that may block"),
     }
 }
 

@@ -55,7 +55,7 @@ workers = 2
 log = "info"
 max_connections = 600
 max_allowed_packet = "1G"
-wait_timeout = 3600
+wait_timeout = 31536000
 [[server]]
 name = "db-1"
 address = "10.0.0.1:3306"
@@ -131,6 +131,26 @@ fn the_example_is_translated() {
     for note in &made.notes {
         assert_eq!(note.to_string().lines().count(), 1);
         assert!(0 < note.line, "{note}");
+    }
+}
+
+/// There is one value for all services, and none of them gets a limit that it did not have.
+#[test]
+fn a_service_without_a_limit_of_time_keeps_none() {
+    let other = "[other]\ntype=service\nrouter=readconnroute\nservers=a\nuser=u\npassword=p\n\
+                 [other-listener]\ntype=listener\nservice=other\nport=4010\n";
+    for (of_other, expected) in [
+        ("", Some("wait_timeout = 31536000\n")),
+        ("connection_timeout=60s\n", Some("wait_timeout = 60\n")),
+    ] {
+        let other = other.replace("password=p\n", &format!("password=p\n{of_other}"));
+        let text = translate(&(split("connection_timeout=30s\n") + &other)).text;
+        let line = text.lines().find(|it| it.starts_with("wait_timeout"));
+        assert_eq!(
+            line.map(|it| format!("{it}\n")).as_deref(),
+            expected,
+            "{text}"
+        );
     }
 }
 

@@ -110,16 +110,19 @@ service = "port-6034"
 name = "rule-1"
 services = ["port-6034"]
 route = "replica"
+cache = "off"
 [[rule]]
 name = "rule-5"
 users = ["app"]
 pattern = "^SELECT .* FROM shop.archive"
 server = "10.0.0.3"
+cache = "off"
 query_log = true
 [[rule]]
 name = "rule-10"
 pattern = "^SELECT.*FOR UPDATE$"
 route = "primary"
+cache = "off"
 [[rule]]
 name = "rule-30"
 users = ["app"]
@@ -267,6 +270,23 @@ fn each_time_of_results_is_a_cache() {
     assert_eq!(of("mysql_variables: query_cache_size_MB"), None);
     // A rule that is not written has no cache.
     assert_eq!(made.text.matches("[[cache]]").count(), 2);
+}
+
+/// A rule with `apply` ends the search, so its statements have no cache, though a later rule is
+/// about them, too.
+#[test]
+fn what_ends_the_search_is_kept_from_caches() {
+    let made = translate(&with_rules(
+        "{rule_id=1, active=1, match_digest=\"^SELECT .* FOR UPDATE$\", destination_hostgroup=10, \
+         apply=1}, \
+         {rule_id=2, active=1, match_digest=\"^INSERT \", destination_hostgroup=10, apply=1}, \
+         {rule_id=3, active=1, match_digest=\"^SELECT v\", destination_hostgroup=10, timeout=9}, \
+         {rule_id=4, active=1, match_digest=\"^SELECT\", cache_ttl=4000, apply=1}",
+    ));
+    let is_off = |it: &String| it.contains("cache = \"off\"");
+    let off: Vec<bool> = rules(&made).iter().map(is_off).collect();
+    // The rule without `apply` is behind the others, and that of the default hostgroup is last.
+    assert_eq!(off, [true, false, false, false, false], "{}", made.text);
 }
 
 #[test]

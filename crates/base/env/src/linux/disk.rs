@@ -36,6 +36,11 @@ impl Disk for BlockingDisk {
         Box::pin(ready((buffer, result)))
     }
 
+    fn write_now(&self, file: &File, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let written = LinuxFile::of(file).write(offset, bytes, WriteDurability::Volatile);
+        written.map(drop)
+    }
+
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
         Box::pin(ready(LinuxFile::of(file).sync()))
     }

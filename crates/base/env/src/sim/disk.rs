@@ -257,6 +257,14 @@ impl Disk for SimDisk {
         })
     }
 
+    fn write_now(&self, file: &File, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        let inode = self.inode(file, "write")?;
+        self.alive("write", |world| {
+            let written = world.complete_write(inode, offset, bytes, WriteDurability::Volatile);
+            written.map(drop)
+        })
+    }
+
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
         let started = self.inode(file, "sync").and_then(|inode| {
             self.alive("sync", |world| {

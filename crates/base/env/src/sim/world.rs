@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    fn complete_write(
+    pub(super) fn complete_write(
         &mut self,
         inode: Inode,
         offset: u64,

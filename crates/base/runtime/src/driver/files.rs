@@ -106,6 +106,10 @@ impl<T: Transfers> Disk for WorkerDisk<T> {
         self.transfers.write(file, offset, buffer, durability)
     }
 
+    fn write_now(&self, file: &File, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
+        BlockingDisk.write_now(file, offset, bytes)
+    }
+
     fn sync(&self, file: &File) -> IoFuture<Result<(), DiskError>> {
         self.transfers.sync(file)
     }

@@ -18,6 +18,14 @@ fn an_account_without_rights_is_noticed() {
     let watch = Watch::start(options);
     watch.wait_for_notice(Notice::Denied(ServerId(0)));
     assert_eq!(watch.roles(), "primary:rw", "writes need no such right");
+    // A server looks at global privileges at a login.
+    let mut root = servers[0].connect().unwrap();
+    root.run(&format!("GRANT SLAVE MONITOR ON *.* TO {POOR}@'%'"))
+        .unwrap();
+    wait_until("the right is noticed", || {
+        let denied = Notice::Denied(ServerId(0));
+        watch.present().map.notices().all(|it| *it != denied)
+    });
 }
 
 #[test]

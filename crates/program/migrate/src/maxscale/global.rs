@@ -94,23 +94,37 @@ pub(super) fn limits(services: &[Limits], output: &mut Output) {
             "MaxScale has no limit of clients, or not in each service. The default is 1040.",
         ),
     }
-    let most = |of: fn(&Limits) -> Option<u64>| services.iter().filter_map(of).max();
     output.head.explain(
         "max_allowed_packet",
         "1G",
         "MaxScale has no limit of its own, only the servers have. The default is 16M.",
     );
-    for (name, value) in [
-        ("wait_timeout", most(|it| it.idle)),
-        ("net_write_timeout", most(|it| it.write)),
-    ] {
-        if let Some(milliseconds) = value {
-            set(
-                &mut output.head,
-                name,
-                milliseconds.div_ceil(1000).clamp(1, YEAR_SECONDS),
-            );
-        }
+    let idle = services.iter().map(|it| it.idle);
+    limit_of_time("wait_timeout", idle, &mut output.head);
+    let write = services.iter().map(|it| it.write);
+    limit_of_time("net_write_timeout", write, &mut output.head);
+}
+
+/// Writes the longest limit of all services, in milliseconds, if there is one.
+fn limit_of_time(
+    name: &'static str,
+    limits: impl Iterator<Item = Option<u64>> + Clone,
+    head: &mut Block,
+) {
+    let Some(milliseconds) = limits.clone().flatten().max() else {
+        return;
+    };
+    match limits.clone().all(|it| it.is_some()) {
+        true => set(
+            head,
+            name,
+            milliseconds.div_ceil(1000).clamp(1, YEAR_SECONDS),
+        ),
+        false => head.explain(
+            name,
+            i64::try_from(YEAR_SECONDS).unwrap_or_default(),
+            "Not each service of MaxScale has a limit, and here all have the same.",
+        ),
     }
 }
 

@@ -32,8 +32,9 @@ fn cache(entry: &Entry, mistakes: &mut Mistakes) -> ResultCacheOptions {
     let (bytes_max, reply_bytes_max) = (bytes("size"), bytes("max_reply_size"));
     if bytes_max / REPLY_PART < reply_bytes_max {
         let told = format!(
-            "cache `{name}`: its `max_reply_size` is more than an eighth of its `size`: one reply \
-             would take the place of all others"
+            "cache `{name}`: its `max_reply_size`, 1M unless it is set, is more than an eighth of \
+             its `size`: one reply would take the place of all others. Set a smaller \
+             `max_reply_size`, or a larger `size`"
         );
         mistakes.add(entry, told);
     }
@@ -120,7 +121,10 @@ pub(super) fn find_unseen(
         }
         let name = &service.name;
         if service.cache.is_some() {
-            let told = format!("service `{name}`: `cache` needs `multiplex`");
+            let told = format!(
+                "service `{name}`: with `multiplex = false` its statements are not looked at, so \
+                 it can have no `cache`"
+            );
             mistakes.add(entry, told);
         } else if let (Router::ReadConnection(_), Some(cache)) = (service.router, verified) {
             let cache = &cache.name;

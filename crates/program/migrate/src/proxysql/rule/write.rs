@@ -87,7 +87,7 @@ pub(crate) fn translate(question: Question<'_, '_>) -> Answer {
         }
         let earlier = decisions.iter().take_while(|it| it.id != decision.id);
         note_more(query, decision, earlier);
-        writer.write(query, decision);
+        writer.write(query, decision, kept_from(decision, &decisions));
     }
     let mut notes: Vec<Note> = rows.into_iter().flat_map(|it| it.row.notes).collect();
     for (hostgroup, named) in defaults {
@@ -227,6 +227,26 @@ fn defaults(users: &[User]) -> Vec<(i64, Option<Vec<String>>)> {
     named.collect()
 }
 
+/// What ProxySQL does not do for a statement, since a rule ends the search in front of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Later {
+    /// It keeps the result. The rule has no `cache_ttl`.
+    Caches,
+    Nothing,
+}
+
+fn kept_from(decision: &Decision, all: &[Decision]) -> Later {
+    let is_kept = |it: &&Decision| {
+        let is_later = decision.id < it.id;
+        is_later && it.actions.cache_ttl.is_some() && it.conditions.may_meet(&decision.conditions)
+    };
+    let ends = decision.end == End::Apply && decision.actions.cache_ttl.is_none();
+    match ends && all.iter().any(|it| is_kept(&it)) {
+        true => Later::Caches,
+        false => Later::Nothing,
+    }
+}
+
 /// Says what a rule adds here to what earlier ones have said. In ProxySQL these end the search.
 fn note_more<'a>(
     query: &mut Query<'_>,
@@ -317,7 +337,7 @@ impl Writer<'_> {
         }
     }
 
-    fn write(&mut self, query: &mut Query<'_>, decision: &Decision) {
+    fn write(&mut self, query: &mut Query<'_>, decision: &Decision, later: Later) {
         let (conditions, actions) = (&decision.conditions, &decision.actions);
         let is_at = |it: &Service| conditions.port.is_none() || it.port == conditions.port;
         let mut services: Vec<&Service> = self.services.iter().filter(|it| is_at(it)).collect();
@@ -349,7 +369,13 @@ impl Writer<'_> {
             set_actions(&mut block, actions),
         ];
         if !services.is_empty() {
-            says.push(self.set_cache(&mut block, query, actions));
+            says.push(match later {
+                Later::Caches => {
+                    block.set("cache", "off");
+                    Says::Something
+                }
+                Later::Nothing => self.set_cache(&mut block, query, actions),
+            });
             says.push(self.set_log(&mut block, actions));
         }
         if !says.contains(&Says::Something) || services.is_empty() {
