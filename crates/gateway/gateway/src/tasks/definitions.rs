@@ -91,14 +91,15 @@ async fn keep() {
         let is_due = age
             .is_none_or(|age| REFRESH_EVERY <= age || tables.is_in_doubt() && REFRESH_PAUSE <= age);
         if is_due {
-            let outcome = Some(learn(&worker, &clusters, &mut known).await);
+            let outcome = learn(&worker, &clusters, &mut known).await;
             read_at = Some(now);
             // A monitor that begins does not know its primary yet.
-            if told != outcome && (before == outcome || outcome == Some(Ok(()))) {
-                tell(outcome.as_ref());
-                told.clone_from(&outcome);
+            let has_lasted = before.as_ref() == Some(&outcome);
+            if told.as_ref() != Some(&outcome) && (has_lasted || outcome.is_ok()) {
+                tell(&outcome);
+                told = Some(outcome.clone());
             }
-            before = outcome;
+            before = Some(outcome);
         }
         let age = located_at.map(|at| now.since(at));
         if age.is_none_or(|age| REFRESH_PAUSE <= age)
@@ -122,8 +123,8 @@ struct Known {
     has_positions: bool,
 }
 
-/// Notes the primaries of all clusters, of which `known` has the same number in the same order
-/// then. Returns whether one has another primary than before, or is new and has one that was not
+/// Notes the primaries of all clusters. `known` has one entry a cluster then, in their order.
+/// Returns whether a cluster has another primary than before, or is new and has one that was not
 /// known.
 fn note_primaries(known: &mut Vec<Known>, clusters: &[Cluster]) -> bool {
     let mut before = std::mem::take(known);
@@ -152,12 +153,10 @@ fn note_primaries(known: &mut Vec<Known>, clusters: &[Cluster]) -> bool {
     is_new
 }
 
-fn tell(outcome: Option<&Result<(), String>>) {
+fn tell(outcome: &Result<(), String>) {
     match outcome {
-        None | Some(Ok(())) => {
-            tracing::info!("results are kept: the definitions of all tables are known");
-        }
-        Some(Err(reason)) => {
+        Ok(()) => tracing::info!("results are kept: the definitions of all tables are known"),
+        Err(reason) => {
             tracing::warn!(%reason, "the caches keep nothing: definitions of tables are unknown");
         }
     }
