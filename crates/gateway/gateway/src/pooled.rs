@@ -668,8 +668,7 @@ impl Pooled {
             generation.service(service).written.advance(written);
         }
         if self.caching.is_some() {
-            let server = generation.server_at(service, place);
-            let at_server = &generation.server(server).known.written;
+            let at_server = generation.written_at(service, place);
             let worker = &self.guest.worker;
             if worker.with_map(service, |it| {
                 it.map.primary().is_some_and(|it| it.id == place)

@@ -84,7 +84,7 @@ impl Claim {
         self.bytes
     }
 
-    /// Leaves the bytes to somebody who gives them back.
+    /// The caller gives the bytes back later.
     pub(crate) fn leave(mut self) {
         self.bytes = 0;
     }

@@ -24,7 +24,8 @@ use crate::names::{Changes, SLOT_COUNT, TableSlot};
 /// A change whose end is not known counts for so long.
 pub const LOST_TIME: Duration = Duration::from_secs(60);
 
-/// So many of them are told apart. One of all tables takes the place of more.
+/// Most of them that are kept one by one. If there are more, one change of all tables stands for
+/// them.
 const LOST_MAX: usize = 1024;
 
 /// The slot of changes of any table, behind those of names.
@@ -234,8 +235,8 @@ impl Tables {
         self.doubts.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Definitions may have changed, and tables unseen: nothing is kept from now on, and nothing
-    /// that was kept is told.
+    /// Definitions may have changed, and tables unseen. From now on nothing is kept, and no kept
+    /// reply is used.
     pub fn forget(&self) {
         // A query that begins between both has a moment that is not good any more.
         self.doubt();

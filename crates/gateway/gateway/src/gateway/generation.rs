@@ -42,6 +42,7 @@ use crate::options::{
     ServerOptions, ServiceId, ServiceOptions, Sharing, Trust,
 };
 use crate::service::Service;
+use crate::service::written::SharedWritten;
 
 use super::server::{KnownServer, KnownServers};
 use super::watch::{Ground, Surroundings, Watch};
@@ -356,6 +357,15 @@ impl Generation {
     pub(crate) fn find_at(&self, service: ServiceId, place: monitor::ServerId) -> Option<ServerId> {
         let servers = &self.monitor_options(service).servers;
         servers.get(usize::from(place.0)).copied()
+    }
+
+    /// What was written at the server at a place in the map of a service's monitor.
+    pub(crate) fn written_at(
+        &self,
+        service: ServiceId,
+        place: monitor::ServerId,
+    ) -> &SharedWritten {
+        &self.server(self.server_at(service, place)).known.written
     }
 
     /// The service of this name.

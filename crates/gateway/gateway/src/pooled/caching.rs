@@ -681,10 +681,7 @@ fn current_places(
             return SmallVec::new();
         }
         let waits = is_galera && way.split().is_some();
-        let written = |it: &ServerState| {
-            let server = generation.server_at(service, it.id);
-            &*generation.server(server).known.written
-        };
+        let written = |it: &ServerState| generation.written_at(service, it.id);
         let besides = map
             .servers()
             .filter(|it| primary.is_none_or(|at| at.id != it.id));

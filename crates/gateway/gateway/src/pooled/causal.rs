@@ -45,8 +45,7 @@ impl Pooled {
             return Ok(());
         }
         let generation = Arc::clone(self.guest.generation());
-        let server = generation.server_at(self.guest.service, place);
-        let at_server = &generation.server(server).known.written;
+        let at_server = generation.written_at(self.guest.service, place);
         let unlocated = at_server.unlocated();
         match self.ask_server(place, async |it| it.position().await).await {
             Ok(Some(position)) => {

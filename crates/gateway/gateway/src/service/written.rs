@@ -85,6 +85,10 @@ impl SharedWritten {
 
     /// The server is not the primary any more. What the primary lacks of its writes is lost.
     pub(crate) fn forget(&self) {
+        if self.version.load(Ordering::Acquire) == 0 {
+            // Nothing was ever written there, and who reads needs no lock to see that.
+            return;
+        }
         let mut value = self.value.lock();
         *value = Written::Nothing;
         self.has_led.store(false, Ordering::SeqCst);

@@ -37,7 +37,7 @@ const DEFINITION_BYTES_MAX: usize = 64 << 20;
 /// Why nothing is kept for a while.
 const UNSEEN: &str = "sessions of another configuration, which has no such cache, go on";
 
-/// The same.
+/// Why nothing is kept until they agree.
 const DISAGREEMENT: &str = "monitors of two configurations take different servers for the primary";
 
 /// Without these, a server hides some of the definitions.

@@ -233,7 +233,8 @@ impl Follower<'_> {
         }
     }
 
-    /// What was read before may be old, and definitions, too. From now on the log has all changes.
+    /// Replies and definitions that were read before may be old. From now on, the log has all
+    /// changes.
     fn begin(&self, position: Option<GtidPosition>, place: &Place) {
         self.following.written.restart(position);
         self.note(Changes::AnyTable, place);

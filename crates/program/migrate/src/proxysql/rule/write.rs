@@ -236,12 +236,12 @@ enum Later {
 }
 
 fn kept_from(decision: &Decision, all: &[Decision]) -> Later {
-    let is_kept = |it: &&Decision| {
+    let is_kept = |it: &Decision| {
         let is_later = decision.id < it.id;
         is_later && it.actions.cache_ttl.is_some() && it.conditions.may_meet(&decision.conditions)
     };
     let ends = decision.end == End::Apply && decision.actions.cache_ttl.is_none();
-    match ends && all.iter().any(|it| is_kept(&it)) {
+    match ends && all.iter().any(is_kept) {
         true => Later::Caches,
         false => Later::Nothing,
     }
