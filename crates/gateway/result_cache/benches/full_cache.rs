@@ -5,6 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "../tests/shared/reply.rs"]
+mod reply;
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant as Clock;
@@ -12,18 +15,15 @@ use std::time::Instant as Clock;
 use env::Instant;
 use result_cache::{Cache, CacheOptions, Lifetime, Lookup, Miss, Scope, TableSlot, Tables};
 use tikv_jemallocator::Jemalloc;
-use wire::{
-    Capabilities, ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead,
-    TextRow, end_columns, end_rows,
-};
+use wire::CommandByte;
+
+use reply::{CAPABILITIES, packets};
 
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 const ROUNDS: usize = 15;
 const LOOPS: u32 = 100_000;
-
-const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41;
 
 /// Bytes of a cache, and of the value in a reply.
 const CACHE_BYTES: usize = 64 << 20;
@@ -90,7 +90,7 @@ impl Bench {
             tables,
             scope: Scope::of([]),
             names: Arc::new([TableSlot::of(b"t").expect("a name")]),
-            reply: packets(),
+            reply: packets(&[7; VALUE_BYTES]),
             count: 0,
         };
         while bench.cache.counts().evictions < 10_000 {
@@ -142,20 +142,6 @@ fn key_of(number: u32) -> [u8; 40] {
     let mut key = [b' '; 40];
     key[..4].copy_from_slice(&number.to_le_bytes());
     key
-}
-
-fn packets() -> Vec<u8> {
-    let mut out = PacketWriter::new();
-    out.set_sequence(1);
-    ResultHead::encode(&mut out, CAPABILITIES, 1);
-    ColumnDefinition::new(b"c", ColumnType::String).encode(&mut out, CAPABILITIES);
-    let ok = OkPacket::default();
-    end_columns(&mut out, CAPABILITIES, ok.status, 0);
-    let mut row = TextRow::begin(&mut out);
-    row.bytes(&[7; VALUE_BYTES]);
-    row.finish();
-    end_rows(&mut out, CAPABILITIES, &ok);
-    out.take()
 }
 
 /// Nanoseconds a call, in the best round.

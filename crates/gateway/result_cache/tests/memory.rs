@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "shared/reply.rs"]
+mod reply;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,15 +14,12 @@ use result_cache::{Cache, CacheOptions, Filling, Lifetime, Miss, Scope, TableSlo
 use sync::Mutex;
 use tikv_jemalloc_ctl::{epoch, stats};
 use tikv_jemallocator::Jemalloc;
-use wire::{
-    Capabilities, ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead,
-    TextRow, end_columns, end_rows,
-};
+use wire::CommandByte;
+
+use reply::{CAPABILITIES, packets};
 
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
-
-const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41;
 
 const CACHE_BYTES: usize = 256 << 20;
 
@@ -41,20 +41,6 @@ fn cache(bytes_max: usize) -> Arc<Cache> {
             soft: None,
         },
     }))
-}
-
-fn packets(length: usize) -> Vec<u8> {
-    let mut out = PacketWriter::new();
-    out.set_sequence(1);
-    ResultHead::encode(&mut out, CAPABILITIES, 1);
-    ColumnDefinition::new(b"c", ColumnType::String).encode(&mut out, CAPABILITIES);
-    let ok = OkPacket::default();
-    end_columns(&mut out, CAPABILITIES, ok.status, 0);
-    let mut row = TextRow::begin(&mut out);
-    row.bytes(&vec![7; length]);
-    row.finish();
-    end_rows(&mut out, CAPABILITIES, &ok);
-    out.take()
 }
 
 /// xorshift64* (Vigna 2016).
@@ -96,7 +82,7 @@ fn a_cache_takes_no_more_than_its_size() {
         let mut kept = 0;
         for number in 0_u32..count {
             {
-                let reply = packets(size(&mut random, bits_max));
+                let reply = packets(&vec![7; size(&mut random, bits_max)]);
                 let key = number.to_le_bytes();
                 let query = cache.query(&scope, &key);
                 let now = Instant::default();
@@ -187,7 +173,7 @@ fn a_cache_takes_no_more_than_its_size_when_replies_change() {
             let filling = cache.fill(&query, (names, moment), Miss::Again);
             drop(key);
             if let Some(filling) = filling {
-                let reply = packets(length(&mut random, &stretch.reply_bits));
+                let reply = packets(&vec![7; length(&mut random, &stretch.reply_bits)]);
                 let mut onlooker = filling.onlooker();
                 reply.chunks(64 << 10).for_each(|it| onlooker.passed(it));
                 drop((reply, onlooker));

@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "../shared/reply.rs"]
+mod reply;
 mod verified;
 mod vouched;
 

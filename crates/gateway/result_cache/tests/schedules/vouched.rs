@@ -5,14 +5,10 @@ use std::sync::Arc;
 
 use env::Instant;
 use result_cache::{Cache, CacheOptions, ChangeTime, Filling, Lifetime, Lookup, Miss, Scope};
-use wire::{
-    Capabilities, ColumnDefinition, ColumnType, CommandByte, OkPacket, PacketWriter, ResultHead,
-    TextRow, end_columns, end_rows,
-};
+use wire::CommandByte;
 
 use crate::Random;
-
-const CAPABILITIES: Capabilities = Capabilities::PROTOCOL_41;
+use crate::reply::{CAPABILITIES, packets};
 
 /// What is done wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +101,9 @@ impl World {
                     Mistake::LateBegin => self.fill(),
                 };
                 if let Some(filling) = filling {
-                    filling.onlooker().passed(&packets(value));
+                    filling
+                        .onlooker()
+                        .passed(&packets(format!("{value:0DIGITS$}").as_bytes()));
                     let of = (CommandByte::QUERY, CAPABILITIES);
                     filling.keep(of, (None, Instant::default()));
                 }
@@ -119,20 +117,6 @@ impl World {
 /// Digits of a value, before the packet that ends the rows.
 const DIGITS: usize = 8;
 const END_BYTES: usize = 9;
-
-fn packets(value: u64) -> Vec<u8> {
-    let mut out = PacketWriter::new();
-    out.set_sequence(1);
-    ResultHead::encode(&mut out, CAPABILITIES, 1);
-    ColumnDefinition::new(b"c", ColumnType::String).encode(&mut out, CAPABILITIES);
-    let ok = OkPacket::default();
-    end_columns(&mut out, CAPABILITIES, ok.status, 0);
-    let mut row = TextRow::begin(&mut out);
-    row.bytes(format!("{value:0DIGITS$}").as_bytes());
-    row.finish();
-    end_rows(&mut out, CAPABILITIES, &ok);
-    out.take()
-}
 
 fn value_of(packets: &[u8]) -> u64 {
     let end = packets.len() - END_BYTES;
