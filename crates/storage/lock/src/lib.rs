@@ -2,8 +2,8 @@
 //!
 //! A lock names an index and a key, not a page and a slot, so splits, merges and eviction move no
 //! locks. Only two events transfer locks: an insert splits a gap ([`LockTable::split_gap`]), and
-//! the removal of a key joins two ([`LockTable::join_gap`]). The engine takes no gap locks yet, so
-//! it calls neither, nor [`OwnerLocks::release_one`].
+//! the removal of a key joins two ([`LockTable::join_gap`]). Both are called with the leaf latched
+//! exclusively. Without any lock in an index they cost nothing ([`LockTable::has_locks`]).
 //!
 //! **Implicit locks.** An uncontended write makes no entry here: the transaction id in the row is
 //! the lock. A transaction that meets the id of an active one calls
@@ -44,7 +44,7 @@ mod waiter;
 
 pub use mode::{LockExtent, LockKind, LockMode};
 pub use name::LockName;
-pub use owner::{Acquired, LockError, LockFuture, OwnerLocks};
+pub use owner::{Acquired, Ask, LockError, LockFuture, OwnerLocks, Term};
 pub use shards::LockStatistics;
 pub use table::{Converted, LockTable, Request};
 pub use waiter::Verdict;

@@ -7,7 +7,8 @@
 //! | next-key | mode | - | mode | - |
 //! | insert intention | - | wait | wait | - |
 //!
-//! "mode": they conflict unless both are shared.
+//! "mode": they conflict unless both are shared. A bare record is as a record, until its entry is
+//! removed: a record lock then goes to the gap where the entry was, and a bare one does not.
 
 /// Shared or exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +24,8 @@ pub enum LockMode {
 pub enum LockExtent {
     /// The entry with the key.
     Record,
+    /// The entry alone, as READ COMMITTED locks it: no gap is locked once the entry is removed.
+    BareRecord,
     /// The open interval between the key and the one before it: no other owner may insert there.
     Gap,
     /// Both.
@@ -64,7 +67,9 @@ impl LockKind {
         match self.extent {
             LockExtent::Gap => false,
             LockExtent::InsertIntention => held.covers_gap(),
-            LockExtent::Record | LockExtent::NextKey => held.covers_record(),
+            LockExtent::Record | LockExtent::BareRecord | LockExtent::NextKey => {
+                held.covers_record()
+            }
         }
     }
 
@@ -72,7 +77,7 @@ impl LockKind {
     pub fn includes(self, wanted: Self) -> bool {
         let mode_suffices = wanted.mode <= self.mode;
         let extent_suffices = match wanted.extent {
-            LockExtent::Record => self.covers_record(),
+            LockExtent::Record | LockExtent::BareRecord => self.covers_record(),
             LockExtent::Gap => self.covers_gap(),
             LockExtent::NextKey => self.extent == LockExtent::NextKey,
             LockExtent::InsertIntention => false,
@@ -87,7 +92,15 @@ impl LockKind {
 
     /// True if the entry itself is locked.
     pub fn covers_record(self) -> bool {
-        matches!(self.extent, LockExtent::Record | LockExtent::NextKey)
+        matches!(
+            self.extent,
+            LockExtent::Record | LockExtent::BareRecord | LockExtent::NextKey
+        )
+    }
+
+    /// True if the gap where the entry was stays locked once the entry is removed.
+    pub(crate) fn outlives_record(self) -> bool {
+        self.extent != LockExtent::BareRecord
     }
 
     /// True if inserts before the key must wait.

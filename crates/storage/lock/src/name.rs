@@ -30,6 +30,11 @@ impl LockName {
         Self { index, key: None }
     }
 
+    /// The entry with this encoded key, or the place after the last one.
+    pub fn of(index: IndexId, key: Option<&[u8]>) -> Self {
+        key.map_or_else(|| Self::supremum(index), |key| Self::key(index, key))
+    }
+
     /// The index that the name belongs to.
     pub fn index(&self) -> IndexId {
         self.index

@@ -24,9 +24,10 @@ pub struct OwnerLocks {
     table: Arc<LockTable>,
     /// The transaction. Constant.
     owner: TxnId,
-    /// Names with at least one granted lock, in the order of granting. A name stands here once for
-    /// each grant, for instance shared and then exclusive.
-    held: Vec<LockName>,
+    /// Granted locks that are kept until the transaction's end, in the order of granting.
+    held: Vec<Held>,
+    /// Granted locks that are kept until the end of an operation.
+    brief: Vec<Held>,
     /// Memory of these, in bytes.
     held_bytes: u64,
     /// The last request that returned `Wait`.
@@ -35,10 +36,43 @@ pub struct OwnerLocks {
     waited: Option<Duration>,
 }
 
+/// A granted lock.
+#[derive(Debug)]
+struct Held {
+    name: LockName,
+    kind: LockKind,
+}
+
+/// A request for a lock.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// The lock's name.
+    pub name: &'a LockName,
+    /// Mode and extent.
+    pub kind: LockKind,
+    /// How long it is kept.
+    pub term: Term,
+    /// How long the owner may wait, counted from its first request. If it is zero, the request
+    /// fails at once (`NOWAIT`, `SKIP LOCKED`, a lock wait timeout of 0).
+    pub patience: Duration,
+    /// How much a rollback of the owner would undo.
+    pub weight: u64,
+}
+
+/// How long a lock is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Term {
+    /// Until the transaction ends.
+    Transaction,
+    /// Until [`OwnerLocks::release_brief`], or the transaction's end.
+    Operation,
+}
+
 /// A request that waits, or whose verdict has not been fetched.
 #[derive(Debug)]
 struct Pending {
     waiter: Arc<Waiter>,
+    term: Term,
     /// When the wait began, by the caller's clock.
     since_ns: u64,
 }
@@ -74,6 +108,7 @@ impl OwnerLocks {
             table,
             owner,
             held: Vec::new(),
+            brief: Vec::new(),
             held_bytes: 0,
             pending: None,
             waited: None,
@@ -85,34 +120,24 @@ impl OwnerLocks {
         self.owner
     }
 
-    /// Asks for a lock. `patience` is how long the owner may wait, counted from its first request.
-    /// If it is zero, the request fails at once (`NOWAIT`, `SKIP LOCKED`, a lock wait timeout of
-    /// 0). `weight` is how much a rollback of the owner would undo. `now_ns` is any steady clock.
-    pub fn acquire(
-        &mut self,
-        name: &LockName,
-        kind: LockKind,
-        patience: Duration,
-        weight: u64,
-        now_ns: u64,
-    ) -> Result<Acquired, LockError> {
-        if let Some(answer) = self.answer_pending(name, kind, patience, now_ns)? {
+    /// Asks for a lock. `now_ns` is any steady clock.
+    pub fn acquire(&mut self, ask: Ask<'_>, now_ns: u64) -> Result<Acquired, LockError> {
+        if let Some(answer) = self.answer_pending(ask, now_ns)? {
             return Ok(answer);
         }
         assert!(self.pending.is_none(), "a wait was answered or goes on");
-        let may_wait = !patience.is_zero();
         let request = Request {
             owner: self.owner,
-            name,
-            kind,
-            weight,
-            may_wait,
+            name: ask.name,
+            kind: ask.kind,
+            weight: ask.weight,
+            may_wait: !ask.patience.is_zero(),
             held_bytes: self.held_bytes,
         };
         match self.table.request(request) {
             Requested::Held => Ok(Acquired::Held),
             Requested::Granted => {
-                self.note_granted(name, kind);
+                self.note_granted(ask.name, ask.kind, ask.term);
                 Ok(Acquired::Granted)
             }
             Requested::Waiting(waiter) => {
@@ -121,6 +146,7 @@ impl OwnerLocks {
                 };
                 self.pending = Some(Pending {
                     waiter,
+                    term: ask.term,
                     since_ns: now_ns,
                 });
                 Ok(Acquired::Wait(future))
@@ -137,13 +163,8 @@ impl OwnerLocks {
     /// locks that it holds leave the pending request alone: it keeps its place in the queue and its
     /// time. A request for any other lock cancels it: the operation was restarted and another row
     /// blocks it now.
-    fn answer_pending(
-        &mut self,
-        name: &LockName,
-        kind: LockKind,
-        patience: Duration,
-        now_ns: u64,
-    ) -> Result<Option<Acquired>, LockError> {
+    fn answer_pending(&mut self, ask: Ask<'_>, now_ns: u64) -> Result<Option<Acquired>, LockError> {
+        let Ask { name, kind, .. } = ask;
         let Some(pending) = self.pending.take() else {
             return Ok(None);
         };
@@ -155,9 +176,9 @@ impl OwnerLocks {
         }
         if !is_same {
             self.note_waited(&pending, now_ns);
-            return self.settle(&pending.waiter).map(|()| None);
+            return self.settle(&pending).map(|()| None);
         }
-        if pending.waiter.verdict().is_none() && !is_over(&pending, patience, now_ns) {
+        if pending.waiter.verdict().is_none() && !is_over(&pending, ask.patience, now_ns) {
             let future = LockFuture {
                 waiter: Arc::clone(&pending.waiter),
             };
@@ -165,7 +186,7 @@ impl OwnerLocks {
             return Ok(Some(Acquired::Wait(future)));
         }
         self.note_waited(&pending, now_ns);
-        match self.verdict_of(&pending.waiter) {
+        match self.verdict_of(&pending) {
             Verdict::Granted => Ok(Some(Acquired::Granted)),
             Verdict::Deadlock => Err(LockError::Deadlock),
             Verdict::Cancelled => Err(LockError::Timeout),
@@ -183,25 +204,33 @@ impl OwnerLocks {
     }
 
     /// Ends a wait, whatever its state, and notes the lock if it was granted.
-    fn verdict_of(&mut self, waiter: &Arc<Waiter>) -> Verdict {
+    fn verdict_of(&mut self, pending: &Pending) -> Verdict {
+        let waiter = &pending.waiter;
         let verdict = self.table.cancel(waiter);
         if verdict == Verdict::Granted {
-            self.note_granted(&waiter.name, waiter.kind);
+            self.note_granted(&waiter.name, waiter.kind, pending.term);
         }
         verdict
     }
 
-    fn settle(&mut self, waiter: &Arc<Waiter>) -> Result<(), LockError> {
-        match self.verdict_of(waiter) {
+    fn settle(&mut self, pending: &Pending) -> Result<(), LockError> {
+        match self.verdict_of(pending) {
             Verdict::Granted | Verdict::Cancelled => Ok(()),
             Verdict::Deadlock => Err(LockError::Deadlock),
         }
     }
 
-    fn note_granted(&mut self, name: &LockName, kind: LockKind) {
+    fn note_granted(&mut self, name: &LockName, kind: LockKind, term: Term) {
         if kind.covers_record() || kind.covers_gap() {
             self.held_bytes += self.table.charge(name);
-            self.held.push(name.clone());
+            let held = Held {
+                name: name.clone(),
+                kind,
+            };
+            match term {
+                Term::Transaction => self.held.push(held),
+                Term::Operation => self.brief.push(held),
+            }
         }
     }
 
@@ -210,28 +239,44 @@ impl OwnerLocks {
     pub fn cancel_wait(&mut self, now_ns: u64) {
         if let Some(pending) = self.pending.take() {
             self.note_waited(&pending, now_ns);
-            self.verdict_of(&pending.waiter);
+            self.verdict_of(&pending);
         }
+    }
+
+    /// True if it waits for this lock, or has not fetched the verdict.
+    pub fn is_pending(&self, name: &LockName, kind: LockKind) -> bool {
+        let is_it = |pending: &Pending| pending.waiter.name == *name && pending.waiter.kind == kind;
+        self.pending.as_ref().is_some_and(is_it)
     }
 
     /// Releases one lock before the transaction's end, for a row that did not match under READ
     /// COMMITTED. Must not be used for a row that the owner has changed, nor for a lock that it
     /// held before ([`Acquired::Held`]).
-    pub fn release_one(&mut self, name: &LockName) {
-        if let Some(position) = self.held.iter().rposition(|held| held == name) {
-            self.held.swap_remove(position);
-            let freed = self.table.discharge(std::iter::once(name));
-            assert!(freed <= self.held_bytes, "each held lock was counted");
-            self.held_bytes -= freed;
-            if !self.held.contains(name) {
-                self.table.release(self.owner, std::iter::once(name));
-            }
+    pub fn release_one(&mut self, name: &LockName, kind: LockKind) {
+        let is_it = |held: &Held| held.kind == kind && held.name == *name;
+        if let Some(position) = self.held.iter().rposition(is_it) {
+            let held = self.held.swap_remove(position);
+            self.give_back(&held);
         }
     }
 
-    /// Number of granted locks; not exact if a name was locked twice.
+    /// Releases the locks of the operation that ends.
+    pub fn release_brief(&mut self) {
+        while let Some(held) = self.brief.pop() {
+            self.give_back(&held);
+        }
+    }
+
+    fn give_back(&mut self, held: &Held) {
+        let freed = self.table.discharge(std::iter::once(&held.name));
+        assert!(freed <= self.held_bytes, "each held lock was counted");
+        self.held_bytes -= freed;
+        self.table.release_kind(self.owner, &held.name, held.kind);
+    }
+
+    /// Number of granted locks. A name counts once for each kind.
     pub fn held_count(&self) -> usize {
-        self.held.len()
+        self.held.len() + self.brief.len()
     }
 
     /// Releases everything. The owner must have been marked as ended for `convert_implicit`.
@@ -243,12 +288,14 @@ impl OwnerLocks {
     /// Releases at most `count` of the locks that it has asked for. Returns true if there are more.
     pub fn release_some(&mut self, count: usize) -> bool {
         if let Some(pending) = self.pending.take() {
-            self.verdict_of(&pending.waiter);
+            self.verdict_of(&pending);
         }
+        self.release_brief();
         let rest = self.held.len().saturating_sub(count);
         let (_, released) = self.held.split_at(rest);
-        self.table.release(self.owner, released.iter());
-        let freed = self.table.discharge(released.iter());
+        let names = || released.iter().map(|held| &held.name);
+        self.table.release(self.owner, names());
+        let freed = self.table.discharge(names());
         assert!(freed <= self.held_bytes, "each held lock was counted");
         self.held_bytes -= freed;
         self.held.truncate(rest);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use foldhash::fast::FixedState;
-use format::TxnId;
+use format::{IndexId, TxnId};
+use sync::atomic::{AtomicU32, Ordering, fence};
 use sync::{CachePadded, Mutex, MutexGuard};
 
 use crate::LockName;
@@ -19,7 +20,11 @@ const QUEUE_SHARD_COUNT: usize = 1024;
 /// Shards of what is kept by transaction; a commit locks one of them once.
 const OWNER_SHARD_COUNT: usize = 256;
 
+/// Counters of names by index: enough that few indexes share one.
+const INDEX_COUNTER_COUNT: usize = 1024;
+
 const _: () = assert!(QUEUE_SHARD_COUNT.is_power_of_two() && OWNER_SHARD_COUNT.is_power_of_two());
+const _: () = assert!(INDEX_COUNTER_COUNT.is_power_of_two());
 
 /// A map that iterates in the same order in every run.
 pub(crate) type SeededMap<K, V> = HashMap<K, V, FixedState>;
@@ -34,6 +39,8 @@ pub(crate) struct Shards {
     queues: Box<[CachePadded<Mutex<QueueShard>>]>,
     /// State of each owner, by its id.
     owners: Box<[CachePadded<Mutex<OwnerShard>>]>,
+    /// Names that have a queue, by a hash of their index. Written under a queue's mutex.
+    counters: Box<[AtomicU32]>,
 }
 
 /// What the table keeps by transaction.
@@ -71,6 +78,9 @@ impl Default for Shards {
         Self {
             queues: queues.collect(),
             owners: owners.collect(),
+            counters: (0..INDEX_COUNTER_COUNT)
+                .map(|_| AtomicU32::new(0))
+                .collect(),
         }
     }
 }
@@ -80,6 +90,42 @@ impl Shards {
     pub(crate) fn queue(&self, name: &LockName) -> MutexGuard<'_, QueueShard> {
         let mask = stdx::to_u64(QUEUE_SHARD_COUNT - 1);
         self.queues[stdx::to_usize(name.hash_code() & mask)].lock()
+    }
+
+    fn counter(&self, index: IndexId) -> &AtomicU32 {
+        &self.counters[stdx::to_usize(index.0) & (INDEX_COUNTER_COUNT - 1)]
+    }
+
+    /// True if a lock of this index may be held or waited for. A writer asks with its leaf latched.
+    /// A reader first enters its lock and then looks whether the leaf has changed. The fences order
+    /// these two pairs: either the writer finds the lock, or the reader finds the leaf latched.
+    pub(crate) fn has_locks(&self, index: IndexId) -> bool {
+        fence(Ordering::SeqCst);
+        self.counter(index).load(Ordering::Relaxed) != 0
+    }
+
+    /// The queue of this name in its shard, which is locked. Makes one if there is none.
+    pub(crate) fn queue_of<'q>(
+        &self,
+        queues: &'q mut QueueShard,
+        name: &LockName,
+    ) -> &'q mut Queue {
+        if !queues.contains_key(name) {
+            let before = self.counter(name.index()).fetch_add(1, Ordering::Relaxed);
+            assert!(before < u32::MAX, "memory ends before the counter");
+            fence(Ordering::SeqCst);
+            queues.insert(name.clone(), Queue::default());
+        }
+        queues.get_mut(name).expect("it was made if it was missing")
+    }
+
+    /// Removes the queue of this name if it has no lock and no waiter.
+    pub(crate) fn remove_if_empty(&self, queues: &mut QueueShard, name: &LockName) {
+        if queues.get(name).is_some_and(Queue::is_empty) {
+            queues.remove(name);
+            let before = self.counter(name.index()).fetch_sub(1, Ordering::Relaxed);
+            assert!(0 < before, "each name was counted");
+        }
     }
 
     /// The shard of this owner.
@@ -109,7 +155,7 @@ impl Shards {
             let dismissed = queues
                 .get_mut(&waiter.name)
                 .is_some_and(|queue| queue.dismiss(waiter, verdict, &mut wakers));
-            remove_if_empty(&mut queues, &waiter.name);
+            self.remove_if_empty(&mut queues, &waiter.name);
             dismissed
         };
         self.forget_wait(waiter);
@@ -156,12 +202,5 @@ impl Shards {
             .get(&waiter.name)
             .map(|queue| queue.blockers(waiter))
             .unwrap_or_default()
-    }
-}
-
-/// Removes the queue of this name if it has no lock and no waiter.
-pub(crate) fn remove_if_empty(queues: &mut QueueShard, name: &LockName) {
-    if queues.get(name).is_some_and(Queue::is_empty) {
-        queues.remove(name);
     }
 }

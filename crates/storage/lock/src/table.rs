@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use format::TxnId;
+use format::{IndexId, TxnId};
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
 
 use crate::deadlock;
 use crate::queue::Grant;
-use crate::shards::{LockStatistics, SeededMap, Shards, remove_if_empty};
+use crate::shards::{LockStatistics, SeededMap, Shards};
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
 
@@ -130,7 +130,7 @@ impl LockTable {
     /// name was put there, and found nothing in the queue. Then the lock is taken back.
     fn enter_converted(&self, holder: TxnId, name: &LockName) -> bool {
         let mut queues = self.shards.queue(name);
-        let queue = queues.entry(name.clone()).or_default();
+        let queue = self.shards.queue_of(&mut queues, name);
         let is_new = !queue.is_held(holder, LockKind::EXCLUSIVE_RECORD);
         if is_new {
             queue.grant(holder, LockKind::EXCLUSIVE_RECORD);
@@ -175,10 +175,17 @@ impl LockTable {
             let mut queues = self.shards.queue(name);
             if let Some(queue) = queues.get_mut(name) {
                 queue.release(owner, &mut wakers);
-                remove_if_empty(&mut queues, name);
+                self.shards.remove_if_empty(&mut queues, name);
             }
         }
         wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// True if a lock of this index may be held or waited for. Takes no mutex. Call it with the
+    /// leaf latched exclusively. A reader that locks a gap without a latch looks afterwards whether
+    /// the leaves around it have changed.
+    pub fn has_locks(&self, index: IndexId) -> bool {
+        self.shards.has_locks(index)
     }
 
     /// True if an insert before `successor` by `owner` must wait for a gap lock. Cheap: takes no
@@ -207,10 +214,11 @@ impl LockTable {
     }
 
     /// `removed` is removed. Each owner that has locked it, or the gap before it, has the joined
-    /// gap before `successor` locked from now on. Call it with the leaf latched exclusively.
+    /// gap before `successor` locked from now on, except for a bare record. Call it with the leaf
+    /// latched exclusively.
     pub fn join_gap(&self, removed: &LockName, successor: &LockName) {
         assert!(removed != successor, "a gap is joined with the next one");
-        self.inherit_gap(removed, successor, |_| true);
+        self.inherit_gap(removed, successor, LockKind::outlives_record);
     }
 
     /// Gives the owners of locks on `from` gap locks on `to`. An heir may be about to end. It
@@ -241,7 +249,7 @@ impl LockTable {
             };
             let (is_new, adds_edges) = {
                 let mut queues = self.shards.queue(to);
-                let queue = queues.entry(to.clone()).or_default();
+                let queue = self.shards.queue_of(&mut queues, to);
                 let is_new = !queue.is_held(grant.owner, kind);
                 if is_new {
                     queue.grant(grant.owner, kind);
@@ -287,13 +295,18 @@ impl LockTable {
                 }
             }
         }
+        self.release_kind(owner, name, kind);
+    }
+
+    /// Releases one lock of `owner`, who keeps all others of this name.
+    pub(crate) fn release_kind(&self, owner: TxnId, name: &LockName, kind: LockKind) {
         let mut wakers = Vec::new();
         {
             let mut queues = self.shards.queue(name);
             if let Some(queue) = queues.get_mut(name) {
                 queue.release_kind(owner, kind, &mut wakers);
             }
-            remove_if_empty(&mut queues, name);
+            self.shards.remove_if_empty(&mut queues, name);
         }
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -311,7 +324,7 @@ impl LockTable {
     pub(crate) fn request(&self, request: Request<'_>) -> Requested {
         let waiter = {
             let mut queues = self.shards.queue(request.name);
-            let queue = queues.entry(request.name.clone()).or_default();
+            let queue = self.shards.queue_of(&mut queues, request.name);
             if queue.is_held(request.owner, request.kind) {
                 return Requested::Held;
             }
@@ -321,7 +334,7 @@ impl LockTable {
                 if leaves_lock && has_room {
                     queue.grant(request.owner, request.kind);
                 }
-                remove_if_empty(&mut queues, request.name);
+                self.shards.remove_if_empty(&mut queues, request.name);
                 return if has_room {
                     Requested::Granted
                 } else {
@@ -329,7 +342,7 @@ impl LockTable {
                 };
             }
             if !request.may_wait {
-                remove_if_empty(&mut queues, request.name);
+                self.shards.remove_if_empty(&mut queues, request.name);
                 return Requested::Busy;
             }
             let waiter = Arc::new(self.new_waiter(request));
@@ -461,10 +474,8 @@ fn cost(name: &LockName) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use format::{IndexId, TxnId};
-
     use super::*;
-    use crate::{LockMode, OwnerLocks};
+    use crate::{Ask, LockMode, OwnerLocks, Term};
 
     const GAP: LockKind = LockKind {
         mode: LockMode::Exclusive,
@@ -477,6 +488,16 @@ mod tests {
 
     fn name(text: &str) -> LockName {
         LockName::key(IndexId(1), text.as_bytes())
+    }
+
+    fn ask(name: &LockName) -> Ask<'_> {
+        Ask {
+            name,
+            kind: GAP,
+            term: Term::Transaction,
+            patience: Duration::ZERO,
+            weight: 0,
+        }
     }
 
     fn request(owner: u64, name: &LockName) -> Request<'_> {
@@ -535,7 +556,7 @@ mod tests {
         let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "row"].map(name);
         let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
-        let held = owner.acquire(&names[0], GAP, Duration::ZERO, 0, 0);
+        let held = owner.acquire(ask(&names[0]), 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
         for converted in &names[1..] {
             assert_eq!(
@@ -548,7 +569,7 @@ mod tests {
             &names[0],
             &names[1],
             |_| true,
-            |_| heir.release_one(&names[0]),
+            |_| heir.release_one(&names[0], GAP),
         );
         assert!(
             !table.is_held(id(1), &names[1], GAP),
@@ -587,10 +608,10 @@ mod tests {
         let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "c"].map(name);
         let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
-        let held = owner.acquire(&names[0], GAP, Duration::ZERO, 0, 0);
+        let held = owner.acquire(ask(&names[0]), 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
         table.join_gap(&names[0], &names[1]);
-        owner.release_one(&names[0]);
+        owner.release_one(&names[0], GAP);
         let mut is_first = true;
         table.finish_around(id(1), || {
             if std::mem::take(&mut is_first) {

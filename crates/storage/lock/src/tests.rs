@@ -9,8 +9,8 @@ use format::{IndexId, TxnId};
 use proptest::prelude::*;
 
 use crate::{
-    Acquired, Converted, LockError, LockExtent, LockFuture, LockKind, LockMode, LockName,
-    LockTable, OwnerLocks,
+    Acquired, Ask, Converted, LockError, LockExtent, LockFuture, LockKind, LockMode, LockName,
+    LockTable, OwnerLocks, Term,
 };
 
 const SHARED: LockKind = LockKind {
@@ -32,17 +32,27 @@ fn owner(table: &Arc<LockTable>, id: u64) -> OwnerLocks {
     OwnerLocks::new(Arc::clone(table), TxnId::new(id).unwrap())
 }
 
+fn ask(name: &LockName, kind: LockKind, patience: Duration, weight: u64) -> Ask<'_> {
+    Ask {
+        name,
+        kind,
+        term: Term::Transaction,
+        patience,
+        weight,
+    }
+}
+
 fn key(text: &str) -> LockName {
     LockName::key(IndexId(7), text.as_bytes())
 }
 
 fn granted(locks: &mut OwnerLocks, name: &LockName, kind: LockKind) {
-    let answer = locks.acquire(name, kind, PATIENT, 1, 0);
+    let answer = locks.acquire(ask(name, kind, PATIENT, 1), 0);
     assert!(matches!(answer, Ok(Acquired::Granted)), "{answer:?}");
 }
 
 fn waits(locks: &mut OwnerLocks, name: &LockName, kind: LockKind) -> LockFuture {
-    match locks.acquire(name, kind, PATIENT, 1, 0) {
+    match locks.acquire(ask(name, kind, PATIENT, 1), 0) {
         Ok(Acquired::Wait(future)) => future,
         other => panic!("expected a wait, got {other:?}"),
     }
@@ -115,7 +125,7 @@ fn asking_again_for_what_is_included_takes_nothing_more() {
     granted(&mut a, &key("k"), NEXT_KEY);
     let bytes = table.bytes();
     for kind in [SHARED, GAP, NEXT_KEY] {
-        let again = a.acquire(&key("k"), kind, PATIENT, 1, 0);
+        let again = a.acquire(ask(&key("k"), kind, PATIENT, 1), 0);
         assert!(matches!(again, Ok(Acquired::Held)), "{kind:?}");
     }
     assert_eq!(table.bytes(), bytes);
@@ -129,14 +139,14 @@ fn patience_ends_at_its_limit_and_not_before() {
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("k"), EXCLUSIVE);
     assert!(matches!(
-        b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 100),
+        b.acquire(ask(&key("k"), EXCLUSIVE, PATIENT, 1), 100),
         Ok(Acquired::Wait(_))
     ));
     assert!(matches!(
-        b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 149),
+        b.acquire(ask(&key("k"), EXCLUSIVE, PATIENT, 1), 149),
         Ok(Acquired::Wait(_))
     ));
-    let answer = b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 150);
+    let answer = b.acquire(ask(&key("k"), EXCLUSIVE, PATIENT, 1), 150);
     assert_eq!(answer.unwrap_err(), LockError::Timeout);
     a.release_all();
     assert!(table.is_empty());
@@ -147,7 +157,7 @@ fn without_patience_a_busy_lock_is_an_error_at_once() {
     let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("k"), EXCLUSIVE);
-    let answer = b.acquire(&key("k"), SHARED, Duration::ZERO, 1, 0);
+    let answer = b.acquire(ask(&key("k"), SHARED, Duration::ZERO, 1), 0);
     assert_eq!(answer.unwrap_err(), LockError::Busy);
     assert_eq!(table.statistics().wait_count, 0);
 }
@@ -159,7 +169,7 @@ fn a_lock_that_came_at_the_last_moment_is_kept() {
     granted(&mut a, &key("k"), EXCLUSIVE);
     waits(&mut b, &key("k"), EXCLUSIVE);
     a.release_all();
-    let answer = b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 1_000);
+    let answer = b.acquire(ask(&key("k"), EXCLUSIVE, PATIENT, 1), 1_000);
     assert!(matches!(answer, Ok(Acquired::Granted)));
     assert_eq!(b.held_count(), 1);
 }
@@ -170,13 +180,13 @@ fn of_a_cycle_of_two_the_cheaper_one_is_the_victim() {
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("x"), EXCLUSIVE);
     granted(&mut b, &key("y"), EXCLUSIVE);
-    let cheap = a.acquire(&key("y"), EXCLUSIVE, PATIENT, 1, 0);
+    let cheap = a.acquire(ask(&key("y"), EXCLUSIVE, PATIENT, 1), 0);
     assert!(matches!(cheap, Ok(Acquired::Wait(_))));
-    let dear = b.acquire(&key("x"), EXCLUSIVE, PATIENT, 9, 0);
+    let dear = b.acquire(ask(&key("x"), EXCLUSIVE, PATIENT, 9), 0);
     let Ok(Acquired::Wait(mut wait)) = dear else {
         panic!("b waits: {dear:?}")
     };
-    let answer = a.acquire(&key("y"), EXCLUSIVE, PATIENT, 1, 0);
+    let answer = a.acquire(ask(&key("y"), EXCLUSIVE, PATIENT, 1), 0);
     assert_eq!(answer.unwrap_err(), LockError::Deadlock);
     a.release_all();
     assert!(is_ready(&mut wait));
@@ -190,7 +200,7 @@ fn two_sharers_who_both_want_more_are_a_deadlock_found_by_the_second() {
     granted(&mut a, &key("k"), SHARED);
     granted(&mut b, &key("k"), SHARED);
     let mut wait = waits(&mut a, &key("k"), EXCLUSIVE);
-    let answer = b.acquire(&key("k"), EXCLUSIVE, PATIENT, 1, 0);
+    let answer = b.acquire(ask(&key("k"), EXCLUSIVE, PATIENT, 1), 0);
     assert_eq!(answer.unwrap_err(), LockError::Deadlock);
     b.release_all();
     assert!(is_ready(&mut wait));
@@ -206,7 +216,7 @@ fn a_cycle_of_three_is_found() {
     }
     waits(&mut owners[0], &names[1], EXCLUSIVE);
     waits(&mut owners[1], &names[2], EXCLUSIVE);
-    let answer = owners[2].acquire(&names[0], EXCLUSIVE, PATIENT, 1, 0);
+    let answer = owners[2].acquire(ask(&names[0], EXCLUSIVE, PATIENT, 1), 0);
     assert_eq!(answer.unwrap_err(), LockError::Deadlock);
     assert_eq!(table.statistics().deadlock_count, 1);
 }
@@ -219,7 +229,7 @@ fn a_cycle_within_one_queue_is_found() {
     granted(&mut owners[0], &key("x"), SHARED);
     granted(&mut owners[1], &key("x"), SHARED);
     waits(&mut owners[2], &key("x"), EXCLUSIVE);
-    let first = owners[0].acquire(&key("x"), EXCLUSIVE, PATIENT, 1, 0);
+    let first = owners[0].acquire(ask(&key("x"), EXCLUSIVE, PATIENT, 1), 0);
     assert_eq!(first.unwrap_err(), LockError::Deadlock);
 }
 
@@ -236,14 +246,14 @@ fn every_cycle_that_a_wait_closes_is_broken_by_it() {
         granted(sharer, &key("x"), SHARED);
         waits(sharer, &key("own"), SHARED);
     }
-    let dear = writer.acquire(&key("x"), EXCLUSIVE, PATIENT, 9, 0);
+    let dear = writer.acquire(ask(&key("x"), EXCLUSIVE, PATIENT, 9), 0);
     let Ok(Acquired::Wait(mut wait)) = dear else {
         panic!("the writer has most to lose: {dear:?}");
     };
     assert!(!has_cycle(&table));
     assert_eq!(table.statistics().deadlock_count, SHARER_COUNT);
     for sharer in &mut sharers {
-        let answer = sharer.acquire(&key("own"), SHARED, PATIENT, 1, 0);
+        let answer = sharer.acquire(ask(&key("own"), SHARED, PATIENT, 1), 0);
         assert_eq!(answer.unwrap_err(), LockError::Deadlock);
         sharer.release_all();
     }
@@ -281,7 +291,7 @@ fn a_cycle_of_five_thousand_is_found() {
         waits(locks, name, EXCLUSIVE);
     }
     let last = names.last().unwrap();
-    let answer = owners[0].acquire(last, EXCLUSIVE, PATIENT, 1, 0);
+    let answer = owners[0].acquire(ask(last, EXCLUSIVE, PATIENT, 1), 0);
     assert_eq!(answer.unwrap_err(), LockError::Deadlock);
 }
 
@@ -300,7 +310,7 @@ fn many_waiters_of_one_row_cost_a_search_no_more_than_one() {
         .collect();
     let asked = table.statistics().search_step_count;
     assert!(asked <= 2 * WAITER_COUNT, "{asked}");
-    let answer = holder.acquire(&key("y"), EXCLUSIVE, PATIENT, 0, 0);
+    let answer = holder.acquire(ask(&key("y"), EXCLUSIVE, PATIENT, 0), 0);
     assert_eq!(
         answer.unwrap_err(),
         LockError::Deadlock,
@@ -370,7 +380,7 @@ fn under_read_committed_one_lock_can_go_early() {
     let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("x"), EXCLUSIVE);
     granted(&mut a, &key("y"), EXCLUSIVE);
-    a.release_one(&key("x"));
+    a.release_one(&key("x"), EXCLUSIVE);
     granted(&mut b, &key("x"), EXCLUSIVE);
     assert_eq!(a.held_count(), 1);
 }
@@ -441,7 +451,7 @@ proptest! {
             match action {
                 Action::Ask { owner, name, kind } => {
                     let name_key = key(&name.to_string());
-                    let answer = owners[owner].acquire(&name_key, kind, PATIENT, 1, 0);
+                    let answer = owners[owner].acquire(ask(&name_key, kind, PATIENT, 1), 0);
                     match answer {
                         Ok(Acquired::Granted) => held[owner].push((name, kind)),
                         Ok(Acquired::Held | Acquired::Wait(_)) => {}
@@ -535,11 +545,11 @@ fn memory_for_locks_has_a_limit() {
     assert_eq!(convert("c"), Converted::Entered, "it is there already");
     assert_eq!(convert("d"), Converted::Full);
     let refused = |locks: &mut OwnerLocks, name: &str, kind| {
-        let answer = locks.acquire(&key(name), kind, PATIENT, 1, 0);
+        let answer = locks.acquire(ask(&key(name), kind, PATIENT, 1), 0);
         matches!(answer, Err(LockError::Full))
     };
     assert!(refused(&mut second, "d", EXCLUSIVE) && refused(&mut second, "d", GAP));
-    let again = second.acquire(&key("b"), SHARED, PATIENT, 1, 0);
+    let again = second.acquire(ask(&key("b"), SHARED, PATIENT, 1), 0);
     assert!(matches!(again, Ok(Acquired::Held)));
     let mut wish = waits(&mut second, &key("a"), EXCLUSIVE);
     first.release_all();
@@ -561,13 +571,13 @@ fn a_wait_outlives_requests_for_what_is_held() {
     granted(&mut b, &key("own"), EXCLUSIVE);
     waits(&mut b, &key("row"), EXCLUSIVE);
     waits(&mut c, &key("row"), EXCLUSIVE);
-    let again = b.acquire(&key("own"), EXCLUSIVE, PATIENT, 1, 49);
+    let again = b.acquire(ask(&key("own"), EXCLUSIVE, PATIENT, 1), 49);
     assert!(matches!(again, Ok(Acquired::Held)), "{again:?}");
-    let answer = b.acquire(&key("row"), EXCLUSIVE, PATIENT, 1, 49);
+    let answer = b.acquire(ask(&key("row"), EXCLUSIVE, PATIENT, 1), 49);
     assert!(matches!(answer, Ok(Acquired::Wait(_))), "{answer:?}");
-    let again = b.acquire(&key("own"), EXCLUSIVE, PATIENT, 1, 50);
+    let again = b.acquire(ask(&key("own"), EXCLUSIVE, PATIENT, 1), 50);
     assert!(matches!(again, Ok(Acquired::Held)), "{again:?}");
-    let answer = b.acquire(&key("row"), EXCLUSIVE, PATIENT, 1, 50);
+    let answer = b.acquire(ask(&key("row"), EXCLUSIVE, PATIENT, 1), 50);
     assert_eq!(answer.unwrap_err(), LockError::Timeout);
     // A request for any other lock cancels the wait: another row blocks the operation now.
     waits(&mut b, &key("row"), EXCLUSIVE);
@@ -584,7 +594,7 @@ fn fill(locks: &mut OwnerLocks, prefix: &str) -> u64 {
     let mut count = 0;
     loop {
         let name = key(&format!("{prefix}{count:06}"));
-        match locks.acquire(&name, EXCLUSIVE, PATIENT, 1, 0) {
+        match locks.acquire(ask(&name, EXCLUSIVE, PATIENT, 1), 0) {
             Ok(_) => count += 1,
             Err(error) => {
                 assert_eq!(error, LockError::Full);
@@ -613,7 +623,7 @@ fn who_fills_the_memory_is_the_one_that_is_refused() {
         granted(locks, &key(&format!("b{number:06}")), EXCLUSIVE);
     }
     assert_eq!(table.bytes(), ROOM * one, "the last byte");
-    let answer = small[0].acquire(&key("c000000"), EXCLUSIVE, PATIENT, 1, 0);
+    let answer = small[0].acquire(ask(&key("c000000"), EXCLUSIVE, PATIENT, 1), 0);
     assert_eq!(answer.unwrap_err(), LockError::Full, "one more is too many");
     hog.release_all();
     small.iter_mut().for_each(OwnerLocks::release_all);
@@ -629,7 +639,7 @@ fn two_who_hold_much_leave_room() {
     let second_count = fill(&mut second, "b");
     assert!(second_count < first_count);
     granted(&mut third, &key("c"), EXCLUSIVE);
-    let answer = first.acquire(&key("d"), EXCLUSIVE, PATIENT, 1, 0);
+    let answer = first.acquire(ask(&key("d"), EXCLUSIVE, PATIENT, 1), 0);
     assert_eq!(
         answer.unwrap_err(),
         LockError::Full,
