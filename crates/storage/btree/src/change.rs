@@ -144,7 +144,19 @@ impl Tree {
         &self,
         pages: &Pages,
         key: &[u8],
+        decide: impl FnMut(Option<&[u8]>) -> Outcome<Edit>,
+    ) -> Outcome<bool> {
+        self.modify_and(pages, key, decide, |_, _| Ok(()))
+    }
+
+    /// As [`modify`](Self::modify). An entry that is removed goes through `before_removal` first,
+    /// with its leaf latched.
+    pub fn modify_and(
+        &self,
+        pages: &Pages,
+        key: &[u8],
         mut decide: impl FnMut(Option<&[u8]>) -> Outcome<Edit>,
+        mut before_removal: impl FnMut(&Change<'_>, Spot) -> Outcome<()>,
     ) -> Outcome<bool> {
         let mut old = Vec::new();
         loop {
@@ -160,6 +172,7 @@ impl Tree {
                 Edit::Keep => return Ok(false),
                 Edit::Remove if !spot.is_match => return Ok(false),
                 Edit::Remove => {
+                    before_removal(&change, spot)?;
                     let op = PageOp::TreeRemove {
                         slot: spot.slot_number(),
                     };

@@ -29,6 +29,8 @@ pub mod split;
 
 mod descend;
 mod error;
+mod stamp;
+mod successor;
 
 use format::page_op::PageOp;
 use format::slotted::TreePageShape;
@@ -41,6 +43,8 @@ pub use measure::Measure;
 pub use pages::{Change, Latched, Pages, ReadAhead};
 pub use scan::{From, Place, Run};
 pub use split::Wanted;
+pub use stamp::LeafStamp;
+pub use successor::Successor;
 
 use crate::pages::apply;
 use crate::space::Reservation;

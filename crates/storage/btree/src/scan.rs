@@ -4,15 +4,16 @@
 //! wanted number of entries. [`Run::next`] says where the following run begins. Splits and merges
 //! in between move no key across that place.
 
+use format::PageNo;
 use format::page_bytes::PageBytes;
 use format::slotted::TreePage;
-use format::{Lsn, PageNo};
 use store::Outcome;
 
 use crate::Tree;
 use crate::descend::{LEVEL_COUNT_MAX, LeafRead, Target};
 use crate::error::damaged;
 use crate::pages::Pages;
+use crate::stamp::LeafStamp;
 
 /// Where a run begins. The key is in a buffer of its own, [`Place::key`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,8 +72,8 @@ pub struct Run {
     bytes: Vec<u8>,
     /// For each entry where its key and its payload end.
     ends: Vec<(usize, usize)>,
-    /// The leaf, and the LSN of its last change when it was read; `None` before the first read.
-    leaf: Option<(PageNo, Lsn)>,
+    /// The leaf that it was read from; `None` before the first read.
+    leaf: Option<LeafStamp>,
     /// Where the scan continues.
     pub next: Place,
 }
@@ -105,6 +106,11 @@ impl Run {
         };
         let (key_end, end) = self.ends[index];
         (&self.bytes[start..key_end], &self.bytes[key_end..end])
+    }
+
+    /// The leaf that it was read from; `None` before the first read.
+    pub fn leaf(&self) -> Option<LeafStamp> {
+        self.leaf
     }
 
     /// Drops the entries.
@@ -183,14 +189,7 @@ impl Tree {
     /// True if the leaf that `run` was copied from has not changed since, so the run is still
     /// current. Also false if the leaf is not in memory any more.
     pub fn is_current(&self, pages: &Pages, run: &Run) -> bool {
-        let Some((number, lsn)) = run.leaf else {
-            return false;
-        };
-        let Some(page) = pages.peek(self.page_id(number)) else {
-            return false;
-        };
-        let is_same = TreePage::new(&page).is_some_and(|leaf| leaf.lsn() == Some(lsn));
-        is_same && page.is_valid()
+        run.leaf.is_some_and(|leaf| self.is_unchanged(pages, leaf))
     }
 
     /// The number of children of the first page of each level; the entries of the first leaf come
@@ -257,7 +256,7 @@ impl LeafRead for Forward<'_> {
     }
 
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
-        self.run.leaf = Some((leaf.number()?, leaf.lsn()?));
+        self.run.leaf = Some(LeafStamp::of(leaf)?);
         let position = leaf.search(self.key)?;
         if !position.is_match {
             check_place(leaf, Target::At(self.key), position.slot)?;
@@ -301,7 +300,7 @@ impl LeafRead for Backward<'_> {
     }
 
     fn read<P: PageBytes + ?Sized>(&mut self, leaf: TreePage<'_, P>) -> Option<()> {
-        self.run.leaf = Some((leaf.number()?, leaf.lsn()?));
+        self.run.leaf = Some(LeafStamp::of(leaf)?);
         let end = match self.place.from {
             From::Last => {
                 let end = leaf.slot_count()?;
