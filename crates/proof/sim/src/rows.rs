@@ -6,7 +6,7 @@ use std::rc::Rc;
 pub use store::until_done;
 use store::{
     ColumnDefinition, Durability, Fetched, Inserted, Interrupt, Isolation, Mutation, Outcome,
-    RowBatch, RowKey, ScanOptions, Store, StoreError, Table, TableDefinition, Transaction,
+    RowBatch, RowKey, RowLock, ScanOptions, Store, StoreError, Table, TableDefinition, Transaction,
     TransactionOptions, Uniqueness, WaitReason,
 };
 pub use testkit::definitions::{column, index, table};
@@ -108,7 +108,7 @@ impl Session {
         row: &[Value],
     ) -> Result<Inserted, StoreError> {
         let row: Vec<_> = row.iter().map(Value::as_ref).collect();
-        until_done(|| table.insert(&mut *self.txn, &row)).await
+        until_done(|| table.insert(&mut *self.txn, &row, RowLock::Shared)).await
     }
 
     /// Changes the row of a key.
@@ -209,7 +209,7 @@ pub fn all() -> ScanOptions {
         index: None,
         range: store::KeyRange::all(),
         direction: store::Direction::Forward,
-        lock: store::RowLock::None,
+        lock: RowLock::None,
         columns: None,
         wait: store::LockWait::Wait,
         pushed: None,

@@ -473,7 +473,12 @@ impl Table for NaiveTable {
         Box::new(NaiveCursor::new(table, options))
     }
 
-    fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
+    fn insert(
+        &self,
+        txn: &mut dyn Transaction,
+        row: &[ValueRef<'_>],
+        _: RowLock,
+    ) -> Outcome<Inserted> {
         self.inner.operate()?;
         if let Some((index, key)) = self.conflict(row, None) {
             let sent = Some(key.clone());

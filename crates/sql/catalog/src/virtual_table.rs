@@ -178,7 +178,7 @@ impl Table for VirtualTable {
         })
     }
 
-    fn insert(&self, _: &mut dyn Transaction, _: &[ValueRef<'_>]) -> Outcome<Inserted> {
+    fn insert(&self, _: &mut dyn Transaction, _: &[ValueRef<'_>], _: RowLock) -> Outcome<Inserted> {
         Err(READ_ONLY.into())
     }
 

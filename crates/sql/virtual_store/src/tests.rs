@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use store::{Durability, Fetched, Interrupt, RowBatch, ScanOptions, SchemaStore, until_done};
+use store::{
+    Durability, Fetched, Interrupt, RowBatch, RowLock, ScanOptions, SchemaStore, until_done,
+};
 use value::ColumnType;
 
 use super::*;
@@ -135,7 +137,9 @@ fn nothing_can_be_changed() {
         matches!(interrupt, Interrupt::Error(it) if *it == error)
     };
     let row = [Value::Int(1).as_ref()];
-    assert!(is_refused(&table.insert(&mut *txn, &row).unwrap_err()));
+    assert!(is_refused(
+        &table.insert(&mut *txn, &row, RowLock::Shared).unwrap_err()
+    ));
     let key = store::RowKey(&[0; 8]);
     assert!(is_refused(&table.delete(&mut *txn, key).unwrap_err()));
     let refused = StoreError::NotSupported {

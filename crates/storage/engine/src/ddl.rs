@@ -649,7 +649,7 @@ impl EngineTransaction {
         let written = if is_live {
             self.update_row(place, body, &purge_list)?
         } else {
-            self.insert_row(place, body)?
+            self.insert_row(place, body, lock::LockMode::Exclusive)?
         };
         assert!(written == Written::Done, "one schema change at a time");
         Ok(())

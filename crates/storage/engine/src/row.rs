@@ -9,6 +9,7 @@ pub(crate) mod conflict;
 pub(crate) mod covering;
 pub(crate) mod cursor;
 pub(crate) mod entries;
+pub(crate) mod gaps;
 pub(crate) mod purge_list;
 pub(crate) mod read;
 pub(crate) mod table;

@@ -255,6 +255,7 @@ impl EngineTransaction {
                 _ => {}
             }
             txn.pending = Pending::default();
+            txn.release_brief();
             outcome
         })
     }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use sim::rows::{Row, Session, all, big, index, table};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Inserted, Interrupt, Isolation, Mutation, SchemaStore, StoreError, Table, Uniqueness,
+    Inserted, Interrupt, Isolation, Mutation, RowLock, SchemaStore, StoreError, Table, Uniqueness,
     WaitReason,
 };
 use value::Value;
@@ -214,7 +214,7 @@ fn a_row_that_is_too_large_for_a_full_disk_is_refused() {
         let row: Vec<_> = large.iter().map(Value::as_ref).collect();
         let mut waits = 0;
         let refused = loop {
-            match accounts.insert(&mut *txn.txn, &row) {
+            match accounts.insert(&mut *txn.txn, &row, RowLock::Shared) {
                 Ok(done) => panic!("there is no room: {done:?}"),
                 Err(Interrupt::Error(error)) => break error,
                 Err(Interrupt::Suspend(suspend)) => {
@@ -248,7 +248,9 @@ fn a_killed_statement_leaves_no_error_to_the_next() {
         let large = sim::rows::row(1, 1, &"x".repeat(1 << 20));
         let row: Vec<_> = large.iter().map(Value::as_ref).collect();
         loop {
-            let Err(Interrupt::Suspend(suspend)) = accounts.insert(&mut *txn.txn, &row) else {
+            let Err(Interrupt::Suspend(suspend)) =
+                accounts.insert(&mut *txn.txn, &row, RowLock::Shared)
+            else {
                 panic!("there is no room");
             };
             let reason = suspend.reason();

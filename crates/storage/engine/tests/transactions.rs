@@ -343,7 +343,11 @@ fn a_long_row_gives_way() {
         // Some 250 pages.
         let long = row(1, 1, &"x".repeat(1_000_000));
         let values: Vec<_> = long.iter().map(Value::as_ref).collect();
-        let insert = || accounts.insert(&mut *txn.txn, &values).map(|_| ());
+        let insert = || {
+            accounts
+                .insert(&mut *txn.txn, &values, RowLock::Shared)
+                .map(|_| ())
+        };
         assert_eq!(turns_of(insert).await, 3);
         txn.commit().await.unwrap();
         let mut cursor = accounts.scan(all());

@@ -87,7 +87,7 @@ impl Pair {
         let table = done(|| self.routed.table(table)).expect("it exists");
         let row = [Value::Int(id)];
         let row: Vec<_> = row.iter().map(Value::as_ref).collect();
-        let inserted = done(|| table.insert(txn, &row));
+        let inserted = done(|| table.insert(txn, &row, RowLock::Shared));
         assert_eq!(inserted, Ok(Inserted::Done));
     }
 

@@ -23,9 +23,15 @@ pub trait Table {
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor>;
 
     /// Adds a row; `row` has one value for each column, of the column's type. On a duplicate key
-    /// the existing row is locked and its key returned, and nothing is changed. The caller may look
-    /// that row up next, so a remote store has it sent with the refusal.
-    fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted>;
+    /// the existing row is locked by `lock`, shared or exclusive, and its key returned, and nothing
+    /// is changed. In an index other than the primary key its entry is locked, and not the row. The
+    /// caller may look that row up next, so a remote store has it sent with the refusal.
+    fn insert(
+        &self,
+        txn: &mut dyn Transaction,
+        row: &[ValueRef<'_>],
+        lock: RowLock,
+    ) -> Outcome<Inserted>;
 
     /// Changes a row whose key came from a locking scan of this transaction (or a duplicate). `row`
     /// has the new value of each column. Returns `Mutation::Gone` if the row does not exist any
@@ -184,7 +190,7 @@ pub enum RowLock {
 pub enum Inserted {
     /// The row is inserted.
     Done,
-    /// Nothing was changed: another row, now locked exclusively, has the key.
+    /// Nothing was changed: another row, now locked, has the key.
     Duplicate {
         /// Position of the violated index in the definition.
         index: usize,

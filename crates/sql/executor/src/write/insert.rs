@@ -451,7 +451,11 @@ impl InsertRunner {
     fn insert(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let table = &cx.tables[self.plan.table];
         let rows = cx.frame.rows(self.plan.new_slot);
-        let inserted = table.insert(cx.txn, &row_refs(rows))?;
+        let lock = match &self.plan.duplicate {
+            OnDuplicate::Error | OnDuplicate::Ignore => RowLock::Shared,
+            OnDuplicate::Replace | OnDuplicate::Update(_) => RowLock::Exclusive,
+        };
+        let inserted = table.insert(cx.txn, &row_refs(rows), lock)?;
         cx.handler.count(HandlerCall::Write);
         let Inserted::Duplicate { index, key } = inserted else {
             self.summary.affected_rows += 1;

@@ -141,7 +141,7 @@ async fn insert(
     row: &[Value],
 ) -> Result<(), StoreError> {
     let row: Vec<_> = row.iter().map(Value::as_ref).collect();
-    match until_done(|| table.insert(txn, &row)).await? {
+    match until_done(|| table.insert(txn, &row, RowLock::Exclusive)).await? {
         Inserted::Done => Ok(()),
         Inserted::Duplicate { index, .. } => Err(StoreError::DuplicateKey { index }),
     }

@@ -7,11 +7,14 @@
 //! for a writer that is writing its commit record. Nothing here waits. A lock that is not free is
 //! returned as a suspension, which the caller returns after it has dropped the latch.
 
+use std::rc::Rc;
 use std::time::Duration;
 
-use format::{IndexId, TxnId};
-use lock::{Acquired, Converted, LockError, LockExtent, LockKind, LockMode, LockName};
-use store::{LockWait, Outcome, RowLock, StoreError};
+use btree::{Tree, damaged};
+use format::row_header::{EntryHeader, RowHeader};
+use format::{IndexId, PageId, TxnId};
+use lock::{Acquired, Ask, Converted, LockError, LockExtent, LockKind, LockMode, LockName, Term};
+use store::{Isolation, LockWait, Outcome, RowLock, StoreError};
 
 use crate::transaction::EngineTransaction;
 use crate::worker::lock_suspend;
@@ -38,16 +41,69 @@ pub(crate) struct RowName<'a> {
     pub(crate) writer: TxnId,
 }
 
-/// The lock that a read requests.
-pub(crate) fn record_lock(lock: RowLock) -> LockKind {
-    let mode = if lock == RowLock::Shared {
-        LockMode::Shared
-    } else {
-        LockMode::Exclusive
+/// The locks that a read requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WantedLock {
+    /// For an entry that is not deleted.
+    pub(crate) live: LockKind,
+    /// For a deleted one.
+    pub(crate) deleted: LockKind,
+    /// What to do if another has it.
+    pub(crate) wait: LockWait,
+    /// How long it is kept.
+    pub(crate) term: Term,
+}
+
+impl WantedLock {
+    /// The entry itself, exclusively, deleted or not.
+    pub(crate) const ROW: Self = Self {
+        live: LockKind::EXCLUSIVE_RECORD,
+        deleted: LockKind::EXCLUSIVE_RECORD,
+        wait: LockWait::Wait,
+        term: Term::Transaction,
     };
-    LockKind {
-        mode,
-        extent: LockExtent::Record,
+
+    /// The same lock for each entry.
+    pub(crate) fn all(kind: LockKind, wait: LockWait) -> Self {
+        Self {
+            live: kind,
+            deleted: kind,
+            wait,
+            term: Term::Transaction,
+        }
+    }
+
+    /// The lock of an entry.
+    fn kind(&self, is_deleted: bool) -> LockKind {
+        if is_deleted { self.deleted } else { self.live }
+    }
+}
+
+/// What the payload of an index has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// Rows.
+    Row,
+    /// Entries that lead to rows.
+    Entry,
+}
+
+impl Stored {
+    /// The writer of an entry, and whether it is marked deleted; `None` if it has no header.
+    fn writer(self, payload: &[u8]) -> Option<(TxnId, bool)> {
+        match self {
+            Self::Row => RowHeader::split(payload).map(|(row, _)| (row.txn, row.is_deleted)),
+            Self::Entry => EntryHeader::decode(payload).map(|entry| (entry.txn, entry.is_deleted)),
+        }
+    }
+}
+
+/// The mode of a reader's locks.
+pub(crate) fn lock_mode(lock: RowLock) -> LockMode {
+    assert!(lock != RowLock::None, "a consistent read locks nothing");
+    match lock {
+        RowLock::Shared => LockMode::Shared,
+        RowLock::Exclusive | RowLock::None => LockMode::Exclusive,
     }
 }
 
@@ -58,28 +114,63 @@ impl EngineTransaction {
         if self.id == Some(row.writer) {
             return Ok(Access::Granted);
         }
-        let name = LockName::key(row.index, row.key);
-        if !self.worker.shared.txns.is_active(row.writer) {
+        let shared = &self.worker.shared;
+        if !shared.txns.is_active(row.writer) {
             let own = self.id.expect("a writer has an id");
-            if !self.worker.shared.locks.is_record_locked(own, &name) {
+            let is_locked = || {
+                let name = LockName::key(row.index, row.key);
+                shared.locks.is_record_locked(own, &name)
+            };
+            if !shared.locks.has_locks(row.index) || !is_locked() {
                 return Ok(Access::Granted);
             }
         }
         self.lock_row(row, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)
     }
 
-    /// Locks a row explicitly.
+    /// The extent of a lock on an entry alone.
+    pub(crate) fn record_extent(&self) -> LockExtent {
+        if self.locks_gaps() {
+            LockExtent::Record
+        } else {
+            LockExtent::BareRecord
+        }
+    }
+
+    /// Whether its locking reads lock the gaps between entries, too.
+    pub(crate) fn locks_gaps(&self) -> bool {
+        match self.options.isolation {
+            Isolation::ReadUncommitted | Isolation::ReadCommitted => false,
+            Isolation::RepeatableRead | Isolation::Serializable => true,
+        }
+    }
+
+    /// Locks a row, or an entry of an index, explicitly. The part of the lock that its own writes
+    /// give it needs no entry.
     pub(crate) fn lock_row(
         &mut self,
         row: RowName<'_>,
         kind: LockKind,
         wait: LockWait,
     ) -> Outcome<Access> {
+        self.lock_row_for(Term::Transaction, row, (kind, wait))
+    }
+
+    fn lock_row_for(
+        &mut self,
+        term: Term,
+        row: RowName<'_>,
+        (kind, wait): (LockKind, LockWait),
+    ) -> Outcome<Access> {
         let own = self.ensure_id()?;
+        let name = LockName::key(row.index, row.key);
         if own == row.writer {
+            if kind.covers_gap() {
+                let extent = LockExtent::Gap;
+                self.acquire_for(term, &name, LockKind { extent, ..kind }, wait)?;
+            }
             return Ok(Access::Granted);
         }
-        let name = LockName::key(row.index, row.key);
         let shared = &self.worker.shared;
         if shared.txns.is_active(row.writer) {
             if self.patience(wait).is_zero() {
@@ -93,7 +184,7 @@ impl EngineTransaction {
                 Converted::Full => return Err(StoreError::LockTableFull.into()),
             }
         }
-        let access = self.acquire(&name, kind, wait)?;
+        let access = self.acquire_for(term, &name, kind, wait)?;
         debug_assert!(
             access != Access::Granted || !self.worker.shared.txns.is_active(row.writer),
             "a locked row has no change of others under way"
@@ -101,21 +192,94 @@ impl EngineTransaction {
         Ok(access)
     }
 
-    /// Asks for a lock by name.
+    /// Locks the newest version of an entry of an index, with its leaf latched. Returns whether it
+    /// is deleted, or `None` if it is gone or to be left out.
+    pub(crate) fn lock_entry(
+        &mut self,
+        (tree, stored): (Tree, Stored),
+        key: &[u8],
+        wanted: WantedLock,
+    ) -> Outcome<Option<bool>> {
+        self.lock_and_see((tree, stored), key, wanted, |_| {})
+    }
+
+    /// As [`lock_entry`](Self::lock_entry). `see` gets the payload that is locked.
+    pub(crate) fn lock_and_see(
+        &mut self,
+        (tree, stored): (Tree, Stored),
+        key: &[u8],
+        wanted: WantedLock,
+        mut see: impl FnMut(&[u8]),
+    ) -> Outcome<Option<bool>> {
+        self.ensure_id()?;
+        let worker = Rc::clone(&self.worker);
+        let root = PageId::new(tree.space, tree.root);
+        let no_header = || damaged(root, "an entry of an index without a header");
+        loop {
+            let locked = tree.read_latched(&worker.pages, key, |payload| {
+                let Some(payload) = payload else {
+                    return Ok(None);
+                };
+                let (writer, is_deleted) = stored.writer(payload).ok_or_else(no_header)?;
+                let row = RowName {
+                    index: tree.index,
+                    key,
+                    writer,
+                };
+                let kind = wanted.kind(is_deleted);
+                let access = self.lock_row_for(wanted.term, row, (kind, wanted.wait))?;
+                if access == Access::Granted {
+                    see(payload);
+                }
+                Ok(Some((access, is_deleted)))
+            })?;
+            match locked {
+                None | Some((Access::Skip, _)) => return Ok(None),
+                Some((Access::Granted, is_deleted)) => return Ok(Some(is_deleted)),
+                Some((Access::Changed, _)) => {}
+            }
+        }
+    }
+
+    /// Releases the locks of an operation.
+    pub(crate) fn release_brief(&mut self) {
+        if let Some(locks) = &mut self.locks {
+            locks.release_brief();
+        }
+    }
+
+    /// Asks for a lock by name, and keeps it until the end.
     pub(crate) fn acquire(
         &mut self,
         name: &LockName,
         kind: LockKind,
         wait: LockWait,
     ) -> Outcome<Access> {
+        self.acquire_for(Term::Transaction, name, kind, wait)
+    }
+
+    /// Asks for a lock by name.
+    pub(crate) fn acquire_for(
+        &mut self,
+        term: Term,
+        name: &LockName,
+        kind: LockKind,
+        wait: LockWait,
+    ) -> Outcome<Access> {
         let patience = self.patience(wait);
         let now_ns = self.worker.now_ns();
-        let weight = self.undo_count;
+        let ask = Ask {
+            name,
+            kind,
+            term,
+            patience,
+            weight: self.undo_count,
+        };
         let locks = self
             .locks
             .as_mut()
             .expect("an id comes with a place for locks");
-        let acquired = locks.acquire(name, kind, patience, weight, now_ns);
+        let acquired = locks.acquire(ask, now_ns);
         self.record_wait();
         match acquired {
             Ok(Acquired::Held | Acquired::Granted) => Ok(Access::Granted),

@@ -11,22 +11,27 @@
 //! entry to entry of the index in its present state. If the leaf has changed since the run was
 //! copied, it finds its place again by key and reads another run. Its place is the entry that it
 //! works on, or, between two entries, the gap after the last one. So after a wait for a lock it
-//! sees all that was committed meanwhile, from the awaited entry on.
+//! sees all that was committed meanwhile, from the awaited entry on. The module [`locking`] has the
+//! locks of gaps; a scan that locks them goes back to the last finished entry.
+
+mod locking;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use btree::{From, Place, Run, Tree, damaged};
 use format::PageId;
-use format::row_header::{EntryHeader, RowHeader};
+use format::row_header::EntryHeader;
+use lock::LockKind;
 use store::{
     Cursor, Direction, FETCH_BYTES_MAX, Fetched, Interrupt, Isolation, KeyRange, Outcome, RowBatch,
     RowLock, ScanOptions, StoreError, Transaction, Transactions,
 };
 
 use crate::lob_memo::LobMemo;
-use crate::row::conflict::{Access, RowName, record_lock};
+use crate::row::conflict::{Stored, WantedLock};
 use crate::row::covering::Covering;
+use crate::row::cursor::locking::{ScanLocks, Seen, start};
 use crate::row::entries;
 use crate::row::read::{Looks, Version};
 use crate::schema::table_shape::{IndexShape, Interval, TableShape};
@@ -64,6 +69,8 @@ pub(crate) struct EngineCursor {
     /// The key of the present row.
     row_key: Vec<u8>,
     memo: LobMemo,
+    /// The gaps and ends that a locking read has locked.
+    locks: ScanLocks,
     /// Counts what was read without returning a row.
     looks: Looks,
 }
@@ -110,6 +117,7 @@ impl EngineCursor {
             is_loaded: false,
             row_key: Vec::new(),
             memo: LobMemo::default(),
+            locks: ScanLocks::default(),
             looks: Looks::default(),
         };
         cursor.seek(std::slice::from_ref(&range));
@@ -134,18 +142,12 @@ impl EngineCursor {
             "a run is used up before the next is read"
         );
         assert!(!self.is_loaded, "a row that was read is returned first");
+        self.pass_run();
         if self.place.from == From::Nothing {
             return Ok(false);
         }
-        let is_unique = self.index().is_none_or(|index| index.is_unique);
-        let limit = if self.interval.is_equal && is_unique {
-            1
-        } else {
-            RUN_LIMIT
-        };
+        let limit = if self.is_alone() { 1 } else { RUN_LIMIT };
         let tree = self.tree();
-        self.run.clear();
-        self.position = 0;
         tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run)?;
         assert!(
             self.run.len() <= limit,
@@ -163,18 +165,8 @@ impl EngineCursor {
         self.is_begun = false;
         self.is_loaded = false;
         self.place.key.clear();
-        self.place.from = match (self.options.direction, &self.interval.upper) {
-            _ if self.interval.is_empty => From::Nothing,
-            (Direction::Forward, _) => {
-                self.place.key.extend_from_slice(&self.interval.lower);
-                From::AtLeast
-            }
-            (Direction::Backward, None) => From::Last,
-            (Direction::Backward, Some(upper)) => {
-                self.place.key.extend_from_slice(upper);
-                From::Below
-            }
-        };
+        self.place.from = start(self.options.direction, &self.interval, &mut self.place.key);
+        self.locks.start(&self.interval);
     }
 
     /// Goes on to the next interval, and ends the present one in the batch. Returns false if there
@@ -205,11 +197,15 @@ impl EngineCursor {
 
     /// Drops the run. The next one begins at the scan's place: at the entry that it works on, or
     /// after the last finished one.
-    fn leave_run(&mut self) {
+    fn leave_run(&mut self, txn: &EngineTransaction) {
         assert!(
             !self.is_loaded,
             "a row that is locked and read is used first"
         );
+        if txn.locks_gaps() {
+            self.return_to_finished();
+            return;
+        }
         assert!(
             self.is_begun || 0 < self.position,
             "a scan that leaves a run has a place in it"
@@ -290,47 +286,53 @@ impl EngineCursor {
             let own = usize::from(header.own_length);
             self.row_key
                 .extend_from_slice(key.get(own..).unwrap_or_default());
-            if !self.is_entry_worth(txn, (header, lock))? {
-                // A transaction that had deleted it, and has ended, may have put it back since it
-                // was copied.
-                let is_changed = lock != RowLock::None && self.is_outdated();
-                return Ok(if is_changed {
-                    Sight::Changed
-                } else {
-                    Sight::Unseen
-                });
+            if lock == RowLock::None && !self.is_entry_worth(txn, header)? {
+                return Ok(Sight::Unseen);
             }
         }
+        if lock != RowLock::None {
+            return self.lock_present(txn, lock);
+        }
+        if self.secondary.is_none() {
+            return Ok(Sight::Seen);
+        }
+        let (rows, pages) = (self.table.clustered, &self.worker.pages);
+        rows.get(pages, &self.row_key, &mut self.version.bytes)
+            .map(Sight::of)
+    }
+
+    /// Locks the present entry and its row, and reads the newest version.
+    fn lock_present(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<Sight> {
+        let mut wanted = self.entry_lock(txn, lock);
+        if self.secondary.is_some() {
+            let is_deleted = self.lock_entry(txn, wanted)?;
+            if self.after_lock(txn) == Seen::Changed {
+                return Ok(Sight::Changed);
+            }
+            if is_deleted != Some(false) {
+                return Ok(Sight::Unseen);
+            }
+            let extent = txn.record_extent();
+            let kind = LockKind {
+                extent,
+                ..wanted.live
+            };
+            wanted = WantedLock::all(kind, wanted.wait);
+        }
         let (row_key, version) = (&self.row_key, &mut self.version);
-        let is_there = if lock != RowLock::None {
-            let wanted = (lock, self.options.wait);
-            lock_and_read(txn, &self.table, row_key, wanted, version)?
-        } else if self.secondary.is_none() {
-            true
-        } else {
-            let rows = self.table.clustered;
-            rows.get(&self.worker.pages, row_key, &mut version.bytes)?
-        };
+        let is_there = lock_and_read(txn, &self.table, row_key, wanted, version)?;
+        if self.secondary.is_none() && self.after_lock(txn) == Seen::Changed {
+            return Ok(Sight::Changed);
+        }
         Ok(Sight::of(is_there))
     }
 
     /// Returns false for an entry that leads to no version that the transaction sees. An entry that
     /// it deleted itself may have been another's to delete. It put the entry back and returned to a
     /// savepoint, and its snapshot is older than the other's commit. Then the row decides.
-    fn is_entry_worth(
-        &self,
-        txn: &mut EngineTransaction,
-        (header, lock): (EntryHeader, RowLock),
-    ) -> Outcome<bool> {
-        if !header.is_deleted {
-            return Ok(true);
-        }
+    fn is_entry_worth(&self, txn: &mut EngineTransaction, header: EntryHeader) -> Outcome<bool> {
         let is_own = txn.id == Some(header.txn);
-        if lock != RowLock::None {
-            // Deleted for good, or by an active transaction that may still undo it.
-            return Ok(self.worker.shared.txns.is_active(header.txn) && !is_own);
-        }
-        Ok(is_own || !txn.sees(header.txn)?)
+        Ok(!header.is_deleted || is_own || !txn.sees(header.txn)?)
     }
 
     /// Whether the present version has the entry that led to it.
@@ -382,12 +384,19 @@ impl EngineCursor {
     ) -> Outcome<Fetched> {
         let lock = self.lock(txn);
         let is_locking = lock != RowLock::None;
+        self.locks.is_on = is_locking;
         while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {
+            if is_locking {
+                self.lock_head(txn, lock)?;
+            }
             if is_locking && !self.is_loaded && self.is_outdated() {
-                self.leave_run();
+                self.leave_run(txn);
             }
             if self.position == self.run.len() {
                 if !self.next_run()? {
+                    if is_locking && self.lock_supremum(txn, lock)? == Seen::Changed {
+                        continue;
+                    }
                     if !self.next_interval(batch) {
                         return Ok(Fetched::End);
                     }
@@ -400,6 +409,11 @@ impl EngineCursor {
                 continue;
             }
             if !self.is_inside(self.run.entry(self.position).0) {
+                if is_locking && self.lock_end(txn, lock)? == Seen::Changed {
+                    continue;
+                }
+                self.locks.has_tail = true;
+                self.is_begun = false;
                 self.place.from = From::Nothing;
                 self.run.clear();
                 self.position = 0;
@@ -423,6 +437,11 @@ impl EngineCursor {
                 self.is_begun = false;
                 self.is_loaded = false;
                 self.memo = LobMemo::default();
+                self.locks.finish_entry();
+                if is_locking && sight == Sight::Seen && self.is_alone() {
+                    self.locks.has_tail = true;
+                    self.place.from = From::Nothing;
+                }
             }
             if sight != Sight::Seen {
                 self.looks.count()?;
@@ -455,38 +474,15 @@ pub(crate) fn lock_and_read(
     txn: &mut EngineTransaction,
     table: &TableShape,
     row_key: &[u8],
-    (lock, wait): (RowLock, store::LockWait),
+    wanted: WantedLock,
     version: &mut Version,
 ) -> Outcome<bool> {
-    txn.ensure_id()?;
-    let worker = Rc::clone(&txn.worker);
-    let tree = table.clustered;
-    loop {
-        let access = tree.read_latched(&worker.pages, row_key, |payload| {
-            let Some(payload) = payload else {
-                return Ok(None);
-            };
-            let root = PageId::new(tree.space, tree.root);
-            let (header, _) =
-                RowHeader::split(payload).ok_or_else(|| damaged(root, "a row without a header"))?;
-            let row = RowName {
-                index: tree.index,
-                key: row_key,
-                writer: header.txn,
-            };
-            let access = txn.lock_row(row, record_lock(lock), wait)?;
-            if access == Access::Granted {
-                version.bytes.clear();
-                version.bytes.extend_from_slice(payload);
-            }
-            Ok(Some((access, header.is_deleted)))
-        })?;
-        match access {
-            None | Some((Access::Skip, _)) => return Ok(false),
-            Some((Access::Granted, is_deleted)) => return Ok(!is_deleted),
-            Some((Access::Changed, _)) => {}
-        }
-    }
+    let rows = (table.clustered, Stored::Row);
+    let is_deleted = txn.lock_and_see(rows, row_key, wanted, |payload| {
+        version.bytes.clear();
+        version.bytes.extend_from_slice(payload);
+    })?;
+    Ok(is_deleted == Some(false))
 }
 
 impl Cursor for EngineCursor {

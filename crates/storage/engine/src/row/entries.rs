@@ -2,22 +2,23 @@
 //!
 //! An entry is never changed in place, except its header: a changed key means that the old entry is
 //! marked deleted and another one is put. The writer always has the row locked, so entries need no
-//! locks of their own. Only unique checks lock, by the index's own part of the key.
+//! locks of their own for that. Unique checks and locking scans lock them, and a writer waits for
+//! these locks.
 
 use std::rc::Rc;
 
 use btree::change::{Edit, fits, payload};
 use btree::{Change, From, Place, Run, Spot, Tree, Wanted, damaged};
 use format::page_op::PageOp;
-use format::row_header::{ENTRY_BYTES, EntryHeader, RowHeader};
+use format::row_header::{ENTRY_BYTES, EntryHeader};
 use format::slotted::{Splice, TreePage};
 use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use format::{PageId, TableId, TxnId, UndoPointer};
-use lock::{LockKind, LockName};
+use lock::{LockExtent, LockKind, LockMode, LockName, Term};
 use store::{Interrupt, LockWait, Outcome, StoreError};
 
-use crate::row::conflict::{Access, RowName};
-use crate::schema::table_shape::{EntryKey, IndexShape, TableShape};
+use crate::row::conflict::{Access, RowName, Stored, WantedLock};
+use crate::schema::table_shape::{EntryKey, IndexShape};
 use crate::transaction::EngineTransaction;
 use crate::undo_log::apply;
 use crate::worker::Worker;
@@ -62,6 +63,7 @@ impl EngineTransaction {
                     }
                 }
             }
+            let gap = self.check_gap(tree, &change, spot)?;
             let wanted = Wanted {
                 key,
                 payload_bytes: ENTRY_BYTES,
@@ -89,6 +91,7 @@ impl EngineTransaction {
                 Some(header),
                 "the entry stands where the next look-up finds it"
             );
+            worker.split_gap(tree, key, gap);
             change.commit();
             return Ok(());
         }
@@ -109,6 +112,7 @@ impl EngineTransaction {
             // Only a repeated call finds its own earlier work.
             return Ok(Revived::Already);
         }
+        self.check_entry(tree, &entry.bytes, deleted.txn)?;
         // A statement that was undone leaves the mark of its transaction, but not the row's.
         debug_assert!(
             deleted.txn == id
@@ -161,90 +165,123 @@ impl EngineTransaction {
     /// Marks the entry of a version that is not the newest any more.
     pub(crate) fn delete_entry(&mut self, tree: Tree, entry: &EntryKey) -> Outcome<()> {
         let id = self.ensure_writer()?;
-        self.worker.mark_entry(tree, &entry.bytes, id, true)
+        let worker = Rc::clone(&self.worker);
+        let check = |writer| self.check_entry(tree, &entry.bytes, writer);
+        worker.mark_entry(tree, (&entry.bytes, id), Mark::Deleted, check)
     }
 
-    /// Looks for another row with the entry's own part, and locks that part so that no other
-    /// transaction can add one meanwhile. Locks the row that it finds, and returns its key.
+    /// A writer's check, with the entry's leaf latched: no other transaction has the entry locked.
+    /// The row is the writer's already, so the last one who wrote the entry has ended, or has
+    /// undone that.
+    fn check_entry(&mut self, tree: Tree, key: &[u8], writer: TxnId) -> Outcome<()> {
+        let is_own = self.id == Some(writer);
+        let name = RowName {
+            index: tree.index,
+            key,
+            writer: if is_own { writer } else { TxnId::NONE },
+        };
+        let access = self.check_write(name)?;
+        assert!(access == Access::Granted, "there is no writer to end");
+        Ok(())
+    }
+
+    /// Looks for another row with the entry's own part. Locks, in `mode`, the entries that it finds
+    /// and the gaps before them, and returns the key of the row. Until the operation ends no other
+    /// transaction looks for the same own part, so that none can add it meanwhile. After that the
+    /// entry is there, and is its writer's.
+    ///
+    /// InnoDB locks the same entries. A deleted one does not end the search, and the entry after
+    /// those with the own part is locked then, too.
     pub(crate) fn find_duplicate(
         &mut self,
-        table: &TableShape,
         index: &IndexShape,
         entry: &EntryKey,
+        mode: LockMode,
     ) -> Outcome<Option<Box<[u8]>>> {
         if !index.is_unique || entry.has_null {
             return Ok(None);
         }
         self.ensure_writer()?;
         check_key_length(&self.worker, entry)?;
-        let name = LockName::key(index.tree.index, entry.own());
-        self.acquire(&name, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)?;
+        let own_part = LockName::key(index.tree.index, entry.own());
+        let exclusive = LockKind::EXCLUSIVE_RECORD;
+        self.acquire_for(Term::Operation, &own_part, exclusive, LockWait::Wait)?;
+        loop {
+            if let Searched::Found(key) = self.search_duplicate(index.tree, entry, mode)? {
+                return Ok(key);
+            }
+        }
+    }
+
+    /// Looks through the entries with an own part, each of which it locks.
+    fn search_duplicate(
+        &mut self,
+        tree: Tree,
+        entry: &EntryKey,
+        mode: LockMode,
+    ) -> Outcome<Searched> {
+        assert!(!entry.has_null, "NULL equals nothing");
+        let extent = LockExtent::NextKey;
+        let wanted = WantedLock::all(LockKind { mode, extent }, LockWait::Wait);
+        let pages = Rc::clone(&self.worker);
+        let pages = &pages.pages;
         let mut run = Run::new();
         let mut place = Place::new(From::AtLeast, entry.own());
+        let (mut passed, mut has_deleted) = (Vec::new(), false);
         while place.from != From::Nothing {
-            index
-                .tree
-                .read_run(&self.worker.pages, &place, CHECK_LIMIT, &mut run)?;
+            tree.read_run(pages, &place, CHECK_LIMIT, &mut run)?;
             for number in 0..run.len() {
-                let (key, payload) = run.entry(number);
-                if !key.starts_with(entry.own()) {
-                    return Ok(None);
+                let (key, _) = run.entry(number);
+                let is_match = key.starts_with(entry.own());
+                if !is_match && !has_deleted {
+                    return Ok(Searched::Found(None));
                 }
-                let root = PageId::new(index.tree.space, index.tree.root);
-                let header = decode(payload, root)?;
-                let row_key = key.get(entry.own_length..).unwrap_or_default();
-                if self.is_duplicate(table, index, (header, key, row_key))? {
-                    return Ok(Some(row_key.into()));
+                let is_deleted = self.lock_entry((tree, Stored::Entry), key, wanted)?;
+                if !tree.is_current(pages, &run) || !tree.are_current(pages, &passed) {
+                    return Ok(Searched::Changed);
                 }
+                passed.clear();
+                if !is_match {
+                    return Ok(Searched::Found(None));
+                }
+                if is_deleted == Some(false) {
+                    let row_key = key.get(entry.own_length..).unwrap_or_default();
+                    return Ok(Searched::Found(Some(row_key.into())));
+                }
+                has_deleted = true;
             }
-            place = run.next.clone();
+            passed.extend(run.leaf());
+            std::mem::swap(&mut place, &mut run.next);
         }
-        Ok(None)
-    }
-
-    /// Whether an entry belongs to an existing row, which this transaction then has locked.
-    fn is_duplicate(
-        &mut self,
-        table: &TableShape,
-        index: &IndexShape,
-        (header, key, row_key): (EntryHeader, &[u8], &[u8]),
-    ) -> Outcome<bool> {
-        let is_others =
-            Some(header.txn) != self.id && self.worker.shared.txns.is_active(header.txn);
-        if header.is_deleted && !is_others {
-            return Ok(false);
-        }
-        self.lock_key(table, row_key)?;
-        // The holder may have ended during the wait: check again.
-        let mut payload = Vec::new();
-        if !index.tree.get(&self.worker.pages, key, &mut payload)? {
-            return Ok(false);
-        }
-        let root = PageId::new(index.tree.space, index.tree.root);
-        Ok(!decode(&payload, root)?.is_deleted)
-    }
-
-    /// Locks a row by its key, exclusively.
-    fn lock_key(&mut self, table: &TableShape, row_key: &[u8]) -> Outcome<()> {
-        let worker = Rc::clone(&self.worker);
-        loop {
-            let access = table
-                .clustered
-                .read_latched(&worker.pages, row_key, |payload| {
-                    let header = payload.and_then(RowHeader::split).map(|(header, _)| header);
-                    let writer = header.map_or(TxnId::NONE, |header| header.txn);
-                    let row = RowName {
-                        index: table.clustered.index,
-                        key: row_key,
-                        writer,
-                    };
-                    self.lock_row(row, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)
-                })?;
-            if access == Access::Granted {
-                return Ok(());
+        if has_deleted {
+            let gap = LockKind {
+                mode,
+                extent: LockExtent::Gap,
+            };
+            self.acquire(&LockName::supremum(tree.index), gap, LockWait::Wait)?;
+            if !tree.are_current(pages, &passed) {
+                return Ok(Searched::Changed);
             }
         }
+        Ok(Searched::Found(None))
     }
+}
+
+/// The outcome of a search for a row with the same key.
+enum Searched {
+    /// The row's key, or `None` if there is no such row.
+    Found(Option<Box<[u8]>>),
+    /// A leaf has changed meanwhile: search again.
+    Changed,
+}
+
+/// What an entry is marked as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// It belongs to the newest version.
+    Live,
+    /// It belongs to older versions alone.
+    Deleted,
 }
 
 /// The outcome for an existing entry.
@@ -273,13 +310,14 @@ pub(crate) fn own_length(entry: &EntryKey) -> u16 {
 }
 
 impl Worker {
-    /// Sets the deletion mark of an entry, if it is there.
+    /// Sets or removes the deletion mark of an entry, if it is there and `check` lets it. The mark
+    /// has the id of its writer.
     pub(crate) fn mark_entry(
         &self,
         tree: Tree,
-        key: &[u8],
-        id: TxnId,
-        is_deleted: bool,
+        (key, id): (&[u8], TxnId),
+        mark: Mark,
+        mut check: impl FnMut(TxnId) -> Outcome<()>,
     ) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         tree.modify(&self.pages, key, |payload| {
@@ -290,15 +328,15 @@ impl Worker {
             let is_revived = old.is_revived && old.txn == id;
             let new = EntryHeader {
                 txn: id,
-                is_deleted,
+                is_deleted: mark == Mark::Deleted,
                 is_revived,
                 own_length: old.own_length,
             };
-            Ok(if new == old {
-                Edit::Keep
-            } else {
-                Edit::Put(new.encode().to_vec())
-            })
+            if new == old {
+                return Ok(Edit::Keep);
+            }
+            check(old.txn)?;
+            Ok(Edit::Put(new.encode().to_vec()))
         })?;
         Ok(())
     }
@@ -309,7 +347,7 @@ impl Worker {
     pub(crate) fn take_back_entry(&self, tree: Tree, key: &[u8], id: TxnId) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         let mut is_gone = false;
-        tree.modify(&self.pages, key, |payload| {
+        let decide = |payload: Option<&[u8]>| {
             is_gone = false;
             let Some(payload) = payload else {
                 return Ok(Edit::Keep);
@@ -327,6 +365,9 @@ impl Worker {
                 ..old
             };
             Ok(Edit::Put(new.encode().to_vec()))
+        };
+        tree.modify_and(&self.pages, key, decide, |change, spot| {
+            self.join_gap(tree, (change, spot), key)
         })?;
         if is_gone {
             self.join_leaf(tree, key)

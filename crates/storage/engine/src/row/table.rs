@@ -9,6 +9,7 @@ use std::sync::Arc;
 use format::row::{RowError, RowLayout};
 use format::row_header::{LobReference, ROW_HEADER_BYTES, RowHeader};
 use format::undo::PurgeItem;
+use lock::{LockKind, LockMode};
 use store::{
     AutoIncrement, Cursor, FETCH_BYTES_MAX, Inserted, Interrupt, KeyRange, LockWait, Mutation,
     Outcome, RowBatch, RowKey, RowLock, ScanOptions, StoreError, Suspend, Table, TableDefinition,
@@ -17,6 +18,7 @@ use store::{
 use value::ValueRef;
 
 use crate::lob_memo::LobMemo;
+use crate::row::conflict::{WantedLock, lock_mode};
 use crate::row::cursor::{EngineCursor, lock_and_read};
 use crate::row::purge_list::PurgeList;
 use crate::row::read::Version;
@@ -48,6 +50,21 @@ pub(crate) struct EngineTable {
     transactions: Rc<Transactions<EngineTransaction>>,
     shape: Arc<TableShape>,
 }
+
+/// A search for rows that a new version collides with.
+#[derive(Debug, Clone, Copy)]
+struct DuplicateCheck {
+    /// The new version does not fit into a leaf, so that its key is checked before it is written.
+    is_spilled: bool,
+    /// How a row that collides is locked.
+    mode: LockMode,
+}
+
+/// The check of an UPDATE, whose row has its place already.
+const UPDATED: DuplicateCheck = DuplicateCheck {
+    is_spilled: false,
+    mode: LockMode::Shared,
+};
 
 /// Steps of an insert: checks, the row, then one for each entry.
 const STEP_CHECKED: usize = 1;
@@ -103,20 +120,27 @@ impl EngineTable {
         }
     }
 
-    fn insert_steps(&self, txn: &mut EngineTransaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
+    fn insert_steps(
+        &self,
+        txn: &mut EngineTransaction,
+        row: &[ValueRef<'_>],
+        mode: LockMode,
+    ) -> Outcome<Inserted> {
         txn.ensure_writer()?;
         let key = self.new_key(txn, row)?;
         let body = encode(&self.shape.layout, row)?;
         let entries = self.shape.entries(row, &key);
         if txn.pending.step < STEP_CHECKED {
-            if let Some(duplicate) = self.find_duplicate(txn, &key, (&entries, &[]), body.len())? {
+            let is_spilled = self.is_spilled(&body);
+            let check = DuplicateCheck { is_spilled, mode };
+            if let Some(duplicate) = self.find_duplicate(txn, &key, (&entries, &[]), check)? {
                 return Ok(duplicate.into_inserted());
             }
             txn.pending.step = STEP_CHECKED;
         }
         if txn.pending.step < STEP_ROW_DONE {
             let reference = self.overflow(txn, &body)?;
-            if self.insert_body(txn, &key, &body, reference)? == Written::Refused {
+            if self.insert_body(txn, &key, (&body, reference), mode)? == Written::Refused {
                 // The row came between the check and the insert.
                 return Ok(Inserted::Duplicate {
                     index: 0,
@@ -131,10 +155,14 @@ impl EngineTable {
         Ok(Inserted::Done)
     }
 
+    /// Whether a body does not fit into a leaf.
+    fn is_spilled(&self, body: &[u8]) -> bool {
+        btree::payload_bytes_max(self.worker.pages.page_bytes()) < ROW_HEADER_BYTES + body.len()
+    }
+
     /// Writes a body that does not fit into a leaf into pages of its own.
     fn overflow(&self, txn: &mut EngineTransaction, body: &[u8]) -> Outcome<Option<LobReference>> {
-        let limit = btree::payload_bytes_max(self.worker.pages.page_bytes()) - ROW_HEADER_BYTES;
-        if body.len() <= limit {
+        if !self.is_spilled(body) {
             return Ok(None);
         }
         txn.spill_row(self.shape.space(), self.shape.id(), body)
@@ -145,8 +173,8 @@ impl EngineTable {
         &self,
         txn: &mut EngineTransaction,
         key: &[u8],
-        body: &[u8],
-        reference: Option<LobReference>,
+        (body, reference): (&[u8], Option<LobReference>),
+        mode: LockMode,
     ) -> Outcome<Written> {
         match reference.map(|reference| reference.encode()) {
             None => txn.insert_row(
@@ -155,6 +183,7 @@ impl EngineTable {
                     bytes: body,
                     is_spilled: false,
                 },
+                mode,
             ),
             Some(bytes) => txn.insert_row(
                 self.place(key),
@@ -162,6 +191,7 @@ impl EngineTable {
                     bytes: &bytes,
                     is_spilled: true,
                 },
+                mode,
             ),
         }
     }
@@ -205,14 +235,14 @@ impl EngineTable {
 
     /// Looks for rows that a new version would collide with, in the order of the indexes. `old` has
     /// the entries of the version before, whose keys are the row's own. Each index checked is a
-    /// step: a key found free stays locked. The row's own place is not locked, and the insert
-    /// checks it again.
+    /// step: a key found free stays locked until the operation ends. The row's own place is not
+    /// locked, and the insert checks it again. A row that collides is locked in a mode.
     fn find_duplicate(
         &self,
         txn: &mut EngineTransaction,
         key: &[u8],
         (entries, old): (&[EntryKey], &[EntryKey]),
-        body_bytes: usize,
+        check: DuplicateCheck,
     ) -> Outcome<Option<Duplicate>> {
         assert!(
             txn.pending.step < STEP_CHECKED,
@@ -223,12 +253,14 @@ impl EngineTable {
             "each entry has its counterpart"
         );
         let has_unique = self.shape.secondary.iter().any(|index| index.is_unique);
-        let overflows = btree::payload_bytes_max(self.worker.pages.page_bytes())
-            < ROW_HEADER_BYTES + body_bytes;
         let is_new = old.is_empty() && txn.pending.checked == 0;
-        if is_new && (has_unique || overflows) && self.shape.primary().is_some() {
+        if is_new && (has_unique || check.is_spilled) && self.shape.primary().is_some() {
             let mut version = Version::default();
-            let wanted = (RowLock::Exclusive, LockWait::Wait);
+            let kind = LockKind {
+                mode: check.mode,
+                extent: txn.record_extent(),
+            };
+            let wanted = WantedLock::all(kind, LockWait::Wait);
             if self.is_taken(key)? && lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
                 return Ok(Some(Duplicate {
                     index: 0,
@@ -244,7 +276,7 @@ impl EngineTable {
             if is_same || number + 1 < txn.pending.checked {
                 continue;
             }
-            if let Some(key) = txn.find_duplicate(&self.shape, index, &entries[number])? {
+            if let Some(key) = txn.find_duplicate(index, &entries[number], check.mode)? {
                 return Ok(Some(Duplicate {
                     index: index.position,
                     key,
@@ -265,8 +297,7 @@ impl EngineTable {
     /// Locks the row and reads it whole, once an operation. Returns `None` if it is gone.
     fn read_old(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Option<OldRow>> {
         let mut version = Version::default();
-        let wanted = (RowLock::Exclusive, LockWait::Wait);
-        if !lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
+        if !lock_and_read(txn, &self.shape, key, WantedLock::ROW, &mut version)? {
             return Ok(None);
         }
         let header = version.header()?;
@@ -344,7 +375,7 @@ impl EngineTable {
             (old, PurgeList::default())
         };
         if txn.pending.step < STEP_CHECKED {
-            if let Some(duplicate) = self.find_duplicate(txn, key, (&entries, &old), 0)? {
+            if let Some(duplicate) = self.find_duplicate(txn, key, (&entries, &old), UPDATED)? {
                 return Ok(duplicate.into_mutation());
             }
             txn.pending.step = STEP_CHECKED;
@@ -387,7 +418,11 @@ impl EngineTable {
         if !txn.pending.is_moved {
             if txn.pending.step == 0 {
                 let mut version = Version::default();
-                let wanted = (RowLock::Exclusive, LockWait::Wait);
+                let kind = LockKind {
+                    mode: LockMode::Shared,
+                    extent: txn.record_extent(),
+                };
+                let wanted = WantedLock::all(kind, LockWait::Wait);
                 if self.is_taken(new_key)?
                     && lock_and_read(txn, &self.shape, new_key, wanted, &mut version)?
                 {
@@ -406,7 +441,7 @@ impl EngineTable {
                 let entries = self.shape.entries(row, new_key);
                 if !old.is_empty()
                     && let Some(duplicate) =
-                        self.find_duplicate(txn, new_key, (&entries, &old), 0)?
+                        self.find_duplicate(txn, new_key, (&entries, &old), UPDATED)?
                 {
                     return Ok(duplicate.into_mutation());
                 }
@@ -419,7 +454,7 @@ impl EngineTable {
             // Everything was checked before the deletion.
             txn.pending.step = STEP_CHECKED;
         }
-        Ok(match self.insert_steps(txn, row)? {
+        Ok(match self.insert_steps(txn, row, LockMode::Shared)? {
             Inserted::Done => Mutation::Done,
             Inserted::Duplicate { index, key } => Mutation::Duplicate { index, key },
         })
@@ -480,7 +515,11 @@ impl EngineTable {
             let tree = self.shape.clustered;
             tree.get(&self.worker.pages, key, &mut version.bytes)? && !version.header()?.is_deleted
         } else {
-            let wanted = (lock, LockWait::Wait);
+            let kind = LockKind {
+                mode: lock_mode(lock),
+                extent: txn.record_extent(),
+            };
+            let wanted = WantedLock::all(kind, LockWait::Wait);
             lock_and_read(txn, &self.shape, key, wanted, &mut version)?
         };
         if !found {
@@ -638,10 +677,16 @@ impl Table for EngineTable {
         ))
     }
 
-    fn insert(&self, txn: &mut dyn Transaction, row: &[ValueRef<'_>]) -> Outcome<Inserted> {
+    fn insert(
+        &self,
+        txn: &mut dyn Transaction,
+        row: &[ValueRef<'_>],
+        lock: RowLock,
+    ) -> Outcome<Inserted> {
+        let mode = lock_mode(lock);
         self.transactions.with(txn, |txn| {
             txn.run_operation(
-                |txn| self.insert_steps(txn, row),
+                |txn| self.insert_steps(txn, row, mode),
                 |inserted| *inserted == Inserted::Done,
             )
         })

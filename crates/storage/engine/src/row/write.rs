@@ -14,6 +14,7 @@ use format::row_header::{LOB_REFERENCE_BYTES, LobReference, ROW_HEADER_BYTES, Ro
 use format::slotted::{TreePage, common_prefix};
 use format::undo::{PurgeItem, UNDO_RECORDS_START, UndoKind, UndoRecord};
 use format::{PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer};
+use lock::{LockKind, LockMode};
 use store::{Interrupt, Outcome, StoreError, Suspend};
 
 use btree::Tree;
@@ -56,7 +57,7 @@ pub(crate) enum Written {
 /// What to do with a row.
 #[derive(Debug, Clone, Copy)]
 enum Goal<'a> {
-    Insert(NewBody<'a>),
+    Insert(NewBody<'a>, LockMode),
     Update(NewBody<'a>, &'a [u8]),
     Delete(&'a [u8]),
 }
@@ -91,12 +92,14 @@ enum Attempt {
 
 impl EngineTransaction {
     /// Inserts a row, possibly in the place of a deleted one.
+    /// If a row is there, it is locked in `mode`.
     pub(crate) fn insert_row(
         &mut self,
         place: RowPlace<'_>,
         body: NewBody<'_>,
+        mode: LockMode,
     ) -> Outcome<Written> {
-        self.write_row(place, Goal::Insert(body))
+        self.write_row(place, Goal::Insert(body, mode))
     }
 
     /// Changes an existing row. `purge_list` is what only its present version needs.
@@ -171,7 +174,7 @@ impl EngineTransaction {
     ) -> Outcome<Attempt> {
         if !spot.is_match {
             return match goal {
-                Goal::Insert(body) => self.try_new(change, spot, place, (id, body)),
+                Goal::Insert(body, _) => self.try_new(change, spot, place, (id, body)),
                 Goal::Update(..) | Goal::Delete(_) => Ok(Attempt::Refused),
             };
         }
@@ -186,9 +189,12 @@ impl EngineTransaction {
             key: place.key,
             writer: header.txn,
         };
-        let is_insert = matches!(goal, Goal::Insert(_));
-        if is_insert && !header.is_deleted {
-            let kind = lock::LockKind::EXCLUSIVE_RECORD;
+        let is_insert = matches!(goal, Goal::Insert(..));
+        if let Goal::Insert(_, mode) = goal
+            && !header.is_deleted
+        {
+            let extent = self.record_extent();
+            let kind = LockKind { mode, extent };
             return Ok(match self.lock_row(name, kind, store::LockWait::Wait)? {
                 Access::Changed => Attempt::Again,
                 Access::Granted | Access::Skip => Attempt::Refused,
@@ -201,7 +207,7 @@ impl EngineTransaction {
             return Ok(Attempt::Refused);
         }
         let (kind, body, purge_list) = match goal {
-            Goal::Insert(body) => (UndoKind::Update, body, &[][..]),
+            Goal::Insert(body, _) => (UndoKind::Update, body, &[][..]),
             Goal::Update(body, purge_list) => (UndoKind::Update, body, purge_list),
             Goal::Delete(purge_list) => {
                 let body = NewBody {
@@ -288,6 +294,7 @@ impl EngineTransaction {
         if self.check_write(name)? == Access::Changed {
             return Ok(Attempt::Again);
         }
+        let gap = self.check_gap(place.tree, change, spot)?;
         let payload_bytes = ROW_HEADER_BYTES + body.bytes.len();
         let wanted = Wanted {
             key: place.key,
@@ -306,7 +313,11 @@ impl EngineTransaction {
             key: place.key,
             ..UndoRecord::end(UndoKind::Commit, id, self.last_undo)
         };
-        self.write_pair(change, spot, &record, (body, body.bytes))
+        let attempt = self.write_pair(change, spot, &record, (body, body.bytes))?;
+        if matches!(attempt, Attempt::Done(_)) {
+            self.worker.split_gap(place.tree, place.key, gap);
+        }
+        Ok(attempt)
     }
 
     /// Changes leaf and undo page.

@@ -299,14 +299,22 @@ impl KeyShape {
             KeyBound::Inclusive(values) => behind(prefix(values)),
             KeyBound::Exclusive(values) => Some(prefix(values)),
         };
-        let is_equal = matches!((&range.lower, &range.upper),
-            (KeyBound::Inclusive(lower), KeyBound::Inclusive(upper))
-                if lower == upper && lower.len() == self.parts.len());
+        let equality = match (&range.lower, &range.upper) {
+            (KeyBound::Inclusive(lower), KeyBound::Inclusive(upper)) if lower == upper => {
+                let has_null = lower.iter().any(Value::is_null);
+                match lower.len() {
+                    0 => Equality::None,
+                    count if count == self.parts.len() && !has_null => Equality::Whole,
+                    _ => Equality::Prefix,
+                }
+            }
+            _ => Equality::None,
+        };
         let is_empty = lower.is_none();
         Interval {
             lower: lower.unwrap_or_default(),
             upper,
-            is_equal,
+            equality,
             is_empty,
         }
     }
@@ -328,10 +336,22 @@ pub(crate) struct Interval {
     pub(crate) lower: Vec<u8>,
     /// The first key after it; `None` if it has no upper end.
     pub(crate) upper: Option<Vec<u8>>,
-    /// All parts have one value.
-    pub(crate) is_equal: bool,
+    /// Which parts have one value.
+    pub(crate) equality: Equality,
     /// It contains no key.
     pub(crate) is_empty: bool,
+}
+
+/// Which parts of a key have one value in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Equality {
+    /// Not even all keys begin alike.
+    #[default]
+    None,
+    /// The first parts, or all and one is NULL: also an entry of a unique index may not be alone.
+    Prefix,
+    /// All parts, none of them NULL.
+    Whole,
 }
 
 impl Interval {

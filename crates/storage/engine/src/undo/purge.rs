@@ -428,7 +428,7 @@ impl Worker {
     fn purge_entry(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         let horizon = self.horizon();
-        let removed = tree.modify(&self.pages, key, |payload| {
+        let decide = |payload: Option<&[u8]>| {
             let Some(payload) = payload else {
                 return Ok(Edit::Keep);
             };
@@ -436,6 +436,9 @@ impl Worker {
             let is_seen = self.visibility(header.txn, horizon) == Visibility::All;
             let is_garbage = header.is_deleted && is_seen;
             Ok(if is_garbage { Edit::Remove } else { Edit::Keep })
+        };
+        let removed = tree.modify_and(&self.pages, key, decide, |change, spot| {
+            self.join_gap(tree, (change, spot), key)
         })?;
         if removed {
             tree.shrink(&self.pages, key)
@@ -461,6 +464,7 @@ impl Worker {
             if !is_it {
                 return Ok(());
             }
+            self.join_gap(table.tree, (&change, spot), key)?;
             apply(
                 &mut change,
                 spot.leaf,

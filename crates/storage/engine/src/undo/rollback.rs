@@ -28,6 +28,7 @@ use txn::Visibility;
 
 use crate::lob_memo::LobMemo;
 use crate::pending::{EntryStep, UndoProgress};
+use crate::row::entries::Mark;
 use crate::row::read::restore_version;
 use crate::schema::dictionary::{self, DICTIONARY_TABLE};
 use crate::schema::table_shape::TableShape;
@@ -130,6 +131,7 @@ impl Worker {
             let undo = change.latch(page_of(pointer))?;
             if self.is_version_of(&change, spot, pointer)? {
                 let slot = spot.slot_number();
+                self.join_gap(table.tree, (&change, spot), record.key)?;
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
                 table.count_row(false);
             }
@@ -172,6 +174,7 @@ impl Worker {
             let (header, older) = version_before(record, pointer, &newer)?;
             let slot = spot.slot_number();
             if self.is_gone_for_all(record) {
+                self.join_gap(table.tree, (&change, spot), record.key)?;
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
             } else {
                 let payload_bytes = older.len().saturating_sub(newer.len());
@@ -235,7 +238,8 @@ impl Worker {
             if step.is_put {
                 self.take_back_entry(step.tree, &step.key, record.txn)?;
             } else {
-                self.mark_entry(step.tree, &step.key, record.txn, false)?;
+                let entry = (step.key.as_slice(), record.txn);
+                self.mark_entry(step.tree, entry, Mark::Live, |_| Ok(()))?;
             }
             steps.pop_front();
         }

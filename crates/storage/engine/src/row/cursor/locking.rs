@@ -1,0 +1,290 @@
+//! What a scan locks beside its rows: InnoDB's rules for gaps and for the ends of a range.
+//!
+//! Under REPEATABLE READ and SERIALIZABLE a scan locks each entry and the gap before it. Except:
+//! an entry that a unique key names alone, and one of the clustered index that a range begins with
+//! exactly, are locked without their gap. Then the end: an equality locks the gap before the next
+//! entry. A range also locks that entry, as MariaDB does, which looks at it before it sees that the
+//! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward also
+//! locks the gap where it begins.
+//!
+//! Under READ COMMITTED and READ UNCOMMITTED only entries are locked. A range waits for the entry
+//! behind it, too, and lets it go.
+//!
+//! (S1) A gap lock counts once the scan has found, after the lock was entered, that no leaf between
+//! its last finished entry and the locked one has changed. If one has, the scan reads on from the
+//! finished entry again, and may find another entry in between (`row::gaps` has the other side).
+//! (S2) So its place is the gap behind the last finished entry, also while it waits for a lock.
+
+use btree::LeafStamp;
+use lock::{LockExtent, LockKind, LockName, Term};
+
+use super::*;
+use crate::row::conflict::{Stored, WantedLock, lock_mode};
+use crate::schema::table_shape::Equality;
+
+/// What a locking scan has done in its present interval.
+#[derive(Debug, Default)]
+pub(super) struct ScanLocks {
+    /// The scan locks what it reads.
+    pub(super) is_on: bool,
+    /// The last finished entry, if it is not in the present run.
+    behind: Option<Vec<u8>>,
+    /// The leaves between it and the present run, whose ends the gap extends over.
+    passed: Vec<LeafStamp>,
+    /// The gap where a backward scan begins is locked.
+    has_head: bool,
+    /// The end of the interval is locked.
+    pub(super) has_tail: bool,
+}
+
+/// Whether a lock holds what the scan has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It does.
+    Current,
+    /// A leaf has changed; the scan's place is set to read again.
+    Changed,
+}
+
+impl ScanLocks {
+    /// The state before an interval is read.
+    pub(super) fn start(&mut self, interval: &Interval) {
+        self.behind = None;
+        self.passed.clear();
+        self.has_head = false;
+        self.has_tail = interval.is_empty;
+    }
+
+    /// The present entry is finished.
+    pub(super) fn finish_entry(&mut self) {
+        self.passed.clear();
+    }
+}
+
+impl EngineCursor {
+    /// Notes the place behind the run, which is used up.
+    pub(super) fn pass_run(&mut self) {
+        if self.locks.is_on
+            && let Some(last) = self.run.len().checked_sub(1)
+        {
+            let behind = self.locks.behind.get_or_insert_default();
+            behind.clear();
+            behind.extend_from_slice(self.run.entry(last).0);
+            self.locks.passed.clear();
+        }
+        let is_leaf_end = matches!(self.place.from, From::AtLeast | From::Nothing);
+        if is_leaf_end && self.options.direction == Direction::Forward {
+            self.locks.passed.extend(self.run.leaf());
+        }
+        self.run.clear();
+        self.position = 0;
+    }
+
+    /// Whether no leaf has changed since the gap before the present entry was read. If one has, the
+    /// scan goes back to the last finished entry (S1).
+    fn look_again(&mut self) -> Seen {
+        let (tree, pages) = (self.tree(), &self.worker.pages);
+        let is_run_current = self.run.is_empty() || tree.is_current(pages, &self.run);
+        if is_run_current && tree.are_current(pages, &self.locks.passed) {
+            return Seen::Current;
+        }
+        self.return_to_finished();
+        Seen::Changed
+    }
+
+    /// Drops the run. The next one begins behind the last finished entry (S2).
+    pub(super) fn return_to_finished(&mut self) {
+        assert!(self.locks.is_on, "a consistent read never looks back");
+        assert!(!self.is_loaded, "a row that is locked is used first");
+        self.place.key.clear();
+        let behind = match self.position.checked_sub(1) {
+            Some(last) => Some(self.run.entry(last).0),
+            None => self.locks.behind.as_deref(),
+        };
+        self.place.from = match (self.options.direction, behind) {
+            (Direction::Forward, Some(key)) => {
+                self.place.key.extend_from_slice(key);
+                From::Above
+            }
+            (Direction::Backward, Some(key)) => {
+                self.place.key.extend_from_slice(key);
+                From::Below
+            }
+            (direction, None) => start(direction, &self.interval, &mut self.place.key),
+        };
+        self.locks.passed.clear();
+        self.run.clear();
+        self.position = 0;
+        self.is_begun = false;
+    }
+
+    /// The lock of the present entry in the index that is scanned.
+    pub(super) fn entry_lock(&self, txn: &EngineTransaction, lock: RowLock) -> WantedLock {
+        let kind = |extent| LockKind {
+            mode: lock_mode(lock),
+            extent,
+        };
+        let wait = self.options.wait;
+        if !txn.locks_gaps() {
+            return WantedLock::all(kind(LockExtent::BareRecord), wait);
+        }
+        let (key, _) = self.run.entry(self.position);
+        assert!(
+            self.is_inside(key),
+            "what is behind the end is locked otherwise"
+        );
+        let is_first = self.position == 0 && self.locks.behind.is_none();
+        let begins_range = self.secondary.is_none()
+            && self.options.direction == Direction::Forward
+            && is_first
+            && key == self.interval.lower;
+        let record = kind(LockExtent::Record);
+        if begins_range && self.interval.equality != Equality::Whole {
+            return WantedLock::all(record, wait);
+        }
+        let next_key = kind(LockExtent::NextKey);
+        WantedLock {
+            live: if self.is_alone() { record } else { next_key },
+            deleted: next_key,
+            wait,
+            term: Term::Transaction,
+        }
+    }
+
+    /// Whether the interval can have one live entry at the most.
+    pub(super) fn is_alone(&self) -> bool {
+        let is_unique = self.index().is_none_or(|index| index.is_unique);
+        is_unique && self.interval.equality == Equality::Whole
+    }
+
+    /// After the lock of the present entry was entered: whether its gap is as it was read. A scan
+    /// that locks no gaps asks for the newest version alone.
+    pub(super) fn after_lock(&mut self, txn: &EngineTransaction) -> Seen {
+        if txn.locks_gaps() {
+            self.look_again()
+        } else {
+            Seen::Current
+        }
+    }
+
+    /// Locks the present entry. Returns whether it is deleted, or `None` if it is gone or to be
+    /// left out.
+    pub(super) fn lock_entry(
+        &mut self,
+        txn: &mut EngineTransaction,
+        wanted: WantedLock,
+    ) -> Outcome<Option<bool>> {
+        let stored = match self.secondary {
+            None => Stored::Row,
+            Some(_) => Stored::Entry,
+        };
+        let (key, _) = self.run.entry(self.position);
+        txn.lock_entry((self.tree(), stored), key, wanted)
+    }
+
+    /// Locks the gap where a backward scan begins.
+    pub(super) fn lock_head(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<()> {
+        let is_backward = self.options.direction == Direction::Backward;
+        if self.locks.has_head || !is_backward || self.interval.is_empty || !txn.locks_gaps() {
+            return Ok(());
+        }
+        txn.ensure_id()?;
+        let (tree, worker) = (self.tree(), Rc::clone(&self.worker));
+        loop {
+            let found = match &self.interval.upper {
+                Some(upper) => tree.first_from(&worker.pages, upper)?,
+                None => Default::default(),
+            };
+            let gap = LockName::of(tree.index, found.key.as_deref());
+            txn.acquire(&gap, gap_lock(lock), self.options.wait)?;
+            if tree.are_current(&worker.pages, &found.leaves) {
+                self.locks.has_head = true;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Locks what follows the interval, whose end the present entry is behind.
+    pub(super) fn lock_end(&mut self, txn: &mut EngineTransaction, lock: RowLock) -> Outcome<Seen> {
+        if self.locks.has_tail {
+            return Ok(Seen::Current);
+        }
+        assert!(
+            !self.is_inside(self.run.entry(self.position).0),
+            "the range has ended"
+        );
+        self.is_begun = true;
+        let (is_range, locks_gaps) = (self.interval.equality == Equality::None, txn.locks_gaps());
+        txn.ensure_id()?;
+        let (key, _) = self.run.entry(self.position);
+        let extent = match (is_range, locks_gaps) {
+            (true, true) => LockExtent::NextKey,
+            (true, false) => LockExtent::BareRecord,
+            (false, true) => LockExtent::Gap,
+            (false, false) => return Ok(Seen::Current),
+        };
+        let kind = LockKind {
+            mode: lock_mode(lock),
+            extent,
+        };
+        if is_range {
+            let wanted = WantedLock {
+                term: match extent {
+                    LockExtent::BareRecord => Term::Operation,
+                    _ => Term::Transaction,
+                },
+                ..WantedLock::all(kind, self.options.wait)
+            };
+            self.lock_entry(txn, wanted)?;
+            txn.release_brief();
+        } else {
+            let gap = LockName::key(self.tree().index, key);
+            txn.acquire(&gap, kind, self.options.wait)?;
+        }
+        let seen = self.after_lock(txn);
+        self.locks.has_tail = seen == Seen::Current;
+        Ok(seen)
+    }
+
+    /// Locks the gap behind the last entry of the index, which the scan has reached.
+    pub(super) fn lock_supremum(
+        &mut self,
+        txn: &mut EngineTransaction,
+        lock: RowLock,
+    ) -> Outcome<Seen> {
+        let is_forward = self.options.direction == Direction::Forward;
+        if self.locks.has_tail || !is_forward || !txn.locks_gaps() {
+            return Ok(Seen::Current);
+        }
+        assert!(self.run.is_empty(), "the last entry is finished");
+        txn.ensure_id()?;
+        let gap = LockName::supremum(self.tree().index);
+        txn.acquire(&gap, gap_lock(lock), self.options.wait)?;
+        let seen = self.look_again();
+        self.locks.has_tail = seen == Seen::Current;
+        Ok(seen)
+    }
+}
+
+/// Where the reading of an interval starts. Its key goes into `key`, which is empty.
+pub(super) fn start(direction: Direction, interval: &Interval, key: &mut Vec<u8>) -> From {
+    match (direction, &interval.upper) {
+        _ if interval.is_empty => From::Nothing,
+        (Direction::Forward, _) => {
+            key.extend_from_slice(&interval.lower);
+            From::AtLeast
+        }
+        (Direction::Backward, None) => From::Last,
+        (Direction::Backward, Some(upper)) => {
+            key.extend_from_slice(upper);
+            From::Below
+        }
+    }
+}
+
+fn gap_lock(lock: RowLock) -> LockKind {
+    LockKind {
+        mode: lock_mode(lock),
+        extent: LockExtent::Gap,
+    }
+}
