@@ -64,13 +64,8 @@ impl ScanLocks {
 impl EngineCursor {
     /// Notes the place behind the run, which is used up.
     pub(super) fn pass_run(&mut self) {
-        if self.locks.is_on
-            && let Some(last) = self.run.len().checked_sub(1)
-        {
-            let behind = self.locks.behind.get_or_insert_default();
-            behind.clear();
-            behind.extend_from_slice(self.run.entry(last).0);
-            self.locks.passed.clear();
+        if self.locks.is_on {
+            self.note_finished();
         }
         let is_leaf_end = matches!(self.place.from, From::AtLeast | From::Nothing);
         if is_leaf_end && self.options.direction == Direction::Forward {
@@ -78,6 +73,16 @@ impl EngineCursor {
         }
         self.run.clear();
         self.position = 0;
+    }
+
+    /// Keeps the key of the last finished entry, before the run that it is in is dropped.
+    fn note_finished(&mut self) {
+        if let Some(last) = self.position.checked_sub(1) {
+            let behind = self.locks.behind.get_or_insert_default();
+            behind.clear();
+            behind.extend_from_slice(self.run.entry(last).0);
+            self.locks.passed.clear();
+        }
     }
 
     /// Whether no leaf has changed since the gap before the present entry was read. If one has, the
@@ -96,12 +101,9 @@ impl EngineCursor {
     pub(super) fn return_to_finished(&mut self) {
         assert!(self.locks.is_on, "a consistent read never looks back");
         assert!(!self.is_loaded, "a row that is locked is used first");
+        self.note_finished();
         self.place.key.clear();
-        let behind = match self.position.checked_sub(1) {
-            Some(last) => Some(self.run.entry(last).0),
-            None => self.locks.behind.as_deref(),
-        };
-        self.place.from = match (self.options.direction, behind) {
+        self.place.from = match (self.options.direction, self.locks.behind.as_deref()) {
             (Direction::Forward, Some(key)) => {
                 self.place.key.extend_from_slice(key);
                 From::Above
