@@ -16,7 +16,7 @@ const ROUND_COUNT: u64 = 300;
 const READER_COUNT: u64 = 4;
 const WRITER_COUNT: u64 = 4;
 
-/// Errors that end a transaction in a contest, or a statement: a deadlock, a wait that was too long.
+/// Errors that end a transaction in a contest: a deadlock, a wait that was too long.
 const LOST: [u16; 2] = [1213, 1205];
 
 /// A number below `limit`, another for each client, round and purpose.

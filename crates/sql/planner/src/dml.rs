@@ -174,7 +174,7 @@ impl Binder<'_> {
         column_count: usize,
     ) -> Result<InsertSource, PlanError> {
         // The rows that are read are locked, so that what is written stays consistent with them.
-        self.lock = (RowLock::Shared, LockWait::Wait);
+        self.lock = (RowLock::Source, LockWait::Wait);
         let around = std::mem::take(&mut self.blocks);
         let bound = self.query(query);
         self.blocks = around;
@@ -258,6 +258,9 @@ impl Binder<'_> {
         self.blocks.push(Block::default());
         let from = self.bind_from(&update.tables)?;
         let (tables, are_plain) = from.tables();
+        if tables.len() == 1 {
+            self.lock.1 = LockWait::SemiConsistent;
+        }
         let mut targets: Vec<UpdateTarget> = Vec::new();
         self.block().clause = Clause::Set;
         for assignment in &update.assignments {

@@ -136,8 +136,14 @@ impl EngineTransaction {
 
     /// True if its snapshot sees what `writer` has written.
     pub(crate) fn sees(&mut self, writer: TxnId) -> Outcome<bool> {
-        let own = self.id;
-        let seen = self.snapshot().sees(writer, own);
+        self.snapshot();
+        let snapshot = self.snapshot.as_ref().expect("it was opened");
+        self.sees_in(snapshot, writer)
+    }
+
+    /// True if a snapshot of it sees what `writer` has written.
+    pub(crate) fn sees_in(&self, snapshot: &Snapshot, writer: TxnId) -> Outcome<bool> {
+        let seen = snapshot.sees(writer, self.id);
         seen.map_err(|WriterEnding(writer)| {
             let ended = self.worker.shared.txns.ended(writer);
             Suspend::new(WaitReason::CommitNumber, ended).into()

@@ -274,6 +274,17 @@ impl OwnerLocks {
         self.table.release_kind(self.owner, &held.name, held.kind);
     }
 
+    /// The locks that it was granted since it held `count`, to be released one by one.
+    pub fn since(&self, count: usize) -> impl Iterator<Item = (&LockName, LockKind)> {
+        let newest = self.held.get(count..).unwrap_or_default();
+        newest.iter().map(|held| (&held.name, held.kind))
+    }
+
+    /// Number of locks that are kept until the transaction's end. A name counts once for each kind.
+    pub fn kept_count(&self) -> usize {
+        self.held.len()
+    }
+
     /// Number of granted locks. A name counts once for each kind.
     pub fn held_count(&self) -> usize {
         self.held.len() + self.brief.len()

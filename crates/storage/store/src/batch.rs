@@ -27,6 +27,8 @@ pub struct RowBatch {
     key_ends: Vec<usize>,
     /// How many rows there were at each call of `end_range`.
     range_ends: Vec<usize>,
+    /// See [`RowBatch::is_unlocked`].
+    is_unlocked: bool,
 }
 
 impl RowBatch {
@@ -40,6 +42,7 @@ impl RowBatch {
             key_bytes,
             key_ends: Vec::new(),
             range_ends: Vec::new(),
+            is_unlocked: false,
         }
     }
 
@@ -50,6 +53,7 @@ impl RowBatch {
         self.key_bytes.clear();
         self.key_ends.clear();
         self.range_ends.clear();
+        self.is_unlocked = false;
     }
 
     /// Returns the memory that large rows have taken. If there are many rows, they are removed.
@@ -101,6 +105,18 @@ impl RowBatch {
     /// Marks the end of a range: the rows that follow belong to the next one.
     pub fn end_range(&mut self) {
         self.range_ends.push(self.row_ends.len());
+    }
+
+    /// Says that the only row of the batch is one that another transaction has locked.
+    pub fn set_unlocked(&mut self) {
+        assert_eq!(self.len(), 1, "such a row is alone");
+        self.is_unlocked = true;
+    }
+
+    /// True if the first row is the version that was committed last of a row that another
+    /// transaction has locked ([`LockWait::SemiConsistent`](crate::LockWait::SemiConsistent)).
+    pub fn is_unlocked(&self) -> bool {
+        self.is_unlocked
     }
 
     /// For each range that has ended in this batch, the number of rows at its end.

@@ -110,6 +110,20 @@ pub trait Cursor {
         batch: &mut RowBatch,
     ) -> Outcome<Fetched>;
 
+    /// Releases the locks of a row in the batch that was fetched last, if the fetch has entered
+    /// them and the isolation level lets rows go that do not match. Rows are released in their
+    /// order. By default a row stays locked.
+    fn release(&mut self, _txn: &mut dyn Transaction, _row: usize) {}
+
+    /// Locks the only row of a batch that is not locked ([`RowBatch::is_unlocked`]), and appends
+    /// its newest version. Returns false, and appends nothing, if it is gone. May suspend.
+    ///
+    /// # Panics
+    /// If the cursor gives no such rows.
+    fn confirm(&mut self, _txn: &mut dyn Transaction, _batch: &mut RowBatch) -> Outcome<bool> {
+        unreachable!("each row of this cursor is locked")
+    }
+
     /// What the cursor itself holds of a large row, if a call has suspended in its middle.
     fn held_bytes(&self) -> usize {
         0
@@ -171,6 +185,10 @@ pub enum LockWait {
     NoWait,
     /// Leaves the row out.
     SkipLocked,
+    /// Returns the version that was committed last, in a batch of its own and unlocked, if the
+    /// isolation level allows that. Otherwise waits. The caller confirms the row if it matches
+    /// ([`Cursor::confirm`]).
+    SemiConsistent,
 }
 
 /// How rows are locked as they are read.
@@ -179,6 +197,9 @@ pub enum RowLock {
     /// Not at all: a consistent read of the transaction's snapshot.
     #[default]
     None,
+    /// The rows that INSERT .. SELECT and its like read: shared, but not at all under READ
+    /// COMMITTED.
+    Source,
     /// `LOCK IN SHARE MODE`; reads the newest version.
     Shared,
     /// `FOR UPDATE`, UPDATE, DELETE; reads the newest version.

@@ -26,10 +26,33 @@ pub(crate) trait Operator: Debug {
         None
     }
 
+    /// Tells a scan, before it begins, that each of its rows is tested: the caller answers by
+    /// `confirm` or `release`.
+    fn expect_tests(&mut self) {}
+
+    /// The row does not match: it need not stay locked.
+    fn release(&mut self, _cx: &mut Context<'_>) {}
+
+    /// The row matches. If it is not locked yet, it is now, and may have changed.
+    fn confirm(&mut self, _cx: &mut Context<'_>) -> Outcome<Confirmed> {
+        Ok(Confirmed::AsTested)
+    }
+
     /// The number of rows without LIMIT, if the plan asked for it; known at the end.
     fn found_rows(&self) -> Option<u64> {
         None
     }
+}
+
+/// The outcome of [`Operator::confirm`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Confirmed {
+    /// The row is the one that was tested.
+    AsTested,
+    /// Its newest version is current now, and has to be tested.
+    Newer,
+    /// It is gone.
+    Gone,
 }
 
 /// An operator at the right side of a join that looks up the rows for many left rows at once.

@@ -6,7 +6,7 @@ use planner::Filter;
 
 use crate::context::Context;
 use crate::context::dependents::Dependents;
-use crate::context::operator::Collector;
+use crate::context::operator::{Collector, Confirmed};
 use crate::{Operator, Outcome, Rewind};
 
 #[derive(Debug)]
@@ -19,13 +19,32 @@ pub(crate) struct FilterOperator {
 }
 
 impl FilterOperator {
-    pub(crate) fn new(input: Box<dyn Operator>, plan: Rc<Filter>) -> Self {
+    pub(crate) fn new(mut input: Box<dyn Operator>, plan: Rc<Filter>) -> Self {
+        input.expect_tests();
         let dependents = Dependents::new(&plan.dependent);
         Self {
             input,
             plan,
             dependents,
             holds_row: false,
+        }
+    }
+
+    /// Tests the input's row. Returns false if it does not match.
+    fn test(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        loop {
+            self.dependents.run(cx)?;
+            let is_true = cx.is_true(&self.plan.predicate)?;
+            cx.frame.recycle();
+            if !is_true {
+                self.input.release(cx);
+                return Ok(false);
+            }
+            match self.input.confirm(cx)? {
+                Confirmed::AsTested => return Ok(true),
+                Confirmed::Newer => {}
+                Confirmed::Gone => return Ok(false),
+            }
         }
     }
 }
@@ -49,11 +68,9 @@ impl Operator for FilterOperator {
                 }
                 self.holds_row = true;
             }
-            self.dependents.run(cx)?;
+            let is_match = self.test(cx)?;
             self.holds_row = false;
-            let is_true = cx.is_true(&self.plan.predicate)?;
-            cx.frame.recycle();
-            if is_true {
+            if is_match {
                 return Ok(true);
             }
         }

@@ -11,13 +11,15 @@ use std::rc::Rc;
 
 use expression::Share;
 use planner::{Access, Scan};
-use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, Pushed, RowLock, ScanOptions, Table};
+use store::{
+    Cursor, Direction, Fetched, KeyBound, KeyRange, LockWait, Pushed, RowLock, ScanOptions, Table,
+};
 
 use super::collected::{CALL_ROWS_MAX, Collected, Next, fetch_limit, is_remote};
 use super::pushed;
 use super::range::RangeSet;
 use crate::context::dependents::Dependents;
-use crate::context::operator::Collector;
+use crate::context::operator::{Collector, Confirmed};
 use crate::context::{Context, ROWS_PER_TURN};
 use crate::{HandlerCall, Operator, Outcome, Rewind};
 
@@ -44,6 +46,8 @@ pub(crate) struct ScanOperator {
     collected: Collected,
     /// The memory share of a batch with large rows.
     share: Share,
+    /// Each row is tested by the operator above.
+    is_tested: bool,
 }
 
 /// A batch with fewer bytes of rows is not counted.
@@ -85,6 +89,7 @@ impl ScanOperator {
             pushed: None,
             collected: Collected::default(),
             share: Share::default(),
+            is_tested: false,
             plan,
         }
     }
@@ -130,7 +135,7 @@ impl ScanOperator {
             // There may be groups of no rows. The range that the cursor is opened with is not read.
             let is_first = self.cursor.is_none();
             if is_first {
-                let options = options(&self.plan, self.pushed.as_ref(), &KeyRange::all());
+                let options = self.options(&KeyRange::all());
                 let mut cursor = self.table.scan(options);
                 cursor.seek(ranges);
                 self.cursor = Some(cursor);
@@ -149,14 +154,31 @@ impl ScanOperator {
             1
         };
         let next = &left[..count];
-        let of = (&*self.table, &*self.plan, self.pushed.as_ref());
-        seek(&mut self.cursor, of, next);
+        self.cursor = seek(self.cursor.take(), &*self.table, next, |range| {
+            self.options(range)
+        });
         for call in next.iter().filter_map(|it| first_call(&self.plan, it)) {
             cx.handler.count(call);
         }
         self.is_behind_row = self.plan.index.is_none();
         self.ranges_sought += count;
         true
+    }
+
+    fn options(&self, range: &KeyRange) -> ScanOptions {
+        let plan = &self.plan;
+        ScanOptions {
+            index: plan.index,
+            range: range.clone(),
+            direction: plan.direction,
+            lock: plan.lock,
+            columns: plan.columns.clone(),
+            wait: match plan.wait {
+                LockWait::SemiConsistent if !self.is_tested => LockWait::Wait,
+                wait => wait,
+            },
+            pushed: self.pushed.clone(),
+        }
     }
 
     /// True if the store returns groups of rows.
@@ -239,30 +261,23 @@ fn next_call(plan: &Scan) -> HandlerCall {
 
 /// Seeks the ranges with the cursor, which is opened if there is none.
 fn seek(
-    cursor: &mut Option<Box<dyn Cursor>>,
-    (table, plan, pushed): (&dyn Table, &Scan, Option<&Rc<Pushed>>),
+    cursor: Option<Box<dyn Cursor>>,
+    table: &dyn Table,
     ranges: &[KeyRange],
-) {
-    if let (None, Some(first)) = (&cursor, ranges.first()) {
-        *cursor = Some(table.scan(options(plan, pushed, first)));
-        if ranges.len() == 1 {
-            return;
+    options: impl FnOnce(&KeyRange) -> ScanOptions,
+) -> Option<Box<dyn Cursor>> {
+    match (cursor, ranges) {
+        (None, []) => None,
+        (None, [only]) => Some(table.scan(options(only))),
+        (None, [first, ..]) => {
+            let mut cursor = table.scan(options(first));
+            cursor.seek(ranges);
+            Some(cursor)
         }
-    }
-    if let Some(cursor) = cursor {
-        cursor.seek(ranges);
-    }
-}
-
-fn options(plan: &Scan, pushed: Option<&Rc<Pushed>>, range: &KeyRange) -> ScanOptions {
-    ScanOptions {
-        index: plan.index,
-        range: range.clone(),
-        direction: plan.direction,
-        lock: plan.lock,
-        columns: plan.columns.clone(),
-        wait: plan.wait,
-        pushed: pushed.cloned(),
+        (Some(mut cursor), ranges) => {
+            cursor.seek(ranges);
+            Some(cursor)
+        }
     }
 }
 
@@ -270,8 +285,10 @@ impl Operator for ScanOperator {
     fn rewind(&mut self, how: Rewind) {
         if how == Rewind::Again && self.collected.is_filled() {
             if self.collected.next_left() {
-                let of = (&*self.table, &*self.plan, self.pushed.as_ref());
-                seek(&mut self.cursor, of, self.collected.ranges());
+                let (table, ranges) = (&*self.table, self.collected.ranges());
+                self.cursor = seek(self.cursor.take(), table, ranges, |range| {
+                    self.options(range)
+                });
             }
             self.is_behind_row = false;
             return;
@@ -298,6 +315,35 @@ impl Operator for ScanOperator {
             true => Some(self),
             false => None,
         }
+    }
+
+    fn expect_tests(&mut self) {
+        self.is_tested = true;
+    }
+
+    fn release(&mut self, cx: &mut Context<'_>) {
+        let row = cx.frame.slots[self.plan.slot].row;
+        if let (Some(cursor), Some(row)) = (&mut self.cursor, row)
+            && self.plan.lock != RowLock::None
+        {
+            cursor.release(cx.txn, row);
+        }
+    }
+
+    fn confirm(&mut self, cx: &mut Context<'_>) -> Outcome<Confirmed> {
+        let slot = self.plan.slot;
+        let is_first = cx.frame.slots[slot].row == Some(0);
+        let batch = cx.frame.batch_mut(slot);
+        if !is_first || !batch.is_unlocked() {
+            return Ok(Confirmed::AsTested);
+        }
+        let cursor = self.cursor.as_mut().expect("it has given the row");
+        if !cursor.confirm(cx.txn, batch)? {
+            return Ok(Confirmed::Gone);
+        }
+        cx.frame.slots[slot].row = Some(1);
+        self.at = 2;
+        Ok(Confirmed::Newer)
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {

@@ -13,7 +13,9 @@ use std::time::Duration;
 use btree::{Tree, damaged};
 use format::row_header::{EntryHeader, RowHeader};
 use format::{IndexId, PageId, TxnId};
-use lock::{Acquired, Ask, Converted, LockError, LockExtent, LockKind, LockMode, LockName, Term};
+use lock::{
+    Acquired, Ask, Converted, LockError, LockExtent, LockKind, LockMode, LockName, OwnerLocks, Term,
+};
 use store::{Isolation, LockWait, Outcome, RowLock, StoreError};
 
 use crate::transaction::EngineTransaction;
@@ -102,7 +104,7 @@ impl Stored {
 pub(crate) fn lock_mode(lock: RowLock) -> LockMode {
     assert!(lock != RowLock::None, "a consistent read locks nothing");
     match lock {
-        RowLock::Shared => LockMode::Shared,
+        RowLock::Source | RowLock::Shared => LockMode::Shared,
         RowLock::Exclusive | RowLock::None => LockMode::Exclusive,
     }
 }
@@ -134,6 +136,18 @@ impl EngineTransaction {
             LockExtent::Record
         } else {
             LockExtent::BareRecord
+        }
+    }
+
+    /// How rows are locked that are read with `lock`.
+    pub(crate) fn row_lock(&self, lock: RowLock) -> RowLock {
+        match (self.options.isolation, lock) {
+            (Isolation::Serializable, RowLock::None) => RowLock::Shared,
+            (Isolation::ReadUncommitted | Isolation::ReadCommitted, RowLock::Source) => {
+                RowLock::None
+            }
+            (_, RowLock::Source) => RowLock::Shared,
+            (_, lock) => lock,
         }
     }
 
@@ -241,6 +255,17 @@ impl EngineTransaction {
         }
     }
 
+    /// Locks that are kept until its end.
+    pub(crate) fn kept_lock_count(&self) -> usize {
+        self.locks.as_ref().map_or(0, OwnerLocks::kept_count)
+    }
+
+    /// Releases one lock before its end.
+    pub(crate) fn release_lock(&mut self, name: &LockName, kind: LockKind) {
+        let locks = self.locks.as_mut();
+        locks.expect("it has locks").release_one(name, kind);
+    }
+
     /// Releases the locks of an operation.
     pub(crate) fn release_brief(&mut self) {
         if let Some(locks) = &mut self.locks {
@@ -290,6 +315,8 @@ impl EngineTransaction {
                 );
                 Err(lock_suspend(&self.worker.options.sleep, future, patience).into())
             }
+            // A request that waited before is asked for again, now without patience.
+            Err(LockError::Timeout) if patience.is_zero() => refused(wait),
             Err(LockError::Timeout) => Err(StoreError::LockWaitTimeout.into()),
             Err(LockError::Deadlock) => Err(StoreError::Deadlock.into()),
             Err(LockError::Full) => Err(StoreError::LockTableFull.into()),
@@ -300,7 +327,9 @@ impl EngineTransaction {
     /// How long to wait for a lock; zero means not at all.
     fn patience(&self, wait: LockWait) -> Duration {
         match wait {
-            LockWait::Wait => Duration::from_secs(self.options.lock_wait_timeout_s),
+            LockWait::Wait | LockWait::SemiConsistent => {
+                Duration::from_secs(self.options.lock_wait_timeout_s)
+            }
             LockWait::NoWait | LockWait::SkipLocked => Duration::ZERO,
         }
     }
@@ -311,6 +340,6 @@ fn refused(wait: LockWait) -> Outcome<Access> {
     match wait {
         LockWait::SkipLocked => Ok(Access::Skip),
         LockWait::NoWait => Err(StoreError::LockNotAvailable.into()),
-        LockWait::Wait => Err(StoreError::LockWaitTimeout.into()),
+        LockWait::Wait | LockWait::SemiConsistent => Err(StoreError::LockWaitTimeout.into()),
     }
 }

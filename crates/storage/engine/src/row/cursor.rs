@@ -24,8 +24,8 @@ use format::PageId;
 use format::row_header::EntryHeader;
 use lock::LockKind;
 use store::{
-    Cursor, Direction, FETCH_BYTES_MAX, Fetched, Interrupt, Isolation, KeyRange, Outcome, RowBatch,
-    RowLock, ScanOptions, StoreError, Transaction, Transactions,
+    Cursor, Direction, FETCH_BYTES_MAX, Fetched, Interrupt, KeyRange, Outcome, RowBatch, RowLock,
+    ScanOptions, StoreError, Transaction, Transactions,
 };
 
 use crate::lob_memo::LobMemo;
@@ -95,7 +95,7 @@ impl EngineCursor {
         };
         let range = options.range.clone();
         let covering = match (secondary, options.columns.as_deref(), options.lock) {
-            (Some(at), Some(columns), RowLock::None) => {
+            (Some(at), Some(columns), RowLock::None | RowLock::Source) => {
                 Covering::of(&table, &table.secondary[at], columns)
             }
             _ => None,
@@ -182,10 +182,7 @@ impl EngineCursor {
 
     /// The lock that rows are read with.
     fn lock(&self, txn: &EngineTransaction) -> RowLock {
-        match (txn.options.isolation, self.options.lock) {
-            (Isolation::Serializable, RowLock::None) => RowLock::Shared,
-            (_, lock) => lock,
-        }
+        txn.row_lock(self.options.lock)
     }
 
     /// Whether a locking read holds entries that may be out of date. The first entry of a run is
@@ -256,7 +253,7 @@ impl EngineCursor {
         let index = &self.table.secondary[at];
         let root = PageId::new(index.tree.space, index.tree.root);
         let header = entries::decode(payload, root)?;
-        let is_locking = txn.options.isolation == Isolation::Serializable;
+        let is_locking = self.locks.is_on;
         let is_own = txn.id == Some(header.txn);
         if header.is_deleted || is_locking || is_own || !txn.sees(header.txn)? {
             return Ok(false);
@@ -383,72 +380,117 @@ impl EngineCursor {
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
         let lock = self.lock(txn);
-        let is_locking = lock != RowLock::None;
-        self.locks.is_on = is_locking;
+        self.begin_locks(lock);
+        let count_before = batch.len();
         while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {
-            if is_locking {
-                self.lock_head(txn, lock)?;
-            }
-            if is_locking && !self.is_loaded && self.is_outdated() {
-                self.leave_run(txn);
-            }
-            if self.position == self.run.len() {
-                if !self.next_run()? {
-                    if is_locking && self.lock_supremum(txn, lock)? == Seen::Changed {
-                        continue;
+            let found = batch.len() - count_before;
+            self.locks.wait = self.wait_mode(txn, found);
+            match self.step(txn, lock, batch) {
+                Ok(Step::Next) => {}
+                Ok(Step::End) => return Ok(Fetched::End),
+                Err(Interrupt::Error(StoreError::LockNotAvailable)) if self.can_wait() => {
+                    if 0 < found {
+                        self.is_begun = false;
+                        return Ok(Fetched::More);
                     }
-                    if !self.next_interval(batch) {
-                        return Ok(Fetched::End);
+                    if self.push_committed(txn, batch)? {
+                        return Ok(Fetched::More);
                     }
-                    self.looks.count()?;
-                    continue;
                 }
-                if self.run.is_empty() {
-                    self.looks.count()?;
-                }
-                continue;
-            }
-            if !self.is_inside(self.run.entry(self.position).0) {
-                if is_locking && self.lock_end(txn, lock)? == Seen::Changed {
-                    continue;
-                }
-                self.locks.has_tail = true;
-                self.is_begun = false;
-                self.place.from = From::Nothing;
-                self.run.clear();
-                self.position = 0;
-                continue;
-            }
-            if !self.is_loaded && self.push_covered(txn, batch)? {
-                self.position += 1;
-                continue;
-            }
-            self.is_begun = is_locking;
-            let sight = self.read_row(txn, lock)?;
-            if sight == Sight::Seen {
-                self.push(batch)?;
-            }
-            assert!(
-                sight != Sight::Changed || is_locking,
-                "a consistent read reads an entry once"
-            );
-            if sight != Sight::Changed {
-                self.position += 1;
-                self.is_begun = false;
-                self.is_loaded = false;
-                self.memo = LobMemo::default();
-                self.locks.finish_entry();
-                if is_locking && sight == Sight::Seen && self.is_alone() {
-                    self.locks.has_tail = true;
-                    self.place.from = From::Nothing;
-                }
-            }
-            if sight != Sight::Seen {
-                self.looks.count()?;
+                Err(interrupt) => return Err(interrupt),
             }
         }
         Ok(Fetched::More)
     }
+
+    /// Goes on by one entry, or to the next run, or to the next interval.
+    fn step(
+        &mut self,
+        txn: &mut EngineTransaction,
+        lock: RowLock,
+        batch: &mut RowBatch,
+    ) -> Outcome<Step> {
+        let is_locking = lock != RowLock::None;
+        if is_locking {
+            self.lock_head(txn, lock)?;
+            if !self.is_loaded && self.is_outdated() {
+                self.leave_run(txn);
+            }
+        }
+        if self.position == self.run.len() {
+            if self.next_run()? {
+                if self.run.is_empty() {
+                    self.looks.count()?;
+                }
+                return Ok(Step::Next);
+            }
+            if is_locking && self.lock_supremum(txn, lock)? == Seen::Changed {
+                return Ok(Step::Next);
+            }
+            if !self.next_interval(batch) {
+                return Ok(Step::End);
+            }
+            self.looks.count()?;
+            return Ok(Step::Next);
+        }
+        if !self.is_inside(self.run.entry(self.position).0) {
+            if is_locking && self.lock_end(txn, lock)? == Seen::Changed {
+                return Ok(Step::Next);
+            }
+            self.locks.has_tail = true;
+            self.is_begun = false;
+            self.place.from = From::Nothing;
+            self.run.clear();
+            self.position = 0;
+            return Ok(Step::Next);
+        }
+        if !self.is_loaded && self.push_covered(txn, batch)? {
+            self.position += 1;
+            return Ok(Step::Next);
+        }
+        self.begin_entry(txn);
+        let sight = self.read_row(txn, lock)?;
+        if sight == Sight::Seen {
+            self.push(batch)?;
+        }
+        self.finish_entry(txn, sight, batch.len());
+        if sight != Sight::Seen {
+            self.looks.count()?;
+        }
+        Ok(Step::Next)
+    }
+
+    /// Goes on to the next entry, unless the present one has to be read again.
+    fn finish_entry(&mut self, txn: &mut EngineTransaction, sight: Sight, row_count: usize) {
+        let is_locking = self.locks.is_on;
+        assert!(
+            sight != Sight::Changed || is_locking,
+            "a consistent read reads an entry once"
+        );
+        if sight == Sight::Changed {
+            return;
+        }
+        self.position += 1;
+        self.is_begun = false;
+        self.is_loaded = false;
+        self.memo = LobMemo::default();
+        if is_locking {
+            self.note_locks(txn, sight, row_count);
+        }
+        if is_locking && sight == Sight::Seen && self.is_alone() {
+            self.locks.has_tail = true;
+            self.place.from = From::Nothing;
+        }
+    }
+}
+
+/// How a scan came on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It goes on.
+    Next,
+    /// All intervals are read.
+    End,
 }
 
 /// What a scan finds at an entry.
@@ -507,6 +549,16 @@ impl Cursor for EngineCursor {
         self.enter(first);
     }
 
+    fn release(&mut self, txn: &mut dyn Transaction, row: usize) {
+        let transactions = Rc::clone(&self.transactions);
+        transactions.with(txn, |txn| self.release_row(txn, row));
+    }
+
+    fn confirm(&mut self, txn: &mut dyn Transaction, batch: &mut RowBatch) -> Outcome<bool> {
+        let transactions = Rc::clone(&self.transactions);
+        transactions.with(txn, |txn| txn.run(|txn| self.lock_committed(txn, batch)))
+    }
+
     fn fetch(
         &mut self,
         txn: &mut dyn Transaction,
@@ -527,7 +579,7 @@ impl EngineCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
-        if self.options.lock == RowLock::None {
+        if self.lock(txn) == RowLock::None {
             // A scan that finds nothing has read nevertheless.
             txn.open_view();
             let rows = self.table.clustered;

@@ -6,6 +6,8 @@ use format::row_header::{ROW_HEADER_BYTES, RowHeader};
 use format::undo::{UndoKind, UndoRecord};
 use store::{Interrupt, Outcome, StoreError, Suspend};
 
+use txn::Snapshot;
+
 use crate::transaction::EngineTransaction;
 use crate::undo_log::{page_of, read_record};
 
@@ -71,6 +73,26 @@ impl Version {
             }
             looks.count()?;
             read_record(&txn.worker.pages, header.undo, &mut self.record)?;
+            if !self.restore(header.undo)? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Turns the newest version, which is in `bytes`, into the one that was committed last. Returns
+    /// false if there is none, or a deleted one. The snapshot keeps the undo on the way back.
+    pub(crate) fn go_to_committed(&mut self, txn: &EngineTransaction) -> Outcome<bool> {
+        let worker = &txn.worker;
+        let snapshot = Snapshot::open(&worker.txns, || worker.pages.reserved());
+        loop {
+            let header = self.header()?;
+            if txn.sees_in(&snapshot, header.txn)? {
+                return Ok(!header.is_deleted);
+            }
+            if header.undo.is_null() {
+                return Ok(false);
+            }
+            read_record(&worker.pages, header.undo, &mut self.record)?;
             if !self.restore(header.undo)? {
                 return Ok(false);
             }

@@ -17,6 +17,7 @@
 
 use btree::LeafStamp;
 use lock::{LockExtent, LockKind, LockName, Term};
+use store::LockWait;
 
 use super::*;
 use crate::row::conflict::{Stored, WantedLock, lock_mode};
@@ -35,6 +36,12 @@ pub(super) struct ScanLocks {
     has_head: bool,
     /// The end of the interval is locked.
     pub(super) has_tail: bool,
+    /// What to do now if another has a lock.
+    pub(super) wait: LockWait,
+    /// Locks that the transaction kept before the present entry.
+    kept_before: usize,
+    /// Locks of the rows in the batch that can go early, by the row's place in it.
+    releasable: Vec<(usize, LockName, LockKind)>,
 }
 
 /// Whether a lock holds what the scan has seen.
@@ -54,14 +61,137 @@ impl ScanLocks {
         self.has_head = false;
         self.has_tail = interval.is_empty;
     }
-
-    /// The present entry is finished.
-    pub(super) fn finish_entry(&mut self) {
-        self.passed.clear();
-    }
 }
 
 impl EngineCursor {
+    /// Before a fetch.
+    pub(super) fn begin_locks(&mut self, lock: RowLock) {
+        self.locks.is_on = lock != RowLock::None;
+        if !self.is_begun {
+            self.locks.releasable.clear();
+        }
+    }
+
+    /// Whether a lock that another has is waited for, after all that was found is returned.
+    pub(super) fn can_wait(&self) -> bool {
+        matches!(self.options.wait, LockWait::Wait | LockWait::SemiConsistent)
+    }
+
+    /// What to do about a lock that another has. A caller that gets rows before the wait can let
+    /// those go that do not match, and changes the others, as MariaDB does row by row.
+    pub(super) fn wait_mode(&self, txn: &EngineTransaction, found: usize) -> LockWait {
+        match self.options.wait {
+            LockWait::Wait | LockWait::SemiConsistent if 0 < found => LockWait::NoWait,
+            LockWait::SemiConsistent if self.reads_committed(txn) => LockWait::NoWait,
+            wait => wait,
+        }
+    }
+
+    /// Whether a row that another has locked is first tested as it was committed last: in InnoDB
+    /// only by scans of the clustered index that look for more than one row.
+    fn reads_committed(&self, txn: &EngineTransaction) -> bool {
+        self.options.wait == LockWait::SemiConsistent
+            && !txn.locks_gaps()
+            && self.secondary.is_none()
+            && !self.is_alone()
+    }
+
+    /// Begins the present entry, unless it was begun before a wait.
+    pub(super) fn begin_entry(&mut self, txn: &EngineTransaction) {
+        if self.locks.is_on && !self.is_begun {
+            self.is_begun = true;
+            self.locks.kept_before = txn.kept_lock_count();
+        }
+    }
+
+    /// Notes which locks the present entry has added, and releases them if it gave no row.
+    pub(super) fn note_locks(
+        &mut self,
+        txn: &mut EngineTransaction,
+        sight: Sight,
+        row_count: usize,
+    ) {
+        self.locks.passed.clear();
+        let Some(locks) = txn.locks.as_ref().filter(|_| !txn.locks_gaps()) else {
+            return;
+        };
+        let row = row_count.saturating_sub(1);
+        let added = locks.since(self.locks.kept_before);
+        let added: Vec<_> = added
+            .map(|(name, kind)| (row, name.clone(), kind))
+            .collect();
+        if sight == Sight::Seen {
+            self.locks.releasable.extend(added);
+            return;
+        }
+        for (_, name, kind) in &added {
+            txn.release_lock(name, *kind);
+        }
+    }
+
+    /// Releases what was locked for a row of the batch.
+    pub(super) fn release_row(&mut self, txn: &mut EngineTransaction, row: usize) {
+        let is_of_row = |locked: &(usize, LockName, LockKind)| locked.0 == row;
+        for (_, name, kind) in self.locks.releasable.iter().filter(|it| is_of_row(it)) {
+            txn.release_lock(name, *kind);
+        }
+        self.locks.releasable.retain(|locked| !is_of_row(locked));
+    }
+
+    /// Appends the version of the present row that was committed last, if there is one, because
+    /// another transaction has the row locked. Returns false if the scan waits, or goes on.
+    pub(super) fn push_committed(
+        &mut self,
+        txn: &mut EngineTransaction,
+        batch: &mut RowBatch,
+    ) -> Outcome<bool> {
+        assert!(self.reads_committed(txn), "other scans wait");
+        let (key, _) = self.run.entry(self.position);
+        assert!(self.is_inside(key), "the end is waited for");
+        let rows = self.table.clustered;
+        let is_there = rows.get(&self.worker.pages, &self.row_key, &mut self.version.bytes)?;
+        let is_row = is_there && self.version.go_to_committed(txn)?;
+        self.is_loaded = is_row;
+        if is_row {
+            self.push(batch)?;
+            batch.set_unlocked();
+        }
+        self.finish_entry(txn, Sight::Unseen, batch.len());
+        Ok(is_row)
+    }
+
+    /// Locks the row of such a version, and appends its newest one. Returns false if it is gone.
+    pub(super) fn lock_committed(
+        &mut self,
+        txn: &mut EngineTransaction,
+        batch: &mut RowBatch,
+    ) -> Outcome<bool> {
+        assert!(
+            batch.is_unlocked() && batch.len() == 1,
+            "the row is confirmed once"
+        );
+        let kind = LockKind {
+            mode: lock_mode(self.options.lock),
+            extent: txn.record_extent(),
+        };
+        let wanted = WantedLock::all(kind, LockWait::Wait);
+        self.row_key.clear();
+        self.row_key.extend_from_slice(batch.key(0).0);
+        let kept_before = txn.kept_lock_count();
+        let (table, version) = (&self.table, &mut self.version);
+        let is_there = lock_and_read(txn, table, &self.row_key, wanted, version)?;
+        if !is_there {
+            return Ok(false);
+        }
+        self.is_loaded = true;
+        let pushed = self.push(batch);
+        self.is_loaded = false;
+        pushed?;
+        self.locks.kept_before = kept_before;
+        self.note_locks(txn, Sight::Seen, batch.len());
+        Ok(true)
+    }
+
     /// Notes the place behind the run, which is used up.
     pub(super) fn pass_run(&mut self) {
         if self.locks.is_on {
@@ -126,7 +256,7 @@ impl EngineCursor {
             mode: lock_mode(lock),
             extent,
         };
-        let wait = self.options.wait;
+        let wait = self.locks.wait;
         if !txn.locks_gaps() {
             return WantedLock::all(kind(LockExtent::BareRecord), wait);
         }
@@ -198,7 +328,7 @@ impl EngineCursor {
                 None => Default::default(),
             };
             let gap = LockName::of(tree.index, found.key.as_deref());
-            txn.acquire(&gap, gap_lock(lock), self.options.wait)?;
+            txn.acquire(&gap, gap_lock(lock), self.locks.wait)?;
             if tree.are_current(&worker.pages, &found.leaves) {
                 self.locks.has_head = true;
                 return Ok(());
@@ -221,6 +351,7 @@ impl EngineCursor {
         let (key, _) = self.run.entry(self.position);
         let extent = match (is_range, locks_gaps) {
             (true, true) => LockExtent::NextKey,
+            (true, false) if self.reads_committed(txn) => return Ok(Seen::Current),
             (true, false) => LockExtent::BareRecord,
             (false, true) => LockExtent::Gap,
             (false, false) => return Ok(Seen::Current),
@@ -235,13 +366,13 @@ impl EngineCursor {
                     LockExtent::BareRecord => Term::Operation,
                     _ => Term::Transaction,
                 },
-                ..WantedLock::all(kind, self.options.wait)
+                ..WantedLock::all(kind, self.locks.wait)
             };
             self.lock_entry(txn, wanted)?;
             txn.release_brief();
         } else {
             let gap = LockName::key(self.tree().index, key);
-            txn.acquire(&gap, kind, self.options.wait)?;
+            txn.acquire(&gap, kind, self.locks.wait)?;
         }
         let seen = self.after_lock(txn);
         self.locks.has_tail = seen == Seen::Current;
@@ -261,7 +392,7 @@ impl EngineCursor {
         assert!(self.run.is_empty(), "the last entry is finished");
         txn.ensure_id()?;
         let gap = LockName::supremum(self.tree().index);
-        txn.acquire(&gap, gap_lock(lock), self.options.wait)?;
+        txn.acquire(&gap, gap_lock(lock), self.locks.wait)?;
         let seen = self.look_again();
         self.locks.has_tail = seen == Seen::Current;
         Ok(seen)
