@@ -24,7 +24,7 @@ use store::{
 use crate::lock::metadata::SharedHold;
 
 /// What a savepoint takes in addition to its name: its entry, twice while the list grows.
-const SAVEPOINT_BYTES: usize = 2 * size_of::<(String, UndoMark)>() + 16;
+const SAVEPOINT_BYTES: usize = 2 * size_of::<(String, End)>() + 16;
 
 /// What `SET TRANSACTION` has set for the next transaction alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,8 +46,9 @@ pub struct TransactionState {
     pub is_read_only: bool,
     /// Locks of the tables in use.
     holds: Vec<SharedHold>,
-    /// In order of creation; a name that is set again moves to the end.
-    savepoints: Vec<(String, UndoMark)>,
+    /// In order of creation, each with what goes back to it. A name that is set again moves to the
+    /// end.
+    savepoints: Vec<(String, End)>,
     /// Of the savepoints.
     savepoints_share: Share,
     /// For the next BEGIN or first statement.
@@ -131,21 +132,23 @@ impl TransactionState {
         (&mut self.savepoints_share, bytes)
     }
 
-    /// Sets a savepoint here.
+    /// Sets a savepoint here. Before the first use of the store there is nothing to go back to but
+    /// the beginning: then all locks go, too, as in MariaDB.
     pub fn set_savepoint(&mut self, name: &str) {
         self.release_savepoint(name);
-        let mark = self.open.as_ref().map_or(UndoMark(0), |open| open.mark());
-        self.savepoints.push((name.to_owned(), mark));
+        let used = self.open.as_ref().filter(|open| open.is_active());
+        let back = used.map_or(End::Rollback, |open| End::RollbackTo(open.mark()));
+        self.savepoints.push((name.to_owned(), back));
     }
 
-    /// The mark of a savepoint; those set after it are removed.
-    pub fn savepoint(&mut self, name: &str) -> Option<UndoMark> {
+    /// What goes back to a savepoint; those set after it are removed.
+    pub fn savepoint(&mut self, name: &str) -> Option<End> {
         let position = self
             .savepoints
             .iter()
             .position(|(of, _)| of.eq_ignore_ascii_case(name))?;
         self.savepoints.truncate(position + 1);
-        self.savepoints.last().map(|(_, mark)| *mark)
+        self.savepoints.last().map(|(_, back)| *back)
     }
 
     /// Removes a savepoint. Returns false if there is none of that name.

@@ -480,8 +480,13 @@ impl Session {
 
     /// Rolls back to the mark. If that fails, rolls back the whole transaction, in the background.
     pub(crate) async fn roll_back_to(&mut self, mark: store::UndoMark) -> Result<(), Stop> {
+        self.go_back(End::RollbackTo(mark)).await
+    }
+
+    /// As [`roll_back_to`](Self::roll_back_to), or to the beginning. The transaction goes on.
+    pub(crate) async fn go_back(&mut self, back: End) -> Result<(), Stop> {
         while let Some(open) = self.transaction.opened() {
-            match end_step(&mut **open, End::RollbackTo(mark)) {
+            match end_step(&mut **open, back) {
                 Ok(Some(suspend)) => suspend.await,
                 Ok(None) => break,
                 Err(error) => {

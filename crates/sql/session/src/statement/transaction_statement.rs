@@ -128,10 +128,10 @@ impl Session {
 
     async fn roll_back_to_savepoint(&mut self, name: &str) -> Result<(), Stop> {
         match self.transaction.savepoint(name) {
-            Some(mark) => {
+            Some(back) => {
                 self.state
                     .count_handler_call(HandlerCall::SavepointRollback);
-                self.roll_back_to(mark).await
+                self.go_back(back).await
             }
             None => Err(no_savepoint(name)),
         }
@@ -143,8 +143,13 @@ impl Session {
         let active = variables.active();
         let transaction = &self.transaction;
         let next = transaction.next;
+        let is_alone = active.autocommit && !transaction.is_begun();
         TransactionOptions {
-            isolation: next.isolation.unwrap_or(active.isolation),
+            isolation: match next.isolation.unwrap_or(active.isolation) {
+                // A statement that is a transaction of its own need not lock what it reads.
+                Isolation::Serializable if is_alone => Isolation::RepeatableRead,
+                isolation => isolation,
+            },
             read_only: if transaction.is_open() {
                 transaction.is_read_only
             } else {

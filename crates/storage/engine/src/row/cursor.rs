@@ -66,6 +66,8 @@ pub(crate) struct EngineCursor {
     is_begun: bool,
     /// `version` and `row_key` belong to the present entry: a repeated call continues there.
     is_loaded: bool,
+    /// The present entry is locked and enough: there is no version of its row.
+    is_covered: bool,
     /// The key of the present row.
     row_key: Vec<u8>,
     memo: LobMemo,
@@ -95,7 +97,7 @@ impl EngineCursor {
         };
         let range = options.range.clone();
         let covering = match (secondary, options.columns.as_deref(), options.lock) {
-            (Some(at), Some(columns), RowLock::None | RowLock::Source) => {
+            (Some(at), Some(columns), lock) if lock != RowLock::Exclusive => {
                 Covering::of(&table, &table.secondary[at], columns)
             }
             _ => None,
@@ -115,6 +117,7 @@ impl EngineCursor {
             is_begun: false,
             version: Version::default(),
             is_loaded: false,
+            is_covered: false,
             row_key: Vec::new(),
             memo: LobMemo::default(),
             locks: ScanLocks::default(),
@@ -240,16 +243,19 @@ impl EngineCursor {
         if lock == RowLock::None && !self.version.go_back(txn, &mut self.looks)? {
             return Ok(Sight::Unseen);
         }
+        if self.is_covered {
+            return Ok(Sight::Seen);
+        }
         Ok(Sight::of(self.has_entry()?))
     }
 
     /// Appends the row at the present entry, if the entry is enough. Returns false if the row must
     /// be read.
     fn push_covered(&mut self, txn: &mut EngineTransaction, batch: &mut RowBatch) -> Outcome<bool> {
-        let (Some(covering), Some(at)) = (&mut self.covering, self.secondary) else {
+        let (true, Some(at)) = (self.covering.is_some(), self.secondary) else {
             return Ok(false);
         };
-        let (key, payload) = self.run.entry(self.position);
+        let (_, payload) = self.run.entry(self.position);
         let index = &self.table.secondary[at];
         let root = PageId::new(index.tree.space, index.tree.root);
         let header = entries::decode(payload, root)?;
@@ -258,6 +264,18 @@ impl EngineCursor {
         if header.is_deleted || is_locking || is_own || !txn.sees(header.txn)? {
             return Ok(false);
         }
+        self.push_entry(batch)
+    }
+
+    /// Appends what the present entry has of its row.
+    fn push_entry(&mut self, batch: &mut RowBatch) -> Outcome<bool> {
+        let (Some(covering), Some(at)) = (&mut self.covering, self.secondary) else {
+            return Ok(false);
+        };
+        let (key, payload) = self.run.entry(self.position);
+        let index = &self.table.secondary[at];
+        let root = PageId::new(index.tree.space, index.tree.root);
+        let header = entries::decode(payload, root)?;
         let no_key = || damaged(root, "an entry is shorter than its key");
         let own_length = usize::from(header.own_length);
         let (own, row_key) = key.split_at_checked(own_length).ok_or_else(no_key)?;
@@ -309,6 +327,10 @@ impl EngineCursor {
             if is_deleted != Some(false) {
                 return Ok(Sight::Unseen);
             }
+            if lock == RowLock::Shared && self.covering.is_some() {
+                self.is_covered = true;
+                return Ok(Sight::Seen);
+            }
             let extent = txn.record_extent();
             let kind = LockKind {
                 extent,
@@ -357,6 +379,9 @@ impl EngineCursor {
     /// Appends the present row to the batch.
     fn push(&mut self, batch: &mut RowBatch) -> Outcome<()> {
         assert!(self.is_loaded, "a row is read before it is returned");
+        if self.is_covered {
+            return self.push_entry(batch).map(|_| ());
+        }
         let header = self.version.header()?;
         let is_unread = matches!(self.options.columns.as_deref(), Some([]));
         let body = if !header.is_spilled {
@@ -473,6 +498,7 @@ impl EngineCursor {
         self.position += 1;
         self.is_begun = false;
         self.is_loaded = false;
+        self.is_covered = false;
         self.memo = LobMemo::default();
         if is_locking {
             self.note_locks(txn, sight, row_count);

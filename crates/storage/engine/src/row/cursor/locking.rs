@@ -5,10 +5,11 @@
 //! exactly, are locked without their gap. Then the end: an equality locks the gap before the next
 //! entry. A range also locks that entry, as MariaDB does, which looks at it before it sees that the
 //! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward also
-//! locks the gap where it begins.
+//! locks the gap where it begins. With an entry of a secondary index its row is locked, also behind
+//! a range, but not if a shared lock of the entry is all that a reader of the index needs.
 //!
 //! Under READ COMMITTED and READ UNCOMMITTED only entries are locked. A range waits for the entry
-//! behind it, too, and lets it go.
+//! behind it, too. In the clustered index it lets that one go.
 //!
 //! (S1) A gap lock counts once the scan has found, after the lock was entered, that no leaf between
 //! its last finished entry and the locked one has changed. If one has, the scan reads on from the
@@ -362,13 +363,16 @@ impl EngineCursor {
         };
         if is_range {
             let wanted = WantedLock {
-                term: match extent {
-                    LockExtent::BareRecord => Term::Operation,
+                term: match (extent, self.secondary) {
+                    (LockExtent::BareRecord, None) => Term::Operation,
                     _ => Term::Transaction,
                 },
                 ..WantedLock::all(kind, self.locks.wait)
             };
-            self.lock_entry(txn, wanted)?;
+            let is_deleted = self.lock_entry(txn, wanted)?;
+            if is_deleted == Some(false) && self.secondary.is_some() {
+                self.lock_row_behind(txn, kind)?;
+            }
             txn.release_brief();
         } else {
             let gap = LockName::key(self.tree().index, key);
@@ -377,6 +381,18 @@ impl EngineCursor {
         let seen = self.after_lock(txn);
         self.locks.has_tail = seen == Seen::Current;
         Ok(seen)
+    }
+
+    /// Locks the row of the entry that a range of a secondary index ends before.
+    fn lock_row_behind(&mut self, txn: &mut EngineTransaction, kind: LockKind) -> Outcome<()> {
+        let (key, payload) = self.run.entry(self.position);
+        let root = PageId::new(self.table.clustered.space, self.table.clustered.root);
+        let own_length = usize::from(entries::decode(payload, root)?.own_length);
+        let row_key = key.get(own_length..).unwrap_or_default();
+        let extent = txn.record_extent();
+        let wanted = WantedLock::all(LockKind { extent, ..kind }, self.locks.wait);
+        let rows = (self.table.clustered, Stored::Row);
+        txn.lock_entry(rows, row_key, wanted).map(|_| ())
     }
 
     /// Locks the gap behind the last entry of the index, which the scan has reached.
