@@ -11,9 +11,7 @@ use std::rc::Rc;
 
 use expression::Share;
 use planner::{Access, Scan};
-use store::{
-    Cursor, Direction, Fetched, KeyBound, KeyRange, LockWait, Pushed, RowLock, ScanOptions, Table,
-};
+use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, Pushed, RowLock, ScanOptions, Table};
 
 use super::collected::{CALL_ROWS_MAX, Collected, Next, fetch_limit, is_remote};
 use super::pushed;
@@ -173,10 +171,7 @@ impl ScanOperator {
             direction: plan.direction,
             lock: plan.lock,
             columns: plan.columns.clone(),
-            wait: match plan.wait {
-                LockWait::SemiConsistent if !self.is_tested => LockWait::Wait,
-                wait => wait,
-            },
+            wait: plan.wait,
             pushed: self.pushed.clone(),
         }
     }
@@ -360,7 +355,14 @@ impl Operator for ScanOperator {
             let row_count = cx.frame.batch(self.plan.slot).len();
             if self.at < row_count {
                 cx.frame.slots[self.plan.slot].row = Some(self.at);
-                self.at += 1;
+                // Without a test each row matches.
+                let is_gone = !self.is_tested && self.confirm(cx)? == Confirmed::Gone;
+                self.at = self
+                    .at
+                    .max(1 + cx.frame.slots[self.plan.slot].row.unwrap_or(0));
+                if is_gone {
+                    continue;
+                }
                 self.count_next(cx);
                 self.is_behind_row = true;
                 return Ok(true);

@@ -459,8 +459,19 @@ impl EngineCursor {
             return Ok(Step::Next);
         }
         if !self.is_inside(self.run.entry(self.position).0) {
-            if is_locking && self.lock_end(txn, lock)? == Seen::Changed {
-                return Ok(Step::Next);
+            let seen = if is_locking {
+                self.lock_end(txn, lock)?
+            } else {
+                Seen::Current
+            };
+            match seen {
+                Seen::Changed => return Ok(Step::Next),
+                Seen::Deleted => {
+                    self.position += 1;
+                    self.is_begun = false;
+                    return Ok(Step::Next);
+                }
+                Seen::Current => {}
             }
             self.locks.has_tail = true;
             self.is_begun = false;

@@ -52,6 +52,8 @@ pub(super) enum Seen {
     Current,
     /// A leaf has changed; the scan's place is set to read again.
     Changed,
+    /// The entry is deleted, and does not end a range: the next one is looked at, too.
+    Deleted,
 }
 
 impl ScanLocks {
@@ -361,6 +363,7 @@ impl EngineCursor {
             mode: lock_mode(lock),
             extent,
         };
+        let mut is_deleted = false;
         if is_range {
             let wanted = WantedLock {
                 term: match (extent, self.secondary) {
@@ -369,8 +372,10 @@ impl EngineCursor {
                 },
                 ..WantedLock::all(kind, self.locks.wait)
             };
-            let is_deleted = self.lock_entry(txn, wanted)?;
-            if is_deleted == Some(false) && self.secondary.is_some() {
+            let locked = self.lock_entry(txn, wanted)?;
+            is_deleted = locked == Some(true);
+            let needs_row = lock != RowLock::Shared || self.covering.is_none();
+            if locked == Some(false) && self.secondary.is_some() && needs_row {
                 self.lock_row_behind(txn, kind)?;
             }
             txn.release_brief();
@@ -379,6 +384,10 @@ impl EngineCursor {
             txn.acquire(&gap, kind, self.locks.wait)?;
         }
         let seen = self.after_lock(txn);
+        if seen == Seen::Current && is_deleted {
+            self.locks.passed.clear();
+            return Ok(Seen::Deleted);
+        }
         self.locks.has_tail = seen == Seen::Current;
         Ok(seen)
     }
