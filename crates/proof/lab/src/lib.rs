@@ -25,7 +25,7 @@ pub mod pages;
 mod random;
 mod random_queries;
 mod sample;
-mod schedules;
+pub mod schedules;
 pub mod smoke;
 pub mod suites;
 pub mod sysbench;

@@ -40,6 +40,9 @@ enum Command {
     Ci(ci::Arguments),
     /// Compares the answers to SELECT statements with MariaDB's.
     Differential(lab::differential::Arguments),
+    /// Plays random schedules of several sessions here and on MariaDB, and sorts the differences
+    /// into classes.
+    Schedules(lab::schedules::Arguments),
     /// Plays random programs of clients that share the gateway's connections, and compares each
     /// reply with what a private connection gives.
     Programs(lab::gateway::programs::Arguments),
@@ -122,6 +125,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Tidy(arguments) => tidy::run(&shell, &arguments),
         Command::Ci(arguments) => ci::run(&shell, &arguments),
         Command::Differential(arguments) => lab::differential::run(&arguments),
+        Command::Schedules(arguments) => optimized(|| lab::schedules::run_command(&arguments)),
         Command::Programs(arguments) => lab::gateway::programs::run(&arguments),
         Command::Bench(arguments) => optimized(|| lab::bench::run(&arguments)),
         Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),

@@ -1,20 +1,22 @@
-//! Runs one schedule on one server and records what happens.
+//! Plays one schedule on one server and records what happens.
 //!
 //! After each step it waits until every session either is answered or waits for a lock, as the
-//! server itself reports (`SHOW ENGINE INNODB STATUS` of MariaDB, the process list of Plateau). So
-//! the record does not depend on time.
-
-use std::fmt::Write;
-use std::time::Duration;
+//! server itself reports (`stage`). So the record does not depend on time.
 
 use anyhow::{Context, Result, bail, ensure};
-use testkit::{Client, Login, Outcome};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use testkit::Client;
 
-use super::script::{Action, SESSIONS, Script, SessionName};
+use super::record::{Record, What};
+use super::script::{Action, Busy, Script, SessionName, Step};
+use super::stage::Stage;
 use crate::answer::show_outcomes;
 
 /// How long to wait for a reply before asking the server whether the session waits.
-const PATIENCE: Duration = Duration::from_millis(2);
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 2_000_000,
+};
 
 /// After this many queries the server counts as hung: at least half a minute.
 const ASKED_MAX: u32 = 15_000;
@@ -23,114 +25,127 @@ const ASKED_MAX: u32 = 15_000;
 /// until it runs.
 const SEEN_WAITING: u32 = 3;
 
-/// The sessions on one server. They are kept from run to run.
-pub(crate) struct Player {
-    /// The server's port.
-    port: u16,
-    /// The database of its runs.
+/// The sessions on one server. They are kept from play to play.
+pub(crate) struct Player<'s> {
+    pub(crate) stage: &'s Stage,
+    /// The database of its plays.
     database: String,
     sessions: Vec<Session>,
-    /// Prepares tables and asks which sessions wait.
-    watcher: Client,
-    is_mariadb: bool,
+    /// Prepares tables, and reads what is left in them.
+    maker: Client,
 }
 
 struct Session {
     name: SessionName,
     client: Client,
+    /// The number by which the server shows its waits. Through a gateway the greeting has another.
+    id: u32,
     /// The unanswered statement.
     statement: Option<String>,
     /// A reply that is not recorded yet.
     answer: Option<String>,
 }
 
-impl Player {
-    /// A player with the database of this number.
-    pub(crate) fn new(port: u16, number: usize) -> Result<Self> {
-        let mut watcher = Client::connect(&Login::root(port))?;
-        let comment = watcher.value("SELECT @@version_comment")?;
-        let database = format!("schedule{number}");
-        watcher.run(&format!("CREATE DATABASE {database}"))?;
-        watcher.run(&format!("USE {database}"))?;
-        Ok(Self {
-            port,
-            database,
+impl<'s> Player<'s> {
+    /// A player with a database of its own.
+    pub(crate) fn new(stage: &'s Stage, database: &str) -> Result<Self> {
+        let mut player = Self {
+            stage,
+            database: String::new(),
             sessions: Vec::new(),
-            watcher,
-            is_mariadb: comment.as_deref() != Some("Plateau"),
-        })
+            maker: stage.connect()?,
+        };
+        player.enter(database)?;
+        Ok(player)
     }
 
-    /// Whether the server is MariaDB.
-    pub(crate) fn is_mariadb(&self) -> bool {
-        self.is_mariadb
-    }
-
-    /// Runs a schedule. Returns the record, a line for each step and reply.
-    pub(crate) fn play(&mut self, script: &Script) -> Result<String> {
-        self.prepare(script)?;
-        let mut told = String::new();
-        if let Err(error) = self.play_steps(script, &mut told) {
-            // A server that hangs or drops a connection has shown its fault. The sessions'
-            // transactions end with them.
-            writeln!(told, "  ends here: {error:#}")?;
-            self.sessions.clear();
-        }
-        Ok(told)
-    }
-
-    fn prepare(&mut self, script: &Script) -> Result<()> {
-        for statement in &script.setup {
-            self.watcher.run(statement)?;
-        }
-        for &letter in SESSIONS.iter().skip(self.sessions.len()) {
-            let mut client = Client::connect(&Login::root(self.port))?;
-            client.run(&format!("USE {}", self.database))?;
-            self.sessions.push(Session {
-                name: SessionName(letter),
-                client,
-                statement: None,
-                answer: None,
-            });
-        }
-        for session in &mut self.sessions {
-            let level = script.level;
-            let client = &mut session.client;
-            client.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"))?;
-            client.run("SET autocommit = 1, innodb_lock_wait_timeout = 50")?;
-            if self.is_mariadb {
-                // By which InnoDB names it. Through a gateway the greeting has another number.
-                let number = client.value("SELECT CONNECTION_ID()")?;
-                client.connection_id = number.context("it has a number")?.parse()?;
-            }
+    /// Goes to another database, which is made unless it is there.
+    pub(crate) fn enter(&mut self, database: &str) -> Result<()> {
+        if self.database != database {
+            let made = format!("CREATE DATABASE IF NOT EXISTS {database}");
+            self.maker.run(&made)?;
+            self.maker.run(&format!("USE {database}"))?;
+            database.clone_into(&mut self.database);
         }
         Ok(())
     }
 
-    fn play_steps(&mut self, script: &Script, told: &mut String) -> Result<()> {
-        for step in &script.steps {
-            let name = step.session;
-            match &step.action {
-                Action::Run(statement) => self.send(name, statement, told)?,
-                Action::Wait(other) => {
-                    writeln!(told, "{} waits for {}", name.0, other.0)?;
-                    self.await_answer(*other)?;
-                }
-                Action::Kill(other) => {
-                    writeln!(told, "{} kills {}", name.0, other.0)?;
-                    let id = self.session(*other)?.client.connection_id;
-                    let client = &mut self.session(name)?.client;
-                    client.run(&format!("KILL QUERY {id}"))?;
-                    self.await_answer(*other)?;
-                }
-            }
-            self.settle(name, told)?;
+    /// Makes the table of a script.
+    pub(crate) fn set_up(&mut self, script: &Script) -> Result<()> {
+        for statement in &script.setup {
+            self.maker.run(statement)?;
         }
-        self.end(told)
+        Ok(())
     }
 
-    fn send(&mut self, name: SessionName, statement: &str, told: &mut String) -> Result<()> {
-        writeln!(told, "{}: {statement}", name.0)?;
+    /// The rows of a statement of the session that makes the tables.
+    pub(crate) fn rows(&mut self, statement: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>> {
+        self.maker.rows(statement)
+    }
+
+    /// Plays a schedule whose table is made, and returns the record.
+    pub(crate) fn play(&mut self, script: &Script) -> Result<Record> {
+        self.open_sessions(script)?;
+        let mut record = Record::default();
+        if let Err(error) = self.play_steps(script, &mut record) {
+            // A server that hangs or drops a connection has shown its fault. The sessions'
+            // transactions end with them.
+            let error = format!("{error:#}");
+            record.add(script.steps.len(), None, What::Broken(error));
+            self.sessions.clear();
+        }
+        Ok(record)
+    }
+
+    fn open_sessions(&mut self, script: &Script) -> Result<()> {
+        for (letter, _) in script.levels.iter().skip(self.sessions.len()) {
+            self.sessions.push(Session {
+                name: *letter,
+                client: self.stage.connect()?,
+                id: 0,
+                statement: None,
+                answer: None,
+            });
+        }
+        for (session, (_, level)) in self.sessions.iter_mut().zip(&script.levels) {
+            let client = &mut session.client;
+            client.run(&format!("USE {}", self.database))?;
+            client.run(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"))?;
+            client.run("SET autocommit = 1, innodb_lock_wait_timeout = 50")?;
+            let id = client.value("SELECT CONNECTION_ID()")?;
+            session.id = id.context("it has a number")?.parse()?;
+        }
+        Ok(())
+    }
+
+    fn play_steps(&mut self, script: &Script, record: &mut Record) -> Result<()> {
+        for (place, step) in script.steps.iter().enumerate() {
+            let name = step.session;
+            record.add(place, Some(name), What::Step(step.to_string()));
+            if script.busy == Busy::LeaveOut && self.session(name)?.statement.is_some() {
+                record.add(place, Some(name), What::Busy);
+                continue;
+            }
+            self.take_step(step)?;
+            self.settle(name, place, record)?;
+        }
+        self.end(script, record)
+    }
+
+    fn take_step(&mut self, step: &Step) -> Result<()> {
+        match &step.action {
+            Action::Run(statement) => self.send(step.session, statement),
+            Action::Wait(other) => self.await_answer(*other),
+            Action::Kill(other) => {
+                let id = self.session(*other)?.id;
+                let client = &mut self.session(step.session)?.client;
+                client.run(&format!("KILL QUERY {id}"))?;
+                self.await_answer(*other)
+            }
+        }
+    }
+
+    fn send(&mut self, name: SessionName, statement: &str) -> Result<()> {
         let session = self.session(name)?;
         ensure!(session.statement.is_none(), "{} is blocked", name.0);
         session.client.send_query(statement.as_bytes())?;
@@ -139,23 +154,25 @@ impl Player {
     }
 
     /// Ends all transactions, each as soon as its session is free, and records what is left.
-    fn end(&mut self, told: &mut String) -> Result<()> {
-        for _ in SESSIONS {
-            for &letter in SESSIONS {
-                let name = SessionName(letter);
+    fn end(&mut self, script: &Script, record: &mut Record) -> Result<()> {
+        let names: Vec<SessionName> = script.levels.iter().map(|(name, _)| *name).collect();
+        let mut place = script.steps.len();
+        for _ in &names {
+            for &name in &names {
                 if self.session(name)?.statement.is_none() {
                     self.session(name)?.client.run("ROLLBACK")?;
-                    self.settle(name, told)?;
+                    self.settle(name, place, record)?;
                 }
+                place += 1;
             }
         }
         let blocked = self.sessions.iter().find(|it| it.statement.is_some());
         if let Some(session) = blocked {
             bail!("{} is blocked when all others have ended", session.name.0);
         }
-        let statement = "SELECT * FROM t WHERE v <> 0 OR v IS NULL OR id < 1000 ORDER BY id, k, v";
-        let left = self.watcher.query_all(statement.as_bytes())?;
-        write!(told, "left: {}", show_outcomes(left, statement, false)?)?;
+        let left = self.maker.query_all(script.left.as_bytes())?;
+        let left = show_outcomes(left, &script.left, false)?;
+        record.add(place, None, What::Left(left));
         Ok(())
     }
 
@@ -167,16 +184,16 @@ impl Player {
     /// Waits until each session is answered or waits for a lock. The order of replies depends on
     /// time, so the session of the step is recorded first, then the others in the order of their
     /// names.
-    fn settle(&mut self, of: SessionName, told: &mut String) -> Result<()> {
+    fn settle(&mut self, of: SessionName, place: usize, record: &mut Record) -> Result<()> {
         self.await_settled()?;
         let is_other = |session: &&mut Session| session.name != of;
         let mut sessions: Vec<&mut Session> = self.sessions.iter_mut().collect();
         sessions.sort_by_key(|session| is_other(session));
         for session in sessions {
             if let Some(answer) = session.answer.take() {
-                writeln!(told, "  {} answers: {}", session.name.0, answer.trim_end())?;
+                record.add(place, Some(session.name), What::Answer(answer));
             } else if session.statement.is_some() {
-                writeln!(told, "  {} is blocked", session.name.0)?;
+                record.add(place, Some(session.name), What::Blocked);
             }
         }
         Ok(())
@@ -192,7 +209,7 @@ impl Player {
             if open.is_empty() || seen_waiting == SEEN_WAITING {
                 return Ok(());
             }
-            let waiting = self.waiting()?;
+            let waiting = self.stage.waiting()?;
             let are_all = open.iter().all(|id| waiting.contains(id));
             seen_waiting = if are_all { seen_waiting + 1 } else { 0 };
         }
@@ -212,79 +229,26 @@ impl Player {
     /// Connections with an unanswered statement.
     fn open(&self) -> impl Iterator<Item = u32> {
         let open = self.sessions.iter().filter(|it| it.statement.is_some());
-        open.map(|it| it.client.connection_id)
+        open.map(|it| it.id)
     }
 
-    /// Reads the replies that have arrived. Returns true if there was one.
+    /// Reads the replies that have arrived, or arrive soon. Returns true if there was one.
     fn take_answers(&mut self) -> Result<bool> {
-        let mut is_any = false;
-        for session in &mut self.sessions {
-            let is_open = session.statement.is_some();
-            if !is_open || !session.client.has_answer(PATIENCE)? {
-                continue;
-            }
+        let open = self.sessions.iter_mut().filter(|it| it.statement.is_some());
+        let mut open: Vec<&mut Session> = open.collect();
+        if open.is_empty() {
+            return Ok(false);
+        }
+        // The end of a stream counts as a reply, too: reading it fails.
+        let streams = open.iter_mut().map(|it| &*it.client.stream());
+        let mut polled: Vec<_> = streams.map(|it| PollFd::new(it, PollFlags::IN)).collect();
+        let count = poll(&mut polled, Some(&PATIENCE))?;
+        let ready: Vec<bool> = polled.iter().map(|it| !it.revents().is_empty()).collect();
+        for (session, _) in open.iter_mut().zip(ready).filter(|(_, is_ready)| *is_ready) {
             let outcomes = session.client.read_outcomes()?;
             let statement = session.statement.take().unwrap_or_default();
             session.answer = Some(show_outcomes(outcomes, &statement, false)?);
-            is_any = true;
         }
-        Ok(is_any)
-    }
-
-    /// Connections that are waiting for a lock.
-    fn waiting(&mut self) -> Result<Vec<u32>> {
-        if self.is_mariadb {
-            let status = self.watcher.query("SHOW ENGINE INNODB STATUS")?;
-            let Outcome::Rows(status) = status else {
-                bail!("no status of InnoDB");
-            };
-            let text = status.rows.into_iter().flatten().flatten().next_back();
-            let text = text.context("an empty status of InnoDB")?;
-            return waiting_in_status(&String::from_utf8_lossy(&text));
-        }
-        let rows = self.watcher.rows(
-            "SELECT id FROM information_schema.processlist \
-             WHERE state IN ('Waiting for row lock', 'Waiting for table metadata lock')",
-        )?;
-        let ids = rows.into_iter().flatten().flatten();
-        let ids = ids.map(|id| Ok(String::from_utf8(id)?.parse()?));
-        ids.collect()
-    }
-}
-
-/// The connections of waiting transactions, from the text of `SHOW ENGINE INNODB STATUS`.
-fn waiting_in_status(status: &str) -> Result<Vec<u32>> {
-    // The part before describes deadlocks that are over.
-    let (_, transactions) = status
-        .split_once("\nTRANSACTIONS\n")
-        .context("a status without transactions")?;
-    let mut waiting = Vec::new();
-    for transaction in transactions.split("\n---TRANSACTION ").skip(1) {
-        if !transaction.contains("\nLOCK WAIT ") {
-            continue;
-        }
-        let Some((_, rest)) = transaction.split_once("\nMariaDB thread id ") else {
-            continue;
-        };
-        let id = rest.split(',').next().unwrap_or_default();
-        waiting.push(id.parse().context("the number of a thread")?);
-    }
-    Ok(waiting)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_are_found_in_the_status_of_innodb() {
-        let status = "LATEST DETECTED DEADLOCK\nLOCK WAIT 2\nMariaDB thread id 9, x\n\
-            ------------\nTRANSACTIONS\n------------\nTrx id counter 5\n\
-            ---TRANSACTION 42, not started\n0 lock struct(s)\n\
-            ---TRANSACTION 43, ACTIVE 0 sec starting index read\nmysql tables in use 1\n\
-            LOCK WAIT 2 lock struct(s), heap size 1128\nMariaDB thread id 7, OS thread handle 1\n\
-            ---TRANSACTION 44, ACTIVE 1 sec\n2 lock struct(s)\nMariaDB thread id 8, OS\n";
-        assert_eq!(waiting_in_status(status).unwrap(), [7]);
-        assert!(waiting_in_status("nothing").is_err());
+        Ok(0 < count)
     }
 }

@@ -3,8 +3,9 @@
 //! ```text
 //! schedule NAME                  begins one; the lines below, up to the next, belong to it
 //! tables SHAPE..                 the tables to run it on; without the line, all
-//! levels LEVEL..                 the isolation levels; without the line, all
+//! levels LEVEL..                 the isolation levels; without the line, all but `ru`
 //! rows (1, 10, 1), ..            the rows (id, k, v); without the line, the default ones
+//! busy                           leaves out steps of blocked sessions; else they are errors
 //! let NAME = TEXT ;; TEXT        `{NAME}` in a step stands for each text in turn
 //! A: STATEMENT                   a step of session A
 //! A waits: B                     continues once session B is answered (by a timeout, say)
@@ -13,6 +14,8 @@
 //!
 //! Lines that begin with `#` are comments. A variant's name consists of the schedule's, the
 //! table's, the level's and the number of the text from each list.
+
+use std::fmt::{Display, Formatter};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -25,9 +28,22 @@ pub(crate) struct Script {
     pub(crate) number: usize,
     /// Creates the table `t` and fills it.
     pub(crate) setup: Vec<String>,
-    /// As SET TRANSACTION names it.
-    pub(crate) level: &'static str,
+    /// The sessions in the order of their letters, with their levels as SET TRANSACTION has them.
+    pub(crate) levels: Vec<(SessionName, &'static str)>,
     pub(crate) steps: Vec<Step>,
+    pub(crate) busy: Busy,
+    /// Reads what is left in the table.
+    pub(crate) left: String,
+}
+
+/// What becomes of a step whose session is blocked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Busy {
+    /// The play ends: whoever wrote the schedule did not expect that.
+    #[default]
+    Fail,
+    /// It is left out.
+    LeaveOut,
 }
 
 /// One step.
@@ -48,12 +64,23 @@ pub(crate) enum Action {
     Kill(SessionName),
 }
 
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let name = self.session.0;
+        match &self.action {
+            Action::Run(statement) => write!(f, "{name}: {statement}"),
+            Action::Wait(other) => write!(f, "{name} waits for {}", other.0),
+            Action::Kill(other) => write!(f, "{name} kills {}", other.0),
+        }
+    }
+}
+
 /// A session: its letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SessionName(pub(crate) char);
 
-/// The letters of sessions.
-pub(crate) const SESSIONS: &[char] = &['A', 'B', 'C'];
+/// The letters of sessions in a file.
+const SESSIONS: &[char] = &['A', 'B', 'C'];
 
 /// Tables with the columns id, k and v: how k is indexed.
 const SHAPES: &[(&str, &str)] = &[
@@ -68,11 +95,20 @@ const SHAPES: &[(&str, &str)] = &[
     ("rowid", "id INT, k INT, v INT, KEY (id), UNIQUE (k)"),
 ];
 
-const LEVELS: &[(&str, &str)] = &[
+/// The isolation levels. The last is that of schedules that name it.
+pub(crate) const LEVELS: &[(&str, &str)] = &[
     ("rc", "READ COMMITTED"),
     ("rr", "REPEATABLE READ"),
     ("ser", "SERIALIZABLE"),
+    ("ru", "READ UNCOMMITTED"),
 ];
+
+/// How many levels a schedule has that names none.
+const LEVELS_USUAL: usize = 3;
+
+/// The rows at the end, without those far away that are as they were.
+pub(crate) const LEFT: &str =
+    "SELECT * FROM t WHERE v <> 0 OR v IS NULL OR id < 1000 ORDER BY id, k, v";
 
 const ROWS: &str = "(1, 10, 1), (2, 20, 2), (3, 30, 3), (5, 50, 5), (7, 70, 7)";
 
@@ -88,6 +124,7 @@ struct Draft {
     rows: String,
     lists: Vec<(String, Vec<String>)>,
     steps: Vec<String>,
+    busy: Busy,
 }
 
 /// All variants of all schedules of a file.
@@ -119,7 +156,7 @@ impl Draft {
         Self {
             name: name.to_owned(),
             shapes: SHAPES.iter().collect(),
-            levels: LEVELS.iter().collect(),
+            levels: LEVELS.iter().take(LEVELS_USUAL).collect(),
             rows: ROWS.to_owned(),
             ..Self::default()
         }
@@ -136,6 +173,8 @@ impl Draft {
             let (name, texts) = list.split_once(" = ").context("a list without texts")?;
             let texts = texts.split(" ;; ").map(str::to_owned).collect();
             self.lists.push((name.to_owned(), texts));
+        } else if line == "busy" {
+            self.busy = Busy::LeaveOut;
         } else {
             self.steps.push(line.to_owned());
         }
@@ -152,7 +191,12 @@ impl Draft {
                         number: scripts.len(),
                         name: format!("{}/{shape}/{level_name}{numbers}", self.name),
                         setup: setup.clone(),
-                        level,
+                        levels: SESSIONS
+                            .iter()
+                            .map(|letter| (SessionName(*letter), *level))
+                            .collect(),
+                        busy: self.busy,
+                        left: LEFT.to_owned(),
                         steps: steps.with_context(|| self.name.clone())?,
                     });
                 }

@@ -1,0 +1,185 @@
+//! The classes of differences: how many schedules each has, its smallest schedule, and whether
+//! `data/schedule_classes.txt` lists it.
+//!
+//! The list has reasons, and patterns of classes below each. A class with a wrong result cannot be
+//! listed.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::compare::{Difference, Differing, class};
+use super::draw::Schedule;
+use super::pair::Plays;
+use crate::data_files::{Reason, matches};
+use crate::schedules::record::{Event, Record};
+
+/// All classes that were found, by their names.
+#[derive(Default)]
+pub(super) struct Classes {
+    found: BTreeMap<String, Class>,
+    /// How many differences were reduced, by the beginnings of their classes.
+    reduced: BTreeMap<String, u64>,
+}
+
+/// A class.
+struct Class {
+    what: Differing,
+    count: u64,
+    /// The smallest schedule; `None`: none was reduced.
+    example: Option<Example>,
+}
+
+struct Example {
+    schedule: Schedule,
+    plays: Plays,
+}
+
+/// How the classes stand to the list.
+pub(super) struct Summary {
+    pub(super) wrong_count: u64,
+    pub(super) unlisted_count: u64,
+    /// Reasons of the list that were met, and classes that are not listed.
+    pub(super) class_count: usize,
+    /// A line for each class and its example, wrong results first, then by their counts.
+    pub(super) shown: Vec<String>,
+}
+
+impl Classes {
+    /// Whether a difference is to be reduced, which is so for the first `limit` that look alike.
+    pub(super) fn wants(
+        &mut self,
+        schedule: &Schedule,
+        difference: Difference,
+        limit: u64,
+    ) -> bool {
+        let count = self
+            .reduced
+            .entry(beginning(schedule, difference))
+            .or_default();
+        *count += 1;
+        *count <= limit || difference.what.is_wrong()
+    }
+
+    /// Counts a difference that was not reduced.
+    pub(super) fn count(&mut self, schedule: &Schedule, difference: Difference) {
+        let name = format!("{}/unreduced", beginning(schedule, difference));
+        self.class(name, difference.what).count += 1;
+    }
+
+    /// Counts a difference that was reduced to this schedule.
+    pub(super) fn add(&mut self, schedule: Schedule, plays: Plays) {
+        let Some(difference) = plays.difference else {
+            return;
+        };
+        let class = self.class(class(&schedule, difference), difference.what);
+        class.count += 1;
+        let size = |it: &Schedule| (it.moves.len(), it.table.rows.len());
+        let is_smaller = |it: &Example| size(&schedule) < size(&it.schedule);
+        if class.example.as_ref().is_none_or(is_smaller) {
+            class.example = Some(Example { schedule, plays });
+        }
+    }
+
+    fn class(&mut self, name: String, what: Differing) -> &mut Class {
+        self.found.entry(name).or_insert(Class {
+            what,
+            count: 0,
+            example: None,
+        })
+    }
+
+    /// Sorts the classes and compares them with the list.
+    pub(super) fn summary(&self, listed: &[Reason]) -> Summary {
+        let mut classes: Vec<(&String, &Class)> = self.found.iter().collect();
+        classes.sort_by_key(|(_, it)| (!it.what.is_wrong(), std::cmp::Reverse(it.count)));
+        let mut summary = Summary {
+            wrong_count: 0,
+            unlisted_count: 0,
+            class_count: 0,
+            shown: Vec::new(),
+        };
+        let mut met = vec![false; listed.len()];
+        for (name, class) in classes {
+            let is_of = |reason: &Reason| reason.lines.iter().any(|it| matches(it, name));
+            let place = listed.iter().position(is_of);
+            let place = place.filter(|_| !class.what.is_wrong());
+            let state = match place {
+                Some(place) => {
+                    met[place] = true;
+                    format!("listed: {}", listed[place].text)
+                }
+                None if class.what.is_wrong() => "WRONG RESULT".to_owned(),
+                None => "not listed".to_owned(),
+            };
+            if place.is_none() {
+                summary.unlisted_count += class.count;
+                summary.class_count += 1;
+            }
+            if class.what.is_wrong() {
+                summary.wrong_count += class.count;
+            }
+            summary.shown.push(class.shown(name, &state));
+        }
+        summary.class_count += met.iter().filter(|it| **it).count();
+        summary
+    }
+
+    /// Counts by kind of difference and level.
+    pub(super) fn totals(&self) -> String {
+        let mut totals = BTreeMap::<String, u64>::new();
+        for (name, class) in &self.found {
+            let parts: Vec<&str> = name.split('/').take(3).collect();
+            *totals.entry(parts.join("/")).or_default() += class.count;
+        }
+        let mut totals: Vec<(String, u64)> = totals.into_iter().collect();
+        totals.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        totals
+            .iter()
+            .fold(String::new(), |mut text, (name, count)| {
+                writeln!(text, "{count:>8} {name}").expect("a text takes all");
+                text
+            })
+    }
+}
+
+/// The class without the other statement.
+fn beginning(schedule: &Schedule, difference: Difference) -> String {
+    let class = class(schedule, difference);
+    class.split('/').take(4).collect::<Vec<_>>().join("/")
+}
+
+impl Class {
+    fn shown(&self, name: &str, state: &str) -> String {
+        let mut text = format!("{:>8} {name} ({state})\n", self.count);
+        if let Some(example) = &self.example {
+            text += &example.shown();
+        }
+        text
+    }
+}
+
+impl Example {
+    fn shown(&self) -> String {
+        let Example { schedule, plays } = self;
+        let script = schedule.script();
+        let mut text = format!("seed {}: {}\n", schedule.seed, schedule.table.shown());
+        let used = script.levels.iter().filter(|(name, _)| {
+            let mut moves = schedule.moves.iter();
+            moves.any(|it| it.session == Schedule::session(*name))
+        });
+        for (name, level) in used {
+            writeln!(text, "{}: {level}", name.0).expect("a text takes all");
+        }
+        let (expected, got) = (&plays.expected, &plays.got);
+        let both = expected.events.iter().zip(&got.events);
+        let same: Vec<&Event> = both.take_while(|(a, b)| a == b).map(|it| it.0).collect();
+        same.iter().for_each(|it| text += &it.to_string());
+        let step = plays.difference.map_or(0, |it| it.step);
+        let rest = |record: &Record| {
+            let rest = record.events.iter().skip(same.len());
+            let rest = rest.filter(|it| it.step == step);
+            rest.map(Event::to_string).collect::<String>()
+        };
+        text + &format!("MariaDB:\n{}here:\n{}\n", rest(expected), rest(got))
+    }
+}

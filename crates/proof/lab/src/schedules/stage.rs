@@ -1,0 +1,175 @@
+//! A server on which schedules are played, and its sessions that wait for a lock.
+//!
+//! Many players ask who waits, again and again, and the answer costs a server more than most
+//! statements. So one of them asks at a time, and its answer is that of all who asked before it
+//! began.
+//!
+//! (I1) An answer is only given to those who asked before its query was sent.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use testkit::{Client, Login, Outcome};
+
+use crate::target::{Running, Target, reference};
+
+/// A server.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) port: u16,
+    pub(crate) kind: StageKind,
+    watch: Mutex<Watch>,
+    /// Woken when the connection of the watch is free again.
+    is_seen: Condvar,
+}
+
+/// What the server is, since each shows waits in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StageKind {
+    MariaDb,
+    Plateau,
+}
+
+/// Who waits, as it was seen last.
+#[derive(Debug)]
+struct Watch {
+    /// Asks the server; away while somebody asks.
+    client: Option<Client>,
+    /// How many queries have begun.
+    begun: u64,
+    /// The last query that was answered.
+    answered: u64,
+    waiting: Arc<BTreeSet<u32>>,
+}
+
+/// Starts MariaDB and the server under test.
+pub(crate) fn start_pair(target: &Target) -> Result<(Running, Running)> {
+    let candidate = match target.is_plateau() && target.is_own() {
+        // With one worker, once a watcher is answered, every session that was woken before it has
+        // run.
+        true => {
+            let settings = ["workers=1", "flush_log_at_trx_commit=0"];
+            Running::of(target.launch().with_settings(settings).start()?)
+        }
+        // Who waits for whom is told by the servers' numbers of their connections.
+        false => target.start_private()?,
+    };
+    let reference = reference()
+        .with("--innodb-flush-log-at-trx-commit=0")
+        .with("--innodb-flush-method=nosync")
+        .with("--innodb-file-per-table=0")
+        .with("--innodb-stats-persistent=0");
+    Ok((Running::of(reference.start()?), candidate))
+}
+
+impl Stage {
+    /// The server of a port.
+    pub(crate) fn new(port: u16) -> Result<Self> {
+        let mut client = Client::connect(&Login::root(port))?;
+        let comment = client.value("SELECT @@version_comment")?;
+        let kind = match comment.as_deref() == Some("Plateau") {
+            true => StageKind::Plateau,
+            false => StageKind::MariaDb,
+        };
+        Ok(Self {
+            port,
+            kind,
+            watch: Mutex::new(Watch {
+                client: Some(client),
+                begun: 0,
+                answered: 0,
+                waiting: Arc::default(),
+            }),
+            is_seen: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn connect(&self) -> Result<Client> {
+        Client::connect(&Login::root(self.port))
+    }
+
+    /// The connections that wait for a lock, seen after this call.
+    pub(crate) fn waiting(&self) -> Result<Arc<BTreeSet<u32>>> {
+        let mut watch = self.lock();
+        let wanted = watch.begun + 1;
+        loop {
+            if wanted <= watch.answered {
+                return Ok(Arc::clone(&watch.waiting));
+            }
+            let Some(mut client) = watch.client.take() else {
+                let waited = self.is_seen.wait(watch);
+                watch = waited.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            watch.begun += 1;
+            drop(watch);
+            let seen = self.ask(&mut client);
+            watch = self.lock();
+            watch.client = Some(client);
+            self.is_seen.notify_all();
+            watch.waiting = Arc::new(seen?);
+            watch.answered = watch.begun;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, client: &mut Client) -> Result<BTreeSet<u32>> {
+        if self.kind == StageKind::MariaDb {
+            let status = client.query("SHOW ENGINE INNODB STATUS")?;
+            let Outcome::Rows(status) = status else {
+                bail!("no status of InnoDB");
+            };
+            let text = status.rows.into_iter().flatten().flatten().next_back();
+            let text = text.context("an empty status of InnoDB")?;
+            return waiting_in_status(&String::from_utf8_lossy(&text));
+        }
+        let rows = client.rows(
+            "SELECT id FROM information_schema.processlist \
+             WHERE state IN ('Waiting for row lock', 'Waiting for table metadata lock')",
+        )?;
+        let ids = rows.into_iter().flatten().flatten();
+        let ids = ids.map(|id| Ok(String::from_utf8(id)?.parse()?));
+        ids.collect()
+    }
+}
+
+/// The connections of waiting transactions, from the text of `SHOW ENGINE INNODB STATUS`.
+fn waiting_in_status(status: &str) -> Result<BTreeSet<u32>> {
+    // The part before describes deadlocks that are over.
+    let (_, transactions) = status
+        .split_once("\nTRANSACTIONS\n")
+        .context("a status without transactions")?;
+    let mut waiting = BTreeSet::new();
+    for transaction in transactions.split("\n---TRANSACTION ").skip(1) {
+        if !transaction.contains("\nLOCK WAIT ") {
+            continue;
+        }
+        let Some((_, rest)) = transaction.split_once("\nMariaDB thread id ") else {
+            continue;
+        };
+        let id = rest.split(',').next().unwrap_or_default();
+        waiting.insert(id.parse().context("the number of a thread")?);
+    }
+    Ok(waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_found_in_the_status_of_innodb() {
+        let status = "LATEST DETECTED DEADLOCK\nLOCK WAIT 2\nMariaDB thread id 9, x\n\
+            ------------\nTRANSACTIONS\n------------\nTrx id counter 5\n\
+            ---TRANSACTION 42, not started\n0 lock struct(s)\n\
+            ---TRANSACTION 43, ACTIVE 0 sec starting index read\nmysql tables in use 1\n\
+            LOCK WAIT 2 lock struct(s), heap size 1128\nMariaDB thread id 7, OS thread handle 1\n\
+            ---TRANSACTION 44, ACTIVE 1 sec\n2 lock struct(s)\nMariaDB thread id 8, OS\n";
+        assert_eq!(waiting_in_status(status).unwrap(), BTreeSet::from([7]));
+        assert!(waiting_in_status("nothing").is_err());
+    }
+}
