@@ -58,7 +58,7 @@ pub(super) struct Options {
     #[arg(long)]
     pub(super) write: Option<PathBuf>,
     /// How many differences that look alike are reduced. The others only count.
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 20)]
     reduce: u64,
     /// Schedules played at once.
     #[arg(long, default_value_t = 32)]
@@ -242,10 +242,13 @@ fn sort_in(
     findings: &Mutex<Findings>,
 ) -> Result<()> {
     let difference = plays.difference.context("a difference")?;
-    let is_wanted = findings.lock().classes.wants(schedule, difference, limit);
-    if !is_wanted {
-        findings.lock().classes.count(schedule, difference);
-        return Ok(());
+    {
+        let classes = &mut findings.lock().classes;
+        classes.count_lock(&plays);
+        if !classes.wants(schedule, difference, limit) {
+            classes.count(schedule, difference);
+            return Ok(());
+        }
     }
     let (smaller, plays) = reduce(pair, database, schedule, plays)?;
     findings.lock().classes.add(smaller, plays);
@@ -270,11 +273,10 @@ fn report(
     for shown in summary.shown.iter().take(options.show) {
         println!("{shown}");
     }
-    println!("by what differs, level and statement:\n{totals}");
+    println!("{totals}");
     if let Some(path) = &options.write {
         let classes = summary.shown.join("\n");
-        let text =
-            format!("{counts:?}\n\nby what differs, level and statement:\n{totals}\n{classes}");
+        let text = format!("{counts:?}\n\n{totals}\n{classes}");
         fs::write(path, text).with_context(|| path.display().to_string())?;
     }
     let wrong = summary.wrong_count;

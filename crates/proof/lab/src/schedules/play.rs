@@ -3,13 +3,15 @@
 //! After each step it waits until every session either is answered or waits for a lock, as the
 //! server itself reports (`stage`). So the record does not depend on time.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use testkit::Client;
 
 use super::record::{Record, What};
 use super::script::{Action, Busy, Script, SessionName, Step};
-use super::stage::Stage;
+use super::stage::{Stage, Waits};
 use crate::answer::show_outcomes;
 
 /// How long to wait for a reply before asking the server whether the session waits.
@@ -31,6 +33,8 @@ pub(crate) struct Player<'s> {
     /// The database of its plays.
     database: String,
     sessions: Vec<Session>,
+    /// Who waited when it was seen last, and for what.
+    waits: Arc<Waits>,
     /// Prepares tables, and reads what is left in them.
     maker: Client,
 }
@@ -53,6 +57,7 @@ impl<'s> Player<'s> {
             stage,
             database: String::new(),
             sessions: Vec::new(),
+            waits: Arc::default(),
             maker: stage.connect()?,
         };
         player.enter(database)?;
@@ -194,6 +199,9 @@ impl<'s> Player<'s> {
                 record.add(place, Some(session.name), What::Answer(answer));
             } else if session.statement.is_some() {
                 record.add(place, Some(session.name), What::Blocked);
+                if let Some(lock) = self.waits.get(&session.id).filter(|it| !it.is_empty()) {
+                    record.locks.insert((place, session.name), lock.clone());
+                }
             }
         }
         Ok(())
@@ -210,8 +218,9 @@ impl<'s> Player<'s> {
                 return Ok(());
             }
             let waiting = self.stage.waiting()?;
-            let are_all = open.iter().all(|id| waiting.contains(id));
+            let are_all = open.iter().all(|id| waiting.contains_key(id));
             seen_waiting = if are_all { seen_waiting + 1 } else { 0 };
+            self.waits = waiting;
         }
         bail!("no answer, and no wait for a lock");
     }

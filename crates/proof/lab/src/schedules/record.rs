@@ -1,5 +1,6 @@
 //! What happened when a schedule was played.
 
+use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
 use super::script::SessionName;
@@ -8,6 +9,8 @@ use super::script::SessionName;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) events: Vec<Event>,
+    /// What a session waited for after a step, if the server tells. It is not compared.
+    pub(crate) locks: BTreeMap<(usize, SessionName), String>,
 }
 
 /// One event.

@@ -6,7 +6,7 @@
 //!
 //! (I1) An answer is only given to those who asked before its query was sent.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
@@ -40,8 +40,11 @@ struct Watch {
     begun: u64,
     /// The last query that was answered.
     answered: u64,
-    waiting: Arc<BTreeSet<u32>>,
+    waiting: Arc<Waits>,
 }
+
+/// The connections that wait for a lock, each with what the server says of the lock.
+pub(crate) type Waits = BTreeMap<u32, String>;
 
 /// Starts MariaDB and the server under test.
 pub(crate) fn start_pair(target: &Target) -> Result<(Running, Running)> {
@@ -90,7 +93,7 @@ impl Stage {
     }
 
     /// The connections that wait for a lock, seen after this call.
-    pub(crate) fn waiting(&self) -> Result<Arc<BTreeSet<u32>>> {
+    pub(crate) fn waiting(&self) -> Result<Arc<Waits>> {
         let mut watch = self.lock();
         let wanted = watch.begun + 1;
         loop {
@@ -117,7 +120,7 @@ impl Stage {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(&self, client: &mut Client) -> Result<BTreeSet<u32>> {
+    fn ask(&self, client: &mut Client) -> Result<Waits> {
         if self.kind == StageKind::MariaDb {
             let status = client.query("SHOW ENGINE INNODB STATUS")?;
             let Outcome::Rows(status) = status else {
@@ -132,18 +135,18 @@ impl Stage {
              WHERE state IN ('Waiting for row lock', 'Waiting for table metadata lock')",
         )?;
         let ids = rows.into_iter().flatten().flatten();
-        let ids = ids.map(|id| Ok(String::from_utf8(id)?.parse()?));
+        let ids = ids.map(|id| Ok((String::from_utf8(id)?.parse()?, String::new())));
         ids.collect()
     }
 }
 
 /// The connections of waiting transactions, from the text of `SHOW ENGINE INNODB STATUS`.
-fn waiting_in_status(status: &str) -> Result<BTreeSet<u32>> {
+fn waiting_in_status(status: &str) -> Result<Waits> {
     // The part before describes deadlocks that are over.
     let (_, transactions) = status
         .split_once("\nTRANSACTIONS\n")
         .context("a status without transactions")?;
-    let mut waiting = BTreeSet::new();
+    let mut waiting = Waits::new();
     for transaction in transactions.split("\n---TRANSACTION ").skip(1) {
         if !transaction.contains("\nLOCK WAIT ") {
             continue;
@@ -152,9 +155,23 @@ fn waiting_in_status(status: &str) -> Result<BTreeSet<u32>> {
             continue;
         };
         let id = rest.split(',').next().unwrap_or_default();
-        waiting.insert(id.parse().context("the number of a thread")?);
+        let id = id.parse().context("the number of a thread")?;
+        waiting.insert(id, lock_in_status(rest).unwrap_or_default());
     }
     Ok(waiting)
+}
+
+/// The lock that a transaction waits for, from its part of the status.
+fn lock_in_status(transaction: &str) -> Option<String> {
+    let (_, lock) = transaction.split_once("\nRECORD LOCKS ")?;
+    let line = lock.lines().next()?;
+    let (_, index) = line.split_once(" index ")?;
+    let index = index.split(' ').next()?;
+    let (_, mode) = line.split_once(" lock")?;
+    let mode = mode
+        .trim_start_matches("_mode ")
+        .trim_start_matches(" mode ");
+    Some(format!("index {index}, lock {mode}"))
 }
 
 #[cfg(test)]
@@ -168,8 +185,13 @@ mod tests {
             ---TRANSACTION 42, not started\n0 lock struct(s)\n\
             ---TRANSACTION 43, ACTIVE 0 sec starting index read\nmysql tables in use 1\n\
             LOCK WAIT 2 lock struct(s), heap size 1128\nMariaDB thread id 7, OS thread handle 1\n\
+            ------- TRX HAS BEEN WAITING 9 us FOR THIS LOCK TO BE GRANTED:\n\
+            RECORD LOCKS space id 0 page no 3 n bits 72 index k of table `d`.`t` trx id 43 \
+            lock_mode X locks gap before rec insert intention waiting\n\
             ---TRANSACTION 44, ACTIVE 1 sec\n2 lock struct(s)\nMariaDB thread id 8, OS\n";
-        assert_eq!(waiting_in_status(status).unwrap(), BTreeSet::from([7]));
+        let lock = "index k, lock X locks gap before rec insert intention waiting";
+        let waits = Waits::from([(7, lock.to_owned())]);
+        assert_eq!(waiting_in_status(status).unwrap(), waits);
         assert!(waiting_in_status("nothing").is_err());
     }
 }

@@ -11,12 +11,14 @@ use super::compare::{Difference, Differing, class};
 use super::draw::Schedule;
 use super::pair::Plays;
 use crate::data_files::{Reason, matches};
-use crate::schedules::record::{Event, Record};
+use crate::schedules::record::{Event, Record, What};
 
 /// All classes that were found, by their names.
 #[derive(Default)]
 pub(super) struct Classes {
     found: BTreeMap<String, Class>,
+    /// What MariaDB waits for where nothing waits here, as it says itself.
+    locks: BTreeMap<String, u64>,
     /// How many differences were reduced, by the beginnings of their classes.
     reduced: BTreeMap<String, u64>,
 }
@@ -45,6 +47,18 @@ pub(super) struct Summary {
 }
 
 impl Classes {
+    /// Counts what MariaDB waits for, if the difference is that it does.
+    pub(super) fn count_lock(&mut self, plays: &Plays) {
+        let lock = plays.difference.and_then(|it| {
+            let waits = [Differing::WaitsThere, Differing::WakesHere].contains(&it.what);
+            let lock = plays.expected.locks.get(&(it.step, it.session?));
+            lock.filter(|_| waits)
+        });
+        if let Some(lock) = lock {
+            *self.locks.entry(lock.clone()).or_default() += 1;
+        }
+    }
+
     /// Whether a difference is to be reduced, which is so for the first `limit` that look alike.
     pub(super) fn wants(
         &mut self,
@@ -124,22 +138,26 @@ impl Classes {
         summary
     }
 
-    /// Counts by kind of difference and level.
+    /// Counts by kind of difference, level and statement, and by what MariaDB waits for.
     pub(super) fn totals(&self) -> String {
         let mut totals = BTreeMap::<String, u64>::new();
         for (name, class) in &self.found {
             let parts: Vec<&str> = name.split('/').take(3).collect();
             *totals.entry(parts.join("/")).or_default() += class.count;
         }
-        let mut totals: Vec<(String, u64)> = totals.into_iter().collect();
-        totals.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        totals
-            .iter()
-            .fold(String::new(), |mut text, (name, count)| {
-                writeln!(text, "{count:>8} {name}").expect("a text takes all");
-                text
-            })
+        let (totals, locks) = (sorted(&totals), sorted(&self.locks));
+        format!("by what differs, level and statement:\n{totals}\nMariaDB waits for:\n{locks}")
     }
+}
+
+/// A line for each count, the greatest first.
+fn sorted(counts: &BTreeMap<String, u64>) -> String {
+    let mut counts: Vec<(&String, &u64)> = counts.iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let lines = counts
+        .iter()
+        .map(|(name, count)| format!("{count:>8} {name}\n"));
+    lines.collect()
 }
 
 /// The class without the other statement.
@@ -178,7 +196,13 @@ impl Example {
         let rest = |record: &Record| {
             let rest = record.events.iter().skip(same.len());
             let rest = rest.filter(|it| it.step == step);
-            rest.map(Event::to_string).collect::<String>()
+            let lock = |it: &Event| record.locks.get(&(step, it.session?));
+            rest.fold(String::new(), |text, it| match lock(it) {
+                Some(lock) if it.what == What::Blocked => {
+                    format!("{text}{} by {lock}\n", it.to_string().trim_end())
+                }
+                _ => text + &it.to_string(),
+            })
         };
         text + &format!("MariaDB:\n{}here:\n{}\n", rest(expected), rest(got))
     }

@@ -196,8 +196,103 @@ pub(super) fn class(schedule: &Schedule, difference: Difference) -> String {
         (Some(it), _) | (None, Some(it)) => level(it).to_owned(),
         (None, None) => "none".to_owned(),
     };
-    let name = |it: Option<&Move>| it.map_or("none", |it| it.statement.kind.name());
+    let name = |it: Option<&Move>| it.map_or("none", |it| it.statement.kind.family());
     let index = late.map_or("none", |it| it.statement.index());
     let (what, late, early) = (what.name(), name(late), name(early));
     format!("{what}/{level}/{late}/{index}/{early}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::random::Random;
+    use crate::schedules::fuzz::statement::Statement;
+    use crate::schedules::fuzz::table::Table;
+
+    const A: SessionName = SessionName('A');
+    const B: SessionName = SessionName('B');
+
+    /// A locks a row, B inserts one.
+    fn schedule(kind: Kind) -> Schedule {
+        let table = Table::draw(&mut Random::new(1));
+        let statement = |kind| Statement::plain(kind, "S");
+        let moves = [(0, Kind::SelectForUpdate), (1, kind)];
+        Schedule {
+            seed: 1,
+            table,
+            levels: vec![1, 1],
+            moves: moves
+                .map(|(session, kind)| Move {
+                    session,
+                    statement: statement(kind),
+                })
+                .into(),
+        }
+    }
+
+    /// A is answered; then this happens to B, and this to A.
+    fn record(b: &What, a: Option<&What>) -> Record {
+        let mut record = Record::default();
+        record.add(0, Some(A), What::Answer("ok".to_owned()));
+        record.add(1, Some(B), b.clone());
+        if let Some(a) = a {
+            record.add(1, Some(A), a.clone());
+        }
+        record
+    }
+
+    fn answer(text: &str) -> What {
+        What::Answer(text.to_owned())
+    }
+
+    #[test]
+    fn differences_are_named_by_what_differs_first() {
+        use Differing::{
+            Affected, DeadlockHere, DeadlockThere, Error, Rows, Skips, WaitsHere, WaitsThere,
+        };
+        let (ok, rows) = (answer("ok, 1 rows"), answer("| id |"));
+        for (kind, there, here, wanted) in [
+            (Kind::Insert, What::Blocked, ok.clone(), WaitsThere),
+            (Kind::Insert, ok.clone(), What::Blocked, WaitsHere),
+            (Kind::NoWait, answer("error 1205"), rows.clone(), WaitsThere),
+            (
+                Kind::Insert,
+                answer("error 1213"),
+                ok.clone(),
+                DeadlockThere,
+            ),
+            (Kind::Insert, ok.clone(), answer("error 1213"), DeadlockHere),
+            (Kind::Insert, answer("error 1062"), ok.clone(), Error),
+            (Kind::Update, answer("ok, 2 rows"), ok.clone(), Affected),
+            (Kind::Select, rows.clone(), answer("| id |\n 1"), Rows),
+            (Kind::SkipLocked, rows.clone(), answer("| id |\n 1"), Skips),
+        ] {
+            let schedule = schedule(kind);
+            let difference =
+                first_difference(&schedule, &record(&there, None), &record(&here, None));
+            let difference = difference.expect("they differ");
+            assert_eq!(difference.what, wanted, "{there:?} {here:?}");
+            assert_eq!((difference.step, difference.session), (1, Some(B)));
+            let name = class(&schedule, difference);
+            assert!(name.ends_with("/none/lock"), "{name}");
+            let same = record(&there, None);
+            assert_eq!(first_difference(&schedule, &same, &same), None);
+        }
+    }
+
+    #[test]
+    fn one_deadlock_may_have_two_victims() {
+        let (dead, ok) = (answer("error 1213"), answer("ok"));
+        let there = record(&dead, Some(&ok));
+        let here = record(&ok, Some(&dead));
+        let difference = first_difference(&schedule(Kind::Update), &there, &here);
+        assert_eq!(difference.map(|it| it.what), Some(Differing::Victim));
+    }
+
+    #[test]
+    fn wrong_results_come_first() {
+        assert!(Differing::Contents.is_wrong() && Differing::Broken.is_wrong());
+        assert!(!Differing::AfterWait.is_wrong() && !Differing::WaitsThere.is_wrong());
+    }
 }

@@ -87,9 +87,11 @@ impl<'s> Pair<'s> {
         if difference.what == Differing::Victim {
             return Ok(Verdict::Victim);
         }
-        let again = self.play_again(schedule, database)?;
-        if again.difference != plays.difference {
-            return Ok(Verdict::Unsteady);
+        for _ in 0..replays(difference.what) {
+            let again = self.play_again(schedule, database)?;
+            if again.difference != plays.difference {
+                return Ok(Verdict::Unsteady);
+            }
         }
         self.set_up(schedule, database)?;
         let [there, here] = [&mut self.reference, &mut self.candidate]
@@ -104,6 +106,16 @@ impl<'s> Pair<'s> {
                 Verdict::Planned(format!("{statement}: {there} there, {here} here"))
             }
         })
+    }
+}
+
+/// How often a difference is played again. Which of two woken sessions runs first is a race in
+/// MariaDB: of 8,192 schedules played on two of it, five differed twice.
+fn replays(what: Differing) -> u32 {
+    match what {
+        Differing::WaitsHere | Differing::WaitsThere | Differing::Skips => 1,
+        _ if what.is_wrong() => 1,
+        _ => 4,
     }
 }
 

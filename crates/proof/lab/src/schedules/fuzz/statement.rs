@@ -7,7 +7,7 @@ use crate::random::Random;
 
 use super::table::{ID_LIMIT, K_COUNT, K_STEP, Primary, Secondary, Table, V_LIMIT};
 
-/// The kind of a statement, as classes name it.
+/// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Begin,
@@ -80,6 +80,15 @@ impl Kind {
         }
     }
 
+    /// What it does, as classes name it: some kinds meet others in the same way.
+    pub(super) fn family(self) -> &'static str {
+        match self {
+            Kind::InsertRows => Kind::Insert.name(),
+            Kind::SelectForUpdate | Kind::SelectShare | Kind::NoWait => "lock",
+            _ => self.name(),
+        }
+    }
+
     /// Whether it reads or changes rows.
     pub(super) fn is_about_rows(self) -> bool {
         !matches!(
@@ -132,9 +141,17 @@ impl Statement {
         }
     }
 
-    /// The index, as classes name it.
-    pub(super) fn index(&self) -> &str {
-        self.access.split('-').next().unwrap_or_default()
+    /// The kind of its index, as classes name it: of an INSERT, that of the key on k, if any.
+    pub(super) fn index(&self) -> &'static str {
+        let by = self.access.split('-').next().unwrap_or_default();
+        let last = by.rsplit('+').next().unwrap_or_default();
+        match last {
+            "primary" | "composite" => "primary",
+            "plain" | "wide" | "rowid" => "plain",
+            "unique" => "unique",
+            "scan" => "scan",
+            _ => "none",
+        }
     }
 
     pub(super) fn draw(table: &Table, random: &mut Random) -> Statement {
@@ -366,4 +383,25 @@ fn draw_form(
         _ => String::new(),
     };
     (form, condition, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_name_kinds_of_indexes() {
+        for (access, index) in [
+            ("primary-point", "primary"),
+            ("composite+unique", "unique"),
+            ("wide-range-limit", "plain"),
+            ("rowid", "plain"),
+            ("scan-all", "scan"),
+            ("none", "none"),
+        ] {
+            let mut statement = Statement::plain(Kind::Update, "");
+            access.clone_into(&mut statement.access);
+            assert_eq!(statement.index(), index, "{access}");
+        }
+    }
 }
