@@ -67,7 +67,7 @@ fn ask(client: &mut Client, statement: &str) -> Option<Vec<Vec<u8>>> {
 
 /// Locks a range, sees what is in it, and looks again twice. Returns whether it came to the end.
 fn look_twice(client: &mut Client, at: (u64, u64)) -> bool {
-    let draw = |purpose, limit| usize::try_from(draw((at.0, at.1, purpose), limit)).unwrap();
+    let draw = |purpose, limit| stdx::to_usize(draw((at.0, at.1, purpose), limit));
     let (column, index) = [("id", "primary"), ("k", "k")][draw(0, 2)];
     let level = ["repeatable read", "serializable"][draw(1, 2)];
     let lock = ["for update", "lock in share mode"][draw(4, 2)];
@@ -127,25 +127,30 @@ fn a_locked_range_stays_as_it_is() {
         .start()
         .expect("the server starts");
     fill(&server);
-    let clients: Vec<_> = (0..READER_COUNT + WRITER_COUNT)
-        .map(|number| {
-            let mut client = server.connect().expect("a login");
-            thread::spawn(move || {
-                let go = if number < READER_COUNT {
-                    look_twice
-                } else {
-                    change
-                };
-                let won = (0..ROUND_COUNT).filter(|&round| go(&mut client, (number, round)));
-                u64::try_from(won.count()).unwrap()
-            })
-        })
-        .collect();
-    for (number, client) in clients.into_iter().enumerate() {
-        let won = client.join().expect("no phantom");
-        assert!(
-            ROUND_COUNT / 10 < won,
-            "client {number} did {won} of {ROUND_COUNT} rounds"
-        );
-    }
+    let connect = |_| server.connect().expect("a login");
+    let clients: Vec<Client> = (0..READER_COUNT + WRITER_COUNT).map(connect).collect();
+    thread::scope(|scope| {
+        let numbered = (0..).zip(clients);
+        let running: Vec<_> = numbered
+            .map(|(number, client)| scope.spawn(move || run(number, client)))
+            .collect();
+        for (number, client) in running.into_iter().enumerate() {
+            let won = client.join().expect("no phantom");
+            assert!(
+                ROUND_COUNT / 10 < won,
+                "client {number} did {won} of {ROUND_COUNT} rounds"
+            );
+        }
+    });
+}
+
+/// The rounds of a client. Returns how many came to their end.
+fn run(number: u64, mut client: Client) -> u64 {
+    let go = if number < READER_COUNT {
+        look_twice
+    } else {
+        change
+    };
+    let won = (0..ROUND_COUNT).filter(|&round| go(&mut client, (number, round)));
+    stdx::to_u64(won.count())
 }
