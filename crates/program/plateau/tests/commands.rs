@@ -193,7 +193,7 @@ fn replies_do_not_wait_for_a_later_statement() {
 fn rows_of_a_statement_that_waits_are_sent_behind_its_wait() {
     let (server, mut holder) = start();
     let sql = "create table d.t (i int primary key); insert into d.t values (1); \
-               begin; select * from d.t for update";
+               begin; select * from d.t where i = 1 for update";
     holder.query_all(sql.as_bytes()).expect("a locked row");
     for (waits, state) in [
         (
