@@ -110,13 +110,12 @@ impl Shards {
         queues: &'q mut QueueShard,
         name: &LockName,
     ) -> &'q mut Queue {
-        if !queues.contains_key(name) {
+        queues.entry(name.clone()).or_insert_with(|| {
             let before = self.counter(name.index()).fetch_add(1, Ordering::Relaxed);
             assert!(before < u32::MAX, "memory ends before the counter");
             fence(Ordering::SeqCst);
-            queues.insert(name.clone(), Queue::default());
-        }
-        queues.get_mut(name).expect("it was made if it was missing")
+            Queue::default()
+        })
     }
 
     /// Removes the queue of this name if it has no lock and no waiter.

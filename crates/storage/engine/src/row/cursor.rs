@@ -252,30 +252,32 @@ impl EngineCursor {
     /// Appends the row at the present entry, if the entry is enough. Returns false if the row must
     /// be read.
     fn push_covered(&mut self, txn: &mut EngineTransaction, batch: &mut RowBatch) -> Outcome<bool> {
-        let (true, Some(at)) = (self.covering.is_some(), self.secondary) else {
-            return Ok(false);
-        };
-        let (_, payload) = self.run.entry(self.position);
-        let index = &self.table.secondary[at];
-        let root = PageId::new(index.tree.space, index.tree.root);
-        let header = entries::decode(payload, root)?;
-        let is_locking = self.locks.is_on;
-        let is_own = txn.id == Some(header.txn);
-        if header.is_deleted || is_locking || is_own || !txn.sees(header.txn)? {
+        if self.covering.is_none() || self.locks.is_on {
             return Ok(false);
         }
-        self.push_entry(batch)
+        let header = self.entry_header()?;
+        let is_own = txn.id == Some(header.txn);
+        if header.is_deleted || is_own || !txn.sees(header.txn)? {
+            return Ok(false);
+        }
+        self.push_entry(header, batch)?;
+        Ok(true)
+    }
+
+    /// The header of the present entry of a secondary index.
+    fn entry_header(&self) -> Outcome<EntryHeader> {
+        let (_, payload) = self.run.entry(self.position);
+        let tree = self.tree();
+        entries::decode(payload, PageId::new(tree.space, tree.root))
     }
 
     /// Appends what the present entry has of its row.
-    fn push_entry(&mut self, batch: &mut RowBatch) -> Outcome<bool> {
-        let (Some(covering), Some(at)) = (&mut self.covering, self.secondary) else {
-            return Ok(false);
-        };
-        let (key, payload) = self.run.entry(self.position);
+    fn push_entry(&mut self, header: EntryHeader, batch: &mut RowBatch) -> Outcome<()> {
+        let at = self.secondary.expect("an entry covers its row");
+        let covering = self.covering.as_mut().expect("an entry covers its row");
+        let (key, _) = self.run.entry(self.position);
         let index = &self.table.secondary[at];
         let root = PageId::new(index.tree.space, index.tree.root);
-        let header = entries::decode(payload, root)?;
         let no_key = || damaged(root, "an entry is shorter than its key");
         let own_length = usize::from(header.own_length);
         let (own, row_key) = key.split_at_checked(own_length).ok_or_else(no_key)?;
@@ -284,7 +286,7 @@ impl EngineCursor {
             let row = covering.append_row(&self.table, index, (own, row_key), out);
             is_whole = row.is_some();
         });
-        if is_whole { Ok(true) } else { Err(no_key()) }
+        if is_whole { Ok(()) } else { Err(no_key()) }
     }
 
     /// Finds the newest version of the row at the present entry.
@@ -296,8 +298,7 @@ impl EngineCursor {
             self.version.bytes.clear();
             self.version.bytes.extend_from_slice(payload);
         } else {
-            let root = PageId::new(self.table.clustered.space, self.table.clustered.root);
-            let header = entries::decode(payload, root)?;
+            let header = self.entry_header()?;
             let own = usize::from(header.own_length);
             self.row_key
                 .extend_from_slice(key.get(own..).unwrap_or_default());
@@ -380,7 +381,7 @@ impl EngineCursor {
     fn push(&mut self, batch: &mut RowBatch) -> Outcome<()> {
         assert!(self.is_loaded, "a row is read before it is returned");
         if self.is_covered {
-            return self.push_entry(batch).map(|_| ());
+            return self.push_entry(self.entry_header()?, batch);
         }
         let header = self.version.header()?;
         let is_unread = matches!(self.options.columns.as_deref(), Some([]));
@@ -405,7 +406,7 @@ impl EngineCursor {
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
         let lock = self.lock(txn);
-        self.begin_locks(lock);
+        self.begin_locks(lock, batch);
         let count_before = batch.len();
         while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {
             let found = batch.len() - count_before;

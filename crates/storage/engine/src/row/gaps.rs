@@ -9,6 +9,8 @@
 //! around the gap are still as it has read them (`row::cursor`). So it meets an insert at one of
 //! two places: the insert finds the lock, or the reader finds the leaf changed and reads again.
 
+use std::rc::Rc;
+
 use btree::{Change, Spot, Tree};
 use lock::{LockKind, LockName};
 use store::{LockWait, Outcome};
@@ -27,18 +29,19 @@ impl EngineTransaction {
     ) -> Outcome<Option<LockName>> {
         assert!(!spot.is_match, "an entry that is there has its place");
         let own = self.id.expect("a writer has an id");
-        let shared = std::sync::Arc::clone(&self.worker.shared);
-        if !shared.locks.has_locks(tree.index) {
+        let worker = Rc::clone(&self.worker);
+        let table = &worker.shared.locks;
+        if !table.has_locks(tree.index) {
             return Ok(None);
         }
-        let successor = tree.successor(&self.worker.pages, change, spot)?;
+        let successor = tree.successor(&worker.pages, change, spot)?;
         let gap = LockName::of(tree.index, successor.key.as_deref());
         let intention = LockKind::INSERT_INTENTION;
         let is_pending = |txn: &Self| {
             let locks = txn.locks.as_ref();
             locks.is_some_and(|locks| locks.is_pending(&gap, intention))
         };
-        while is_pending(self) || shared.locks.is_gap_locked(own, &gap) {
+        while is_pending(self) || table.is_gap_locked(own, &gap) {
             self.acquire(&gap, intention, LockWait::Wait)?;
         }
         Ok(Some(gap))

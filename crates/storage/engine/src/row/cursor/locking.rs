@@ -67,10 +67,10 @@ impl ScanLocks {
 }
 
 impl EngineCursor {
-    /// Before a fetch.
-    pub(super) fn begin_locks(&mut self, lock: RowLock) {
+    /// Before a fetch into a batch that has some rows of this fetch, if it goes on after a wait.
+    pub(super) fn begin_locks(&mut self, lock: RowLock, batch: &RowBatch) {
         self.locks.is_on = lock != RowLock::None;
-        if !self.is_begun {
+        if batch.is_empty() {
             self.locks.releasable.clear();
         }
     }
@@ -199,10 +199,10 @@ impl EngineCursor {
     pub(super) fn pass_run(&mut self) {
         if self.locks.is_on {
             self.note_finished();
-        }
-        let is_leaf_end = matches!(self.place.from, From::AtLeast | From::Nothing);
-        if is_leaf_end && self.options.direction == Direction::Forward {
-            self.locks.passed.extend(self.run.leaf());
+            let is_leaf_end = matches!(self.place.from, From::AtLeast | From::Nothing);
+            if is_leaf_end && self.options.direction == Direction::Forward {
+                self.locks.passed.extend(self.run.leaf());
+            }
         }
         self.run.clear();
         self.position = 0;
@@ -388,15 +388,13 @@ impl EngineCursor {
             self.locks.passed.clear();
             return Ok(Seen::Deleted);
         }
-        self.locks.has_tail = seen == Seen::Current;
         Ok(seen)
     }
 
     /// Locks the row of the entry that a range of a secondary index ends before.
     fn lock_row_behind(&mut self, txn: &mut EngineTransaction, kind: LockKind) -> Outcome<()> {
-        let (key, payload) = self.run.entry(self.position);
-        let root = PageId::new(self.table.clustered.space, self.table.clustered.root);
-        let own_length = usize::from(entries::decode(payload, root)?.own_length);
+        let own_length = usize::from(self.entry_header()?.own_length);
+        let (key, _) = self.run.entry(self.position);
         let row_key = key.get(own_length..).unwrap_or_default();
         let extent = txn.record_extent();
         let wanted = WantedLock::all(LockKind { extent, ..kind }, self.locks.wait);
