@@ -1,9 +1,9 @@
 //! The entry after a place in a latched leaf, which may stand in a later leaf. Locks of gaps need
 //! it: a gap has the name of the entry at its upper end.
 //!
-//! The leaves behind the latched one are read without a latch, so they may change at once. Who
-//! inserts need not mind. A reader that locks the gap looks at the latched leaf afterwards, and
-//! finds that it changes. Who removes an entry looks again ([`Tree::are_current`]) after it has
+//! The leaves behind the latched one are read without a latch, so they may change at once. An
+//! insert need not mind. A reader that locks the gap looks at the latched leaf afterwards, and
+//! finds that it changes. A removal looks again ([`Tree::are_current`]) after it has
 //! passed on the entry's locks, because an insert into a later leaf splits the gap meanwhile.
 
 use format::slotted::TreePage;

@@ -356,11 +356,14 @@ impl Operator for ScanOperator {
             if self.at < row_count {
                 cx.frame.slots[self.plan.slot].row = Some(self.at);
                 // Without a test each row matches.
-                let is_gone = !self.is_tested && self.confirm(cx)? == Confirmed::Gone;
-                self.at = self
-                    .at
-                    .max(1 + cx.frame.slots[self.plan.slot].row.unwrap_or(0));
-                if is_gone {
+                let confirmed = match self.is_tested {
+                    true => Confirmed::AsTested,
+                    false => self.confirm(cx)?,
+                };
+                if confirmed != Confirmed::Newer {
+                    self.at += 1;
+                }
+                if confirmed == Confirmed::Gone {
                     continue;
                 }
                 self.count_next(cx);

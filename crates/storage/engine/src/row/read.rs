@@ -5,7 +5,6 @@ use format::UndoPointer;
 use format::row_header::{ROW_HEADER_BYTES, RowHeader};
 use format::undo::{UndoKind, UndoRecord};
 use store::{Interrupt, Outcome, StoreError, Suspend};
-
 use txn::Snapshot;
 
 use crate::transaction::EngineTransaction;
