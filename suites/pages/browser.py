@@ -27,13 +27,15 @@ UNSHOWN = re.compile(r"nonce|token|^_wp|^_inline_edit$|referer|_key$|^hash$|stam
                      r"|^((cur|hidden)_)?(aa|mm|jj|hh|mn|ss)$")
 
 MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+# Behind some moments stands the format that they are written in, without a space.
 VARYING = [
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:?\d\d)?", "TIME"),
     (r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d( [+-]\d{4})?", "TIME"),
     (r"\b\d{4}/\d\d/\d\d\b", "DATE"),
-    (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
+    (r"\b\d{4}-\d\d-\d\d(?=\b|Y-m-d)", "DATE"),
+    (r"\b\d\d/\d\d/\d{4}(?=\b|[md]/[md]/Y)", "DATE"),
     (rf"\b({MONTHS}) \d{{1,2}}, \d{{4}}", "DATE"),
-    (r"\b\d{1,2}:\d\d(:\d\d)?( ?[ap]m)?\b", "CLOCK"),
+    (r"\b\d{1,2}:\d\d(:\d\d)?( ?([ap]m|[AP]M))?(?=\b|[gH]:i)", "CLOCK"),
     (r"\b\d+ (second|sec|minute|min)s?\b", "SPAN"),
     (r"\b\d+\.\d+ s\b", "SPAN"),
     (r"(?i)(nonce[\w-]*|token|_ajax_fetch_list_nonce|key)=[^&\s]+", r"\1=NONCE"),
