@@ -1,0 +1,468 @@
+//! [`Gate`]: one worker's transactions, inside and waiting.
+//!
+//! A transaction enters at its first statement and gets a [`Pass`], which it gives back at its
+//! end. While as many are inside as the worker's quota allows, it waits in a line, first come first
+//! served. All of this belongs to one worker: no lock, and no other thread. What others read are
+//! counters with one writer.
+//!
+//! ```text
+//!               quota left                      no command for one or two periods
+//!   enter ------------------------> inside ----------------------------------------> parked
+//!      \                            ^    ^                                             |
+//!       `--> line --leave, quota---'      `---------------next command-----------------'
+//! ```
+//!
+//! (G1) Whoever is inside is never asked again. A parked transaction comes back at once, even above
+//! the quota: it may hold locks.
+//! (G2) A waiter that is dropped leaves the line. If it was let in meanwhile, its place goes to the
+//! next.
+//! (G3) While there is quota, the line is empty.
+//! (G4) A waiter that is overdue is let in above the quota: see [`Gate::tick`].
+//!
+//! Parked are transactions whose client has sent nothing for a while. Thousands of them would take
+//! the quota, and do nothing inside. Time is counted in ticks, so that going idle costs no clock.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use crate::numbers::GateNumbers;
+use crate::shared::{Admission, NO_LIMIT, Report};
+
+/// Administrators that a worker lets in above its quota.
+pub const ADMINISTRATORS_MAX: u32 = 2;
+/// A waiter is overdue no sooner.
+const OVERDUE_US_MIN: u64 = 1_000_000;
+/// An overdue waiter has waited this many times as long as all who are there would take.
+const OVERDUE_ROUNDS: u64 = 2;
+/// Of the overdue waiters, one in so many goes in at a tick. So a stall does not end in a flood.
+const OVERDUE_SHARE: usize = 8;
+/// Ticks over which the rate of ended transactions is averaged: some six seconds.
+const RATE_TICKS: u64 = 64;
+
+/// Who wants to enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visitor {
+    /// A client's transaction.
+    Client,
+    /// That of an administrator, who has to get in to find out what is wrong.
+    Administrator,
+}
+
+/// One worker's gate. See the module's head.
+#[derive(Debug)]
+pub struct Gate {
+    /// What all workers share. Constant.
+    shared: Arc<Admission>,
+    /// Which worker this is. Constant.
+    index: usize,
+    /// Waiters in the order in which they came; some have gone.
+    line: RefCell<VecDeque<Rc<Waiter>>>,
+    /// Those in `line` that have gone.
+    gone: Cell<usize>,
+    /// Administrators above the quota.
+    administrators: Cell<u32>,
+    /// Transactions without a command, by the tick in which their last one ended: this one, the
+    /// last one, earlier.
+    idle: [Cell<u32>; 3],
+    /// Number of the tick. 2^32 of them take thirteen years.
+    tick: Cell<NonZeroU32>,
+    /// Most that were inside and waiting since the last tick.
+    peak: Cell<u32>,
+    /// Whether someone calls [`Gate::tick`].
+    is_ticking: Cell<bool>,
+    /// Transactions that have left since the last tick.
+    left: Cell<u32>,
+    /// Transactions that leave in `RATE_TICKS` ticks.
+    rate: Cell<u64>,
+}
+
+/// Whether a waiter was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Waiting,
+    LetIn,
+    Gone,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    standing: Cell<Standing>,
+    waker: RefCell<Option<Waker>>,
+    /// When it came, in microseconds.
+    since_us: u64,
+}
+
+/// What became of a transaction that wants to enter.
+#[derive(Debug)]
+pub enum Entry {
+    /// There is no limit: it does not count.
+    Free,
+    /// It is inside.
+    Inside(Pass),
+    /// It has to wait.
+    Queued(Queued),
+}
+
+/// A transaction that waits for entry, until this is dropped.
+#[derive(Debug)]
+pub struct Queued {
+    gate: Rc<Gate>,
+    waiter: Rc<Waiter>,
+}
+
+/// A transaction that is inside, until this is dropped.
+#[derive(Debug)]
+pub struct Pass {
+    gate: Rc<Gate>,
+    place: Place,
+    /// The tick in which its last command ended, while there is none.
+    idle_since: Option<NonZeroU32>,
+}
+
+/// What a pass counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Quota,
+    Administrator,
+}
+
+/// A transaction that waits for a lock, until this is dropped.
+#[derive(Debug)]
+pub struct Blocked(Rc<Gate>);
+
+impl Gate {
+    /// The gate of worker `index`.
+    pub fn new(shared: Arc<Admission>, index: usize) -> Rc<Self> {
+        Rc::new(Self {
+            shared,
+            index,
+            line: RefCell::default(),
+            gone: Cell::new(0),
+            administrators: Cell::new(0),
+            idle: Default::default(),
+            tick: Cell::new(NonZeroU32::MIN),
+            peak: Cell::new(0),
+            is_ticking: Cell::new(false),
+            left: Cell::new(0),
+            rate: Cell::new(0),
+        })
+    }
+
+    fn numbers(&self) -> &GateNumbers {
+        self.shared.numbers_of(self.index)
+    }
+
+    /// How many may be inside on this worker.
+    fn quota(&self) -> u32 {
+        self.shared.quota(self.index)
+    }
+
+    /// Whether there is a limit. If not, nothing needs a pass.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.quota() == NO_LIMIT
+    }
+
+    /// A transaction comes. Who it is, and the time on any steady clock, in microseconds, are
+    /// asked only if there is no room: mostly there is.
+    pub fn enter(
+        self: &Rc<Self>,
+        visitor: impl FnOnce() -> Visitor,
+        now_us: impl FnOnce() -> u64,
+    ) -> Entry {
+        let quota = self.quota();
+        if quota == NO_LIMIT {
+            return Entry::Free;
+        }
+        let numbers = self.numbers();
+        if numbers.inside.value() < quota && numbers.waiting.value() == 0 {
+            return Entry::Inside(self.let_in(Place::Quota));
+        }
+        let administrators = self.administrators.get();
+        if administrators < ADMINISTRATORS_MAX && visitor() == Visitor::Administrator {
+            self.administrators.set(administrators + 1);
+            numbers.escapes.increment();
+            return Entry::Inside(self.pass(Place::Administrator));
+        }
+        let waiter = Rc::new(Waiter {
+            standing: Cell::new(Standing::Waiting),
+            waker: RefCell::default(),
+            since_us: now_us(),
+        });
+        self.line.borrow_mut().push_back(Rc::clone(&waiter));
+        numbers.waiting.raise();
+        numbers.queued.increment();
+        self.note_peak();
+        Entry::Queued(Queued {
+            gate: Rc::clone(self),
+            waiter,
+        })
+    }
+
+    /// Counts a transaction that went past the gate while there was a limit.
+    pub fn note_escape(&self) {
+        self.numbers().escapes.increment();
+    }
+
+    fn let_in(self: &Rc<Self>, place: Place) -> Pass {
+        self.numbers().inside.raise();
+        self.note_peak();
+        self.pass(place)
+    }
+
+    fn pass(self: &Rc<Self>, place: Place) -> Pass {
+        self.numbers().admitted.increment();
+        Pass {
+            gate: Rc::clone(self),
+            place,
+            idle_since: None,
+        }
+    }
+
+    fn note_peak(&self) {
+        let numbers = self.numbers();
+        let now = numbers.inside.value() + numbers.waiting.value();
+        self.peak.set(self.peak.get().max(now));
+    }
+
+    /// One less is inside.
+    fn leave(&self) {
+        self.numbers().inside.lower();
+        self.let_next_in();
+    }
+
+    /// Lets waiters in while there is quota (G3).
+    fn let_next_in(&self) {
+        let quota = self.quota();
+        while self.numbers().inside.value() < quota && self.let_first_in() {}
+    }
+
+    /// Lets the first waiter in. Returns false if there is none.
+    fn let_first_in(&self) -> bool {
+        let Some(waiter) = self.first() else {
+            return false;
+        };
+        self.line.borrow_mut().pop_front();
+        let numbers = self.numbers();
+        numbers.waiting.lower();
+        numbers.inside.raise();
+        waiter.standing.set(Standing::LetIn);
+        if let Some(waker) = waiter.waker.take() {
+            waker.wake();
+        }
+        true
+    }
+
+    /// The first waiter that has not gone; those before it are removed.
+    fn first(&self) -> Option<Rc<Waiter>> {
+        let mut line = self.line.borrow_mut();
+        while let Some(first) = line.front() {
+            if first.standing.get() == Standing::Waiting {
+                return Some(Rc::clone(first));
+            }
+            line.pop_front();
+            self.gone.set(self.gone.get() - 1);
+        }
+        None
+    }
+
+    /// A waiter has gone. They are removed when half of the line has: one by one would cost the
+    /// square of thousands of clients that go at once.
+    fn note_gone(&self) {
+        self.numbers().waiting.lower();
+        self.gone.set(self.gone.get() + 1);
+        let mut line = self.line.borrow_mut();
+        if line.len() < 2 * self.gone.get() {
+            line.retain(|it| it.standing.get() == Standing::Waiting);
+            self.gone.set(0);
+        }
+    }
+
+    /// True once if [`Gate::tick`] has to be called each [`crate::controller::PERIOD_US`] until it
+    /// returns false: there are so many transactions that the limit could matter.
+    pub fn begin_ticking(&self) -> bool {
+        if self.is_ticking.get() || !self.is_busy() {
+            return false;
+        }
+        self.is_ticking.set(true);
+        true
+    }
+
+    /// Whether half of the quota is in use.
+    fn is_busy(&self) -> bool {
+        let quota = self.quota();
+        let count = self.numbers().inside.value() + self.numbers().waiting.value();
+        quota != NO_LIMIT && quota / 2 <= count.max(self.peak.get())
+    }
+
+    /// A period has passed. Parks transactions that were idle in all of it, lets in who is overdue,
+    /// reports to the controller, and follows its limit. Returns false if no tick is needed.
+    pub fn tick(&self, now_us: u64, debt: crate::Debt) -> bool {
+        self.park();
+        self.note_rate();
+        self.let_overdue_in(now_us);
+        let is_busy = self.is_busy() || self.idle[..2].iter().any(|it| it.get() != 0);
+        let numbers = self.numbers();
+        let report = Report {
+            inside: numbers.inside.value(),
+            waiting: numbers.waiting.value(),
+            blocked: numbers.blocked.value(),
+            demand: if is_busy { self.peak.get() } else { 0 },
+        };
+        self.peak.set(report.inside + report.waiting);
+        self.shared.report(self.index, report, debt, now_us);
+        self.let_next_in();
+        let goes_on = is_busy && !self.is_open();
+        self.is_ticking.set(goes_on);
+        goes_on
+    }
+
+    /// Those that were idle in all of the last tick do not count any more.
+    fn park(&self) {
+        let [fresh, recent, parked] = &self.idle;
+        let inside = &self.numbers().inside;
+        inside.lower_by(recent.get());
+        parked.set(parked.get() + recent.get());
+        recent.set(fresh.replace(0));
+        self.tick.set(self.tick.get().saturating_add(1));
+        self.let_next_in();
+    }
+
+    fn note_rate(&self) {
+        let left = u64::from(self.left.replace(0));
+        let rate = self.rate.get();
+        self.rate.set(rate - rate / RATE_TICKS + left);
+    }
+
+    /// How long a waiter may wait: twice what all who are there would take at the present rate.
+    /// Whoever comes last needs once that. So only a stall makes a waiter overdue.
+    fn overdue_us(&self) -> u64 {
+        let numbers = self.numbers();
+        let count = u64::from(numbers.inside.value() + numbers.waiting.value());
+        let span_us = RATE_TICKS * crate::controller::PERIOD_US;
+        let round_us = (count * span_us).checked_div(self.rate.get());
+        round_us.map_or(OVERDUE_US_MIN, |round_us| {
+            (round_us * OVERDUE_ROUNDS).max(OVERDUE_US_MIN)
+        })
+    }
+
+    fn let_overdue_in(&self, now_us: u64) {
+        let latest_us = now_us.saturating_sub(self.overdue_us());
+        let count = {
+            let line = self.line.borrow();
+            line.partition_point(|it| it.since_us < latest_us)
+        };
+        for _ in 0..count.div_ceil(OVERDUE_SHARE) {
+            let is_overdue = self.first().is_some_and(|it| it.since_us < latest_us);
+            if !is_overdue || !self.let_first_in() {
+                return;
+            }
+            self.numbers().overdue.increment();
+        }
+    }
+
+    /// The place among `idle` of what went idle in a tick.
+    fn idle_place(&self, since: NonZeroU32) -> usize {
+        let age = self.tick.get().get() - since.get();
+        stdx::to_usize(age.min(2))
+    }
+}
+
+impl Queued {
+    /// Waits for entry. Returns the pass; `now_us` is asked for the time when it is there.
+    pub async fn entered(self, now_us: impl FnOnce() -> u64) -> Pass {
+        poll_fn(|context| self.poll(context)).await;
+        let waited_us = now_us().saturating_sub(self.waiter.since_us);
+        let numbers = self.gate.numbers();
+        numbers.waited_us.record(waited_us);
+        // The place is the pass's now.
+        self.waiter.standing.set(Standing::Gone);
+        self.gate.pass(Place::Quota)
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
+        if self.waiter.standing.get() == Standing::LetIn {
+            return Poll::Ready(());
+        }
+        let mut waker = self.waiter.waker.borrow_mut();
+        match &mut *waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        match self.waiter.standing.replace(Standing::Gone) {
+            Standing::Waiting => self.gate.note_gone(),
+            Standing::LetIn => self.gate.leave(),
+            Standing::Gone => {}
+        }
+    }
+}
+
+impl Pass {
+    /// The transaction has no command any more.
+    pub fn set_idle(&mut self) {
+        if self.place == Place::Quota && self.idle_since.is_none() {
+            let fresh = &self.gate.idle[0];
+            fresh.set(fresh.get() + 1);
+            self.idle_since = Some(self.gate.tick.get());
+        }
+    }
+
+    /// A command has come (G1).
+    pub fn set_busy(&mut self) {
+        let Some(since) = self.idle_since.take() else {
+            return;
+        };
+        let place = self.gate.idle_place(since);
+        let idle = &self.gate.idle[place];
+        idle.set(idle.get() - 1);
+        if place == 2 {
+            self.gate.numbers().inside.raise();
+            self.gate.note_peak();
+        }
+    }
+
+    /// A statement has ended.
+    pub fn count_statement(&self) {
+        self.gate.numbers().statements.increment();
+    }
+
+    /// The transaction is committed: it leaves.
+    pub fn commit(self) {
+        self.gate.numbers().commits.increment();
+    }
+
+    /// The transaction waits for a lock of another, until what is returned is dropped.
+    pub fn block(&self) -> Blocked {
+        self.gate.numbers().blocked.raise();
+        Blocked(Rc::clone(&self.gate))
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.set_busy();
+        let gate = &self.gate;
+        gate.left.set(gate.left.get().saturating_add(1));
+        match self.place {
+            Place::Quota => gate.leave(),
+            Place::Administrator => gate.administrators.set(gate.administrators.get() - 1),
+        }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        self.0.numbers().blocked.lower();
+    }
+}

@@ -1,0 +1,294 @@
+//! One worker's gate: order, those who leave the line, idle transactions, the overdue.
+
+#![forbid(unsafe_code)]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use admission::controller::PERIOD_US;
+use admission::gate::ADMINISTRATORS_MAX;
+use admission::{Admission, Debt, Entry, Gate, Limit, Pass, Visitor};
+use metrics::Registry;
+
+type Waiting = Pin<Box<dyn Future<Output = Pass>>>;
+
+/// A gate, its numbers, and the time.
+struct Door {
+    shared: Arc<Admission>,
+    gate: Rc<Gate>,
+    numbers: Registry,
+    now_us: u64,
+}
+
+impl Door {
+    fn new(limit: Limit) -> Self {
+        let shared = Admission::new(1);
+        let mut numbers = Registry::new();
+        shared.register_metrics(&mut numbers);
+        shared.set_limit(limit);
+        let gate = Gate::new(Arc::clone(&shared), 0);
+        Self {
+            shared,
+            gate,
+            numbers,
+            now_us: 0,
+        }
+    }
+
+    fn enter(&self) -> Entry {
+        self.gate.enter(|| Visitor::Client, || self.now_us)
+    }
+
+    fn inside(&self) -> Pass {
+        match self.enter() {
+            Entry::Inside(pass) => pass,
+            other => panic!("there is room: {other:?}"),
+        }
+    }
+
+    fn queued(&self) -> Waiting {
+        match self.enter() {
+            Entry::Queued(queued) => {
+                let now_us = self.now_us;
+                Box::pin(queued.entered(move || now_us))
+            }
+            other => panic!("there is no room: {other:?}"),
+        }
+    }
+
+    fn tick(&mut self) -> bool {
+        self.now_us += PERIOD_US;
+        self.gate.tick(self.now_us, Debt::default())
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        let numbers = self.numbers.numbers();
+        let found = numbers.iter().find(|(of, _)| of == name);
+        found.expect(name).1
+    }
+}
+
+fn poll(waiting: &mut Waiting) -> Option<Pass> {
+    let mut context = Context::from_waker(Waker::noop());
+    match waiting.as_mut().poll(&mut context) {
+        Poll::Ready(pass) => Some(pass),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn without_a_limit_none_counts() {
+    let door = Door::new(Limit::Off);
+    assert!(door.gate.is_open());
+    assert!(matches!(door.enter(), Entry::Free));
+    assert_eq!(door.number("Admission_limit"), 0);
+    assert!(!door.gate.begin_ticking());
+}
+
+#[test]
+fn those_who_wait_come_in_in_their_order() {
+    let door = Door::new(Limit::Fixed(2));
+    let (first, second) = (door.inside(), door.inside());
+    let mut waiting: Vec<Waiting> = (0..3).map(|_| door.queued()).collect();
+    assert!(waiting.iter_mut().all(|it| poll(it).is_none()));
+    assert_eq!(door.number("Admission_waiting"), 3);
+    drop(first);
+    let third = poll(&mut waiting[0]).expect("one place");
+    assert!(poll(&mut waiting[1]).is_none());
+    second.commit();
+    let fourth = poll(&mut waiting[1]).expect("one more place");
+    assert!(poll(&mut waiting[2]).is_none());
+    drop((third, fourth));
+    let last = poll(&mut waiting[2]).expect("room");
+    assert_eq!(door.number("Admission_inside"), 1);
+    drop(last);
+    assert_eq!(door.number("Admission_inside"), 0);
+    assert_eq!(door.number("Admission_waits"), 3);
+    assert_eq!(door.number("Admission_admitted"), 5);
+    assert_eq!(door.number("Admission_wait_us_count"), 3);
+}
+
+#[test]
+fn a_waiter_that_goes_leaves_its_place_to_the_next() {
+    let door = Door::new(Limit::Fixed(1));
+    let inside = door.inside();
+    let mut waiting: Vec<Waiting> = (0..4).map(|_| door.queued()).collect();
+    // One goes while it waits, one when it was let in and does not know yet.
+    drop(waiting.remove(1));
+    assert_eq!(door.number("Admission_waiting"), 3);
+    drop(inside);
+    drop(waiting.remove(0));
+    let next = poll(&mut waiting[0]).expect("its turn");
+    assert!(poll(&mut waiting[1]).is_none());
+    drop(waiting);
+    drop(next);
+    assert_eq!(door.number("Admission_waiting"), 0);
+    assert_eq!(door.number("Admission_inside"), 0);
+    drop(door.inside());
+}
+
+#[test]
+fn idle_transactions_do_not_count_after_two_periods_and_come_back_at_once() {
+    let mut door = Door::new(Limit::Fixed(2));
+    let mut idle = [door.inside(), door.inside()];
+    idle.iter_mut().for_each(Pass::set_idle);
+    let mut waiting = door.queued();
+    assert!(door.gate.begin_ticking() && !door.gate.begin_ticking());
+    assert!(door.tick());
+    assert!(poll(&mut waiting).is_none(), "not idle for a whole period");
+    assert!(door.tick());
+    let busy = poll(&mut waiting).expect("the idle ones do not count");
+    assert_eq!(door.number("Admission_inside"), 1);
+    idle.iter_mut().for_each(Pass::set_busy);
+    assert_eq!(door.number("Admission_inside"), 3, "they come back at once");
+    let mut late = door.queued();
+    drop(busy);
+    assert!(
+        poll(&mut late).is_none(),
+        "there are still as many as may be"
+    );
+    let [one, other] = idle;
+    drop(one);
+    let late = poll(&mut late).expect("room");
+    drop((other, late));
+    assert_eq!(door.number("Admission_inside"), 0);
+}
+
+#[test]
+fn who_is_idle_in_any_period_leaves_as_often_as_it_came() {
+    let mut door = Door::new(Limit::Fixed(4));
+    for ticks in 0..5 {
+        let mut pass = door.inside();
+        pass.set_idle();
+        for _ in 0..ticks {
+            door.tick();
+        }
+        drop(pass);
+        assert_eq!(door.number("Admission_inside"), 0, "after {ticks} ticks");
+    }
+}
+
+#[test]
+fn a_stall_lets_those_in_who_are_overdue_and_no_one_earlier() {
+    let mut door = Door::new(Limit::Fixed(1));
+    let _stuck = door.inside();
+    let mut waiting: Vec<Waiting> = (0..20).map(|_| door.queued()).collect();
+    for _ in 0..10 {
+        door.tick();
+    }
+    let mut inside = Vec::new();
+    let mut let_in = |waiting: &mut Vec<Waiting>| {
+        let passes: Vec<Pass> = waiting.iter_mut().filter_map(poll).collect();
+        let count = passes.len();
+        inside.extend(passes);
+        waiting.drain(..count).for_each(drop);
+        count
+    };
+    assert_eq!(let_in(&mut waiting), 0, "a second has not passed");
+    door.tick();
+    assert_eq!(let_in(&mut waiting), 3, "an eighth of the overdue");
+    for _ in 0..20 {
+        door.tick();
+    }
+    let_in(&mut waiting);
+    assert!(waiting.is_empty(), "none waits for ever");
+    assert_eq!(door.number("Admission_overdue"), 20);
+}
+
+#[test]
+fn a_few_administrators_enter_above_the_limit() {
+    let door = Door::new(Limit::Fixed(1));
+    let _client = door.inside();
+    let enter = || door.gate.enter(|| Visitor::Administrator, || 0);
+    let inside: Vec<Entry> = (0..ADMINISTRATORS_MAX).map(|_| enter()).collect();
+    assert!(inside.iter().all(|it| matches!(it, Entry::Inside(_))));
+    assert!(matches!(enter(), Entry::Queued(_)));
+    drop(inside);
+    assert!(matches!(enter(), Entry::Inside(_)));
+    assert_eq!(door.number("Admission_inside"), 1, "they do not count");
+}
+
+#[test]
+fn a_changed_limit_is_followed_at_the_next_tick() {
+    let mut door = Door::new(Limit::Fixed(1));
+    let inside = door.inside();
+    let mut waiting: Vec<Waiting> = (0..3).map(|_| door.queued()).collect();
+    door.shared.set_limit(Limit::Fixed(2));
+    door.tick();
+    let second = poll(&mut waiting[0]);
+    assert!(second.is_some() && poll(&mut waiting[1]).is_none());
+    door.shared.set_limit(Limit::Off);
+    assert!(!door.tick(), "without a limit no tick is needed");
+    let rest: Vec<Option<Pass>> = waiting[1..].iter_mut().map(poll).collect();
+    assert!(rest.iter().all(Option::is_some));
+    drop((inside, second, rest));
+    assert_eq!(door.number("Admission_inside"), 0);
+}
+
+#[test]
+fn ticks_end_with_the_load() {
+    let mut door = Door::new(Limit::Auto);
+    let limit = door.number("Admission_limit");
+    let few: Vec<Pass> = (0..limit / 2 - 1).map(|_| door.inside()).collect();
+    assert!(!door.gate.begin_ticking(), "half of the limit is not used");
+    let more = [door.inside(), door.inside()];
+    assert!(door.gate.begin_ticking());
+    assert!(door.tick());
+    drop(more);
+    drop(few);
+    assert!(door.tick(), "there was load since the last tick");
+    assert!(!door.tick());
+    let again: Vec<Pass> = (0..limit).map(|_| door.inside()).collect();
+    assert!(door.gate.begin_ticking());
+    drop(again);
+}
+
+/// Random arrivals, ends, pauses and departures: the numbers never drift, and the line empties.
+#[test]
+fn no_place_is_lost_or_made() {
+    for seed in 1..20_u64 {
+        let mut door = Door::new(Limit::Fixed(3));
+        let (mut inside, mut waiting) = (Vec::<Pass>::new(), Vec::<Waiting>::new());
+        let mut dice = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        for _ in 0..150 {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            let pick = usize::try_from(dice >> 33).unwrap();
+            match dice % 6 {
+                0 | 1 => match door.enter() {
+                    Entry::Inside(pass) => inside.push(pass),
+                    Entry::Queued(queued) => waiting.push(Box::pin(queued.entered(|| 0))),
+                    Entry::Free => unreachable!("there is a limit"),
+                },
+                2 if !inside.is_empty() => drop(inside.swap_remove(pick % inside.len())),
+                3 if !waiting.is_empty() => drop(waiting.swap_remove(pick % waiting.len())),
+                4 if !inside.is_empty() => {
+                    let place = pick % inside.len();
+                    match pick % 2 {
+                        0 => inside[place].set_idle(),
+                        _ => inside[place].set_busy(),
+                    }
+                }
+                _ => drop(door.tick()),
+            }
+            waiting.retain_mut(|it| poll(it).map(|pass| inside.push(pass)).is_none());
+            let waits = u64::try_from(waiting.len()).unwrap();
+            assert_eq!(door.number("Admission_waiting"), waits, "seed {seed}");
+            assert!(
+                waits == 0 || 3 <= door.number("Admission_inside"),
+                "seed {seed}"
+            );
+        }
+        inside.clear();
+        while !waiting.is_empty() {
+            let before = waiting.len();
+            waiting.retain_mut(|it| poll(it).is_none());
+            assert!(waiting.len() < before, "seed {seed}: places are free");
+        }
+        assert_eq!(door.number("Admission_inside"), 0, "seed {seed}");
+    }
+}
