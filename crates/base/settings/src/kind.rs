@@ -14,6 +14,8 @@ pub enum Kind {
     Only(bool),
     /// A count, or a time in the unit that the name or the text says.
     Unsigned { min: u64, max: u64 },
+    /// A count from 1 on, or `auto`, or `off`.
+    CountOrAuto { max: u64 },
     /// A size in bytes; takes `K`, `M`, `G` and `T` (powers of 1024) after the number.
     Bytes { min: u64, max: u64 },
     /// A time in seconds, to the microsecond, from zero to `max`.
@@ -78,6 +80,9 @@ impl Kind {
                 let number = text.parse().map_err(|_| self.malformed())?;
                 in_range(number, min, max)
             }
+            Kind::CountOrAuto { max } => parse_count_or_auto(text, max)
+                .map(Value::Text)
+                .ok_or_else(|| self.malformed()),
             Kind::Bytes { min, max } => {
                 let bytes = parse_bytes(text).ok_or_else(|| self.malformed())?;
                 in_range(bytes, min, max).map_err(|_| Problem::SizeOutOfRange { min, max })
@@ -142,6 +147,7 @@ impl Kind {
             Kind::Ratio => (number.min(1), 1 < number),
             Kind::Bool
             | Kind::Only(_)
+            | Kind::CountOrAuto { .. }
             | Kind::Text
             | Kind::Path
             | Kind::Address
@@ -160,6 +166,7 @@ impl Kind {
             Kind::Only(true) => "only ON".to_owned(),
             Kind::Only(false) => "only OFF".to_owned(),
             Kind::Unsigned { min, max } => format!("a number, {min} to {}", Limit(max)),
+            Kind::CountOrAuto { max } => format!("auto, off, or a number, 1 to {max}"),
             Kind::Bytes { min, max } => {
                 format!("a size, {} to {}", show_bytes(min), show_bytes(max))
             }
@@ -240,6 +247,17 @@ fn parse_seconds(text: &str) -> Option<u64> {
         .checked_add(digits.parse().ok()?)
 }
 
+/// A word in lower case, or a number without leading zeros.
+fn parse_count_or_auto(text: &str, max: u64) -> Option<String> {
+    for word in ["auto", "off"] {
+        if text.eq_ignore_ascii_case(word) {
+            return Some(word.to_owned());
+        }
+    }
+    let count: u64 = text.parse().ok()?;
+    (1..=max).contains(&count).then(|| count.to_string())
+}
+
 fn parse_bool(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "1" | "true" | "yes" => Some(true),
@@ -299,6 +317,26 @@ fn find_word(words: &[&'static str], text: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_may_be_left_to_the_server() {
+        let kind = Kind::CountOrAuto { max: 100 };
+        for (text, shown) in [
+            ("AUTO", "auto"),
+            ("off", "off"),
+            ("1", "1"),
+            ("0100", "100"),
+        ] {
+            assert_eq!(
+                kind.parse(text),
+                Ok(Value::Text(shown.to_owned())),
+                "{text}"
+            );
+        }
+        for text in ["0", "101", "-1", "", "on"] {
+            assert!(kind.parse(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn sizes_take_units() {

@@ -232,6 +232,14 @@ pub const TABLE: &[Setting] = &[
         "10",
         "Seconds for a client to log in.",
     ),
+    global(
+        "max_concurrent_transactions",
+        Kind::CountOrAuto { max: 100_000 },
+        "off",
+        "Transactions that may be inside the engine at a time; others wait at their first \
+         statement. auto: the server finds the number. Reads that are their own transaction and \
+         lock no rows do not count.",
+    ),
     session(
         "wait_timeout",
         number(1, YEAR_S),

@@ -171,6 +171,7 @@ impl Binder<'_> {
         } = choice;
         let access = choice.access.into_access();
         let dependent = self.dependents(access_values(&access));
+        self.locks_rows |= self.lock.0 != RowLock::None;
         if self.lock.0 == RowLock::Exclusive {
             self.reads_for_update = true;
             self.tables[table].is_for_update = true;

@@ -77,6 +77,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) lock: (store::RowLock, store::LockWait),
     /// A table is read for update.
     pub(crate) reads_for_update: bool,
+    /// Some rows are locked when they are read.
+    pub(crate) locks_rows: bool,
     /// The join that is being planned locks rows, and may end before all are read.
     pub(crate) stops_early: bool,
     /// An estimate has used the value of a parameter since this was last set to false.
@@ -201,6 +203,7 @@ impl<'a> Binder<'a> {
             user_variables: UserVariableUses::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
             reads_for_update: false,
+            locks_rows: false,
             stops_early: false,
             asked_values: Cell::new(false),
             is_for_values: false,

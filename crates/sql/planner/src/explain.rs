@@ -73,6 +73,7 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
     Plan {
         memory: expression::Share::default(),
         reads_for_update: false,
+        locks_rows: false,
         action: Action::Rows(rows),
         tables: plan.tables.clone(),
         privileges: plan.privileges.clone(),

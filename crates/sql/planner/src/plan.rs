@@ -37,6 +37,8 @@ pub struct Plan {
     pub privileges: Vec<TablePrivileges>,
     /// Rows are locked as for an update, which a read-only transaction may not do.
     pub reads_for_update: bool,
+    /// Rows are locked when they are read, shared or as for an update.
+    pub locks_rows: bool,
     /// The current rows; an expression's column names one of them.
     pub slots: Vec<SlotShape>,
     /// Queries inside expressions, by their numbers; `None` if the number belongs to a call of a

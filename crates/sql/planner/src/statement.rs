@@ -68,6 +68,7 @@ impl Binder<'_> {
     fn finish(self, action: Action, columns: Vec<OutputColumn>) -> Plan {
         Plan {
             reads_for_update: self.reads_for_update,
+            locks_rows: self.locks_rows,
             privileges: needed_privileges(&action, &self.tables),
             action,
             tables: self.tables,

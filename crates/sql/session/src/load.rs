@@ -80,6 +80,9 @@ impl Session {
         })?;
         self.check_may_write()?;
         let run = StatementRun::new(&self.state, RowProtocol::Text);
+        if self.needs_admission(&plan, &run) {
+            self.admit().await?;
+        }
         self.hold_tables(&plan, &run).await?;
         self.state.clear_diagnostics();
         let mark = self.begin_steps();

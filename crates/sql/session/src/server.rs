@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use admission::{Admission, Limit};
 use arc_swap::ArcSwap;
 use catalog::{Accounts, Routines};
 use clients::Clients;
@@ -33,6 +34,8 @@ pub struct Server {
     pub clients: Arc<Clients>,
     /// The metadata locks: which tables are in use, and which are being changed.
     pub metadata: MetadataLocks,
+    /// How many transactions may be inside the store.
+    pub admission: Arc<Admission>,
     /// Of GET_LOCK.
     pub named_locks: NamedLocks,
     /// The global variables; replaced under `settings_change`.
@@ -98,6 +101,12 @@ fn commit_level(settings: &Settings) -> u64 {
     settings.unsigned("flush_log_at_trx_commit")
 }
 
+/// `max_concurrent_transactions`.
+fn limit(settings: &Settings) -> Limit {
+    let text = settings.text("max_concurrent_transactions");
+    text.parse().expect("the setting's kind has read it")
+}
+
 impl Server {
     /// A server that has just started.
     pub fn new(settings: Settings, worker_count: usize, started_us: u64) -> Arc<Self> {
@@ -117,6 +126,9 @@ impl Server {
         let counters: AllCounters = (0..worker_count).map(|_| CachePadded::default()).collect();
         let clients = Arc::new(Clients::default());
         crate::metrics::register(&mut metrics, &counters, &clients);
+        let admission = Admission::new(worker_count);
+        admission.register_metrics(&mut metrics);
+        admission.set_limit(limit(&settings));
         let memory_bytes = settings.unsigned("statement_memory_size");
         let memory_pool = match settings.unsigned("server_memory_limit") {
             0 => MemoryPool::new(memory_bytes),
@@ -134,6 +146,7 @@ impl Server {
             memory_pool: Arc::new(memory_pool),
             heap,
             clients,
+            admission,
             metadata: MetadataLocks::new(worker_count),
             start_settings: settings.clone(),
             settings: ArcSwap::from_pointee(settings),
@@ -195,6 +208,7 @@ impl Server {
         // Relaxed: a commit beside the change may have either level.
         self.commit_level
             .store(commit_level(&settings), Ordering::Relaxed);
+        self.admission.set_limit(limit(&settings));
         self.settings.store(Arc::new(settings));
         Ok(answer)
     }

@@ -6,6 +6,7 @@
 pub(crate) mod cached_query;
 pub(crate) mod dispatch;
 pub(crate) mod estimates;
+pub(crate) mod gate;
 mod lock_check;
 pub(crate) mod run;
 pub(crate) mod statement_run;

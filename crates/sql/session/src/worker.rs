@@ -13,6 +13,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use admission::Gate;
 use catalog::NameSpace;
 use env::Clock;
 use store::{SchemaStore, Store};
@@ -38,6 +39,8 @@ pub struct Worker {
     pub front: Rc<front::Shared>,
     /// Which worker this is. Constant.
     pub index: usize,
+    /// Where transactions enter. Constant.
+    pub(crate) gate: Rc<Gate>,
     /// The access to metadata locks. Constant.
     pub metadata: MetadataWorker,
     /// The clock. Constant.
@@ -80,12 +83,14 @@ impl Worker {
         let names = RefCell::new(Rc::new(NameSpace::read(&*store)));
         let plan_memory = Arc::clone(&server.memory_pool);
         let metadata = MetadataWorker::new(index);
+        let gate = Gate::new(Arc::clone(&server.admission), index);
         Rc::new(Self {
             server,
             store,
             schema,
             front,
             index,
+            gate,
             metadata,
             clock,
             plans: RefCell::new(PlanCache::of_pool(plan_memory)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use format::TableId;
 use store::{
-    LocalFuture, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition,
+    Debt, LocalFuture, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition,
     TableName, Transaction, TransactionOptions, Transactions,
 };
 use sync::atomic::Ordering;
@@ -65,6 +65,15 @@ impl Store for Engine {
             Rc::clone(&self.transactions),
             shape,
         )))
+    }
+
+    fn debt(&self) -> Debt {
+        let pool = self.worker.pages.pool();
+        let frames = u64::from(pool.options().frame_count).max(1);
+        Debt {
+            log_percent: pool.wal().age_percent(),
+            dirty_percent: (stdx::to_u64(pool.dirty_pages()) * 100 / frames).min(100),
+        }
     }
 
     fn statistics_version(&self) -> u64 {

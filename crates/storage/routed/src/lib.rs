@@ -22,8 +22,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use store::{
-    Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition, TableId, Transaction,
-    TransactionOptions,
+    Debt, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition, TableId,
+    Transaction, TransactionOptions,
 };
 use value::CollationId;
 
@@ -152,6 +152,14 @@ impl Store for RoutedStore {
     fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>> {
         let place = self.place_of(id)?;
         self.members[place].store.table(id)
+    }
+
+    fn debt(&self) -> Debt {
+        let debts = self.members.iter().map(|it| it.store.debt());
+        debts.fold(Debt::default(), |worst, it| Debt {
+            log_percent: worst.log_percent.max(it.log_percent),
+            dirty_percent: worst.dirty_percent.max(it.dirty_percent),
+        })
     }
 
     fn statistics_version(&self) -> u64 {

@@ -45,7 +45,7 @@ pub use pushed::{Aggregate, ColumnRanges, Condition, Grouping, Offer, Pushed, Ta
 pub use range::{Direction, KeyBound, KeyRange};
 pub use registry::Transactions;
 pub use schema_store::{LocalFuture, SchemaStore};
-pub use store::Store;
+pub use store::{Debt, Store};
 pub use table::{
     AutoIncrement, CallCost, Cursor, FETCH_BYTES_MAX, Fetched, Inserted, LockWait, Mutation,
     RowLock, ScanOptions, Table, TableStatistics,

@@ -5,6 +5,15 @@ use std::sync::Arc;
 
 use crate::{Outcome, StoreId, Table, TableDefinition, TableId, Transaction, TransactionOptions};
 
+/// Work that a store has put off, in percent of the room that there is for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Debt {
+    /// Log that no checkpoint has freed.
+    pub log_percent: u64,
+    /// Changed pages in memory.
+    pub dirty_percent: u64,
+}
+
 /// One worker's handle on a store: its tables and transactions. What changes the tables themselves
 /// is a [`SchemaStore`](crate::SchemaStore).
 pub trait Store {
@@ -26,6 +35,11 @@ pub trait Store {
 
     /// A handle on the table as now defined; `NoSuchTable` after a drop.
     fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>>;
+
+    /// Work that it has put off.
+    fn debt(&self) -> Debt {
+        Debt::default()
+    }
 
     /// Another one whenever statistics have become others than plans were made by; who keeps plans
     /// compares it. A store without statistics has one version.

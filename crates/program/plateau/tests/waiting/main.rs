@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admission;
 mod concurrent_changes;
 mod deadlocks;
 mod kills;

@@ -359,6 +359,9 @@ impl Session {
         } else {
             TaskClass::OutsideTransaction
         };
+        if let Some(pass) = self.transaction.pass() {
+            pass.set_idle();
+        }
         let killed = Rc::clone(&self.state);
         let bytes = {
             let read = pin!(
@@ -369,6 +372,9 @@ impl Session {
             let dismissed = pin!(registry.dismissed(&killed.handle));
             first_of(read, dismissed).await
         };
+        if let Some(pass) = self.transaction.pass() {
+            pass.set_busy();
+        }
         // A command that arrives after KILL was acknowledged is not answered.
         let is_killed = self.state.handle.order() == KillOrder::Connection;
         let is_dismissed = is_killed || self.state.worker.server.clients.registry().is_ending();

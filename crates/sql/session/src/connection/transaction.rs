@@ -9,10 +9,14 @@
 //! it does not.
 //! (I2) Metadata locks and savepoints live exactly as long as the transaction. If it is rolled back
 //! in the background, the locks live until that is done.
+//! (I3) It passes the gate of admission once, at its first statement, and holds its pass until
+//! its outcome is in the log and its locks are released. What waits for the disk alone is in no
+//! one's way.
 
 use std::future::poll_fn;
 use std::pin::Pin;
 
+use admission::Pass;
 use executor::HandlerCall;
 use expression::Share;
 use runtime::TaskClass;
@@ -35,11 +39,25 @@ pub struct NextTransaction {
     pub read_only: Option<bool>,
 }
 
+/// Whether the transaction has passed the gate of admission (I3).
+#[derive(Debug, Default)]
+enum Admitted {
+    /// It has not.
+    #[default]
+    No,
+    /// It does not count.
+    Uncounted,
+    /// It counts.
+    Counted(Pass),
+}
+
 /// A session's transaction, or the lack of one.
 #[derive(Debug, Default)]
 pub struct TransactionState {
     /// The store's transaction.
     open: Option<Box<dyn Transaction>>,
+    /// Whether it may use the store.
+    admitted: Admitted,
     /// BEGIN was executed, and neither COMMIT nor ROLLBACK since.
     is_begun: bool,
     /// It is read-only, by its BEGIN or by what was set for it. False while none is open.
@@ -97,6 +115,35 @@ impl TransactionState {
             self.is_read_only = options.read_only;
             store.begin(options)
         })
+    }
+
+    /// True if it has passed the gate.
+    pub fn is_admitted(&self) -> bool {
+        !matches!(self.admitted, Admitted::No)
+    }
+
+    /// It has passed the gate; without a pass it does not count.
+    pub fn admit(&mut self, pass: Option<Pass>) {
+        self.admitted = pass.map_or(Admitted::Uncounted, Admitted::Counted);
+    }
+
+    /// The pass that it holds.
+    pub fn pass(&mut self) -> Option<&mut Pass> {
+        match &mut self.admitted {
+            Admitted::Counted(pass) => Some(pass),
+            Admitted::No | Admitted::Uncounted => None,
+        }
+    }
+
+    /// It holds nothing any more that others wait for. It still counts as admitted.
+    pub fn leave_gate(&mut self, how: End) {
+        if let Admitted::Counted(pass) = std::mem::replace(&mut self.admitted, Admitted::Uncounted)
+        {
+            match how {
+                End::Commit(_) => pass.commit(),
+                End::Rollback | End::RollbackTo(_) => drop(pass),
+            }
+        }
     }
 
     /// True if a statement has used the store in it.
@@ -165,6 +212,9 @@ impl TransactionState {
     /// Drops the store's transaction, which was not used.
     pub fn forget_unused(&mut self) {
         self.open = None;
+        if !self.is_begun {
+            self.admitted = Admitted::No;
+        }
         self.is_read_only &= self.is_begun;
     }
 
@@ -178,6 +228,7 @@ impl TransactionState {
         }
         self.is_begun = false;
         self.is_read_only = false;
+        self.admitted = Admitted::No;
         self.seen = Seen::default();
         // These keep their memory for the next transaction.
         self.holds.clear();

@@ -99,6 +99,9 @@ impl Session {
         let rows = bulk.rows(count, &mut prepared.types).map_err(malformed)?;
         self.state.clear_diagnostics();
         self.check_may_write()?;
+        if self.is_at_gate() {
+            self.admit().await?;
+        }
         let is_insert = matches!(parsed.statement.kind, StatementKind::Insert(_));
         let mut total = Summary::default();
         let outcome = self.bulk_rows(&parsed, rows, count, &mut total).await;

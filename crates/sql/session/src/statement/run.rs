@@ -75,6 +75,9 @@ impl Session {
             self.check_may_write()?;
         }
         self.programs.check_written(&plan)?;
+        if self.needs_admission(&plan, run) {
+            self.admit().await?;
+        }
         self.hold_tables(&plan, run).await?;
         // A statement without tables is no transaction, and does not consume what is set for the
         // next one.
@@ -164,6 +167,9 @@ impl Session {
         if plan.tables.is_empty() && plan.functions.is_empty() {
             let ran = self.run_without_tables(execution, parameters, &mut rows, run);
             return ran.await.map(Some);
+        }
+        if self.needs_admission(&plan, run) {
+            self.admit().await?;
         }
         self.hold_tables(&plan, run).await?;
         let since = (self.begin_steps(), self.statement_deadline());
@@ -416,6 +422,9 @@ impl Session {
         let is_own_transaction = !self.transaction.is_begun()
             && !self.programs.is_in_function()
             && self.state.variables.borrow().active().autocommit;
+        if let Some(pass) = self.transaction.pass() {
+            pass.count_statement();
+        }
         match outcome {
             Ok(summary) => {
                 if is_own_transaction {
@@ -469,9 +478,15 @@ impl Session {
         }
         let mut outcome = end_step(&mut **open, how);
         while let Ok(Some(suspend)) = outcome {
+            if suspend.reason() == WaitReason::Durability {
+                self.transaction.leave_gate(how);
+            }
             wait_for_end(suspend).await;
             let open = self.transaction.opened().expect("it ends below");
             outcome = end_step(&mut **open, how);
+        }
+        if outcome.is_ok() {
+            self.transaction.leave_gate(how);
         }
         self.transaction.end();
         self.transaction.next = crate::connection::transaction::NextTransaction::default();
@@ -538,6 +553,10 @@ impl Session {
             return self.check_in_time(deadline);
         }
         let now_us = self.state.worker.steady_us();
+        let _blocked = match reason {
+            WaitReason::RowLock => self.transaction.pass().map(|pass| pass.block()),
+            _ => None,
+        };
         // When the time for a row lock is over, the store is asked again and fails.
         let lock_s = match reason {
             WaitReason::RowLock => Some(

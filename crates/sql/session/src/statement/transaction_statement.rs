@@ -73,6 +73,9 @@ impl Session {
         let is_read_only = read_only.or(next.read_only).unwrap_or(default);
         self.transaction.begin(is_read_only);
         if with_snapshot {
+            if self.is_at_gate() {
+                self.admit().await?;
+            }
             let options = self.transaction_options();
             let store = std::rc::Rc::clone(&self.state.worker.store);
             self.transaction

@@ -70,6 +70,7 @@ fn shape(kind: Kind) -> Shape {
         Kind::Seconds { max } => ("DOUBLE", Some((0, max)), None),
         Kind::Ratio => ("DOUBLE", Some((0, 1)), None),
         Kind::Text
+        | Kind::CountOrAuto { .. }
         | Kind::Path
         | Kind::Address
         | Kind::AddressOrNone
