@@ -50,6 +50,8 @@ enum Command {
     Bench(lab::bench::Arguments),
     /// Compares commits with MariaDB's where many clients lock the same few rows.
     Contention(lab::contention::Arguments),
+    /// Compares limits of transactions inside the engine: `auto`, fixed ones, and none.
+    Admission(lab::bench::admission::Arguments),
     /// Measures how long one client among thousands waits, and checks the limits.
     Latency(lab::bench::latency::Arguments),
     /// Compares the processor time of a statement with that of an earlier build.
@@ -129,6 +131,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Programs(arguments) => lab::gateway::programs::run(&arguments),
         Command::Bench(arguments) => optimized(|| lab::bench::run(&arguments)),
         Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),
+        Command::Admission(arguments) => optimized(|| lab::bench::admission::run(&arguments)),
         Command::Latency(arguments) => optimized(|| lab::bench::latency::run(&arguments)),
         Command::Cost(arguments) => optimized(|| lab::bench::cost::run(&arguments)),
         Command::Draw(arguments) => draw(&arguments),

@@ -22,6 +22,7 @@
 //! Load and servers share the machine. So throughput is that of the pair; processor time per
 //! statement is the server's own.
 
+pub mod admission;
 pub(crate) mod contestant;
 pub mod cost;
 mod history;
