@@ -390,6 +390,11 @@ impl EngineTransaction {
     /// Cancels a lock wait and the operation under way.
     fn abandon_operation(&mut self) {
         self.pending = Pending::default();
+        self.end_wait();
+    }
+
+    /// Cancels a lock wait. If the lock was granted, it is kept.
+    pub(crate) fn end_wait(&mut self) {
         let now_ns = self.worker.now_ns();
         if let Some(locks) = &mut self.locks {
             locks.cancel_wait(now_ns);

@@ -97,6 +97,54 @@ fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database, World) -> F
     });
 }
 
+/// What a wait for a row has locked that is gone behind it. The same transaction inserts the row; a
+/// later scan that returns nothing releases its own locks alone. Else the next waiter would get a
+/// row whose writer has not ended.
+#[test]
+fn a_row_that_was_waited_for_and_then_inserted_stays_locked() {
+    run(async |database, _| {
+        let (table, rows) = fill(&database, None).await;
+        let by_id = |id: i64| ScanOptions {
+            range: store::KeyRange::equal(vec![Value::Int(id)]),
+            index: Some(0),
+            lock: RowLock::Exclusive,
+            ..all()
+        };
+        // A row that is deleted, and that a snapshot keeps purge from removing.
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        assert_eq!(reader.scan(&table, all()).await.expect("rows").len(), 5);
+        let mut deleter = database.begin(Isolation::ReadCommitted);
+        let deleted = deleter.delete(&table, &rows[0].0).await;
+        assert_eq!(deleted, Ok(Mutation::Done));
+        assert_eq!(deleter.commit().await, Ok(()));
+        let mut first = database.begin(Isolation::ReadCommitted);
+        let inserted = first.insert(&table, &row(3, 30, "")).await;
+        assert_eq!(inserted, Ok(Inserted::Done));
+        let mut waiters = [
+            database.begin(Isolation::ReadCommitted),
+            database.begin(Isolation::ReadCommitted),
+        ];
+        let [second, third] = &mut waiters;
+        let mut scans = [table.scan(by_id(3)), table.scan(by_id(3))];
+        let mut batch = RowBatch::new(table.layout().clone());
+        for (waiter, scan) in [&mut *second, &mut *third].into_iter().zip(&mut scans) {
+            let fetched = scan.fetch(&mut *waiter.txn, 10, &mut batch);
+            assert!(matches!(fetched, Err(Interrupt::Suspend(_))));
+        }
+        assert_eq!(first.rollback().await, Ok(()));
+        let [of_second, of_third] = &mut scans;
+        let fetch = || of_second.fetch(&mut *second.txn, 10, &mut batch);
+        assert_eq!(until_done(fetch).await, Ok(Fetched::End));
+        let inserted = second.insert(&table, &row(3, 31, "")).await;
+        assert_eq!(inserted, Ok(Inserted::Done));
+        assert_eq!(second.scan(&table, by_id(1)).await, Ok(Vec::new()));
+        // The third one waits until the second one ends.
+        let fetch = || of_third.fetch(&mut *third.txn, 10, &mut batch);
+        let refused = until_done(fetch).await;
+        assert_eq!(refused, Err(StoreError::LockWaitTimeout));
+    });
+}
+
 /// An entry that a writer has deleted, and has put back before it ends.
 #[test]
 fn a_row_that_comes_back_is_found() {

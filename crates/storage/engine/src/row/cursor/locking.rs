@@ -99,10 +99,13 @@ impl EngineCursor {
             && !self.is_alone()
     }
 
-    /// Begins the present entry, unless it was begun before a wait.
-    pub(super) fn begin_entry(&mut self, txn: &EngineTransaction) {
+    /// Begins the present entry, unless it was begun before a wait. A wait for another entry, which
+    /// is gone, is over: its lock, if it was granted, does not count as this entry's. Its writer may
+    /// be this transaction now, so nobody may release it with this entry.
+    pub(super) fn begin_entry(&mut self, txn: &mut EngineTransaction) {
         if self.locks.is_on && !self.is_begun {
             self.is_begun = true;
+            txn.end_wait();
             self.locks.kept_before = txn.kept_lock_count();
         }
     }
