@@ -52,6 +52,8 @@ pub struct TransactionSystem {
     workers: Box<[CachePadded<WorkerWords>]>,
     /// The target of `low`: workers convert their snapshots for the numbers below it (T2).
     recycle_target: CachePadded<AtomicU64>,
+    /// The first transaction of this life of the server. Constant.
+    first: TxnId,
     /// Held by the worker that settles and recycles.
     maintenance: Mutex<Maintenance>,
     /// Its parts, as of its last turn, because it may hold its mutex for long.
@@ -138,6 +140,7 @@ impl TransactionSystem {
         Self {
             ring: CommitRing::new(ring_length, first.get()),
             settled: CachePadded::new(AtomicU64::new(settled)),
+            first,
             stragglers: Mutex::new(stragglers),
             rolled_back: Mutex::default(),
             workers: (0..worker_count)
@@ -297,7 +300,8 @@ impl TransactionSystem {
         if let Some(&fate) = self.stragglers.lock().get(&id.get()) {
             return fate;
         }
-        if id < self.settled() {
+        // Before this life, or before all snapshots of it.
+        if id < self.first || id < self.settled() {
             return Fate::Settled;
         }
         let parts = Arc::clone(&self.parts.lock());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use format::{Lsn, TxnId};
 use proptest::prelude::*;
 
-use crate::{Fate, Snapshot, TransactionSystem, TransactionWorker};
+use crate::{Fate, Snapshot, TransactionSystem, TransactionWorker, Visibility};
 
 const WORKER_COUNT: usize = 3;
 
@@ -177,6 +177,21 @@ fn a_loser_is_active_until_its_rollback_is_reported() {
 }
 
 /// More transactions ended while it was open than could be checked one by one.
+/// Else purge would wait for a prepared transaction that a crash has left. A rollback would restore
+/// a deleted row whose large value purge has given back.
+#[test]
+fn a_loser_does_not_hide_what_has_ended_before_this_life() {
+    let mut world = World::new(16, &[40]);
+    let horizon = world.system.horizon(|| Lsn(world.position));
+    let seen_by = |world: &World, number| world.system.visibility(id(number), horizon);
+    assert_eq!(seen_by(&world, 40), Visibility::None);
+    for ended in [39, 41, 99] {
+        assert_eq!(seen_by(&world, ended), Visibility::All, "{ended}");
+    }
+    world.commit(id(40));
+    assert_eq!(seen_by(&world, 40), Visibility::Some);
+}
+
 #[test]
 fn what_an_old_loser_held_up_settles_at_once_when_it_ends() {
     let first = id(1 << 47);
