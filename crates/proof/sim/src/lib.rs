@@ -8,6 +8,7 @@
 
 pub mod fault_profile;
 mod log_harm;
+mod prepared;
 pub mod rows;
 mod schema;
 pub mod sharing;

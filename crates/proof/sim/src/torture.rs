@@ -4,8 +4,8 @@
 //! writes its number into a ledger. The visible part of the ledger names the transactions in a
 //! snapshot. Replaying them in the order of their numbers gives each row: locks order the numbers
 //! of transactions that share a row. So a snapshot can be checked while others work, and a
-//! recovered store whatever it lost. Acknowledged transactions must be in the ledger. Another
-//! session changes the schema meanwhile (module `schema`).
+//! recovered store whatever it lost. Acknowledged transactions must be in the ledger. Some commit in
+//! two phases (module `prepared`). Another session changes the schema meanwhile (module `schema`).
 //!
 //! A seed determines the number of workers, and whether there are few frames and more indexes. For
 //! each round it determines the disk's behaviour ([`crate::fault_profile`]), and whether the crash
@@ -22,13 +22,14 @@ use std::time::Duration;
 
 use env::Random;
 use store::{
-    Direction, Inserted, Isolation, KeyRange, LockWait, Mutation, RowLock, ScanOptions,
-    SchemaStore, StoreError, Table, Uniqueness,
+    Direction, Inserted, Isolation, KeyRange, LeftPrepared, LockWait, Mutation, RowLock,
+    ScanOptions, SchemaStore, Store, StoreError, Table, Uniqueness,
 };
 use value::{ColumnType, TypeKind, Value};
 
 use crate::fault_profile::FaultProfile;
 use crate::log_harm::{self, Harm};
+use crate::prepared::{self, Decision, Promises};
 use crate::rows::{self, Row, Session, all, big, blob, index, integer};
 use crate::schema::{self, SchemaHistory};
 use crate::world::{Database, World, WorldOptions};
@@ -114,6 +115,10 @@ pub struct Tally {
     pub harms_survived: u64,
     /// Losses of log that a start was made to accept, and that opened.
     pub losses_accepted: u64,
+    /// Transactions prepared.
+    pub prepared: u64,
+    /// Prepared transactions that a start has found.
+    pub left_prepared: u64,
 }
 
 impl Tally {
@@ -130,6 +135,8 @@ impl Tally {
         self.harms_refused += other.harms_refused;
         self.harms_survived += other.harms_survived;
         self.losses_accepted += other.losses_accepted;
+        self.prepared += other.prepared;
+        self.left_prepared += other.left_prepared;
     }
 }
 
@@ -141,14 +148,16 @@ type Writes = BTreeMap<i64, Option<Data>>;
 
 /// What is known from outside.
 #[derive(Debug, Default)]
-struct History {
+pub(crate) struct History {
     /// All transactions that tried to commit, by number.
     tried: BTreeMap<i64, Writes>,
     /// Those that were acknowledged.
-    acknowledged: BTreeSet<i64>,
+    pub(crate) acknowledged: BTreeSet<i64>,
+    /// What was told of those that commit in two phases.
+    pub(crate) prepared: Promises,
     next: i64,
     schema: Rc<RefCell<SchemaHistory>>,
-    tally: Tally,
+    pub(crate) tally: Tally,
     fault: Option<String>,
 }
 
@@ -210,7 +219,8 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
         if goes_on {
             world = world.with_options(working);
         }
-        let database = verify(&world, &history)?;
+        let (database, left) = verify(&world, &history)?;
+        prepared::decide(&world, left, &history, goes_on, &mut random)?;
         if goes_on {
             recovered = Some(database);
         } else {
@@ -359,7 +369,10 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
 
 /// After a crash: the store is sound and has what it must have. It is open afterwards, without
 /// running work.
-fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<Database, String> {
+fn verify(
+    world: &World,
+    history: &Rc<RefCell<History>>,
+) -> Result<(Database, Vec<LeftPrepared>), String> {
     let (opening, history) = (world.clone(), Rc::clone(history));
     // Nothing is pending, so what is not in the ledger now never will be.
     world.run(async move {
@@ -378,6 +391,11 @@ fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<Database, Str
         if let Some(lost) = history.borrow().acknowledged.difference(&seen).next() {
             return Err(format!("transaction {lost} was acknowledged and is lost"));
         }
+        let worker_count = usize::from(opening.options().worker_count);
+        let left = (0..worker_count).flat_map(|it| database.on(it).engine.take_left_prepared());
+        let left: Vec<_> = left.collect();
+        let found = prepared::numbers_of(&left);
+        history.borrow().prepared.check(&found, &seen)?;
         session.commit().await.map_err(|error| error.to_string())?;
         let schema = Rc::clone(&history.borrow().schema);
         schema::verify_schema(&database, &schema).await?;
@@ -387,7 +405,7 @@ fn verify(world: &World, history: &Rc<RefCell<History>>) -> Result<Database, Str
             .map_err(|error| format!("check: {error}"))?;
         match report.faults.first() {
             Some(fault) => Err(format!("check: {fault} ({} faults)", report.faults.len())),
-            None => Ok(database),
+            None => Ok((database, left)),
         }
     })
 }
@@ -568,12 +586,14 @@ impl Torture {
         }
         let outcome = self.work(database, &mut session, random).await;
         let ended = match outcome {
+            Ok(Some(number)) if random.below(4) == 0 => {
+                self.two_phases(database, &mut session, number, random)
+                    .await
+            }
             Ok(Some(number)) => {
                 let done = session.commit().await;
                 if done.is_ok() {
-                    let mut history = self.history.borrow_mut();
-                    history.acknowledged.insert(number);
-                    history.tally.committed += 1;
+                    self.note_committed(number);
                 }
                 done
             }
@@ -585,6 +605,38 @@ impl Torture {
         };
         // If it could not end now, it ends in the background: the transaction is dropped.
         ended.map_err(|error| self.meet(error))
+    }
+
+    /// A commit in two phases, or a rollback behind the first.
+    async fn two_phases(
+        &self,
+        database: &Database,
+        session: &mut Session,
+        number: i64,
+        random: &mut Random,
+    ) -> Result<(), StoreError> {
+        prepared::prepare(session, number).await?;
+        {
+            let mut history = self.history.borrow_mut();
+            history.prepared.keep(number);
+            history.tally.prepared += 1;
+        }
+        let pause = Duration::from_micros(random.below(THINK_US_MAX));
+        database.sleep(pause).await;
+        let decision = Decision::draw(random);
+        self.history.borrow_mut().prepared.begin(number, decision);
+        prepared::end(&mut *session.txn, decision).await?;
+        self.history.borrow_mut().prepared.done(number, decision);
+        if decision == Decision::Commit {
+            self.note_committed(number);
+        }
+        Ok(())
+    }
+
+    fn note_committed(&self, number: i64) {
+        let mut history = self.history.borrow_mut();
+        history.acknowledged.insert(number);
+        history.tally.committed += 1;
     }
 
     /// The changes of a transaction. Returns its number if it is to commit.

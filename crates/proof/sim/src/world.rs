@@ -96,6 +96,11 @@ impl Database {
         }
     }
 
+    /// Time passes.
+    pub async fn sleep(&self, duration: Duration) {
+        self.clock.sleep(duration).await;
+    }
+
     /// Ends the background work, then closes the engine. No other work may be running.
     pub async fn close(&self) -> Result<(), StoreError> {
         self.background.is_over.set(true);

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use store::{Durability, Outcome, Prepared, StoreId, Transaction, TransactionKey, UndoMark};
+use store::{Durability, Outcome, Prepared, StoreId, Transaction, TransactionKey, UndoMark, Xid};
 
 /// See the module's head. The registry names it; so it has no key of its own.
 #[derive(Debug, Default)]
@@ -42,6 +42,10 @@ impl Transaction for Nothing {
     }
 
     fn prepare(&mut self) -> Outcome<Prepared> {
+        Ok(Prepared::Nothing)
+    }
+
+    fn prepare_as(&mut self, _: &Xid, _: Durability) -> Outcome<Prepared> {
         Ok(Prepared::Nothing)
     }
 

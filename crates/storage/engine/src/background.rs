@@ -452,13 +452,14 @@ impl Worker {
     async fn roll_back_orphan(self: &Rc<Self>, orphan: &mut Orphan) -> Result<(), StoreError> {
         let Orphan {
             id,
+            segment,
             last_undo,
             has_log,
             ..
         } = *orphan;
         self.undo_all(last_undo).await?;
         if has_log {
-            self.until_done(|| self.write_rolled_back(id, last_undo))
+            self.until_done(|| self.write_rolled_back(id, segment))
                 .await?;
         } else {
             self.shared.txns.finish_rollback(id);

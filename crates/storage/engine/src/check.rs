@@ -68,9 +68,10 @@ impl Engine {
     pub async fn prepare_check(&self, worker_count: usize) -> Result<Arc<CheckPlan>, StoreError> {
         let worker = &self.worker;
         let mut report = CheckReport::default();
-        // Without purge there may be pages that only undo refers to.
+        // Without purge there may be pages that only undo refers to, and also if a transaction is
+        // prepared: its rollback would need them.
         let is_purged = match on_the_whole(self.purge_all().await)? {
-            Ok(()) => true,
+            Ok(()) => worker.shared.txns.settled() == worker.shared.txns.next(),
             Err(error) => {
                 report.fault(format!("old versions of rows cannot be removed: {error}"));
                 false

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use format::TableId;
 use store::{
-    Debt, LocalFuture, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition,
-    TableName, Transaction, TransactionOptions, Transactions,
+    Debt, LeftPrepared, LocalFuture, Outcome, SchemaStore, Store, StoreError, StoreId, Table,
+    TableDefinition, TableName, Transaction, TransactionOptions, Transactions,
 };
 use sync::atomic::Ordering;
 use value::CollationId;
 
 use crate::row::table::EngineTable;
 use crate::transaction::EngineTransaction;
-use crate::worker::{Shared, Worker};
+use crate::worker::{LeftUndo, Shared, Worker};
 
 /// One worker's handle on the engine. Cheap to clone; stays on its worker.
 #[derive(Debug, Clone)]
@@ -65,6 +65,20 @@ impl Store for Engine {
             Rc::clone(&self.transactions),
             shape,
         )))
+    }
+
+    fn take_left_prepared(&self) -> Vec<LeftPrepared> {
+        let (worker, index) = (&self.worker, usize::from(self.worker.options.index));
+        let mut left = worker.shared.left_prepared.lock();
+        let is_own = |it: &mut LeftUndo| worker.shared.worker_of(it.last_undo.segment()) == index;
+        let own = left.extract_if(.., is_own).map(|undo| LeftPrepared {
+            tables: undo.tables.iter().copied().collect(),
+            transaction: self
+                .transactions
+                .begin(|| EngineTransaction::left(Rc::clone(worker), &undo)),
+            xid: undo.xid,
+        });
+        own.collect()
     }
 
     fn debt(&self) -> Debt {

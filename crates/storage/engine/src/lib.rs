@@ -29,6 +29,7 @@ mod recovery;
 mod row;
 mod sampling;
 mod schema;
+mod stages;
 mod transaction;
 mod turns;
 mod undo;

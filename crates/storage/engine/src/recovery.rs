@@ -1,10 +1,10 @@
 //! Opening the engine: a new data directory gets its system space, a used one is recovered.
 //!
 //! When this begins, redo has brought the pages to the state of the log. Recovery then finds the
-//! transactions that have undo but no end (losers), and reads the dictionary as the ended
-//! transactions left it. It rolls the losers back, and removes tablespaces that no table names. All
-//! of it is logged like any other work, so after a crash in between recovery begins again, with
-//! less to do.
+//! transactions that have undo but no end, and reads the dictionary as the ended transactions left
+//! it. Those that are prepared stay open, until somebody decides about them. It rolls the others
+//! (losers) back, and removes tablespaces that no table names. All of it is logged like any other
+//! work, so after a crash in between recovery begins again, with less to do.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +17,11 @@ use buffer::Started;
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::slotted::TreePageShape;
-use format::undo::{UndoKind, UndoRecord};
-use format::{PageId, PageNo, PageType, SpaceId, TxnId, UndoPointer, undo};
+use format::undo::{PreparedMark, UndoKind, UndoRecord};
+use format::{PageId, PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer, undo};
 use lock::LockTable;
 use stdx::CircleCheck;
-use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
+use store::{COPY_NAME_PREFIX, Outcome, StoreError, Xid, until_done};
 use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
 use tracing::{info, warn};
@@ -38,8 +38,8 @@ use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::{
-    COUNTERS_PAGE, LeftSpaces, Shared, Worker, WorkerOptions, counters_body, read_segment_count,
-    read_txn_ceiling, write_segment_count,
+    COUNTERS_PAGE, LeftSpaces, LeftUndo, Shared, Worker, WorkerOptions, counters_body,
+    read_segment_count, read_txn_ceiling, write_segment_count,
 };
 
 /// Words of the ring of transactions' fates.
@@ -138,14 +138,16 @@ impl Engine {
             u32::from(options.worker_count) <= segments,
             "each worker has a segment"
         );
-        let losers = find_losers(pages, segments).await?;
+        let Unended { losers, prepared } = find_unended(pages, segments).await?;
         let first = until_done(|| read_txn_ceiling(pages)).await?;
-        let youngest = losers.keys().next_back().copied();
+        let left = prepared.iter().map(|it| it.id);
+        let open: BTreeSet<TxnId> = losers.keys().copied().chain(left).collect();
+        let youngest = open.last().copied();
         let first = first_txn_id(first, youngest)
             .map_err(|what| StoreError::damaged(format!("next transaction id {first}: {what}")))?;
         let workers = usize::from(options.worker_count);
         let txns =
-            TransactionSystem::new(first, losers.keys().copied(), workers, options.ring_length);
+            TransactionSystem::new(first, open.iter().copied(), workers, options.ring_length);
         let shared = Arc::new(Shared {
             txns: Arc::new(txns),
             locks: Arc::new(LockTable::new(options.lock_bytes_max)),
@@ -153,6 +155,7 @@ impl Engine {
             schema_version: AtomicU64::new(0),
             schema_turns: Arc::default(),
             statistics_version: AtomicU64::new(0),
+            left_prepared: Mutex::new(prepared),
             statistics_due: StatisticsDue::default(),
             txn_ceiling: Mutex::new(first.get()),
             segment_count: segments,
@@ -160,7 +163,7 @@ impl Engine {
             counters: (0..workers).map(|_| CachePadded::default()).collect(),
         });
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
-        engine.worker.load_dictionary(&losers).await?;
+        engine.worker.load_dictionary(&open).await?;
         let loser_count = losers.len();
         for (id, last_undo) in losers {
             engine.worker.roll_back_loser(id, last_undo).await?;
@@ -173,6 +176,13 @@ impl Engine {
             info!(
                 transactions = loser_count,
                 "rolled back the transactions that had not committed"
+            );
+        }
+        let left_count = engine.worker.shared.left_prepared.lock().len();
+        if left_count != 0 {
+            info!(
+                transactions = left_count,
+                "XA transactions are prepared: XA RECOVER lists them"
             );
         }
         engine.worker.remove_orphan_spaces().await?;
@@ -217,6 +227,7 @@ impl Engine {
             undo,
             options,
             orphans,
+            undecided: RefCell::default(),
             left_spaces: LeftSpaces::default(),
             seen_dictionary,
             purge_turns: Arc::default(),
@@ -344,15 +355,85 @@ async fn make_space_file(pages: &Pages, space: SpaceId) -> Result<(), StoreError
     pages.pool().create_space(disk, space).await
 }
 
-/// Returns the transactions that have unsettled records and no end, each with its last such record.
-/// A settled record is undone, or purge has handled it. Then its transaction has ended, and the end
-/// may have been given back before a page that is kept for an older transaction.
-async fn find_losers(
+/// The transactions that have unsettled records and no end.
+struct Unended {
+    /// Those to be rolled back, each with its last such record.
+    losers: BTreeMap<TxnId, UndoPointer>,
+    /// Those that wait for a decision.
+    prepared: Vec<LeftUndo>,
+}
+
+/// Finds the transactions that have unsettled records and no end. A settled record is undone, or
+/// purge has handled it. Then its transaction has ended, and the end may have been given back before
+/// a page that is kept for an older transaction.
+async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreError> {
+    let mut last: BTreeMap<TxnId, (UndoPointer, UndoKind)> = BTreeMap::new();
+    let mut ended = BTreeSet::new();
+    let note = |record: FoundRecord| {
+        if record.kind.is_end() {
+            ended.insert(record.txn);
+        } else if !record.is_settled {
+            last.insert(record.txn, (record.pointer, record.kind));
+        }
+    };
+    for_each_record(pages, segments, note).await?;
+    last.retain(|id, _| !ended.contains(id));
+    let is_prepared = |kind: &UndoKind| *kind == UndoKind::Prepared;
+    let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
+    for (id, (pointer, kind)) in last {
+        if is_prepared(&kind) {
+            prepared.insert(id, read_prepared(pages, id, pointer).await?);
+        } else {
+            losers.insert(id, pointer);
+        }
+    }
+    if !prepared.is_empty() {
+        let note = |record: FoundRecord| {
+            if let Some(left) = prepared.get_mut(&record.txn)
+                && record.table != TableId(0)
+            {
+                left.tables.insert(record.table);
+            }
+        };
+        for_each_record(pages, segments, note).await?;
+    }
+    Ok(Unended {
+        losers,
+        prepared: prepared.into_values().collect(),
+    })
+}
+
+/// Reads the record that a transaction is prepared.
+async fn read_prepared(
+    pages: &Pages,
+    id: TxnId,
+    pointer: UndoPointer,
+) -> Result<LeftUndo, StoreError> {
+    let mut bytes = Vec::new();
+    until_done(|| undo_log::read_record(pages, pointer, &mut bytes)).await?;
+    let mark = UndoRecord::decode(&bytes).and_then(|record| PreparedMark::decode(record.key));
+    let left = mark.and_then(|mark| {
+        Some(LeftUndo {
+            id,
+            xid: Xid::new(mark.format_id, mark.global, mark.branch)?,
+            last_undo: pointer,
+            undo_count: mark.undo_count.checked_add(1)?,
+            tables: BTreeSet::new(),
+        })
+    });
+    left.ok_or_else(|| {
+        let page = undo_log::page_of(pointer);
+        let what = format!("page {page}: the record of prepared transaction {id}");
+        StoreError::damaged_page(page, what)
+    })
+}
+
+/// Calls `each` for all records of all segments, in the order of writing in each.
+async fn for_each_record(
     pages: &Pages,
     segments: u32,
-) -> Result<BTreeMap<TxnId, UndoPointer>, StoreError> {
-    let mut last: BTreeMap<TxnId, UndoPointer> = BTreeMap::new();
-    let mut ended = BTreeSet::new();
+    mut each: impl FnMut(FoundRecord),
+) -> Result<(), StoreError> {
     for segment in 0..segments {
         let segment = u8::try_from(segment).expect("there are at most 255 workers");
         let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
@@ -364,27 +445,28 @@ async fn find_losers(
                 return Err(StoreError::damaged_page(id, what));
             }
             let records = until_done(|| read_page(pages, segment, page)).await?;
-            for (pointer, kind, txn, is_settled) in records.found {
-                if kind.is_end() {
-                    ended.insert(txn);
-                } else if !is_settled {
-                    last.insert(txn, pointer);
-                }
-            }
+            records.found.into_iter().for_each(&mut each);
             match records.next {
                 Some(next) => page = next,
                 None => break,
             }
         }
     }
-    last.retain(|id, _| !ended.contains(id));
-    Ok(last)
+    Ok(())
+}
+
+/// What recovery needs to know of an undo record.
+struct FoundRecord {
+    pointer: UndoPointer,
+    kind: UndoKind,
+    txn: TxnId,
+    table: TableId,
+    is_settled: bool,
 }
 
 /// The records of an undo page.
 struct PageRecords {
-    /// Pointer, kind, transaction, and whether it is settled.
-    found: Vec<(UndoPointer, UndoKind, TxnId, bool)>,
+    found: Vec<FoundRecord>,
     next: Option<PageNo>,
 }
 
@@ -397,13 +479,18 @@ fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
     let mut at = undo::UNDO_RECORDS_START;
     let mut copy = Vec::new();
     while at < end {
+        let offset = u16::try_from(at).expect("an offset in a page");
         let record = undo::copy_record(bytes, at, &mut copy).and_then(|()| {
             let record = UndoRecord::decode(&copy)?;
-            Some((record.kind, record.txn, record.is_settled))
+            Some(FoundRecord {
+                pointer: UndoPointer::new(segment, no, offset),
+                kind: record.kind,
+                txn: record.txn,
+                table: record.table,
+                is_settled: record.is_settled,
+            })
         });
-        let (kind, txn, is_settled) = record.ok_or_else(|| btree::damaged(id, "no undo record"))?;
-        let offset = u16::try_from(at).expect("an offset in a page");
-        found.push((UndoPointer::new(segment, no, offset), kind, txn, is_settled));
+        found.push(record.ok_or_else(|| btree::damaged(id, "no undo record"))?);
         at += copy.len();
     }
     let next = undo::next_page(bytes).map(PageNo);
@@ -411,11 +498,8 @@ fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
 }
 
 impl Worker {
-    /// Reads the dictionary as it was without the losers' changes.
-    async fn load_dictionary(
-        &self,
-        losers: &BTreeMap<TxnId, UndoPointer>,
-    ) -> Result<(), StoreError> {
+    /// Reads the dictionary as it was without the changes of open transactions.
+    async fn load_dictionary(&self, open: &BTreeSet<TxnId>) -> Result<(), StoreError> {
         let (mut tables, mut databases) = (BTreeMap::new(), BTreeMap::new());
         let mut statistics = Vec::new();
         let tree = dictionary::tree();
@@ -425,7 +509,7 @@ impl Worker {
                 .await?;
             for number in 0..run.len() {
                 let mut version = run.entry(number).1.to_vec();
-                let Some(bytes) = self.settled_row(&mut version, losers).await? else {
+                let Some(bytes) = self.settled_row(&mut version, open).await? else {
                     continue;
                 };
                 let entry = dictionary::decode(&bytes).map_err(|_| damaged_dictionary())?;
@@ -455,17 +539,17 @@ impl Worker {
         Ok(())
     }
 
-    /// Returns the newest version of a dictionary row that no loser wrote.
+    /// Returns the newest version of a dictionary row that no open transaction wrote.
     async fn settled_row(
         &self,
         version: &mut Vec<u8>,
-        losers: &BTreeMap<TxnId, UndoPointer>,
+        open: &BTreeSet<TxnId>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let damage = damaged_dictionary;
         let mut bytes = Vec::new();
         loop {
             let (header, body) = RowHeader::split(version).ok_or_else(damage)?;
-            if !losers.contains_key(&header.txn) {
+            if !open.contains(&header.txn) {
                 if header.is_deleted {
                     return Ok(None);
                 }
@@ -488,48 +572,8 @@ impl Worker {
         last_undo: UndoPointer,
     ) -> Result<(), StoreError> {
         self.undo_all(last_undo).await?;
-        self.until_done(|| self.write_rolled_back(id, last_undo))
+        self.until_done(|| self.write_rolled_back(id, last_undo.segment()))
             .await
-    }
-
-    /// Records in the undo that nothing of a transaction is left to undo. The record goes into the
-    /// segment that has the transaction's records, because purge handles each segment by itself. If
-    /// it took the end from one segment before the records from another, the next start would find
-    /// a loser again.
-    pub(crate) fn write_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
-        let _undoing = self.pages.undoing();
-        self.await_room(self.append_rolled_back(id, last_undo))
-    }
-
-    fn append_rolled_back(&self, id: TxnId, last_undo: UndoPointer) -> Outcome<()> {
-        assert!(self.shared.txns.is_active(id), "a transaction ends once");
-        let segment = last_undo.segment();
-        let of_other;
-        let log = if last_undo.is_null() || segment == self.options.index {
-            &self.undo
-        } else {
-            of_other = UndoLog::open(&self.pages, segment)?;
-            &of_other
-        };
-        let mut record = Vec::new();
-        UndoRecord::end(UndoKind::RolledBack, id, last_undo).encode(&mut record);
-        loop {
-            let mut change = self.pages.change()?;
-            let Some(place) = log.place(&mut change, record.len())? else {
-                drop(change);
-                log.make_room(&self.pages)?;
-                continue;
-            };
-            apply(
-                &mut change,
-                place.page,
-                &PageOp::UndoAppend { record: &record },
-            )?;
-            let lsn = change.commit();
-            self.shared.txns.finish_undone(id, lsn);
-            self.note_end_written(id);
-            return Ok(());
-        }
     }
 
     /// Removes tablespaces that no row of the dictionary names: of a table that was being made, or

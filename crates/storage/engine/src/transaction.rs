@@ -1,8 +1,9 @@
 //! A transaction: its id, snapshot, locks and place in the undo.
 //!
 //! States: idle (nothing used) -> active (snapshot or id) -> committing (the commit record is in
-//! the log, visible to others, not yet durable) -> ended. A dropped active transaction becomes an
-//! orphan that the worker's background task rolls back.
+//! the log, visible to others, not yet durable) -> ended. An active transaction may be prepared
+//! before that; see `stages`. A dropped active transaction becomes an orphan that the worker's
+//! background task rolls back. A dropped prepared one stays as it is, for the next start.
 //!
 //! (I1) The id is taken by the first change or lock. The undo count is 0 exactly if there is
 //! nothing to undo.
@@ -13,21 +14,19 @@
 use std::any::Any;
 use std::rc::Rc;
 
-use format::page_op::PageOp;
 use format::row_header::RowHeader;
-use format::undo::{UndoKind, UndoRecord};
 use format::{Lsn, TxnId, UndoPointer};
 use lock::OwnerLocks;
 use store::{
     Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId, Suspend, Transaction,
-    TransactionKey, TransactionOptions, UndoMark, WaitReason,
+    TransactionKey, TransactionOptions, UndoMark, WaitReason, Xid,
 };
 use txn::{Snapshot, WriterEnding};
 
 use crate::pending::Pending;
 use crate::schema::new_counter::NewCounter;
-use crate::undo_log::apply;
-use crate::worker::{Orphan, Worker};
+use crate::stages::{Ending, TxnOutcome};
+use crate::worker::{LeftUndo, Orphan, Worker};
 
 /// Locks that are released before other tasks run: some 100 us.
 pub(crate) const LOCKS_PER_TURN: usize = 512;
@@ -46,6 +45,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) id: Option<TxnId>,
     /// Its explicit locks. They exist with the id, and after its end until all are released.
     pub(crate) locks: Option<OwnerLocks>,
+    /// The undo segment of its records: its worker's own, but for one that a former life has left.
+    segment: u8,
     /// The snapshot of its consistent reads.
     snapshot: Option<Snapshot>,
     /// Its last undo record.
@@ -61,6 +62,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) pending: Pending,
     /// The commit record's end, while its durability is awaited.
     commit_lsn: Option<Lsn>,
+    /// What was promised about it.
+    promise: Promise,
     /// Whether a statement has used it.
     is_active: bool,
     /// The counter of a table that its commit sets: ALTER TABLE .. AUTO_INCREMENT.
@@ -69,9 +72,24 @@ pub(crate) struct EngineTransaction {
     pub(crate) kept: Option<Box<dyn Any>>,
 }
 
+/// Whether a transaction is kept over a crash until somebody decides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Promise {
+    /// It is not prepared.
+    #[default]
+    None,
+    /// The record that it is prepared ends here in the log.
+    Prepared(Lsn),
+    /// It was prepared, and is being rolled back.
+    Revoking,
+    /// It was prepared, and is rolled back: the record of that ends here, and must be durable.
+    Revoked(Lsn),
+}
+
 impl EngineTransaction {
     pub(crate) fn new(worker: Rc<Worker>, options: TransactionOptions) -> Self {
         Self {
+            segment: worker.options.index,
             worker,
             options,
             id: None,
@@ -83,10 +101,30 @@ impl EngineTransaction {
             doom: None,
             pending: Pending::default(),
             commit_lsn: None,
+            promise: Promise::None,
             is_active: false,
             new_counter: None,
             kept: None,
         }
+    }
+
+    /// A prepared transaction that a former life of the server has left.
+    pub(crate) fn left(worker: Rc<Worker>, left: &LeftUndo) -> Self {
+        assert!(worker.shared.txns.is_active(left.id), "nobody has decided");
+        let options = TransactionOptions {
+            isolation: Isolation::default(),
+            read_only: false,
+            lock_wait_timeout_s: 0,
+        };
+        let table = std::sync::Arc::clone(&worker.shared.locks);
+        let mut txn = Self::new(worker, options);
+        txn.id = Some(left.id);
+        txn.locks = Some(OwnerLocks::new(table, left.id));
+        txn.segment = left.last_undo.segment();
+        (txn.last_undo, txn.undo_count) = (left.last_undo, left.undo_count);
+        (txn.has_log, txn.is_active) = (true, true);
+        txn.promise = Promise::Prepared(Lsn(0));
+        txn
     }
 
     /// Returns its id, which is taken now if it has none.
@@ -99,6 +137,7 @@ impl EngineTransaction {
             self.last_undo.is_null() && self.undo_count == 0,
             "who has no id has changed nothing (I1)"
         );
+        assert_eq!(self.promise, Promise::None, "who is prepared has an id");
         let id = self.worker.allocate_txn_id()?;
         let table = std::sync::Arc::clone(&self.worker.shared.locks);
         self.locks = Some(OwnerLocks::new(table, id));
@@ -163,6 +202,11 @@ impl EngineTransaction {
     /// Notes an undo record that a committed mini-transaction has written.
     pub(crate) fn note_undo(&mut self, pointer: UndoPointer) {
         assert!(self.id.is_some(), "who changes something has an id (I1)");
+        assert_eq!(
+            self.promise,
+            Promise::None,
+            "who is prepared changes nothing"
+        );
         assert!(
             !pointer.is_null() && pointer != self.last_undo,
             "each record is noted once"
@@ -278,61 +322,6 @@ impl EngineTransaction {
         undone
     }
 
-    /// Writes the record that ends the transaction; its end is the commit number. As undoing does,
-    /// it may take the last room of a full disk.
-    fn write_end(&mut self, id: TxnId, kind: UndoKind) -> Outcome<Lsn> {
-        let worker = Rc::clone(&self.worker);
-        let _undoing = worker.pages.undoing();
-        worker.await_room(self.append_end(id, kind))
-    }
-
-    fn append_end(&mut self, id: TxnId, kind: UndoKind) -> Outcome<Lsn> {
-        assert!(self.has_log, "an end is written behind changes");
-        assert!(self.commit_lsn.is_none(), "a transaction ends once");
-        assert_eq!(
-            self.undo_count == 0,
-            self.last_undo.is_null(),
-            "undo is counted (I1)"
-        );
-        if kind == UndoKind::RolledBack {
-            assert_eq!(self.undo_count, 0, "all is undone before the end");
-        }
-        let worker = Rc::clone(&self.worker);
-        let mut record = Vec::new();
-        UndoRecord::end(kind, id, self.last_undo).encode(&mut record);
-        loop {
-            let mut change = worker.pages.change()?;
-            let counter = match &self.new_counter {
-                Some(counter) if kind == UndoKind::Commit => {
-                    Some((counter, counter.latch(&mut change)?))
-                }
-                _ => None,
-            };
-            let Some(place) = worker.undo.place(&mut change, record.len())? else {
-                drop(change);
-                worker.undo.make_room(&worker.pages)?;
-                continue;
-            };
-            // Before the outcome is decided: if the page cannot take the record, the transaction
-            // stays unchanged.
-            let op = PageOp::UndoAppend { record: &record };
-            apply(&mut change, place.page, &op)?;
-            if kind == UndoKind::Commit {
-                let commit = || match counter {
-                    Some((counter, page)) => counter.commit(change, page),
-                    None => change.commit(),
-                };
-                let lsn = worker.shared.txns.commit(id, commit);
-                worker.note_end_written(id);
-                return Ok(lsn);
-            }
-            let lsn = change.commit();
-            worker.shared.txns.finish_undone(id, lsn);
-            worker.note_end_written(id);
-            return Ok(lsn);
-        }
-    }
-
     /// Whether its commit record is in the log, durable or not.
     pub(crate) fn is_committing(&self) -> bool {
         self.commit_lsn.is_some()
@@ -355,6 +344,9 @@ impl EngineTransaction {
         self.has_log = false;
         self.is_active = false;
         self.new_counter = None;
+        if let Promise::Prepared(_) = self.promise {
+            self.promise = Promise::None;
+        }
     }
 
     /// Releases the locks of an ended transaction; gives way if there are many.
@@ -370,7 +362,7 @@ impl EngineTransaction {
     }
 
     /// Ends a transaction that has an id, or is idle.
-    fn end(&mut self, kind: UndoKind) -> Outcome<Option<Lsn>> {
+    fn end(&mut self, outcome: TxnOutcome<'_>) -> Outcome<Option<Lsn>> {
         let Some(id) = self.id else {
             self.release();
             return Ok(None);
@@ -378,7 +370,18 @@ impl EngineTransaction {
         assert!(self.has_log || self.undo_count == 0, "undo is in the log");
         // Without undo in the log no end is needed there.
         let lsn = if self.has_log {
-            Some(self.write_end(id, kind)?)
+            assert!(self.commit_lsn.is_none(), "a transaction ends once");
+            assert_eq!(
+                self.undo_count == 0,
+                self.last_undo.is_null(),
+                "undo is counted (I1)"
+            );
+            Some(self.worker.write_end(&Ending {
+                id,
+                segment: self.segment,
+                last_undo: self.last_undo,
+                outcome,
+            })?)
         } else {
             self.worker.shared.txns.finish_rollback(id);
             None
@@ -453,11 +456,34 @@ impl Transaction for EngineTransaction {
         Err(StoreError::NotSupported { what }.into())
     }
 
+    fn prepare_as(&mut self, xid: &Xid, durability: Durability) -> Outcome<Prepared> {
+        self.end_if_doomed()?;
+        let lsn = match (self.promise, self.id) {
+            (Promise::Prepared(lsn), _) => lsn,
+            (Promise::None, Some(id)) if self.has_changes() => {
+                self.abandon_operation();
+                let undo = (self.last_undo, self.undo_count);
+                let (pointer, lsn) = self.worker.write_prepared(id, undo, xid)?;
+                self.note_undo(pointer);
+                self.promise = Promise::Prepared(lsn);
+                lsn
+            }
+            _ => return Ok(Prepared::Nothing),
+        };
+        self.worker.wait_durable(lsn, durability)?;
+        Ok(Prepared::Ready)
+    }
+
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
         self.end_if_doomed()?;
         if self.commit_lsn.is_none() {
             self.abandon_operation();
-            self.commit_lsn = self.end(UndoKind::Commit)?;
+            let counter = self.new_counter.take();
+            let ended = self.end(TxnOutcome::Committed(counter.as_deref()));
+            if ended.is_err() {
+                self.new_counter = counter;
+            }
+            self.commit_lsn = ended?;
         }
         self.release_locks()?;
         if let Some(lsn) = self.commit_lsn {
@@ -468,9 +494,20 @@ impl Transaction for EngineTransaction {
     }
 
     fn rollback(&mut self) -> Outcome<()> {
+        if let Promise::Prepared(_) = self.promise {
+            self.promise = Promise::Revoking;
+        }
         self.undo_to(0)?;
-        self.end(UndoKind::RolledBack)?;
+        let ended = self.end(TxnOutcome::RolledBack)?;
+        if let (Promise::Revoking, Some(lsn)) = (self.promise, ended) {
+            self.promise = Promise::Revoked(lsn);
+        }
         self.release_locks()?;
+        // Else a crash would bring back what somebody was told is gone.
+        if let Promise::Revoked(lsn) = self.promise {
+            self.worker.wait_durable(lsn, Durability::Durable)?;
+            self.promise = Promise::None;
+        }
         self.doom = None;
         Ok(())
     }
@@ -499,19 +536,25 @@ impl Transaction for EngineTransaction {
 impl Drop for EngineTransaction {
     fn drop(&mut self) {
         self.abandon_operation();
-        if let Some(id) = self.id {
-            let locks = self.locks.take();
-            let (last_undo, has_log) = (self.last_undo, self.has_log);
-            assert!(has_log || last_undo.is_null(), "undo is in the log");
-            let orphan = Orphan {
-                id,
-                last_undo,
-                has_log,
-                locks,
-                kept: self.kept.take(),
-            };
-            self.worker.orphans.borrow_mut().push(orphan);
-            self.worker.orphans_due.notify_own();
+        let Some(id) = self.id else {
+            return;
+        };
+        if let Promise::Prepared(_) = self.promise {
+            self.worker.undecided.borrow_mut().extend(self.locks.take());
+            return;
         }
+        let locks = self.locks.take();
+        let (last_undo, has_log) = (self.last_undo, self.has_log);
+        assert!(has_log || last_undo.is_null(), "undo is in the log");
+        let orphan = Orphan {
+            id,
+            segment: self.segment,
+            last_undo,
+            has_log,
+            locks,
+            kept: self.kept.take(),
+        };
+        self.worker.orphans.borrow_mut().push(orphan);
+        self.worker.orphans_due.notify_own();
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod purge_progress;
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,8 +16,8 @@ use btree::Pages;
 use env::Clock;
 use format::page_bytes::PageBytes;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
-use lock::LockTable;
-use store::{Durability, Interrupt, Outcome, StoreError, Suspend, WaitReason};
+use lock::{LockTable, OwnerLocks};
+use store::{Durability, Interrupt, Outcome, StoreError, Suspend, WaitReason, Xid};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
 use txn::{TransactionSystem, TransactionWorker};
@@ -81,6 +82,8 @@ pub struct Shared {
     pub(crate) schema_turns: Arc<Turns>,
     /// Raised when statistics have become others than plans were made by.
     pub(crate) statistics_version: AtomicU64,
+    /// Prepared transactions of a former life that nobody has taken yet.
+    pub(crate) left_prepared: Mutex<Vec<LeftUndo>>,
     /// Tables whose statistics are to be renewed.
     pub(crate) statistics_due: StatisticsDue,
     /// Transaction ids below it may be allocated; the counters page has it on disk.
@@ -100,6 +103,12 @@ impl Shared {
         self.counters.len()
     }
 
+    /// Which worker purges a segment and decides about what is prepared there. Segments of former
+    /// workers are distributed.
+    pub(crate) fn worker_of(&self, segment: u8) -> usize {
+        usize::from(segment) % self.worker_count()
+    }
+
     /// Replaces the present snapshot of the dictionary.
     pub(crate) fn replace_dictionary(&self, present: &mut Arc<Dictionary>, picture: Dictionary) {
         let version = picture.version;
@@ -113,17 +122,34 @@ impl Shared {
     }
 }
 
+/// The undo of a prepared transaction that a former life of the server has left.
+#[derive(Debug)]
+pub(crate) struct LeftUndo {
+    /// Its id.
+    pub(crate) id: TxnId,
+    /// Its name.
+    pub(crate) xid: Xid,
+    /// The record that it is prepared, which is its last one.
+    pub(crate) last_undo: UndoPointer,
+    /// Its records, that one included.
+    pub(crate) undo_count: u64,
+    /// The tables that it has changed.
+    pub(crate) tables: BTreeSet<TableId>,
+}
+
 /// A transaction whose handle was dropped before its end, to be rolled back.
 #[derive(Debug)]
 pub(crate) struct Orphan {
     /// Its id.
     pub(crate) id: TxnId,
+    /// The undo segment of its records.
+    pub(crate) segment: u8,
     /// Its last undo record that is not undone.
     pub(crate) last_undo: UndoPointer,
     /// Whether undo of it is in the log.
     pub(crate) has_log: bool,
     /// Its locks, released at the end.
-    pub(crate) locks: Option<lock::OwnerLocks>,
+    pub(crate) locks: Option<OwnerLocks>,
     /// Keeps the definitions of its tables unchanged; dropped at the end.
     pub(crate) kept: Option<Box<dyn Any>>,
 }
@@ -148,6 +174,9 @@ pub(crate) struct Worker {
     pub(crate) seen_dictionary: RefCell<Rc<Arc<Dictionary>>>,
     /// Transactions to be rolled back in the background.
     pub(crate) orphans: RefCell<Vec<Orphan>>,
+    /// Locks of prepared transactions whose handles were dropped. Nobody ends these in this life of
+    /// the server, so nobody may have their rows.
+    pub(crate) undecided: RefCell<Vec<OwnerLocks>>,
     /// Tablespaces to be removed in the background.
     pub(crate) left_spaces: LeftSpaces,
     /// Taken by the purge that runs.

@@ -41,10 +41,13 @@ pub enum UndoKind {
     PageTaken,
     /// Nothing needs undoing; purge must check the listed items.
     PurgeItems,
+    /// The transaction is prepared: it survives a crash and waits for a decision. It changes
+    /// nothing behind this. Undo revokes the promise.
+    Prepared,
 }
 
 impl UndoKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Insert,
         Self::Update,
         Self::Delete,
@@ -52,6 +55,7 @@ impl UndoKind {
         Self::RolledBack,
         Self::PageTaken,
         Self::PurgeItems,
+        Self::Prepared,
     ];
 
     fn code(self) -> u8 {
@@ -63,6 +67,7 @@ impl UndoKind {
             Self::RolledBack => 5,
             Self::PageTaken => 6,
             Self::PurgeItems => 7,
+            Self::Prepared => 8,
         }
     }
 
@@ -90,7 +95,7 @@ pub struct UndoRecord<'a> {
     pub previous: UndoPointer,
     /// The table; 0 in a record that ends a transaction.
     pub table: TableId,
-    /// The row's encoded primary key.
+    /// The row's encoded primary key; in [`UndoKind::Prepared`] a [`PreparedMark`].
     pub key: &'a [u8],
     /// The header of the version before.
     pub old_header: RowHeader,
@@ -120,6 +125,15 @@ impl<'a> UndoRecord<'a> {
             inserted_length: 0,
             removed: &[],
             purge_list: &[],
+        }
+    }
+
+    /// A record that a transaction is prepared; `mark` is an encoded [`PreparedMark`].
+    pub fn prepared(txn: TxnId, previous: UndoPointer, mark: &'a [u8]) -> Self {
+        Self {
+            kind: UndoKind::Prepared,
+            key: mark,
+            ..Self::end(UndoKind::Commit, txn, previous)
         }
     }
 
@@ -213,6 +227,48 @@ impl<'a> UndoRecord<'a> {
         }
         body.splice(start..end, self.removed.iter().copied());
         Some(())
+    }
+}
+
+/// What the record of a prepared transaction says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PreparedMark<'a> {
+    /// Records of the transaction before this one.
+    pub undo_count: u64,
+    /// `formatID` of its XA identifier.
+    pub format_id: u32,
+    /// `gtrid`.
+    pub global: &'a [u8],
+    /// `bqual`.
+    pub branch: &'a [u8],
+}
+
+impl<'a> PreparedMark<'a> {
+    /// Appends the bytes.
+    ///
+    /// # Panics
+    /// If a part is 64 KiB or longer; XA allows 64 bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.undo_count.to_le_bytes());
+        out.extend_from_slice(&self.format_id.to_le_bytes());
+        put_part(out, self.global);
+        put_part(out, self.branch);
+    }
+
+    /// Reads what [`PreparedMark::encode`] has written, and nothing else.
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let mut from = Reader::new(bytes);
+        let mark = Self::decode_fields(&mut from).ok()?;
+        from.rest().is_empty().then_some(mark)
+    }
+
+    fn decode_fields(from: &mut Reader<'a>) -> Result<Self, Truncated> {
+        Ok(Self {
+            undo_count: from.u64()?,
+            format_id: from.u32()?,
+            global: take_part(from)?,
+            branch: take_part(from)?,
+        })
     }
 }
 
@@ -385,6 +441,32 @@ mod tests {
     }
 
     #[test]
+    fn the_mark_of_a_prepared_transaction_is_pinned() {
+        let mark = PreparedMark {
+            undo_count: 3,
+            format_id: 7,
+            global: b"ab",
+            branch: b"",
+        };
+        let mut bytes = Vec::new();
+        mark.encode(&mut bytes);
+        let expected = [3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 0, b'a', b'b', 0, 0];
+        assert_eq!(bytes, expected);
+        let (txn, previous) = (sample().txn, sample().previous);
+        let mut record = Vec::new();
+        UndoRecord::prepared(txn, previous, &bytes).encode(&mut record);
+        let decoded = UndoRecord::decode(&record).unwrap();
+        assert_eq!(decoded.kind, UndoKind::Prepared);
+        assert!(!decoded.kind.is_end());
+        assert_eq!(PreparedMark::decode(decoded.key), Some(mark));
+        for length in 0..bytes.len() {
+            assert_eq!(PreparedMark::decode(&bytes[..length]), None);
+        }
+        bytes.push(0);
+        assert_eq!(PreparedMark::decode(&bytes), None);
+    }
+
+    #[test]
     fn records_are_appended_until_the_page_is_full() {
         let mut page = vec![0; 4096];
         page[PAGE_HEADER_BYTES..PAGE_HEADER_BYTES + 8].copy_from_slice(&empty_body());
@@ -415,6 +497,7 @@ mod tests {
         ) {
             if let Some(record) = UndoRecord::decode(&bytes) {
                 let _ = PurgeItem::list(record.purge_list).count();
+                let _ = PreparedMark::decode(record.key);
                 let _ = record.restore(&mut bytes.clone());
             }
             let mut page = bytes.clone();

@@ -16,14 +16,14 @@ mod schema;
 mod transaction;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use store::{
-    Debt, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition, TableId,
-    Transaction, TransactionOptions,
+    Debt, LeftPrepared, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition,
+    TableId, Transaction, TransactionOptions, Xid,
 };
 use value::CollationId;
 
@@ -152,6 +152,31 @@ impl Store for RoutedStore {
     fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>> {
         let place = self.place_of(id)?;
         self.members[place].store.table(id)
+    }
+
+    fn take_left_prepared(&self) -> Vec<LeftPrepared> {
+        let mut left: BTreeMap<Xid, (Vec<TableId>, RoutedTransaction)> = BTreeMap::new();
+        for member in &*self.members {
+            for part in member.store.take_left_prepared() {
+                let new = || {
+                    (
+                        Vec::new(),
+                        RoutedTransaction::left(Rc::clone(&self.members)),
+                    )
+                };
+                let (tables, transaction) = left.entry(part.xid).or_insert_with(new);
+                tables.extend(part.tables);
+                transaction.adopt(member.store.id(), part.transaction);
+            }
+        }
+        let whole = left
+            .into_iter()
+            .map(|(xid, (tables, transaction))| LeftPrepared {
+                xid,
+                tables,
+                transaction: Box::new(transaction),
+            });
+        whole.collect()
     }
 
     fn debt(&self) -> Debt {

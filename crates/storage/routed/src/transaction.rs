@@ -19,8 +19,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use store::{
-    Durability, Interrupt, Outcome, Prepared, StoreError, StoreId, Transaction, TransactionKey,
-    TransactionOptions, UndoMark,
+    Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId, Transaction,
+    TransactionKey, TransactionOptions, UndoMark, Xid,
 };
 
 use crate::Member;
@@ -89,6 +89,26 @@ impl RoutedTransaction {
             state: State::Open,
             kept: None,
         }
+    }
+
+    /// A transaction that a former life of the server has left prepared; its parts follow.
+    pub(crate) fn left(members: Rc<[Member]>) -> Self {
+        let options = TransactionOptions {
+            isolation: Isolation::default(),
+            read_only: false,
+            lock_wait_timeout_s: 0,
+        };
+        Self::new(members, options)
+    }
+
+    /// Takes a part that a former life of the server has left prepared.
+    pub(crate) fn adopt(&mut self, store: StoreId, txn: Box<dyn Transaction>) {
+        self.parts.push(Part {
+            store,
+            txn,
+            vote: Vote::Ready,
+            has_ended: false,
+        });
     }
 
     /// The place of the part in a store, which begins if there is none.
@@ -221,6 +241,25 @@ impl Transaction for RoutedTransaction {
             return Err(StoreError::NotSupported { what }.into());
         }
         Ok(match has(Vote::Ready) {
+            true => Prepared::Ready,
+            false => Prepared::Nothing,
+        })
+    }
+
+    /// If a part refuses, those before it stay prepared until the caller ends the transaction.
+    fn prepare_as(&mut self, xid: &Xid, durability: Durability) -> Outcome<Prepared> {
+        let asked = self
+            .parts
+            .iter_mut()
+            .filter(|part| part.vote == Vote::NotAsked);
+        for part in asked {
+            part.vote = match part.txn.prepare_as(xid, durability)? {
+                Prepared::Ready => Vote::Ready,
+                Prepared::Nothing => Vote::Nothing,
+            };
+        }
+        let is_ready = self.parts.iter().any(|part| part.vote == Vote::Ready);
+        Ok(match is_ready {
             true => Prepared::Ready,
             false => Prepared::Nothing,
         })

@@ -32,6 +32,7 @@ mod schema_store;
 mod store;
 mod table;
 mod transaction;
+mod xa;
 
 pub use batch::{RowBatch, RowKey};
 pub use definition::{
@@ -51,3 +52,4 @@ pub use table::{
     RowLock, ScanOptions, Table, TableStatistics,
 };
 pub use transaction::{Durability, Isolation, Prepared, Transaction, TransactionOptions, UndoMark};
+pub use xa::{LeftPrepared, XID_PART_BYTES_MAX, Xid};

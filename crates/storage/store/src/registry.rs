@@ -9,7 +9,7 @@ use std::cell::{RefCell, RefMut};
 use std::fmt;
 use std::rc::Rc;
 
-use crate::{Durability, Outcome, Prepared, StoreId, Transaction, TransactionKey, UndoMark};
+use crate::{Durability, Outcome, Prepared, StoreId, Transaction, TransactionKey, UndoMark, Xid};
 
 /// The open transactions of a store handle, each of type `T`.
 pub struct Transactions<T> {
@@ -150,6 +150,10 @@ impl<T: Transaction> Transaction for Handle<T> {
 
     fn prepare(&mut self) -> Outcome<Prepared> {
         own_of(&self.own).prepare()
+    }
+
+    fn prepare_as(&mut self, xid: &Xid, durability: Durability) -> Outcome<Prepared> {
+        own_of(&self.own).prepare_as(xid, durability)
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {

@@ -3,7 +3,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::{Outcome, StoreId, Table, TableDefinition, TableId, Transaction, TransactionOptions};
+use crate::{
+    LeftPrepared, Outcome, StoreId, Table, TableDefinition, TableId, Transaction,
+    TransactionOptions,
+};
 
 /// Work that a store has put off, in percent of the room that there is for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,6 +38,12 @@ pub trait Store {
 
     /// A handle on the table as now defined; `NoSuchTable` after a drop.
     fn table(&self, id: TableId) -> Outcome<Rc<dyn Table>>;
+
+    /// Takes the prepared transactions that a former life of the server has left on this worker.
+    /// Later calls return none.
+    fn take_left_prepared(&self) -> Vec<LeftPrepared> {
+        Vec::new()
+    }
 
     /// Work that it has put off.
     fn debt(&self) -> Debt {

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!   begin --> idle --statement--> active --commit, rollback--> idle
-//!                                 active --prepare--> ready --commit, rollback--> idle
+//!                                 active --prepare, prepare_as--> ready --commit, rollback--> idle
 //! ```
 
 use std::any::Any;
 use std::fmt;
 
-use crate::{Outcome, StoreId, TransactionKey};
+use crate::{Outcome, StoreId, TransactionKey, Xid};
 
-/// A transaction. Dropped without an end, it is rolled back in the background.
+/// A transaction. Dropped without an end, it is rolled back in the background, unless it is kept
+/// under a name ([`Transaction::prepare_as`]).
 pub trait Transaction: fmt::Debug {
     /// The key by which the tables of `store` find this transaction among that store's own. A
     /// transaction of several stores begins its part in `store` when it is first asked.
@@ -46,6 +47,12 @@ pub trait Transaction: fmt::Debug {
     /// has changes and cannot promise that returns `NotSupported`; the transaction goes on. One
     /// such store may take part: it commits first, and so decides.
     fn prepare(&mut self) -> Outcome<Prepared>;
+
+    /// XA PREPARE: as [`prepare`](Self::prepare), and the transaction is kept under `xid`. It
+    /// survives a crash, and the next life of the server finds it
+    /// ([`Store::take_left_prepared`](crate::Store::take_left_prepared)). Suspends until it is as
+    /// durable as asked; the caller then calls again.
+    fn prepare_as(&mut self, xid: &Xid, durability: Durability) -> Outcome<Prepared>;
 
     /// Commits and ends the transaction. Suspends until it is as durable as asked; the caller then
     /// calls again. An error may end the transaction, as in [`rollback_to`](Self::rollback_to).

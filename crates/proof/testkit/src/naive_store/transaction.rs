@@ -4,7 +4,7 @@ use std::any::Any;
 use std::rc::Rc;
 
 use store::{
-    Durability, Outcome, Prepared, StoreError, StoreId, Transaction, TransactionKey, UndoMark,
+    Durability, Outcome, Prepared, StoreError, StoreId, Transaction, TransactionKey, UndoMark, Xid,
 };
 
 use super::Inner;
@@ -109,6 +109,10 @@ impl Transaction for NaiveTransaction {
         self.inner.operate()?;
         self.inner.prepared.set(self.inner.prepared.get() + 1);
         Ok(Prepared::Ready)
+    }
+
+    fn prepare_as(&mut self, _: &Xid, _: Durability) -> Outcome<Prepared> {
+        self.prepare()
     }
 
     fn commit(&mut self, _: Durability) -> Outcome<()> {

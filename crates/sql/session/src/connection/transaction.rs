@@ -298,7 +298,7 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use store::{Outcome, Prepared, StoreId, TransactionKey};
+    use store::{Outcome, Prepared, StoreId, TransactionKey, Xid};
 
     use super::*;
     use crate::lock::metadata::{MetadataLocks, MetadataWorker};
@@ -350,6 +350,10 @@ mod tests {
         }
 
         fn prepare(&mut self) -> Outcome<Prepared> {
+            Ok(Prepared::Ready)
+        }
+
+        fn prepare_as(&mut self, _: &Xid, _: Durability) -> Outcome<Prepared> {
             Ok(Prepared::Ready)
         }
 

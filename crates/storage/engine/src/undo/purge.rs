@@ -89,15 +89,13 @@ impl Worker {
     }
 
     async fn purge_segments(self: &Rc<Self>, budget: usize) -> Result<usize, StoreError> {
-        let workers = self.shared.worker_count();
         self.sample_age();
         let horizon = self.horizon();
         let mut done = 0;
         let (mut in_turn, mut turn_began) = (0_usize, self.options.clock.now());
         for segment in 0..self.shared.segment_count {
             let segment = u8::try_from(segment).expect("there are at most 255 workers");
-            let owner = usize::from(segment) % workers;
-            if owner != usize::from(self.options.index) {
+            if self.shared.worker_of(segment) != usize::from(self.options.index) {
                 continue;
             }
             let mut place = self.purge_place(segment).await?;

@@ -103,6 +103,7 @@ impl Worker {
                 UndoKind::Insert => self.undo_insert(&record, progress)?,
                 UndoKind::Update | UndoKind::Delete => self.undo_change(&record, progress)?,
                 UndoKind::PageTaken => self.undo_page(pointer, &record)?,
+                UndoKind::Prepared => self.settle_only(pointer)?,
                 // Purge checks what it names in any case.
                 UndoKind::PurgeItems | UndoKind::Commit | UndoKind::RolledBack => {}
             }
