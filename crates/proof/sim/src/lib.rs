@@ -12,6 +12,7 @@ mod prepared;
 pub mod rows;
 mod schema;
 pub mod sharing;
+mod tally;
 pub mod torture;
 pub mod world;
 

@@ -1,15 +1,12 @@
 //! Commits in two phases: what a store has promised of prepared transactions, and whether it keeps
 //! that over crashes.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use env::Random;
 use store::{Durability, LeftPrepared, Prepared, StoreError, Transaction, Xid};
 
 use crate::rows::{Session, until_done};
-use crate::torture::History;
 use crate::world::World;
 
 /// How a prepared transaction ends.
@@ -105,33 +102,40 @@ pub(crate) async fn end(txn: &mut dyn Transaction, decision: Decision) -> Result
     }
 }
 
-/// Decides about what a start has found. Some are left to the next start, unless the store goes on:
-/// their rows would stay locked.
+/// What becomes of the transactions that nobody decides about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// There are none: the store goes on, and their rows would stay locked.
+    None,
+    /// The next start finds them.
+    Left,
+}
+
+/// Decides about what a start has found. Returns the numbers of those that are committed.
 pub(crate) fn decide(
     world: &World,
     left: Vec<LeftPrepared>,
-    history: &Rc<RefCell<History>>,
-    goes_on: bool,
+    promises: &mut Promises,
+    rest: Rest,
     random: &mut Random,
-) -> Result<(), String> {
-    history.borrow_mut().tally.left_prepared += stdx::to_u64(left.len());
+) -> Result<Vec<i64>, String> {
+    let mut committed = Vec::new();
     for mut one in left {
         let number = number_of(&one.xid);
-        if !goes_on && random.below(4) == 0 {
-            history.borrow_mut().prepared.keep(number);
+        if rest == Rest::Left && random.below(4) == 0 {
+            promises.keep(number);
             continue;
         }
         let decision = Decision::draw(random);
-        history.borrow_mut().prepared.begin(number, decision);
+        promises.begin(number, decision);
         let ended = world.run(async move { end(&mut *one.transaction, decision).await });
         ended.map_err(|error| format!("the end of prepared transaction {number}: {error}"))?;
-        let mut history = history.borrow_mut();
-        history.prepared.done(number, decision);
+        promises.done(number, decision);
         if decision == Decision::Commit {
-            history.acknowledged.insert(number);
+            committed.push(number);
         }
     }
-    Ok(())
+    Ok(committed)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //! writes its number into a ledger. The visible part of the ledger names the transactions in a
 //! snapshot. Replaying them in the order of their numbers gives each row: locks order the numbers
 //! of transactions that share a row. So a snapshot can be checked while others work, and a
-//! recovered store whatever it lost. Acknowledged transactions must be in the ledger. Some commit in
-//! two phases (module `prepared`). Another session changes the schema meanwhile (module `schema`).
+//! recovered store whatever it lost. Acknowledged transactions must be in the ledger. Some commit
+//! in two phases (module `prepared`). Another session changes the schema (module `schema`).
 //!
 //! A seed determines the number of workers, and whether there are few frames and more indexes. For
 //! each round it determines the disk's behaviour ([`crate::fault_profile`]), and whether the crash
@@ -29,9 +29,10 @@ use value::{ColumnType, TypeKind, Value};
 
 use crate::fault_profile::FaultProfile;
 use crate::log_harm::{self, Harm};
-use crate::prepared::{self, Decision, Promises};
+use crate::prepared::{self, Decision, Promises, Rest};
 use crate::rows::{self, Row, Session, all, big, blob, index, integer};
 use crate::schema::{self, SchemaHistory};
+pub use crate::tally::Tally;
 use crate::world::{Database, World, WorldOptions};
 
 /// The most secondary indexes of the data table in addition to the other two, and the fewest frames
@@ -90,56 +91,6 @@ impl TortureOptions {
     }
 }
 
-/// The events of a seed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Transactions acknowledged.
-    pub committed: u64,
-    /// Transactions rolled back, on purpose or as victims.
-    pub rolled_back: u64,
-    /// Snapshots compared with the model.
-    pub snapshots: u64,
-    /// Schema changes acknowledged.
-    pub schema_changes: u64,
-    /// Statements that found the disk full.
-    pub full: u64,
-    /// Statements that could not read a file.
-    pub unread: u64,
-    /// Statements that got no memory for a lock.
-    pub unlocked: u64,
-    /// Rounds that ended because the log failed.
-    pub log_failures: u64,
-    /// Damages of the log that a start has refused.
-    pub harms_refused: u64,
-    /// Damages of the log without any loss.
-    pub harms_survived: u64,
-    /// Losses of log that a start was made to accept, and that opened.
-    pub losses_accepted: u64,
-    /// Transactions prepared.
-    pub prepared: u64,
-    /// Prepared transactions that a start has found.
-    pub left_prepared: u64,
-}
-
-impl Tally {
-    /// Adds the events of another seed.
-    pub fn add(&mut self, other: Self) {
-        self.committed += other.committed;
-        self.rolled_back += other.rolled_back;
-        self.snapshots += other.snapshots;
-        self.schema_changes += other.schema_changes;
-        self.full += other.full;
-        self.unread += other.unread;
-        self.unlocked += other.unlocked;
-        self.log_failures += other.log_failures;
-        self.harms_refused += other.harms_refused;
-        self.harms_survived += other.harms_survived;
-        self.losses_accepted += other.losses_accepted;
-        self.prepared += other.prepared;
-        self.left_prepared += other.left_prepared;
-    }
-}
-
 /// A row of the data table, without its key.
 type Data = (i64, Option<i64>, Vec<u8>);
 
@@ -148,16 +99,16 @@ type Writes = BTreeMap<i64, Option<Data>>;
 
 /// What is known from outside.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+struct History {
     /// All transactions that tried to commit, by number.
     tried: BTreeMap<i64, Writes>,
     /// Those that were acknowledged.
-    pub(crate) acknowledged: BTreeSet<i64>,
+    acknowledged: BTreeSet<i64>,
     /// What was told of those that commit in two phases.
-    pub(crate) prepared: Promises,
+    prepared: Promises,
     next: i64,
     schema: Rc<RefCell<SchemaHistory>>,
-    pub(crate) tally: Tally,
+    tally: Tally,
     fault: Option<String>,
 }
 
@@ -220,7 +171,8 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
             world = world.with_options(working);
         }
         let (database, left) = verify(&world, &history)?;
-        prepared::decide(&world, left, &history, goes_on, &mut random)?;
+        let rest = if goes_on { Rest::None } else { Rest::Left };
+        decide(&world, &history, (left, rest), &mut random)?;
         if goes_on {
             recovered = Some(database);
         } else {
@@ -234,6 +186,20 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let mut tally = history.borrow().tally;
     tally.schema_changes = history.borrow().schema.borrow().step_count;
     Ok(tally)
+}
+
+/// Decides about what a start has found prepared.
+fn decide(
+    world: &World,
+    history: &Rc<RefCell<History>>,
+    (left, rest): (Vec<LeftPrepared>, Rest),
+    random: &mut Random,
+) -> Result<(), String> {
+    let mut history = history.borrow_mut();
+    history.tally.left_prepared += stdx::to_u64(left.len());
+    let committed = prepared::decide(world, left, &mut history.prepared, rest, random)?;
+    history.acknowledged.extend(committed);
+    Ok(())
 }
 
 /// Damages the log of a copy of the machine, and opens it: either the damage is reported, or

@@ -26,6 +26,7 @@ pub mod system;
 mod system_snapshot;
 pub mod variables;
 pub mod worker;
+mod xa;
 
 pub use connection::session::serve;
 pub use server::Server;

@@ -26,6 +26,7 @@ use crate::lock::named_locks::NamedLocks;
 use crate::metrics::{AllCounters, Counters};
 use crate::server::control::Control;
 use crate::server::draft::Heap;
+use crate::xa::XaNames;
 
 /// One for the whole program.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub struct Server {
     pub admission: Arc<Admission>,
     /// Of GET_LOCK.
     pub named_locks: NamedLocks,
+    /// Which XA transactions there are.
+    pub(crate) xa_names: Arc<XaNames>,
     /// The global variables; replaced under `settings_change`.
     settings: ArcSwap<Settings>,
     /// `flush_log_at_trx_commit` of `settings`, which each commit asks for.
@@ -151,6 +154,7 @@ impl Server {
             start_settings: settings.clone(),
             settings: ArcSwap::from_pointee(settings),
             named_locks: NamedLocks::default(),
+            xa_names: Arc::default(),
             prepared_count: AtomicU64::new(0),
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),

@@ -294,13 +294,18 @@ impl Session {
         name: &str,
         value: &NewValue,
     ) -> Result<(), Stop> {
-        let was_autocommit = self.state.variables.borrow().active().autocommit;
+        let autocommit = |session: &Self| session.state.variables.borrow().active().autocommit;
+        let was_autocommit = autocommit(self);
         self.set_variable(scope, name, value)?;
-        let is_autocommit = self.state.variables.borrow().active().autocommit;
-        if is_autocommit && !was_autocommit {
-            self.commit().await?;
+        if !autocommit(self) || was_autocommit {
+            return Ok(());
         }
-        Ok(())
+        let committed = self.commit().await;
+        if committed.is_err() && self.transaction.is_open() {
+            // The open transaction goes on, so each statement is not its own.
+            self.set_variable(scope, name, &NewValue::Number(0))?;
+        }
+        committed
     }
 
     /// Whether this session may set a variable for all. What a gateway's operators would set has

@@ -5,6 +5,7 @@
 
 pub(crate) mod cached_query;
 pub(crate) mod dispatch;
+mod ends;
 pub(crate) mod estimates;
 pub(crate) mod gate;
 mod lock_check;
@@ -13,3 +14,5 @@ pub(crate) mod statement_run;
 mod transaction_statement;
 pub mod virtual_store;
 pub(crate) mod wait;
+mod xa_decision;
+mod xa_statement;

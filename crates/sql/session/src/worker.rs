@@ -10,13 +10,14 @@ pub(crate) mod program;
 pub(crate) mod source;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use admission::Gate;
 use catalog::NameSpace;
 use env::Clock;
-use store::{SchemaStore, Store};
+use store::{SchemaStore, Store, Xid};
 
 use crate::lock::metadata::MetadataWorker;
 use crate::metrics::Counters;
@@ -26,6 +27,7 @@ use crate::worker::compiled_routines::CompiledRoutines;
 use crate::worker::held_plans::HeldPlans;
 use crate::worker::plan_cache::PlanCache;
 use crate::worker::prepared_texts::PreparedTexts;
+use crate::xa::detached::Detached;
 
 /// One a worker.
 pub struct Worker {
@@ -57,6 +59,8 @@ pub struct Worker {
     pub(crate) login_variables: RefCell<LoginVariables>,
     /// Variables that the last session derived from its database.
     pub(crate) database_variables: RefCell<LoginVariables>,
+    /// Prepared XA transactions whose sessions have ended.
+    pub(crate) detached: RefCell<BTreeMap<Xid, Detached>>,
     /// Names at the last seen schema version of the store.
     names: RefCell<Rc<NameSpace>>,
 }
@@ -84,7 +88,7 @@ impl Worker {
         let plan_memory = Arc::clone(&server.memory_pool);
         let metadata = MetadataWorker::new(index);
         let gate = Gate::new(Arc::clone(&server.admission), index);
-        Rc::new(Self {
+        let worker = Rc::new(Self {
             server,
             store,
             schema,
@@ -99,8 +103,11 @@ impl Worker {
             held_plans: RefCell::default(),
             login_variables: RefCell::default(),
             database_variables: RefCell::default(),
+            detached: RefCell::default(),
             names,
-        })
+        });
+        worker.take_left_prepared();
+        worker
     }
 
     /// All current names.

@@ -364,8 +364,8 @@ struct Unended {
 }
 
 /// Finds the transactions that have unsettled records and no end. A settled record is undone, or
-/// purge has handled it. Then its transaction has ended, and the end may have been given back before
-/// a page that is kept for an older transaction.
+/// purge has handled it. Then its transaction has ended. The end may have been given back before a
+/// page that is kept for an older transaction.
 async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreError> {
     let mut last: BTreeMap<TxnId, (UndoPointer, UndoKind)> = BTreeMap::new();
     let mut ended = BTreeSet::new();

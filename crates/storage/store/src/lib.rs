@@ -46,10 +46,10 @@ pub use pushed::{Aggregate, ColumnRanges, Condition, Grouping, Offer, Pushed, Ta
 pub use range::{Direction, KeyBound, KeyRange};
 pub use registry::Transactions;
 pub use schema_store::{LocalFuture, SchemaStore};
-pub use store::{Debt, Store};
+pub use store::{Debt, LeftPrepared, Store};
 pub use table::{
     AutoIncrement, CallCost, Cursor, FETCH_BYTES_MAX, Fetched, Inserted, LockWait, Mutation,
     RowLock, ScanOptions, Table, TableStatistics,
 };
 pub use transaction::{Durability, Isolation, Prepared, Transaction, TransactionOptions, UndoMark};
-pub use xa::{LeftPrepared, XID_PART_BYTES_MAX, Xid};
+pub use xa::{XID_PART_BYTES_MAX, Xid};

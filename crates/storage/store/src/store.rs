@@ -4,8 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::{
-    LeftPrepared, Outcome, StoreId, Table, TableDefinition, TableId, Transaction,
-    TransactionOptions,
+    Outcome, StoreId, Table, TableDefinition, TableId, Transaction, TransactionOptions, Xid,
 };
 
 /// Work that a store has put off, in percent of the room that there is for it.
@@ -15,6 +14,18 @@ pub struct Debt {
     pub log_percent: u64,
     /// Changed pages in memory.
     pub dirty_percent: u64,
+}
+
+/// A prepared transaction that a former life of the server has left.
+#[derive(Debug)]
+pub struct LeftPrepared {
+    /// Its name.
+    pub xid: Xid,
+    /// The tables that it has changed, in order. Their definitions must stay until its end.
+    pub tables: Vec<TableId>,
+    /// The transaction: to be committed or rolled back. Dropped, it stays prepared in the log, and
+    /// the next life of the server finds it again.
+    pub transaction: Box<dyn Transaction>,
 }
 
 /// One worker's handle on a store: its tables and transactions. What changes the tables themselves

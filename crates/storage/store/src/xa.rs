@@ -5,8 +5,6 @@
 
 use std::fmt;
 
-use crate::{TableId, Transaction};
-
 /// Bytes that `gtrid` and `bqual` may have each.
 pub const XID_PART_BYTES_MAX: usize = 64;
 
@@ -60,18 +58,6 @@ impl fmt::Display for Xid {
         part(f, &self.branch)?;
         write!(f, ",{}", self.format_id)
     }
-}
-
-/// A prepared transaction that a former life of the server has left.
-#[derive(Debug)]
-pub struct LeftPrepared {
-    /// Its name.
-    pub xid: Xid,
-    /// The tables that it has changed, in order. Their definitions must stay until its end.
-    pub tables: Vec<TableId>,
-    /// The transaction: to be committed or rolled back. Dropped, it stays prepared in the log, and
-    /// the next life of the server finds it again.
-    pub transaction: Box<dyn Transaction>,
 }
 
 #[cfg(test)]

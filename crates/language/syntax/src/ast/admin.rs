@@ -38,8 +38,72 @@ pub enum Transaction {
     },
     /// `UNLOCK TABLES`.
     UnlockTables,
-    /// `XA ..`, by name.
-    Xa(Refused),
+    /// `XA ..`.
+    Xa(Xa),
+}
+
+/// What becomes of an XA transaction, after X/Open's specification (C193).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Xa {
+    /// `START`, `BEGIN`.
+    Start {
+        /// The transaction.
+        xid: Xid,
+        /// What of it is asked for, if written.
+        association: Option<Association>,
+    },
+    /// `END`.
+    End {
+        /// The transaction.
+        xid: Xid,
+        /// `SUSPEND [FOR MIGRATE]`.
+        suspend: bool,
+    },
+    /// `PREPARE`.
+    Prepare(Xid),
+    /// `COMMIT`.
+    Commit {
+        /// The transaction.
+        xid: Xid,
+        /// Whether it was prepared before.
+        phases: Phases,
+    },
+    /// `ROLLBACK`.
+    Rollback(Xid),
+    /// `RECOVER [FORMAT = '..']`.
+    Recover {
+        /// How identifiers are shown.
+        format: Option<Vec<u8>>,
+    },
+}
+
+/// What `XA START` asks for instead of a new transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Association {
+    /// `JOIN`.
+    Join,
+    /// `RESUME`.
+    Resume,
+}
+
+/// How many phases a commit has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phases {
+    /// `ONE PHASE`: it was not prepared.
+    One,
+    /// It was prepared.
+    Two,
+}
+
+/// The identifier of an XA transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Xid {
+    /// `gtrid`, of at most 64 bytes.
+    pub global: Vec<u8>,
+    /// `bqual`, of at most 64 bytes.
+    pub branch: Vec<u8>,
+    /// `formatID`: 1 if it is not written.
+    pub format_id: u32,
 }
 
 /// What follows `COMMIT` and `ROLLBACK`; `None` means as `completion_type` says.

@@ -5,6 +5,7 @@ mod refused;
 mod set;
 mod show;
 mod transaction;
+mod xa;
 
 use super::cursor::{Cursor, Parsed};
 use crate::ast::{Admin, FlushLock, StatementKind, TableVerb};

@@ -17,6 +17,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 
 use admission::Pass;
+use errcode::ErrorCode;
 use executor::HandlerCall;
 use expression::Share;
 use runtime::TaskClass;
@@ -26,6 +27,8 @@ use store::{
 };
 
 use crate::lock::metadata::SharedHold;
+use crate::xa::branch::{XaBranch, XaState};
+use crate::xa::detached::Detached;
 
 /// What a savepoint takes in addition to its name: its entry, twice while the list grows.
 const SAVEPOINT_BYTES: usize = 2 * size_of::<(String, End)>() + 16;
@@ -64,15 +67,24 @@ pub struct TransactionState {
     pub is_read_only: bool,
     /// Locks of the tables in use.
     holds: Vec<SharedHold>,
-    /// In order of creation, each with what goes back to it. A name that is set again moves to the
-    /// end.
-    savepoints: Vec<(String, End)>,
-    /// Of the savepoints.
-    savepoints_share: Share,
+    /// Made with the session's first one.
+    savepoints: Option<Box<Savepoints>>,
+    /// The XA transaction that it is. It outlives the store's transaction, if that is rolled back.
+    xa: Option<Box<XaBranch>>,
     /// For the next BEGIN or first statement.
     pub next: NextTransaction,
     /// What it has done.
     pub seen: Seen,
+}
+
+/// The savepoints of a transaction.
+#[derive(Debug, Default)]
+struct Savepoints {
+    /// In order of creation, each with what goes back to it. A name that is set again moves to the
+    /// end.
+    list: Vec<(String, End)>,
+    /// Of the memory for statements.
+    share: Share,
 }
 
 /// What a transaction has done, for clients that track it.
@@ -173,10 +185,11 @@ impl TransactionState {
 
     /// About what the savepoints would take with one more, and the share to count it in.
     pub fn savepoints_share(&mut self, name: &str) -> (&mut Share, usize) {
-        let names = self.savepoints.iter().map(|(name, _)| name.len());
-        let count = self.savepoints.len() + 1;
+        let savepoints = self.savepoints.get_or_insert_default();
+        let names = savepoints.list.iter().map(|(name, _)| name.len());
+        let count = savepoints.list.len() + 1;
         let bytes = names.sum::<usize>() + name.len() + count * SAVEPOINT_BYTES;
-        (&mut self.savepoints_share, bytes)
+        (&mut savepoints.share, bytes)
     }
 
     /// Sets a savepoint here. Before the first use of the store there is nothing to go back to but
@@ -185,28 +198,25 @@ impl TransactionState {
         self.release_savepoint(name);
         let used = self.open.as_ref().filter(|open| open.is_active());
         let back = used.map_or(End::Rollback, |open| End::RollbackTo(open.mark()));
-        self.savepoints.push((name.to_owned(), back));
+        let savepoints = self.savepoints.get_or_insert_default();
+        savepoints.list.push((name.to_owned(), back));
     }
 
     /// What goes back to a savepoint; those set after it are removed.
     pub fn savepoint(&mut self, name: &str) -> Option<End> {
-        let position = self
-            .savepoints
-            .iter()
-            .position(|(of, _)| of.eq_ignore_ascii_case(name))?;
-        self.savepoints.truncate(position + 1);
-        self.savepoints.last().map(|(_, back)| *back)
+        let list = &mut self.savepoints.as_mut()?.list;
+        let position = position(list, name)?;
+        list.truncate(position + 1);
+        list.last().map(|(_, back)| *back)
     }
 
     /// Removes a savepoint. Returns false if there is none of that name.
     pub fn release_savepoint(&mut self, name: &str) -> bool {
-        let position = self
-            .savepoints
-            .iter()
-            .position(|(of, _)| of.eq_ignore_ascii_case(name));
-        position
-            .map(|position| self.savepoints.remove(position))
-            .is_some()
+        let Some(savepoints) = &mut self.savepoints else {
+            return false;
+        };
+        let found = position(&savepoints.list, name);
+        found.map(|place| savepoints.list.remove(place)).is_some()
     }
 
     /// Drops the store's transaction, which was not used.
@@ -232,15 +242,55 @@ impl TransactionState {
         self.seen = Seen::default();
         // These keep their memory for the next transaction.
         self.holds.clear();
-        self.savepoints.clear();
-        self.savepoints_share.clear();
+        if let Some(savepoints) = &mut self.savepoints {
+            savepoints.list.clear();
+            savepoints.share.clear();
+        }
     }
 
-    /// Drops the store's transaction after a deadlock rolled it back. An explicit transaction ends
-    /// with it, as in InnoDB.
-    pub fn lost(&mut self) {
+    /// Drops the store's transaction after a deadlock rolled it back, or whichever error it is. An
+    /// explicit transaction ends with it, as in InnoDB.
+    pub fn lost(&mut self, error: ErrorCode) {
         self.end();
+        if let Some(branch) = &mut self.xa {
+            branch.state = XaState::lost(error);
+        }
     }
+
+    /// The XA transaction.
+    pub(crate) fn xa(&mut self) -> Option<&mut XaBranch> {
+        self.xa.as_deref_mut()
+    }
+
+    /// It is an XA transaction.
+    pub(crate) fn set_xa(&mut self, branch: XaBranch) {
+        assert!(self.xa.is_none(), "a session has one XA transaction");
+        self.xa = Some(Box::new(branch));
+    }
+
+    /// It is an XA transaction no more.
+    pub(crate) fn take_xa(&mut self) -> Option<XaBranch> {
+        self.xa.take().map(|branch| *branch)
+    }
+
+    /// True if it has changed something in the store.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.has_changes())
+    }
+
+    /// Gives the prepared transaction away, with the locks of its tables.
+    pub(crate) fn detach(&mut self) -> Detached {
+        let open = self.open.take();
+        let holds = std::mem::take(&mut self.holds);
+        self.end();
+        Detached::new(open, holds)
+    }
+}
+
+/// The place of a savepoint.
+fn position(list: &[(String, End)], name: &str) -> Option<usize> {
+    list.iter()
+        .position(|(of, _)| of.eq_ignore_ascii_case(name))
 }
 
 /// One step of an end: `Ok(None)` when it is done, else the suspension to await.
@@ -394,7 +444,7 @@ mod tests {
             ..TransactionState::default()
         };
         state.keep(worker.try_hold(&locks, TableId(5)).unwrap());
-        state.lost();
+        state.lost(errcode::ER_LOCK_DEADLOCK);
         let is_held = |hold: &Box<dyn Any>| hold.is::<Vec<SharedHold>>();
         assert!(kept.borrow().as_ref().is_some_and(is_held));
         assert!(!state.is_open() && !state.holds(TableId(5)));

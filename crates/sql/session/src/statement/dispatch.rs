@@ -265,7 +265,7 @@ impl Session {
         // Each client's task has room for the largest statement that is not boxed here. Only BEGIN
         // and COMMIT must not cost an allocation.
         if let StatementKind::Transaction(statement) = kind {
-            self.transaction_statement(statement).await
+            self.transaction_statement(statement, run).await
         } else if parsed.is_planned() {
             Box::pin(self.planned(parsed, (&[], &[]), run)).await
         } else {
@@ -388,7 +388,9 @@ impl Session {
         run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         match &parsed.statement.kind {
-            StatementKind::Transaction(statement) => self.transaction_statement(statement).await,
+            StatementKind::Transaction(statement) => {
+                self.transaction_statement(statement, run).await
+            }
             StatementKind::Set(items) => self.set_statement(items, parsed).await,
             StatementKind::Empty => Ok(Reply::Ok(crate::connection::reply::Done::default())),
             StatementKind::Use(name) => self.use_statement(&name.text),

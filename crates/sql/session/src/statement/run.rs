@@ -21,7 +21,7 @@ use executor::{
 };
 use expression::{Diagnostics, Statement};
 use front::Disconnect;
-use planner::{Action, IntoVariable, Plan};
+use planner::{Action, IntoVariable, Plan, TableUse};
 use store::{Suspend, TableId, Transaction, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
@@ -31,7 +31,7 @@ use crate::connection::reply::{Done, Reply, Stop};
 use crate::connection::row_encoder::RowProtocol;
 use crate::connection::session::Session;
 use crate::connection::sink::{ResultState, Rows};
-use crate::connection::transaction::{End, end_step, wait_for_end};
+use crate::connection::transaction::End;
 use crate::lock::metadata::Mode;
 use crate::metrics::CountedStatement;
 use crate::statement::statement_run::{Part, StatementRun};
@@ -236,6 +236,10 @@ impl Session {
         plan: &Plan,
         run: &StatementRun,
     ) -> Result<(), Stop> {
+        let is_stored = |table: &TableUse| !catalog::is_virtual(table.definition.id);
+        if plan.tables.iter().any(is_stored) {
+            self.check_xa_open()?;
+        }
         let held = self.hold_each(plan, run).await;
         if held.is_err() && !self.transaction.is_open() {
             self.transaction.end();
@@ -439,7 +443,7 @@ impl Session {
                 effect: Effect::Transaction | Effect::Fatal,
                 ..
             }) => {
-                self.transaction.lost();
+                self.lose_transaction(&stop);
                 Err(stop)
             }
             Err(Failed { stop, effect, mark }) => {
@@ -456,69 +460,6 @@ impl Session {
                     Err(stop)
                 }
             }
-        }
-    }
-
-    /// Commits the open transaction, if there is one.
-    pub(crate) async fn commit(&mut self) -> Result<(), Stop> {
-        let durability = self.state.worker.server.durability();
-        self.end_transaction(End::Commit(durability)).await
-    }
-
-    /// Ends the open transaction, if there is one. KILL does not stop it: it must not stay unknown
-    /// whether a commit happened.
-    pub(crate) async fn end_transaction(&mut self, how: End) -> Result<(), Stop> {
-        let Some(open) = self.transaction.opened() else {
-            self.transaction.end();
-            self.transaction.next = crate::connection::transaction::NextTransaction::default();
-            return Ok(());
-        };
-        if open.is_active() {
-            self.state.count_handler_call(how.handler_call());
-        }
-        let mut outcome = end_step(&mut **open, how);
-        while let Ok(Some(suspend)) = outcome {
-            if suspend.reason() == WaitReason::Durability {
-                self.transaction.leave_gate(how);
-            }
-            wait_for_end(suspend).await;
-            let open = self.transaction.opened().expect("it ends below");
-            outcome = end_step(&mut **open, how);
-        }
-        if outcome.is_ok() {
-            self.transaction.leave_gate(how);
-        }
-        self.transaction.end();
-        self.transaction.next = crate::connection::transaction::NextTransaction::default();
-        outcome.map(|_| ()).map_err(Stop::from)
-    }
-
-    /// Rolls back to the mark. If that fails, rolls back the whole transaction, in the background.
-    pub(crate) async fn roll_back_to(&mut self, mark: store::UndoMark) -> Result<(), Stop> {
-        self.go_back(End::RollbackTo(mark)).await
-    }
-
-    /// As [`roll_back_to`](Self::roll_back_to), or to the beginning. The transaction goes on.
-    pub(crate) async fn go_back(&mut self, back: End) -> Result<(), Stop> {
-        while let Some(open) = self.transaction.opened() {
-            match end_step(&mut **open, back) {
-                Ok(Some(suspend)) => suspend.await,
-                Ok(None) => break,
-                Err(error) => {
-                    // A part of what had to be undone is left: the rest must not be committed with
-                    // it.
-                    self.transaction.lost();
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Rolls back the open transaction at the end of the session.
-    pub(crate) async fn abandon_transaction(&mut self) {
-        if let Err(Stop::Error(error)) = self.end_transaction(End::Rollback).await {
-            tracing::error!(%error, "an abandoned transaction was not rolled back");
         }
     }
 

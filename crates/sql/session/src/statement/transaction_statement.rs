@@ -14,6 +14,7 @@ use crate::connection::session::Session;
 use crate::connection::transaction::{End, NextTransaction};
 use crate::lock::locked_tables::LockedTable;
 use crate::lock::metadata::Mode;
+use crate::statement::statement_run::StatementRun;
 use crate::variables::system::NewValue;
 
 impl Session {
@@ -21,6 +22,7 @@ impl Session {
     pub(crate) async fn transaction_statement(
         &mut self,
         statement: &Transaction,
+        run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         match statement {
             Transaction::Begin {
@@ -30,8 +32,14 @@ impl Session {
                 self.begin(*read_only, *consistent_snapshot).await?;
             }
             Transaction::Commit(completion) => return self.complete(true, *completion).await,
-            Transaction::Rollback(completion) => return self.complete(false, *completion).await,
-            Transaction::Savepoint(name) => self.set_savepoint(&name.text)?,
+            Transaction::Rollback(completion) => {
+                self.check_no_xa()?;
+                return self.complete(false, *completion).await;
+            }
+            Transaction::Savepoint(name) => {
+                self.check_xa_open()?;
+                self.set_savepoint(&name.text)?;
+            }
             Transaction::RollbackTo(name) => self.roll_back_to_savepoint(&name.text).await?,
             Transaction::ReleaseSavepoint(name) => {
                 if !self.transaction.release_savepoint(&name.text) {
@@ -52,8 +60,8 @@ impl Session {
                     self.locked.clear();
                 }
             }
-            Transaction::Xa(refused) => {
-                return Err(ClientError::not_supported(&refused.name).into());
+            Transaction::Xa(statement) => {
+                return Box::pin(self.xa_statement(statement, run)).await;
             }
         }
         Ok(Reply::Ok(Done::default()))

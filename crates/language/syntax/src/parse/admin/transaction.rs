@@ -34,11 +34,7 @@ impl Cursor<'_> {
                 self.expect_tables()?;
                 Transaction::UnlockTables
             }
-            _ => {
-                let verb = self.bump().span;
-                let name = format!("XA {}", self.upper(verb));
-                Transaction::Xa(self.refuse_rest(&name, start))
-            }
+            _ => Transaction::Xa(self.xa()?),
         };
         Ok(StatementKind::Transaction(transaction))
     }

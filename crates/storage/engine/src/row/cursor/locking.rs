@@ -100,8 +100,8 @@ impl EngineCursor {
     }
 
     /// Begins the present entry, unless it was begun before a wait. A wait for another entry, which
-    /// is gone, is over: its lock, if it was granted, does not count as this entry's. Its writer may
-    /// be this transaction now, so nobody may release it with this entry.
+    /// is gone, is over: its lock, if it was granted, does not count as this entry's. This
+    /// transaction may have put that entry back, so it must not be released with this one.
     pub(super) fn begin_entry(&mut self, txn: &mut EngineTransaction) {
         if self.locks.is_on && !self.is_begun {
             self.is_begun = true;
