@@ -35,8 +35,8 @@ impl<L: Copy> Graph<L> {
         self.edges.len()
     }
 
-    /// The components that have a cycle, by edges whose label is wanted. Tarjan 1972, with its stack
-    /// of calls as a list: histories are longer than a thread's stack.
+    /// The components that have a cycle, by edges whose label is wanted. Tarjan 1972, with its
+    /// stack of calls as a list: histories are longer than a thread's stack.
     pub(crate) fn components(&self, is_wanted: impl Fn(L) -> bool) -> Vec<Vec<usize>> {
         const UNSEEN: usize = usize::MAX;
         let size = self.edges.len();

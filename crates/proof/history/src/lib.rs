@@ -1,14 +1,16 @@
 //! Finds anomalies of isolation, and lost commits, in histories of transactions.
 //!
-//! After Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations",
-//! VLDB 2020. Each written element is unique, and what is read tells the order in which elements were
-//! written. So the dependencies between transactions are known, and a cycle of them is an anomaly.
+//! After Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
+//! Observations", VLDB 2020. Each written element is unique, and what is read tells the order in
+//! which elements were written. So the dependencies between transactions are known, and a cycle of
+//! them is an anomaly.
 //!
-//! InnoDB's levels are not those of the textbook: under REPEATABLE READ a plain SELECT reads a snapshot,
-//! and a change or a locking read what is committed. So each read says how it was made ([`Mode`]). From
-//! the mode follows which of two moments was first: that of a read and that of a commit. A cycle of
-//! such moments is forbidden at each level, also where levels meet. Textbook cycles are
-//! looked for, too, and held against the table of what a level allows ([`Level::allows`]).
+//! InnoDB's levels are not those of the textbook: under REPEATABLE READ a plain SELECT reads a
+//! snapshot, and a change or a locking read what is committed. So each read says how it was made
+//! ([`Mode`]). From the mode follows which of two moments was first: that of a read and that of a
+//! commit. A cycle of such moments is forbidden at each level, also where levels meet. Textbook
+//! cycles are looked for, too, and held against the table of what a level allows
+//! ([`Level::allows`]).
 //!
 //! * `model`: what a history is made of;
 //! * `anomaly`: names of what can be wrong, and the table of levels;

@@ -196,9 +196,9 @@ impl<'h> Moments<'h> {
         if let Some(version) = seen_versions.iter().rev().find(is_other) {
             self.add_seen(read, version.writer);
         }
-        if let Some(version) = later.first() {
-            let has_row = 0 < seen.number();
-            self.add_unseen(read, version.writer, has_row);
+        let is_absent = seen.number() == 0 && read.mode == Mode::LockedRows;
+        if let Some(version) = later.first().filter(|_| !is_absent) {
+            self.add_unseen(read, version.writer);
         }
     }
 
@@ -209,7 +209,9 @@ impl<'h> Moments<'h> {
         for (element, writer) in versions.set(read.key) {
             match elements.contains(element) {
                 true => self.add_seen(read, *writer),
-                false => self.add_unseen(read, *writer, false),
+                // There was no row that could have been locked.
+                false if read.mode == Mode::LockedRows => {}
+                false => self.add_unseen(read, *writer),
             }
         }
     }
@@ -232,13 +234,12 @@ impl<'h> Moments<'h> {
         self.add(dependency, moments);
     }
 
-    fn add_unseen(&mut self, read: Read, writer: Writer, has_row: bool) {
+    fn add_unseen(&mut self, read: Read, writer: Writer) {
         let after = self.commit(writer.transaction);
-        let moments = match read.mode {
-            Mode::Dirty => Some((self.statement(read.reader, read.statement), after)),
-            Mode::View(view) => Some((self.statement(read.reader, view), after)),
-            Mode::LockedRows if !has_row => None,
-            Mode::LockedRows | Mode::LockedRanges => Some((self.commit(read.reader), after)),
+        let before = match read.mode {
+            Mode::Dirty => self.statement(read.reader, read.statement),
+            Mode::View(view) => self.statement(read.reader, view),
+            Mode::LockedRows | Mode::LockedRanges => self.commit(read.reader),
         };
         let dependency = Dependency {
             from: read.reader,
@@ -246,7 +247,7 @@ impl<'h> Moments<'h> {
             kind: Kind::ReadWrite,
             key: read.key,
         };
-        self.add(dependency, moments);
+        self.add(dependency, Some((before, after)));
     }
 
     /// The chain of the clock. At one moment the sent come before the answered: which was first is

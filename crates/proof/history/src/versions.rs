@@ -335,8 +335,8 @@ struct Known {
 }
 
 impl Known {
-    /// Takes what a read tells; two reads must tell the same of a number and of an element. What was
-    /// rolled back is an anomaly of its own.
+    /// Takes what a read tells; two reads must tell the same of a number and of an element. What
+    /// was rolled back is an anomaly of its own.
     fn take(
         &mut self,
         versions: &Versions,
