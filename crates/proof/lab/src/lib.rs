@@ -19,6 +19,7 @@ pub mod drive;
 pub mod forward;
 pub mod gateway;
 mod generator;
+pub mod history;
 pub mod hostile;
 mod load;
 pub mod pages;

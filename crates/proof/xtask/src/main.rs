@@ -46,6 +46,9 @@ enum Command {
     /// Plays random programs of clients that share the gateway's connections, and compares each
     /// reply with what a private connection gives.
     Programs(lab::gateway::programs::Arguments),
+    /// Plays random transactions of many sessions, kills the server between them, and looks for
+    /// anomalies of isolation and lost commits.
+    History(lab::history::Arguments),
     /// Compares speed and processor time with MariaDB in one interleaved run.
     Bench(lab::bench::Arguments),
     /// Compares commits with MariaDB's where many clients lock the same few rows.
@@ -129,6 +132,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Differential(arguments) => lab::differential::run(&arguments),
         Command::Schedules(arguments) => optimized(|| lab::schedules::run_command(&arguments)),
         Command::Programs(arguments) => lab::gateway::programs::run(&arguments),
+        Command::History(arguments) => lab::history::run(&arguments),
         Command::Bench(arguments) => optimized(|| lab::bench::run(&arguments)),
         Command::Contention(arguments) => optimized(|| lab::contention::run(&arguments)),
         Command::Admission(arguments) => optimized(|| lab::bench::admission::run(&arguments)),
