@@ -1,16 +1,21 @@
 //! TPC-C by `go-tpc`, Plateau and MariaDB in turns in one run: transactions, processor time of
-//! server and client, errors, and the time of its consistency checks.
+//! server and client, errors, the standard's conditions, and the time of `go-tpc`'s checks.
 //!
 //! Each round runs the load against one server and then against the other, so that both have the
-//! same conditions. The medians of the rounds are compared with the limits. The checks come once,
-//! at the end. MariaDB needs many minutes for one of them, so its checks are ended as soon as they
-//! have taken longer than Plateau's. `cargo xtask setup` builds the version of `go-tpc` that
-//! `suites/go-tpc/go.mod` names.
+//! same conditions. The medians of the rounds are compared with the limits. The twelve consistency
+//! conditions of the standard are checked by queries of our own (`conditions`): after the load,
+//! after each run, and after a run in whose middle the server is killed. The checks of `go-tpc`
+//! come once, at the end. MariaDB needs many minutes for one of them, so its checks are ended as
+//! soon as they have taken longer than Plateau's. `cargo xtask setup` builds the version of
+//! `go-tpc` that `suites/go-tpc/go.mod` names.
+
+mod conditions;
 
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use env::Clock as _;
@@ -56,6 +61,10 @@ const CPU_MAX: f64 = 0.5;
 const CHECK_MAX: f64 = 2.0;
 /// The exit status of `timeout` if it has ended a program.
 const TIMED_OUT: i32 = 124;
+/// New orders of a run in whose middle the server is killed.
+const KILL_ORDERS: u64 = 1000;
+/// A server that makes fewer orders in this time hangs.
+const KILL_LIMIT: Duration = Duration::from_secs(120);
 /// Deadlock and lock wait timeout: a TPC-C client tries again.
 const ALLOWED_ERRORS: [u16; 2] = [1213, 1205];
 
@@ -105,6 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             contestant.name,
             SystemClock.now().since(begun_at).as_secs_f64()
         );
+        contestant.check_conditions("after the load")?;
     }
     let mut failures = Vec::new();
     for &threads in &arguments.threads {
@@ -115,10 +125,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 println!("{}", sample.line(contestant.name, threads));
                 failures.extend(sample.refused(contestant.name));
                 samples.push(sample);
+                contestant.check_conditions("after a run")?;
             }
         }
         let [ours, theirs] = samples;
         failures.extend(judge(&ours, &theirs, threads));
+    }
+    for contestant in &mut contestants {
+        contestant.kill_under_load(arguments)?;
+        contestant.check_conditions("after kill -9 in a run")?;
     }
     let [ours, theirs] = &contestants;
     failures.extend(compare_checks(arguments, ours, theirs)?);
@@ -245,6 +260,54 @@ impl Contestant {
             // Its default is TLS if the server offers it. Plateau always does, and MariaDB only if
             // it has a certificate: without this, one server would encrypt and the other not.
             .args(["--conn-params", "tls=false"]);
+    }
+
+    /// Checks the conditions of the standard, and says how long that took.
+    fn check_conditions(&self, moment: &str) -> Result<()> {
+        let seconds = conditions::check(&mut self.connect()?, moment).context(self.name)?;
+        println!("{:<8} conditions hold {moment}, {seconds:.1} s", self.name);
+        Ok(())
+    }
+
+    fn connect(&self) -> Result<Client> {
+        Client::connect(&Login {
+            database: String::from("tpcc"),
+            ..Login::root(self.server.port())
+        })
+    }
+
+    /// Kills the server as soon as a run has made some orders, and starts it again.
+    fn kill_under_load(&mut self, arguments: &Arguments) -> Result<()> {
+        let mut client = self.connect()?;
+        let mut orders = || -> Result<u64> {
+            let sum = client.value("SELECT SUM(d_next_o_id) FROM district")?;
+            Ok(sum.context("there are districts")?.parse()?)
+        };
+        let before = orders()?;
+        let mut command = Command::new(go_tpc()?);
+        let threads = arguments.threads.first().copied().unwrap_or(1);
+        self.arguments(&mut command, arguments, "run", threads);
+        let mut load = command
+            .args(["--time", &format!("{}s", KILL_LIMIT.as_secs())])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start go-tpc")?;
+        let begun_at = SystemClock.now();
+        let made = loop {
+            let made = orders().map(|now| now - before);
+            let is_late = KILL_LIMIT <= SystemClock.now().since(begun_at);
+            if is_late || !matches!(made, Ok(..KILL_ORDERS)) {
+                break made;
+            }
+        };
+        let killed = self.server.kill();
+        load.kill()?;
+        load.wait()?;
+        killed?;
+        ensure!(KILL_ORDERS <= made?, "no load in {KILL_LIMIT:?}");
+        self.server.start_again().context("start after the kill")
     }
 
     fn load(&mut self, arguments: &Arguments, threads: u32) -> Result<Sample> {
