@@ -49,6 +49,9 @@ pub struct Verdict {
     pub committed_count: u64,
     /// Of these, how many were not acknowledged.
     pub inferred_count: u64,
+    /// Transactions without changes that were acknowledged and had read what a kill then took away:
+    /// allowed while reads do not wait for the log.
+    pub lost_read_count: u64,
 }
 
 /// Findings with a text in one verdict. One fault of a server shows in thousands of places.

@@ -104,9 +104,25 @@ pub struct History {
     /// All keys that were written, read when all transactions had ended. A key that is not here
     /// had nothing.
     pub last: BTreeMap<Key, Seen>,
+    /// When the server was started again after it was killed, in order. No answer from before the
+    /// kill came later.
+    pub restarts: Vec<Moment>,
+}
+
+impl History {
+    /// How many kills were before a transaction's end.
+    pub(crate) fn life(&self, transaction: &Transaction) -> usize {
+        let at = transaction.commit.sent_at;
+        self.restarts.partition_point(|restart| *restart < at)
+    }
 }
 
 impl Transaction {
+    /// Whether it changed nothing, so that its commit waits for no log.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.writes().next().is_none()
+    }
+
     /// What it wrote and did not undo, in order, each with the index of its statement.
     pub(crate) fn writes(&self) -> impl Iterator<Item = (usize, Key, Element)> + '_ {
         let statements = self.statements.iter().enumerate();

@@ -97,8 +97,16 @@ fn found(transactions: Vec<Transaction>, last: &[(Key, &[u64])]) -> Vec<Anomaly>
     found_with(transactions, last.collect())
 }
 
+fn ended_with(transactions: Vec<Transaction>, last: BTreeMap<Key, Seen>) -> History {
+    History {
+        transactions,
+        last,
+        restarts: Vec::new(),
+    }
+}
+
 fn found_with(transactions: Vec<Transaction>, last: BTreeMap<Key, Seen>) -> Vec<Anomaly> {
-    let verdict = check(&History { transactions, last }, None);
+    let verdict = check(&ended_with(transactions, last), None);
     verdict.findings.iter().map(|it| it.anomaly).collect()
 }
 
@@ -344,9 +352,55 @@ fn an_unanswered_commit_is_inferred() {
         transaction(ReadCommitted, &[write(R, 2)]),
     ];
     let last = BTreeMap::from([(R, register(2, 2, 1))]);
-    let verdict = check(&History { transactions, last }, None);
+    let verdict = check(&ended_with(transactions, last), None);
     assert!(verdict.findings.is_empty(), "{:?}", verdict.findings);
     assert_eq!((verdict.committed_count, verdict.inferred_count), (3, 1));
+}
+
+/// A register that was written over proves nothing by itself; who read it and wrote does.
+#[test]
+fn unanswered_commits_are_inferred_from_each_other() {
+    let read = |number, last, before| Act::Read(R, register(number, last, before), View(0));
+    let history = |acts: &[Act]| {
+        let transactions = vec![
+            ended(Ending::Unknown, ReadCommitted, &[write(R, 1)]),
+            transaction(ReadCommitted, &[write(R, 2)]),
+            ended(Ending::Unknown, ReadCommitted, acts),
+            transaction(ReadCommitted, &[write(R, 3), write(R, 4)]),
+        ];
+        let last = [(R, register(4, 4, 3)), (A, Seen::List(elements(&[9])))];
+        check(&ended_with(transactions, BTreeMap::from(last)), None)
+    };
+    let verdict = history(&[read(2, 2, 1), write(A, 9)]);
+    assert!(verdict.findings.is_empty(), "{:?}", verdict.findings);
+    assert_eq!((verdict.committed_count, verdict.inferred_count), (4, 2));
+}
+
+/// A kill takes what was committed and not yet in the log. Whoever had read it and changed nothing
+/// was answered; whoever changed anything must be lost with it.
+#[test]
+fn a_read_of_what_a_kill_took_is_allowed_without_changes() {
+    let history = |acts: &[Act], from, left| {
+        let transactions = vec![
+            ended(Ending::Unknown, ReadCommitted, &[write(A, 1)]),
+            within(from, from + 5, transaction(ReadCommitted, acts)),
+        ];
+        let history = History {
+            transactions,
+            last: BTreeMap::from([(B, Seen::List(elements(left)))]),
+            restarts: vec![Moment(20)],
+        };
+        let verdict = check(&history, None);
+        let found: Vec<_> = verdict.findings.iter().map(|it| it.anomaly).collect();
+        (found, verdict.lost_read_count)
+    };
+    let seen = read(A, &[1], View(0));
+    assert_eq!(history(&[seen.clone()], 10, &[]), (vec![], 1));
+    assert_eq!(history(&[seen.clone()], 21, &[]), (vec![AbortedRead], 0));
+    assert_eq!(
+        history(&[seen, write(B, 2)], 10, &[2]),
+        (vec![AbortedRead], 0)
+    );
 }
 
 #[test]
@@ -470,7 +524,7 @@ fn the_table_of_levels_is_applied() {
             (B, Seen::List(elements(&[3]))),
         ];
         let last = BTreeMap::from(last);
-        check(&History { transactions, last }, Some(level))
+        check(&ended_with(transactions, last), Some(level))
     };
     let allowed = skew(RepeatableRead);
     assert!(allowed.findings.is_empty());
@@ -517,7 +571,7 @@ fn findings_are_bounded_and_counted() {
     let transactions = vec![transaction(ReadCommitted, &[read(A, &seen, View(0))])];
     let history = History {
         transactions,
-        last: BTreeMap::new(),
+        ..History::default()
     };
     let verdict = check(&history, None);
     assert_eq!(verdict.findings.len(), crate::FINDINGS_MAX);

@@ -149,37 +149,41 @@ impl Versions {
 
     /// Decides about the transactions without an answer: committed if any of their writes is there.
     fn find_endings(&mut self, history: &History, verdict: &mut Verdict) {
-        let there: HashSet<Element> = history.last.values().flat_map(Seen::elements).collect();
-        let acknowledged = history.transactions.iter();
-        let acknowledged = acknowledged.filter(|it| it.ending == Ending::Committed);
-        let reads = acknowledged.flat_map(clean_reads);
-        let read: HashSet<Element> = reads
-            .filter(|(key, _)| matches!(key, Key::Register(_)))
-            .flat_map(|(_, seen)| seen.elements())
+        let all = &history.transactions;
+        let mut proven: HashSet<Element> = history.last.values().flat_map(Seen::elements).collect();
+        self.is_committed = all
+            .iter()
+            .map(|it| it.ending == Ending::Committed)
             .collect();
-        for transaction in &history.transactions {
-            let (mut is_there, mut is_missing) = (false, None);
-            for (_, key, element) in transaction.writes() {
-                match key {
-                    Key::Register(_) if there.contains(&element) => is_there = true,
-                    // Others may have written over it.
-                    Key::Register(_) => {}
-                    Key::List(_) | Key::Set(_) if there.contains(&element) => is_there = true,
-                    Key::List(_) | Key::Set(_) => is_missing = Some((key, element)),
+        let mut unread: Vec<usize> = (0..all.len()).collect();
+        loop {
+            // What a committed transaction read before it wrote was in the log before.
+            unread.retain(|index| {
+                let is_proof = self.is_committed[*index] && !all[*index].is_read_only();
+                if is_proof {
+                    proven.extend(clean_reads(&all[*index]).flat_map(|it| it.1.elements()));
                 }
-            }
-            let mut writes = transaction.writes();
-            let was_read = is_missing.is_none() && writes.any(|it| read.contains(&it.2));
-            let is_committed = match transaction.ending {
-                Ending::Committed => true,
-                Ending::Aborted => false,
-                Ending::Unknown => is_there || was_read,
+                !is_proof
+            });
+            let is_found = |index: &usize| {
+                let it = &all[*index];
+                it.ending == Ending::Unknown && is_there(it, &history.last, &proven)
             };
-            self.is_committed.push(is_committed);
-            verdict.committed_count += u64::from(is_committed);
-            let is_inferred = is_committed && transaction.ending == Ending::Unknown;
+            let found: Vec<usize> = unread.iter().copied().filter(is_found).collect();
+            if found.is_empty() {
+                break;
+            }
+            found.iter().for_each(|it| self.is_committed[*it] = true);
+        }
+        self.excuse_readers(history, verdict);
+        for (transaction, is_committed) in all.iter().zip(&self.is_committed) {
+            verdict.committed_count += u64::from(*is_committed);
+            let is_inferred = *is_committed && transaction.ending == Ending::Unknown;
             verdict.inferred_count += u64::from(is_inferred);
-            if let Some((key, element)) = is_missing.filter(|_| is_committed) {
+            let is_missing = |write: &(usize, Key, Element)| !is_left(write.1, write.2, history);
+            if let Some((_, key, element)) = transaction.writes().find(is_missing)
+                && *is_committed
+            {
                 let anomaly = match transaction.ending {
                     Ending::Unknown => Anomaly::Torn,
                     _ => Anomaly::Lost,
@@ -187,6 +191,32 @@ impl Versions {
                 verdict.add(anomaly, || {
                     format!("{element} is missing in {key}, written by {transaction}")
                 });
+            }
+        }
+    }
+
+    /// Locks are released before the log is durable. So a transaction can read what a kill takes
+    /// away. If it changed nothing, it was answered, and with `strict_reads` off that is allowed. It
+    /// is left out of all that follows.
+    fn excuse_readers(&mut self, history: &History, verdict: &mut Verdict) {
+        let all = &history.transactions;
+        for (index, reader) in all.iter().enumerate() {
+            if !self.is_committed[index] || !reader.is_read_only() {
+                continue;
+            }
+            let mut elements = clean_reads(reader).flat_map(|it| it.1.elements());
+            let was_lost = elements.any(|element| {
+                self.writer(element).is_some_and(|writer| {
+                    let other = &all[writer.transaction];
+                    let may_be_lost = other.ending == Ending::Unknown
+                        && !self.is_committed[writer.transaction]
+                        && writer.fate == Fate::Final;
+                    may_be_lost && history.life(other) == history.life(reader)
+                })
+            });
+            if was_lost {
+                self.is_committed[index] = false;
+                verdict.lost_read_count += 1;
             }
         }
     }
@@ -363,6 +393,34 @@ impl Known {
             }
         }
     }
+}
+
+/// Whether a transaction that had no answer is committed: its writes are left, or were read by one
+/// that is. Of a set or list they are left or not; a register may have been written over.
+fn is_there(
+    transaction: &Transaction,
+    last: &BTreeMap<Key, Seen>,
+    proven: &HashSet<Element>,
+) -> bool {
+    let is_lasting = |key: Key| !matches!(key, Key::Register(_));
+    let mut lasting = transaction
+        .writes()
+        .filter(|it| is_lasting(it.1))
+        .peekable();
+    let is_left = |key: Key, element: Element| {
+        last.get(&key)
+            .is_some_and(|seen| seen.elements().contains(&element))
+    };
+    match lasting.peek() {
+        Some(_) => transaction.writes().any(|it| is_left(it.1, it.2)),
+        None => transaction.writes().any(|it| proven.contains(&it.2)),
+    }
+}
+
+/// Whether a committed write is there. A register may have been written over.
+fn is_left(key: Key, element: Element, history: &History) -> bool {
+    let seen = history.last.get(&key);
+    matches!(key, Key::Register(_)) || seen.is_some_and(|it| it.elements().contains(&element))
 }
 
 /// The reads of a transaction that see only what is committed.

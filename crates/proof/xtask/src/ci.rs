@@ -92,6 +92,10 @@ const STEPS: &[Step] = &[
     Step::new("torture", Part::Full, |shell| {
         on_both(shell, &["torture", "--rounds", "5"])
     }),
+    Step::new("history", Part::Full, |shell| {
+        let short = ["history", "--seconds", "5", "--transactions", "2000"];
+        on_both(shell, &short)
+    }),
     Step::new("sysbench", Part::Full, |shell| {
         let short = ["--rows", "2000", "--clients", "16", "--seconds", "2"];
         on_both(shell, &[&["sysbench"], &short[..]].concat())

@@ -82,6 +82,9 @@ const PLANS: [Plan; 5] = [
     Plan::ReadUncommitted,
 ];
 
+/// Lines of the server's log that are shown with an error: a failed assertion and its trace.
+const LOG_LINES_SHOWN: usize = 60;
+
 /// Findings of a period that are printed.
 const SHOWN_MAX: usize = 2;
 
@@ -110,6 +113,7 @@ struct Summary {
     transactions: u64,
     committed: u64,
     inferred: u64,
+    lost_reads: u64,
     /// Time for judging alone.
     judged_s: f64,
     met: BTreeMap<Plan, BTreeMap<Anomaly, u64>>,
@@ -167,7 +171,13 @@ fn play(arguments: &Arguments, server: &mut Server, sender: &SyncSender<Played>)
             first_group,
         };
         let played = period.play(server, &mut random);
-        let played = played.with_context(|| format!("period {number}, seed {}", arguments.seed))?;
+        let played = played.with_context(|| {
+            let seed = arguments.seed;
+            format!(
+                "period {number}, seed {seed}; the server's log ends:\n{}",
+                log_end(server)
+            )
+        })?;
         first_group = played.next_group;
         // The judge has panicked; its end says so.
         if sender.send(played).is_err() {
@@ -178,6 +188,13 @@ fn play(arguments: &Arguments, server: &mut Server, sender: &SyncSender<Played>)
         }
     }
     Ok(())
+}
+
+fn log_end(server: &Server) -> String {
+    let log = server.log();
+    let lines: Vec<&str> = log.lines().collect();
+    let first = lines.len().saturating_sub(LOG_LINES_SHOWN);
+    lines[first..].join("\n")
 }
 
 /// Judges periods as they come.
@@ -200,6 +217,7 @@ impl Summary {
         self.transactions += count;
         self.committed += verdict.committed_count;
         self.inferred += verdict.inferred_count;
+        self.lost_reads += verdict.lost_read_count;
         let met = self.met.entry(played.plan).or_default();
         for (anomaly, count) in &verdict.met {
             *met.entry(*anomaly).or_default() += count;
@@ -240,7 +258,7 @@ fn report(arguments: &Arguments, summary: &Summary, spent_s: f64) -> Result<()> 
     let count = stdx::u64_to_f64(summary.transactions);
     println!(
         "{} periods with {} kills: {} transactions, {} committed, {} of them unanswered; {:.0} \
-         transactions played a second, {:.0} judged",
+         transactions played a second, {:.0} judged; {} without changes had read what a kill took",
         summary.periods,
         summary.kills,
         summary.transactions,
@@ -248,6 +266,7 @@ fn report(arguments: &Arguments, summary: &Summary, spent_s: f64) -> Result<()> 
         summary.inferred,
         count / spent_s,
         count / summary.judged_s.max(1e-9),
+        summary.lost_reads,
     );
     if let Some(path) = &arguments.write {
         fs::write(path, &summary.texts).with_context(|| path.display().to_string())?;

@@ -10,7 +10,7 @@ use testkit::{Server, Signal};
 
 use super::Plan;
 use super::draw::Groups;
-use super::session::{Player, Signals, connect};
+use super::session::{Player, Signals, connect, now};
 use super::tables::{read_last, remove_before};
 use crate::random::Random;
 
@@ -62,6 +62,7 @@ impl Period {
             let count = random.below(left.max(1));
             left -= count;
             self.leg(server, random, &groups, (count, LegEnd::Kill), &mut played)?;
+            played.history.restarts.push(now());
             server.start_again().context("start after the kill")?;
         }
         self.leg(

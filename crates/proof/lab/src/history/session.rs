@@ -374,7 +374,8 @@ fn forget_reads(record: &mut Transaction) {
     }
 }
 
-fn now() -> Moment {
+/// The one clock of a history.
+pub(super) fn now() -> Moment {
     Moment(SystemClock.now().nanos())
 }
 
