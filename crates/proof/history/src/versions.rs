@@ -63,7 +63,7 @@ impl Versions {
             known.take(&versions, (*key, seen), "the last contents", verdict);
         }
         for (index, transaction) in versions.committed(history) {
-            versions.check_reads(index, transaction, verdict);
+            versions.check_reads(history, index, verdict);
             check_own(transaction, verdict);
             for (key, seen) in clean_reads(transaction) {
                 known.take(&versions, (key, seen), transaction, verdict);
@@ -300,7 +300,8 @@ impl Versions {
     }
 
     /// Checks what a committed transaction saw of others.
-    fn check_reads(&self, index: usize, transaction: &Transaction, verdict: &mut Verdict) {
+    fn check_reads(&self, history: &History, index: usize, verdict: &mut Verdict) {
+        let transaction = &history.transactions[index];
         let acts = transaction.statements.iter().flat_map(|it| &it.acts);
         for act in acts {
             let Act::Read(key, seen, mode) = act else {
@@ -313,9 +314,16 @@ impl Versions {
             let elements = seen.elements();
             for element in &elements {
                 let writer = self.writer(*element);
-                if writer.is_some_and(|it| self.is_rolled_back(it)) {
+                if let Some(writer) = writer.filter(|it| self.is_rolled_back(*it)) {
                     verdict.add(Anomaly::AbortedRead, || {
-                        format!("{element} was rolled back, and is read in {key} by {transaction}")
+                        let writer = &history.transactions[writer.transaction];
+                        format!(
+                            "{element} was rolled back, and is read in {key} by
+    \
+                             {transaction}
+    It was written by
+    {writer}"
+                        )
                     });
                 }
             }

@@ -190,11 +190,15 @@ fn play(arguments: &Arguments, server: &mut Server, sender: &SyncSender<Played>)
     Ok(())
 }
 
+/// The end of the log, or what follows the server's first panic.
 fn log_end(server: &Server) -> String {
     let log = server.log();
     let lines: Vec<&str> = log.lines().collect();
-    let first = lines.len().saturating_sub(LOG_LINES_SHOWN);
-    lines[first..].join("\n")
+    let last = lines.len().saturating_sub(LOG_LINES_SHOWN);
+    let panic = lines.iter().position(|line| line.contains("panicked at"));
+    let shown = lines.iter().skip(panic.unwrap_or(last));
+    let shown: Vec<&str> = shown.take(LOG_LINES_SHOWN).copied().collect();
+    shown.join("\n")
 }
 
 /// Judges periods as they come.
