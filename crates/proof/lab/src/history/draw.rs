@@ -17,12 +17,24 @@ const GROUP_WRITES_MAX: u64 = 12 * 30;
 /// The groups that are in use, shared by all sessions.
 #[derive(Debug)]
 pub(super) struct Groups {
+    kinds: Vec<Kind>,
     slots: Vec<Slot>,
     /// The next group that nobody has used.
     next: AtomicU64,
     /// The next element.
     element: AtomicU64,
 }
+
+/// The kinds of keys that are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Kind {
+    Lists,
+    Registers,
+    Sets,
+}
+
+/// All of them.
+pub(super) const KINDS: [Kind; 3] = [Kind::Lists, Kind::Registers, Kind::Sets];
 
 #[derive(Debug)]
 struct Slot {
@@ -77,13 +89,15 @@ pub(super) enum End {
 const ORDERING: Ordering = Ordering::Relaxed;
 
 impl Groups {
-    /// Groups from this one on.
-    pub(super) fn new(first: u64) -> Self {
+    /// Groups from this one on, with keys of these kinds.
+    pub(super) fn new(first: u64, kinds: &[Kind]) -> Self {
+        assert!(!kinds.is_empty());
         let slots = (first..).take(SLOTS).map(|group| Slot {
             group: AtomicU64::new(group),
             writes: AtomicU64::new(0),
         });
         Self {
+            kinds: kinds.to_vec(),
             slots: slots.collect(),
             next: AtomicU64::new(first + stdx::to_u64(SLOTS)),
             element: AtomicU64::new(1),
@@ -122,13 +136,13 @@ impl Groups {
     fn draw_step(&self, last: &mut Option<u64>, random: &mut Random) -> Step {
         if random.below(2) == 0 {
             let (number, element) = self.draw_write(last, random);
-            let (key, forms): (_, &[Form]) = match random.below(3) {
-                0 => (Key::List(number), &[Form::Insert, Form::Update]),
-                1 => (
+            let (key, forms): (_, &[Form]) = match random.of(&self.kinds) {
+                Kind::Lists => (Key::List(number), &[Form::Insert, Form::Update]),
+                Kind::Registers => (
                     Key::Register(number),
                     &[Form::Insert, Form::Update, Form::Second],
                 ),
-                _ => (Key::Set(number), &[Form::Insert]),
+                Kind::Sets => (Key::Set(number), &[Form::Insert]),
             };
             return Step::Write(key, element, random.of(forms));
         }
@@ -137,14 +151,14 @@ impl Groups {
         let number = last.filter(|_| random.below(2) == 0).unwrap_or(drawn);
         let group = number / GROUP_KEYS;
         *last = Some(number);
-        let range = match random.below(7) {
-            0 => Range::One(Key::List(number)),
-            1 => Range::One(Key::Register(number)),
-            2 => Range::Second(number),
-            3 => Range::One(Key::Set(number)),
-            4 => Range::Lists(group),
-            5 => Range::Registers(group),
-            _ => Range::Sets(group),
+        let range = match (random.of(&self.kinds), random.below(3)) {
+            (Kind::Lists, 0) => Range::Lists(group),
+            (Kind::Lists, _) => Range::One(Key::List(number)),
+            (Kind::Registers, 0) => Range::Registers(group),
+            (Kind::Registers, 1) => Range::Second(number),
+            (Kind::Registers, _) => Range::One(Key::Register(number)),
+            (Kind::Sets, 0) => Range::Sets(group),
+            (Kind::Sets, _) => Range::One(Key::Set(number)),
         };
         let lock = match random.below(8) {
             0 => Lock::Shared,
@@ -194,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_group_ends_after_its_writes_and_elements_are_unique() {
-        let groups = Groups::new(7);
+        let groups = Groups::new(7, &KINDS);
         let mut random = Random::new(1);
         let mut elements = std::collections::HashSet::new();
         let mut savepoints = 0;

@@ -34,6 +34,7 @@ use testkit::{Server, ServerKind};
 
 use crate::random::Random;
 use crate::target::Target;
+use draw::{KINDS, Kind};
 use period::{Period, Played};
 
 /// `cargo xtask history`.
@@ -58,6 +59,9 @@ pub struct Arguments {
     /// Only periods of this level, or of all levels at once (`mixed`); may be repeated.
     #[arg(long = "level", value_enum)]
     levels: Vec<Plan>,
+    /// Only keys of this kind, to reduce what was found; may be repeated.
+    #[arg(long = "kind", value_enum)]
+    kinds: Vec<Kind>,
     /// Writes each finding to this file.
     #[arg(long)]
     write: Option<PathBuf>,
@@ -158,6 +162,10 @@ fn play(arguments: &Arguments, server: &mut Server, sender: &SyncSender<Played>)
         true => PLANS.to_vec(),
         false => arguments.levels.clone(),
     };
+    let kinds = match arguments.kinds.is_empty() {
+        true => KINDS.to_vec(),
+        false => arguments.kinds.clone(),
+    };
     let mut random = Random::new(arguments.seed);
     let begun_at = SystemClock.now();
     let mut first_group = 1;
@@ -165,6 +173,7 @@ fn play(arguments: &Arguments, server: &mut Server, sender: &SyncSender<Played>)
         let period = Period {
             number,
             plan: *plan,
+            kinds: &kinds,
             session_count: arguments.sessions,
             transaction_count: arguments.transactions,
             kills_max: arguments.kills,
@@ -321,6 +330,7 @@ mod tests {
         let period = Period {
             number: 1,
             plan: Plan::RepeatableRead,
+            kinds: &KINDS,
             session_count: 8,
             transaction_count: 200,
             kills_max: 0,

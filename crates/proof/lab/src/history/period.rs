@@ -9,15 +9,16 @@ use sync::atomic::Ordering;
 use testkit::{Server, Signal};
 
 use super::Plan;
-use super::draw::Groups;
+use super::draw::{Groups, Kind};
 use super::session::{Player, Signals, connect, now};
 use super::tables::{read_last, remove_before};
 use crate::random::Random;
 
 /// What a period is to be.
-pub(super) struct Period {
+pub(super) struct Period<'p> {
     pub(super) number: u64,
     pub(super) plan: Plan,
+    pub(super) kinds: &'p [Kind],
     pub(super) session_count: u32,
     /// Transactions that end in it, about.
     pub(super) transaction_count: u64,
@@ -43,9 +44,9 @@ enum LegEnd {
     Orderly,
 }
 
-impl Period {
+impl Period<'_> {
     pub(super) fn play(&self, server: &mut Server, random: &mut Random) -> Result<Played> {
-        let groups = Groups::new(self.first_group);
+        let groups = Groups::new(self.first_group, self.kinds);
         let mut played = Played {
             number: self.number,
             plan: self.plan,
