@@ -376,6 +376,27 @@ fn unanswered_commits_are_inferred_from_each_other() {
     assert_eq!((verdict.committed_count, verdict.inferred_count), (4, 2));
 }
 
+#[test]
+fn what_is_read_after_a_kill_has_survived_it() {
+    let read = Act::Read(R, register(1, 1, 0), View(0));
+    let history = History {
+        transactions: vec![
+            ended(Ending::Unknown, ReadCommitted, &[write(R, 1)]),
+            within(21, 22, transaction(ReadCommitted, &[read])),
+            within(
+                30,
+                31,
+                transaction(ReadCommitted, &[write(R, 2), write(R, 3)]),
+            ),
+        ],
+        last: BTreeMap::from([(R, register(3, 3, 2))]),
+        restarts: vec![Moment(20)],
+    };
+    let verdict = check(&history, None);
+    assert!(verdict.findings.is_empty(), "{:?}", verdict.findings);
+    assert_eq!((verdict.inferred_count, verdict.lost_read_count), (1, 0));
+}
+
 /// A kill takes what was committed and not yet in the log. Whoever had read it and changed nothing
 /// was answered; whoever changed anything must be lost with it.
 #[test]

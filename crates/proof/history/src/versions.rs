@@ -155,6 +155,14 @@ impl Versions {
             .iter()
             .map(|it| it.ending == Ending::Committed)
             .collect();
+        // What was read after a kill has survived it.
+        let mut survived: HashMap<Element, usize> = HashMap::new();
+        for reader in all.iter().filter(|it| it.ending == Ending::Committed) {
+            for element in clean_reads(reader).flat_map(|it| it.1.elements()) {
+                let life = survived.entry(element).or_default();
+                *life = history.life(reader).max(*life);
+            }
+        }
         let mut unread: Vec<usize> = (0..all.len()).collect();
         loop {
             // What a committed transaction read before it wrote was in the log before.
@@ -167,7 +175,12 @@ impl Versions {
             });
             let is_found = |index: &usize| {
                 let it = &all[*index];
-                it.ending == Ending::Unknown && is_there(it, &history.last, &proven)
+                let is_proven = |element: Element| {
+                    let survived = survived.get(&element);
+                    let has_survived = survived.is_some_and(|life| history.life(it) < *life);
+                    has_survived || proven.contains(&element)
+                };
+                it.ending == Ending::Unknown && is_there(it, &history.last, is_proven)
             };
             let found: Vec<usize> = unread.iter().copied().filter(is_found).collect();
             if found.is_empty() {
@@ -408,7 +421,7 @@ impl Known {
 fn is_there(
     transaction: &Transaction,
     last: &BTreeMap<Key, Seen>,
-    proven: &HashSet<Element>,
+    is_proven: impl Fn(Element) -> bool,
 ) -> bool {
     let is_lasting = |key: Key| !matches!(key, Key::Register(_));
     let mut lasting = transaction
@@ -421,7 +434,7 @@ fn is_there(
     };
     match lasting.peek() {
         Some(_) => transaction.writes().any(|it| is_left(it.1, it.2)),
-        None => transaction.writes().any(|it| proven.contains(&it.2)),
+        None => transaction.writes().any(|it| is_proven(it.2)),
     }
 }
 
