@@ -1,6 +1,7 @@
 //! Planted anomalies, each beside the history that differs in the one thing that is wrong.
 
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 
 use crate::Anomaly::{
     AbortedRead, CircularInformation, DirtyUpdate, DirtyWrite, Duplicate, Garbage,
@@ -416,8 +417,8 @@ fn a_read_of_what_a_kill_took_is_allowed_without_changes() {
         (found, verdict.lost_read_count)
     };
     let seen = read(A, &[1], View(0));
-    assert_eq!(history(&[seen.clone()], 10, &[]), (vec![], 1));
-    assert_eq!(history(&[seen.clone()], 21, &[]), (vec![AbortedRead], 0));
+    assert_eq!(history(from_ref(&seen), 10, &[]), (vec![], 1));
+    assert_eq!(history(from_ref(&seen), 21, &[]), (vec![AbortedRead], 0));
     assert_eq!(
         history(&[seen, write(B, 2)], 10, &[2]),
         (vec![AbortedRead], 0)

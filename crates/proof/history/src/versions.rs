@@ -209,7 +209,7 @@ impl Versions {
     }
 
     /// Locks are released before the log is durable. So a transaction can read what a kill takes
-    /// away. If it changed nothing, it was answered, and with `strict_reads` off that is allowed. It
+    /// away. If it changed nothing, it was answered, which is allowed with `strict_reads` off. It
     /// is left out of all that follows.
     fn excuse_readers(&mut self, history: &History, verdict: &mut Verdict) {
         let all = &history.transactions;
