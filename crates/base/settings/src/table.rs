@@ -1,5 +1,4 @@
-//! The table of all settings. Names that MySQL has keep MySQL's name; defaults are those of
-//! MariaDB 10.11 unless the text says why not.
+//! All settings, by MySQL's names. Defaults are MariaDB 10.11's unless the text says why not.
 
 use crate::kind::Kind;
 
@@ -376,6 +375,12 @@ pub const TABLE: &[Setting] = &[
         "Seconds to wait for a row's lock.",
     )
     .alias(&["innodb_lock_wait_timeout"]),
+    global(
+        "innodb_print_all_deadlocks",
+        Kind::Bool,
+        "OFF",
+        "Writes a report of each deadlock to the log, at most ten a second.",
+    ),
     session(
         "lock_wait_timeout",
         number(0, YEAR_S),
@@ -383,7 +388,6 @@ pub const TABLE: &[Setting] = &[
         "Seconds to wait for a table's definition.",
     ),
     fixed_number("innodb_page_size", "16384", "Bytes in a page."),
-    // SQL.
     session(
         "max_sp_recursion_depth",
         number(0, 255),

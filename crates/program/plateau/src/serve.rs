@@ -50,6 +50,7 @@ pub(crate) fn start(
         let packet_memory = packet_memory.clone();
         runtime.block_on_worker(index, move || async move {
             let engine = engine();
+            engine.shared().set_witness(server.witness());
             let (store, schema) = (Rc::clone(&engine), engine);
             let counters = Arc::clone(&server.counters(index).front);
             let traffic = Arc::clone(&counters.traffic);

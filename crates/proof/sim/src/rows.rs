@@ -93,6 +93,7 @@ impl Database {
             isolation,
             read_only: false,
             lock_wait_timeout_s: 5,
+            client: store::ClientId::NONE,
         };
         Session {
             txn: self.engine.begin(options),

@@ -123,6 +123,13 @@ impl SessionHandle {
         self.line.lock().clone()
     }
 
+    /// The running statement's text, at most `bytes_max` of it; empty if none runs.
+    pub fn statement(&self, bytes_max: usize) -> String {
+        let line = self.line.lock();
+        let end = line.statement.floor_char_boundary(bytes_max);
+        line.statement[..end].to_owned()
+    }
+
     /// Whether the session waits for a command.
     pub(crate) fn is_idle(&self) -> bool {
         self.line.lock().command == IDLE

@@ -16,6 +16,7 @@ use crate::session_privileges::SessionPrivileges;
 
 mod code;
 mod describe;
+mod locks;
 mod rows;
 mod tables;
 
@@ -56,6 +57,8 @@ pub struct Facts<'a> {
     pub status: &'a dyn Fn() -> Vec<(String, String)>,
     /// The sessions that the account may see.
     pub processes: &'a dyn Fn() -> Vec<Process>,
+    /// Open transactions and who waits for whom.
+    pub activity: &'a dyn Fn() -> store::Activity,
 }
 
 impl std::fmt::Debug for Facts<'_> {
@@ -138,6 +141,12 @@ pub fn definition(name: &str) -> Option<&'static Arc<TableDefinition>> {
 pub fn definition_by_id(id: TableId) -> Option<&'static Arc<TableDefinition>> {
     let position = usize::try_from(id.0.checked_sub(TABLE_ID_MIN)?).ok()?;
     definitions().get(position)
+}
+
+/// Whether only accounts with the PROCESS privilege may read the table of that id.
+pub fn needs_process(id: TableId) -> bool {
+    let name = definition_by_id(id).map(|definition| &*definition.name.table);
+    name.is_some_and(|name| locks::TABLES.contains(&name))
 }
 
 /// The tables that the account may know of, those of this schema first. Tables that are being

@@ -4,7 +4,10 @@
 //! one that it loaded. Each worker has its own counters, which are summed on demand.
 
 pub mod control;
+pub(crate) mod deadlock_log;
 pub(crate) mod draft;
+pub(crate) mod engine_status;
+mod witness;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,7 +19,7 @@ use catalog::{Accounts, Routines};
 use clients::Clients;
 use expression::{MemoryPool, ProcessLimit};
 use settings::Settings;
-use store::Durability;
+use store::{Durability, Witness};
 use sync::CachePadded;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +28,9 @@ use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
 use crate::metrics::{AllCounters, Counters};
 use crate::server::control::Control;
+use crate::server::deadlock_log::DeadlockLog;
 use crate::server::draft::Heap;
+use crate::server::witness::Statements;
 use crate::xa::XaNames;
 
 /// One for the whole program.
@@ -41,6 +46,8 @@ pub struct Server {
     pub named_locks: NamedLocks,
     /// Which XA transactions there are.
     pub(crate) xa_names: Arc<XaNames>,
+    /// Reports of deadlocks that were written to the log.
+    pub(crate) deadlock_log: DeadlockLog,
     /// The global variables; replaced under `settings_change`.
     settings: ArcSwap<Settings>,
     /// `flush_log_at_trx_commit` of `settings`, which each commit asks for.
@@ -155,6 +162,7 @@ impl Server {
             settings: ArcSwap::from_pointee(settings),
             named_locks: NamedLocks::default(),
             xa_names: Arc::default(),
+            deadlock_log: DeadlockLog::default(),
             prepared_count: AtomicU64::new(0),
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),
@@ -246,6 +254,11 @@ impl Server {
     /// Differs whenever stored programs were published.
     pub fn routines_version(&self) -> u64 {
         self.routines.load().version()
+    }
+
+    /// Tells the store what clients execute.
+    pub fn witness(&self) -> Arc<dyn Witness> {
+        Arc::new(Statements(Arc::clone(&self.clients)))
     }
 
     /// Sets how the program is shut down; only the first call counts.

@@ -4,6 +4,7 @@
 //! awaits the store). `cached_query` answers what `worker::plan_cache` has seen before.
 
 pub(crate) mod cached_query;
+mod deadlock;
 pub(crate) mod dispatch;
 mod ends;
 pub(crate) mod estimates;

@@ -31,6 +31,7 @@ fn options() -> TransactionOptions {
         isolation: store::Isolation::RepeatableRead,
         read_only: false,
         lock_wait_timeout_s: 1,
+        client: store::ClientId::NONE,
     }
 }
 

@@ -475,6 +475,7 @@ impl Worker {
             }
         }
         orphan.kept = None;
+        orphan.open = None;
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ use format::row_header::{ROW_HEADER_BYTES, RowHeader};
 use format::undo::PurgeItem;
 use format::{IndexId, SpaceId, TableId};
 use store::{
-    Durability, Isolation, Outcome, StoreError, TableDefinition, TableName, Transaction,
+    ClientId, Durability, Isolation, Outcome, StoreError, TableDefinition, TableName, Transaction,
     TransactionOptions, Uniqueness,
 };
 use value::CollationId;
@@ -468,6 +468,7 @@ impl Worker {
             isolation: Isolation::ReadCommitted,
             read_only: false,
             lock_wait_timeout_s: 3600,
+            client: ClientId::NONE,
         };
         let mut txn = EngineTransaction::new(Rc::clone(self), options);
         // If the statement is dropped in the middle, or undoing fails, the orphan has it.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use format::TableId;
 use store::{
-    Debt, LeftPrepared, LocalFuture, Outcome, SchemaStore, Store, StoreError, StoreId, Table,
-    TableDefinition, TableName, Transaction, TransactionOptions, Transactions,
+    Activity, Debt, LeftPrepared, LocalFuture, Outcome, SchemaStore, ShownDeadlock, Store,
+    StoreError, StoreId, Table, TableDefinition, TableName, Transaction, TransactionOptions,
+    Transactions,
 };
 use sync::atomic::Ordering;
 use value::CollationId;
@@ -88,6 +89,14 @@ impl Store for Engine {
             log_percent: pool.wal().age_percent(),
             dirty_percent: (stdx::to_u64(pool.dirty_pages()) * 100 / frames).min(100),
         }
+    }
+
+    fn activity(&self) -> Activity {
+        self.worker.activity()
+    }
+
+    fn deadlocks(&self, after: u64) -> Vec<ShownDeadlock> {
+        self.worker.deadlocks(after)
     }
 
     fn statistics_version(&self) -> u64 {

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod activity;
 mod background;
 mod check;
 mod counters;

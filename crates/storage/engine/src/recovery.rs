@@ -37,6 +37,7 @@ use crate::schema::dictionary::{
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
+use crate::worker::open_slots::SlotList;
 use crate::worker::{
     COUNTERS_PAGE, LeftSpaces, LeftUndo, Shared, Worker, WorkerOptions, counters_body,
     read_segment_count, read_txn_ceiling, write_segment_count,
@@ -161,6 +162,7 @@ impl Engine {
             segment_count: segments,
             first_txn: first,
             counters: (0..workers).map(|_| CachePadded::default()).collect(),
+            open_slots: (0..workers).map(|_| SlotList::default()).collect(),
         });
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&open).await?;
@@ -228,6 +230,7 @@ impl Engine {
             options,
             orphans,
             undecided: RefCell::default(),
+            free_slots: Rc::default(),
             left_spaces: LeftSpaces::default(),
             seen_dictionary,
             purge_turns: Arc::default(),

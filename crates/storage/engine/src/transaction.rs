@@ -11,21 +11,25 @@
 //! That also holds for implicit locks: a row is its writer's until the writer's outcome is
 //! published.
 
+pub(crate) mod touched_tables;
+
 use std::any::Any;
 use std::rc::Rc;
 
 use format::row_header::RowHeader;
 use format::{Lsn, TxnId, UndoPointer};
-use lock::OwnerLocks;
+use lock::{LockMode, OwnerLocks};
 use store::{
-    Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId, Suspend, Transaction,
-    TransactionKey, TransactionOptions, UndoMark, WaitReason, Xid,
+    ClientId, Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId, Suspend,
+    TableId, Transaction, TransactionKey, TransactionOptions, UndoMark, WaitReason, Xid,
 };
 use txn::{Snapshot, WriterEnding};
 
 use crate::pending::Pending;
 use crate::schema::new_counter::NewCounter;
 use crate::stages::{Ending, TxnOutcome};
+use crate::transaction::touched_tables::TouchedTables;
+use crate::worker::open_slots::{LockNumbers, OpenSlot};
 use crate::worker::{LeftUndo, Orphan, Worker};
 
 /// Locks that are released before other tasks run: some 100 us.
@@ -70,6 +74,10 @@ pub(crate) struct EngineTransaction {
     pub(crate) new_counter: Option<Box<NewCounter>>,
     /// Dropped with the transaction; if that is dropped before its end, when everything is undone.
     pub(crate) kept: Option<Box<dyn Any>>,
+    /// The tables that it has changed, or locked rows in.
+    pub(crate) tables: TouchedTables,
+    /// Where it is shown to others, once a statement has used it.
+    open: Option<OpenSlot>,
 }
 
 /// Whether a transaction is kept over a crash until somebody decides.
@@ -105,6 +113,8 @@ impl EngineTransaction {
             is_active: false,
             new_counter: None,
             kept: None,
+            tables: TouchedTables::default(),
+            open: None,
         }
     }
 
@@ -115,15 +125,17 @@ impl EngineTransaction {
             isolation: Isolation::default(),
             read_only: false,
             lock_wait_timeout_s: 0,
+            client: ClientId::NONE,
         };
         let table = std::sync::Arc::clone(&worker.shared.locks);
         let mut txn = Self::new(worker, options);
         txn.id = Some(left.id);
-        txn.locks = Some(OwnerLocks::new(table, left.id));
+        txn.locks = Some(OwnerLocks::new(table, left.id, txn.options.client));
         txn.segment = left.last_undo.segment();
         (txn.last_undo, txn.undo_count) = (left.last_undo, left.undo_count);
         (txn.has_log, txn.is_active) = (true, true);
         txn.promise = Promise::Prepared(Lsn(0));
+        txn.open().show_id(left.id);
         txn
     }
 
@@ -133,6 +145,7 @@ impl EngineTransaction {
         if let Some(id) = self.id {
             return Ok(id);
         }
+        self.open();
         assert!(
             self.last_undo.is_null() && self.undo_count == 0,
             "who has no id has changed nothing (I1)"
@@ -140,8 +153,9 @@ impl EngineTransaction {
         assert_eq!(self.promise, Promise::None, "who is prepared has an id");
         let id = self.worker.allocate_txn_id()?;
         let table = std::sync::Arc::clone(&self.worker.shared.locks);
-        self.locks = Some(OwnerLocks::new(table, id));
+        self.locks = Some(OwnerLocks::new(table, id, self.options.client));
         self.id = Some(id);
+        self.open().show_id(id);
         Ok(id)
     }
 
@@ -153,9 +167,39 @@ impl EngineTransaction {
         self.ensure_id()
     }
 
+    /// Where it is shown to others, from its first use on.
+    fn open(&mut self) -> &OpenSlot {
+        let worker = &self.worker;
+        self.open.get_or_insert_with(|| {
+            let list = &worker.shared.open_slots[usize::from(worker.options.index)];
+            let now_us = worker.options.clock.wall_micros();
+            OpenSlot::take(&worker.free_slots, list, &self.options, now_us)
+        })
+    }
+
+    /// It changes a table, or locks rows of it in this mode.
+    pub(crate) fn touch(&mut self, table: TableId, mode: LockMode) {
+        if self.tables.note(table, mode) {
+            self.show_locks();
+        }
+    }
+
+    /// Shows the numbers of its locks to others.
+    pub(crate) fn show_locks(&mut self) {
+        let locks = self.locks.as_ref();
+        let numbers = LockNumbers {
+            count: stdx::to_u64(locks.map_or(0, OwnerLocks::kept_count)),
+            object_count: self.tables.object_count() + locks.map_or(0, OwnerLocks::object_count),
+            table_count: self.tables.table_count(),
+            bytes: locks.map_or(0, OwnerLocks::held_bytes),
+        };
+        self.open().show_locks(numbers);
+    }
+
     /// The snapshot of consistent reads, opened now if it is not open.
     pub(crate) fn snapshot(&mut self) -> &Snapshot {
         self.is_active = true;
+        self.open();
         let worker = &self.worker;
         self.snapshot
             .get_or_insert_with(|| Snapshot::open(&worker.txns, || worker.pages.reserved()))
@@ -214,6 +258,8 @@ impl EngineTransaction {
         self.last_undo = pointer;
         self.undo_count += 1;
         self.has_log = true;
+        let count = self.undo_count;
+        self.open().show_changes(count);
     }
 
     /// Runs an operation. If its error ends the transaction (a deadlock's victim), the whole
@@ -267,6 +313,9 @@ impl EngineTransaction {
             "undo is counted (I1)"
         );
         self.pending.is_rollback = false;
+        if let Some(open) = &self.open {
+            open.show_changes(self.undo_count);
+        }
         Ok(())
     }
 
@@ -347,6 +396,8 @@ impl EngineTransaction {
         if let Promise::Prepared(_) = self.promise {
             self.promise = Promise::None;
         }
+        self.tables.clear();
+        self.open = None;
     }
 
     /// Releases the locks of an ended transaction; gives way if there are many.
@@ -497,6 +548,9 @@ impl Transaction for EngineTransaction {
         if let Promise::Prepared(_) = self.promise {
             self.promise = Promise::Revoking;
         }
+        if let Some(open) = &self.open {
+            open.show_rollback();
+        }
         self.undo_to(0)?;
         let ended = self.end(TxnOutcome::RolledBack)?;
         if let (Promise::Revoking, Some(lsn)) = (self.promise, ended) {
@@ -553,7 +607,11 @@ impl Drop for EngineTransaction {
             has_log,
             locks,
             kept: self.kept.take(),
+            open: self.open.take(),
         };
+        if let Some(open) = &orphan.open {
+            open.show_rollback();
+        }
         self.worker.orphans.borrow_mut().push(orphan);
         self.worker.orphans_due.notify_own();
     }

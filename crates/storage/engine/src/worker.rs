@@ -1,5 +1,6 @@
 //! A worker's state for every operation, and the state that all workers share.
 
+pub(crate) mod open_slots;
 pub(crate) mod purge_progress;
 
 use std::any::Any;
@@ -17,7 +18,7 @@ use env::Clock;
 use format::page_bytes::PageBytes;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
 use lock::{LockTable, OwnerLocks};
-use store::{Durability, Interrupt, Outcome, StoreError, Suspend, WaitReason, Xid};
+use store::{Durability, Interrupt, Outcome, StoreError, Suspend, WaitReason, Witness, Xid};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
 use txn::{TransactionSystem, TransactionWorker};
@@ -29,6 +30,7 @@ use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::TableShape;
 use crate::turns::Turns;
 use crate::undo_log::{TABLE_SPACES_START, UndoLog, put};
+use crate::worker::open_slots::{FreeSlots, OpenSlot, SlotList};
 use crate::worker::purge_progress::Purge;
 
 /// The page of the counters.
@@ -94,6 +96,8 @@ pub struct Shared {
     pub(crate) first_txn: TxnId,
     /// What each worker counts.
     pub(crate) counters: Box<[CachePadded<EngineCounters>]>,
+    /// The open transactions of each worker.
+    pub(crate) open_slots: Box<[SlotList]>,
 }
 
 impl Shared {
@@ -107,6 +111,11 @@ impl Shared {
     /// workers are distributed.
     pub(crate) fn worker_of(&self, segment: u8) -> usize {
         usize::from(segment) % self.worker_count()
+    }
+
+    /// Sets whom reports of deadlocks ask for statements; only the first call counts.
+    pub fn set_witness(&self, witness: Arc<dyn Witness>) {
+        self.locks.set_witness(witness);
     }
 
     /// Replaces the present snapshot of the dictionary.
@@ -152,6 +161,8 @@ pub(crate) struct Orphan {
     pub(crate) locks: Option<OwnerLocks>,
     /// Keeps the definitions of its tables unchanged; dropped at the end.
     pub(crate) kept: Option<Box<dyn Any>>,
+    /// Shows it to others until the end.
+    pub(crate) open: Option<OpenSlot>,
 }
 
 /// One worker's part of the engine.
@@ -177,6 +188,8 @@ pub(crate) struct Worker {
     /// Locks of prepared transactions whose handles were dropped. Nobody ends these in this life of
     /// the server, so nobody may have their rows.
     pub(crate) undecided: RefCell<Vec<OwnerLocks>>,
+    /// Slots that show transactions to others.
+    pub(crate) free_slots: Rc<FreeSlots>,
     /// Tablespaces to be removed in the background.
     pub(crate) left_spaces: LeftSpaces,
     /// Taken by the purge that runs.

@@ -84,6 +84,7 @@ async fn update_fails(database: &Database, table: &Rc<dyn Table>, key: &[u8]) {
             isolation: Isolation::RepeatableRead,
             read_only: false,
             lock_wait_timeout_s: 1,
+            client: store::ClientId::NONE,
         }),
     };
     let refused = other.update(table, key, &row(0, 1, "other")).await;

@@ -32,8 +32,10 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use format::TxnId;
+use store::Witness;
 
 use crate::LockName;
+use crate::report::{Deadlock, DeadlockMember, OwnedLock, Remembered};
 use crate::shards::Shards;
 use crate::waiter::{Verdict, Waiter};
 
@@ -53,13 +55,61 @@ pub(crate) struct Searched {
     pub(crate) step_count: u64,
 }
 
+/// The choice of the member that is rolled back.
+#[derive(Debug)]
+pub(crate) struct Victim {
+    /// All members with their weights.
+    weighed: Vec<(Arc<Waiter>, u64)>,
+    /// Its position.
+    position: usize,
+}
+
+impl Victim {
+    pub(crate) fn waiter(&self) -> &Arc<Waiter> {
+        assert!(self.position < self.weighed.len(), "it is a member");
+        &self.weighed[self.position].0
+    }
+}
+
+/// Where broken cycles are noted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watch<'a> {
+    /// Knows the statements.
+    pub(crate) witness: Option<&'a dyn Witness>,
+    /// Keeps the report.
+    pub(crate) remembered: &'a Remembered,
+}
+
+/// Locks that others have entered for a member, and that are looked at for its weight. There are
+/// that many only if as many transactions have waited for it.
+const CONVERTED_COUNTED_MAX: usize = 64;
+
+/// What a rollback of the owner would undo: changes, locked tables, and lock objects as InnoDB
+/// counts them. What others have entered for the owner counts, too.
+fn weight(shards: &Shards, waiter: &Waiter) -> u64 {
+    let converted = shards.converted_locks(waiter.owner, CONVERTED_COUNTED_MAX);
+    if converted.is_empty() {
+        return waiter.work + waiter.footprint.object_count();
+    }
+    let mut footprint = waiter.footprint.clone();
+    for (name, kind) in &converted {
+        footprint.add(name, *kind);
+    }
+    waiter.work + footprint.object_count()
+}
+
 impl Cycle {
-    /// The member whose rollback costs least; among equals, the one that began to wait last.
-    pub(crate) fn victim(&self) -> &Arc<Waiter> {
-        self.members
+    /// The member with the least weight. Among equals it is the one that has closed the cycle, else
+    /// the first after it along the waits. So MariaDB 10.11 chooses.
+    pub(crate) fn victim(&self, shards: &Shards) -> Victim {
+        let weigh = |waiter: &Arc<Waiter>| (Arc::clone(waiter), weight(shards, waiter));
+        let weighed: Vec<_> = self.members.iter().map(weigh).collect();
+        let lightest = weighed
             .iter()
-            .min_by_key(|waiter| (waiter.weight, u64::MAX - waiter.sequence))
-            .expect("a cycle has members")
+            .enumerate()
+            .min_by_key(|(_, (_, weight))| *weight);
+        let (position, _) = lightest.expect("a cycle has members");
+        Victim { weighed, position }
     }
 
     /// The second check.
@@ -71,8 +121,8 @@ impl Cycle {
     }
 }
 
-/// Breaks every cycle through `start`: each loses its cheapest member.
-pub(crate) fn break_cycles(shards: &Shards, start: &Arc<Waiter>) -> Searched {
+/// Breaks every cycle through `start`: each loses its cheapest member, and is noted.
+pub(crate) fn break_cycles(shards: &Shards, watch: Watch<'_>, start: &Arc<Waiter>) -> Searched {
     let mut searched = Searched::default();
     while start.verdict().is_none() {
         let Some(cycle) = find_cycle(shards, start, &mut searched.step_count) else {
@@ -80,11 +130,54 @@ pub(crate) fn break_cycles(shards: &Shards, start: &Arc<Waiter>) -> Searched {
         };
         // A cycle that is not real any more was opened by a member that has moved on. The next
         // search starts from the state at that time.
-        if cycle.is_real(shards) && shards.dismiss(cycle.victim(), Verdict::Deadlock) {
+        if !cycle.is_real(shards) {
+            continue;
+        }
+        let victim = cycle.victim(shards);
+        let noted = note(shards, watch.witness, &victim.weighed, victim.position);
+        if shards.dismiss(victim.waiter(), Verdict::Deadlock) {
+            watch.remembered.keep(noted);
             searched.broken_count += 1;
         }
     }
     searched
+}
+
+/// Members of a cycle that are noted. Longer cycles are rare, and nobody reads so much.
+const MEMBERS_MAX: usize = 32;
+
+/// Notes a cycle whose `victim` is about to be dismissed (see `report`).
+fn note(
+    shards: &Shards,
+    witness: Option<&dyn Witness>,
+    members: &[(Arc<Waiter>, u64)],
+    victim: usize,
+) -> Deadlock {
+    assert!(victim < members.len(), "the victim is a member");
+    assert!(2 <= members.len(), "nobody waits for itself");
+    // The victim is always noted.
+    let noted_count = members.len().min(MEMBERS_MAX.max(victim + 1));
+    let followers = members.iter().cycle().skip(1);
+    let noted = members.iter().zip(followers).take(noted_count);
+    let members_noted = noted.map(|((waiter, weight), (next, _))| DeadlockMember {
+        client: waiter.client,
+        statement: witness.and_then(|witness| witness.statement(waiter.client)),
+        wanted: OwnedLock::wanted_by(waiter),
+        since_ns: waiter.since_ns,
+        blocker: shards
+            .blocking_locks(waiter)
+            .into_iter()
+            .find(|lock| lock.owner == next.owner),
+        weight: *weight,
+    });
+    let last = members.iter().map(|(waiter, _)| waiter.since_ns).max();
+    Deadlock {
+        number: 0,
+        at_ns: last.unwrap_or(0),
+        members: members_noted.collect(),
+        left_out_count: members.len() - noted_count,
+        victim,
+    }
 }
 
 /// Looks for a cycle through `start`, once.

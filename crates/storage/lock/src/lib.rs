@@ -23,6 +23,7 @@
 //!
 //! **Deadlocks.** A thread that adds a wait, or enters a lock for another owner, breaks the cycles
 //! that this closes before it goes on (see `deadlock`). There is no later search for cycles.
+//! Who waits for whom, and the last deadlocks, are shown by `report`.
 //!
 //! **Memory.** Each lock on a list counts with its size: on its owner's own list, and on the list
 //! of what others entered for that owner. A request is refused if there is no room
@@ -33,11 +34,13 @@
 #![forbid(unsafe_code)]
 
 mod deadlock;
+mod footprint;
 mod metrics;
 mod mode;
 mod name;
 mod owner;
 mod queue;
+mod report;
 mod shards;
 mod table;
 mod waiter;
@@ -45,8 +48,9 @@ mod waiter;
 pub use mode::{LockExtent, LockKind, LockMode};
 pub use name::LockName;
 pub use owner::{Acquired, Ask, LockError, LockFuture, OwnerLocks, Term};
+pub use report::{Deadlock, DeadlockMember, OwnedLock, Wait};
 pub use shards::LockStatistics;
-pub use table::{Converted, LockTable, Request};
+pub use table::{Converted, LockTable};
 pub use waiter::Verdict;
 
 #[cfg(test)]

@@ -40,13 +40,18 @@ impl LockName {
         self.index
     }
 
+    /// The encoded key; `None` is the place after the last one.
+    pub fn encoded_key(&self) -> Option<&[u8]> {
+        self.key.as_deref()
+    }
+
     /// Bytes of the key.
     pub(crate) fn key_len(&self) -> usize {
         self.key.as_ref().map_or(0, |key| key.len())
     }
 
     /// The hash is the same in every run, so that a simulated run can be replayed.
-    pub(crate) fn hash_code(&self) -> u64 {
+    pub fn hash_code(&self) -> u64 {
         FixedState::default().hash_one(self)
     }
 }

@@ -12,9 +12,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use format::TxnId;
+use store::ClientId;
 
-use crate::table::{LockTable, Request, Requested};
-use crate::waiter::{Verdict, Waiter};
+use crate::footprint::Footprint;
+use crate::table::{LockTable, Requested};
+use crate::waiter::{Request, Verdict, Waiter};
 use crate::{LockKind, LockName};
 
 /// The locks of one transaction. Dropping it releases them.
@@ -24,12 +26,16 @@ pub struct OwnerLocks {
     table: Arc<LockTable>,
     /// The transaction. Constant.
     owner: TxnId,
+    /// Whose it is. Constant.
+    client: ClientId,
     /// Granted locks that are kept until the transaction's end, in the order of granting.
     held: Vec<Held>,
     /// Granted locks that are kept until the end of an operation.
     brief: Vec<Held>,
     /// Memory of these, in bytes.
     held_bytes: u64,
+    /// What it has been granted until the transaction's end, counted as InnoDB does.
+    footprint: Footprint,
     /// The last request that returned `Wait`.
     pending: Option<Pending>,
     /// How long the last wait took that is over; fetched by [`OwnerLocks::take_waited`].
@@ -55,8 +61,8 @@ pub struct Ask<'a> {
     /// How long the owner may wait, counted from its first request. If it is zero, the request
     /// fails at once (`NOWAIT`, `SKIP LOCKED`, a lock wait timeout of 0).
     pub patience: Duration,
-    /// How much a rollback of the owner would undo.
-    pub weight: u64,
+    /// What a rollback of the owner would undo beside its locks: changes, and locked tables.
+    pub work: u64,
 }
 
 /// How long a lock is kept.
@@ -102,14 +108,16 @@ pub enum LockError {
 }
 
 impl OwnerLocks {
-    /// Creates the empty list of locks of `owner`.
-    pub fn new(table: Arc<LockTable>, owner: TxnId) -> Self {
+    /// Creates the empty list of locks of `owner`, which is a transaction of `client`.
+    pub fn new(table: Arc<LockTable>, owner: TxnId, client: ClientId) -> Self {
         Self {
             table,
             owner,
+            client,
             held: Vec::new(),
             brief: Vec::new(),
             held_bytes: 0,
+            footprint: Footprint::default(),
             pending: None,
             waited: None,
         }
@@ -128,15 +136,21 @@ impl OwnerLocks {
         assert!(self.pending.is_none(), "a wait was answered or goes on");
         let request = Request {
             owner: self.owner,
+            client: self.client,
             name: ask.name,
             kind: ask.kind,
-            weight: ask.weight,
+            work: ask.work,
+            footprint: &self.footprint,
             may_wait: !ask.patience.is_zero(),
             held_bytes: self.held_bytes,
+            now_ns,
         };
         match self.table.request(request) {
             Requested::Held => Ok(Acquired::Held),
             Requested::Granted => {
+                if ask.term == Term::Transaction && leaves_lock(ask.kind) {
+                    self.footprint.add(ask.name, ask.kind);
+                }
                 self.note_granted(ask.name, ask.kind, ask.term);
                 Ok(Acquired::Granted)
             }
@@ -208,6 +222,9 @@ impl OwnerLocks {
         let waiter = &pending.waiter;
         let verdict = self.table.cancel(waiter);
         if verdict == Verdict::Granted {
+            if pending.term == Term::Transaction {
+                self.footprint.add_awaited(&waiter.name, waiter.kind);
+            }
             self.note_granted(&waiter.name, waiter.kind, pending.term);
         }
         verdict
@@ -221,7 +238,7 @@ impl OwnerLocks {
     }
 
     fn note_granted(&mut self, name: &LockName, kind: LockKind, term: Term) {
-        if kind.covers_record() || kind.covers_gap() {
+        if leaves_lock(kind) {
             self.held_bytes += self.table.charge(name);
             let held = Held {
                 name: name.clone(),
@@ -256,6 +273,7 @@ impl OwnerLocks {
         let is_it = |held: &Held| held.kind == kind && held.name == *name;
         if let Some(position) = self.held.iter().rposition(is_it) {
             let held = self.held.swap_remove(position);
+            self.footprint.release(&held.name, held.kind);
             self.give_back(&held);
         }
     }
@@ -283,6 +301,16 @@ impl OwnerLocks {
     /// Number of locks that are kept until the transaction's end. A name counts once for each kind.
     pub fn kept_count(&self) -> usize {
         self.held.len()
+    }
+
+    /// Lock objects that InnoDB would have for the locks that are kept.
+    pub fn object_count(&self) -> u64 {
+        self.footprint.object_count()
+    }
+
+    /// Memory of its locks, in bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
     }
 
     /// Number of granted locks. A name counts once for each kind.
@@ -322,6 +350,11 @@ impl Drop for OwnerLocks {
     fn drop(&mut self) {
         self.release_all();
     }
+}
+
+/// False for an insert intention, which is over once it is granted.
+fn leaves_lock(kind: LockKind) -> bool {
+    kind.covers_record() || kind.covers_gap()
 }
 
 fn is_over(pending: &Pending, patience: Duration, now_ns: u64) -> bool {

@@ -103,20 +103,25 @@ impl Queue {
 
     /// The owners that block `waiter`, in queue order; empty if it does not wait any more.
     pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
-        let Some(position) = self.position(waiter) else {
-            return Vec::new();
-        };
-        let granted = self.granted.iter().map(|grant| (grant.owner, grant.kind));
-        let ahead = self
-            .waiting
-            .iter()
-            .take(position)
-            .map(|other| (other.owner, other.kind));
+        self.blocking(waiter).map(|(lock, _)| lock.owner).collect()
+    }
+
+    /// The locks that block `waiter`, in queue order, and whether each is held; none if it does not
+    /// wait any more.
+    pub(crate) fn blocking(&self, waiter: &Arc<Waiter>) -> impl Iterator<Item = (Grant, bool)> {
+        let position = self.position(waiter);
+        let granted_count = position.map_or(0, |_| self.granted.len());
+        let granted = self.granted.iter().take(granted_count);
+        let ahead = self.waiting.iter().take(position.unwrap_or(0));
+        let ahead = ahead.map(|other| Grant {
+            owner: other.owner,
+            kind: other.kind,
+        });
+        let (owner, kind) = (waiter.owner, waiter.kind);
         granted
-            .chain(ahead)
-            .filter(|&(owner, held)| owner != waiter.owner && waiter.kind.conflicts_with(held))
-            .map(|(owner, _)| owner)
-            .collect()
+            .map(|grant| (*grant, true))
+            .chain(ahead.map(|lock| (lock, false)))
+            .filter(move |(lock, _)| lock.owner != owner && kind.conflicts_with(lock.kind))
     }
 
     /// Those of its [`blockers`](Self::blockers) from which the search for a deadlock goes on. A

@@ -10,9 +10,10 @@ use format::{IndexId, TxnId};
 use sync::atomic::{AtomicU32, Ordering, fence};
 use sync::{CachePadded, Mutex, MutexGuard};
 
-use crate::LockName;
 use crate::queue::Queue;
+use crate::report::OwnedLock;
 use crate::waiter::{Verdict, Waiter};
+use crate::{LockKind, LockName};
 
 /// Shards of the queues: 10,000 transactions with a few waits each seldom meet in one.
 const QUEUE_SHARD_COUNT: usize = 1024;
@@ -192,6 +193,45 @@ impl Shards {
     pub(crate) fn mutual_waiter(&self, waiter: &Arc<Waiter>) -> Option<Arc<Waiter>> {
         let queues = self.queue(&waiter.name);
         queues.get(&waiter.name)?.mutual_waiter(waiter)
+    }
+
+    /// All waits, in no order.
+    pub(crate) fn waiters(&self) -> Vec<Arc<Waiter>> {
+        let of_shard =
+            |shard: MutexGuard<'_, OwnerShard>| shard.waits.values().cloned().collect::<Vec<_>>();
+        self.owners().flat_map(of_shard).collect()
+    }
+
+    /// The locks that block `waiter`, with their owners.
+    pub(crate) fn blocking_locks(&self, waiter: &Arc<Waiter>) -> Vec<OwnedLock> {
+        let queues = self.queue(&waiter.name);
+        let Some(queue) = queues.get(&waiter.name) else {
+            return Vec::new();
+        };
+        let locks = queue.blocking(waiter).map(|(grant, is_held)| OwnedLock {
+            owner: grant.owner,
+            name: waiter.name.clone(),
+            kind: grant.kind,
+            is_held,
+        });
+        locks.collect()
+    }
+
+    /// The locks that others have entered for `owner`, at most `count` of them.
+    pub(crate) fn converted_locks(&self, owner: TxnId, count: usize) -> Vec<(LockName, LockKind)> {
+        let names: Vec<LockName> = match self.owner(owner).converted.get(&owner) {
+            Some(names) => names.keys().take(count).cloned().collect(),
+            None => return Vec::new(),
+        };
+        let kinds_of = |name: LockName| {
+            let queues = self.queue(&name);
+            let grants = queues.get(&name).map(|queue| queue.grants().to_vec());
+            drop(queues);
+            let own = grants.unwrap_or_default().into_iter();
+            own.filter(move |grant| grant.owner == owner)
+                .map(move |grant| (name.clone(), grant.kind))
+        };
+        names.into_iter().flat_map(kinds_of).collect()
     }
 
     /// The owners that block `waiter`.

@@ -1,16 +1,18 @@
 //! The lock table: requests, conversions, inheritance, releases, and the memory that locks take.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use format::{IndexId, TxnId};
+use store::Witness;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
 
-use crate::deadlock;
+use crate::deadlock::{self, Watch};
 use crate::queue::Grant;
+use crate::report::{Deadlock, OwnedLock, Remembered, Wait};
 use crate::shards::{LockStatistics, SeededMap, Shards};
-use crate::waiter::{Verdict, Waiter};
+use crate::waiter::{Request, Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
 
 /// Memory of a lock beside its key, in bytes: its queue and its place in the shard, the grant, and
@@ -34,23 +36,10 @@ pub struct LockTable {
     bytes: AtomicU64,
     /// The limit of `bytes` for requests. Constant.
     bytes_max: u64,
-}
-
-/// A request for a lock.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The owner that asks.
-    pub owner: TxnId,
-    /// The lock's name.
-    pub name: &'a LockName,
-    /// Mode and extent.
-    pub kind: LockKind,
-    /// Changes that a rollback of the owner would undo.
-    pub weight: u64,
-    /// If false, fail rather than wait.
-    pub may_wait: bool,
-    /// Memory of the locks that the owner has asked for and got, in bytes.
-    pub held_bytes: u64,
+    /// The last deadlocks.
+    remembered: Remembered,
+    /// Knows what the owners' clients do. Set once, at the start.
+    witness: OnceLock<Arc<dyn Witness>>,
 }
 
 /// The outcome of a request.
@@ -92,7 +81,14 @@ impl LockTable {
             wait_sequence: Mutex::new(0),
             bytes: AtomicU64::new(0),
             bytes_max,
+            remembered: Remembered::default(),
+            witness: OnceLock::new(),
         }
+    }
+
+    /// Sets whom reports of deadlocks ask for statements; only the first call counts.
+    pub fn set_witness(&self, witness: Arc<dyn Witness>) {
+        let _first_wins = self.witness.set(witness);
     }
 
     /// Enters the exclusive lock that `holder`, whose id is in the row, has implicitly. `is_active`
@@ -370,7 +366,11 @@ impl LockTable {
 
     /// Breaks every cycle through a wait. The victims find their verdicts.
     fn break_cycles(&self, waiter: &Arc<Waiter>) {
-        let searched = deadlock::break_cycles(&self.shards, waiter);
+        let watch = Watch {
+            witness: self.witness.get().map(|witness| &**witness),
+            remembered: &self.remembered,
+        };
+        let searched = deadlock::break_cycles(&self.shards, watch, waiter);
         let statistics = &mut self.shards.owner(waiter.owner).statistics;
         statistics.search_step_count += searched.step_count;
         statistics.deadlock_count += searched.broken_count;
@@ -387,14 +387,7 @@ impl LockTable {
     fn new_waiter(&self, request: Request<'_>) -> Waiter {
         let mut sequence = self.wait_sequence.lock();
         *sequence += 1;
-        let Request {
-            owner,
-            name,
-            kind,
-            weight,
-            ..
-        } = request;
-        Waiter::new(owner, name.clone(), kind, weight, *sequence)
+        Waiter::new(request, *sequence)
     }
 
     /// Cancels a wait. Returns its verdict, which is another one if the call came too late.
@@ -427,6 +420,25 @@ impl LockTable {
             sum.search_step_count += counted.search_step_count;
         }
         sum
+    }
+
+    /// The waits at the moment, in the order in which they began.
+    pub fn waits(&self) -> Vec<Wait> {
+        let mut waiters = self.shards.waiters();
+        waiters.sort_by_key(|waiter| waiter.sequence);
+        let waits = waiters.iter().filter(|waiter| waiter.verdict().is_none());
+        let waits = waits.map(|waiter| Wait {
+            wanted: OwnedLock::wanted_by(waiter),
+            since_ns: waiter.since_ns,
+            blockers: self.shards.blocking_locks(waiter),
+        });
+        // A wait that nothing blocks any more has just been granted.
+        waits.filter(|wait| !wait.blockers.is_empty()).collect()
+    }
+
+    /// The deadlocks with a higher number than `after`, as far as they are remembered.
+    pub fn deadlocks(&self, after: u64) -> Vec<Arc<Deadlock>> {
+        self.remembered.newer_than(after)
     }
 
     /// True if one more lock may be made for an owner that holds `held_bytes`. Several concurrent
@@ -474,7 +486,10 @@ fn cost(name: &LockName) -> u64 {
 mod tests {
     use std::time::Duration;
 
+    use store::ClientId;
+
     use super::*;
+    use crate::footprint::Footprint;
     use crate::{Ask, LockMode, OwnerLocks, Term};
 
     const GAP: LockKind = LockKind {
@@ -496,18 +511,21 @@ mod tests {
             kind: GAP,
             term: Term::Transaction,
             patience: Duration::ZERO,
-            weight: 0,
+            work: 0,
         }
     }
 
-    fn request(owner: u64, name: &LockName) -> Request<'_> {
+    fn request<'a>(owner: u64, name: &'a LockName, footprint: &'a Footprint) -> Request<'a> {
         Request {
             owner: id(owner),
+            client: ClientId::NONE,
             name,
             kind: LockKind::EXCLUSIVE_RECORD,
-            weight: owner,
+            work: owner,
+            footprint,
             may_wait: true,
             held_bytes: 0,
+            now_ns: 0,
         }
     }
 
@@ -517,6 +535,8 @@ mod tests {
     fn a_victim_that_was_granted_meanwhile_is_none() {
         let table = LockTable::new(u64::MAX);
         let (a, b) = (name("a"), name("b"));
+        let nothing = Footprint::default();
+        let request = |owner, name| request(owner, name, &nothing);
         assert!(matches!(table.request(request(2, &a)), Requested::Granted));
         assert!(matches!(table.request(request(1, &b)), Requested::Granted));
         let Requested::Waiting(_older) = table.request(request(2, &b)) else {
@@ -539,14 +559,14 @@ mod tests {
         waits(1, Arc::clone(&asking));
         let cycle = deadlock::find_cycle(&table.shards, &asking, &mut 0);
         let cycle = cycle.expect("each waits for the other");
-        assert!(Arc::ptr_eq(cycle.victim(), &asking));
+        let victim = cycle.victim(&table.shards);
+        assert!(Arc::ptr_eq(victim.waiter(), &asking));
         table.release(id(2), std::iter::once(&a));
-        assert!(!table.shards.dismiss(cycle.victim(), Verdict::Deadlock));
+        assert!(!table.shards.dismiss(victim.waiter(), Verdict::Deadlock));
         assert_eq!(asking.verdict(), Some(Verdict::Granted));
-        assert_eq!(
-            deadlock::break_cycles(&table.shards, &asking).broken_count,
-            0
-        );
+        table.break_cycles(&asking);
+        assert_eq!(table.statistics().deadlock_count, 0);
+        assert!(table.deadlocks(0).is_empty(), "there was none to be noted");
     }
 
     /// Under READ COMMITTED a lock may be released before its owner's end, just when it is
@@ -555,7 +575,7 @@ mod tests {
     fn an_heir_that_lives_on_keeps_what_it_has() {
         let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "row"].map(name);
-        let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
+        let mut owner = OwnerLocks::new(Arc::clone(&table), id(1), ClientId::NONE);
         let held = owner.acquire(ask(&names[0]), 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
         for converted in &names[1..] {
@@ -607,7 +627,7 @@ mod tests {
     fn an_ending_owner_leaves_no_inherited_lock() {
         let table = Arc::new(LockTable::new(u64::MAX));
         let names = ["a", "b", "c"].map(name);
-        let mut owner = OwnerLocks::new(Arc::clone(&table), id(1));
+        let mut owner = OwnerLocks::new(Arc::clone(&table), id(1), ClientId::NONE);
         let held = owner.acquire(ask(&names[0]), 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
         table.join_gap(&names[0], &names[1]);

@@ -3,8 +3,10 @@
 use std::task::Waker;
 
 use format::TxnId;
+use store::ClientId;
 use sync::Mutex;
 
+use crate::footprint::Footprint;
 use crate::{LockKind, LockName};
 
 /// How a wait ended.
@@ -18,6 +20,29 @@ pub enum Verdict {
     Cancelled,
 }
 
+/// A request for a lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// The owner that asks.
+    pub(crate) owner: TxnId,
+    /// Whose transaction it is.
+    pub(crate) client: ClientId,
+    /// The lock's name.
+    pub(crate) name: &'a LockName,
+    /// Mode and extent.
+    pub(crate) kind: LockKind,
+    /// The owner's work beside its locks.
+    pub(crate) work: u64,
+    /// The locks that it has.
+    pub(crate) footprint: &'a Footprint,
+    /// If false, fail rather than wait.
+    pub(crate) may_wait: bool,
+    /// Memory of the locks that the owner has asked for and got, in bytes.
+    pub(crate) held_bytes: u64,
+    /// The time, by the caller's clock.
+    pub(crate) now_ns: u64,
+}
+
 /// A request that waits in the queue of its lock.
 #[derive(Debug)]
 pub(crate) struct Waiter {
@@ -27,9 +52,14 @@ pub(crate) struct Waiter {
     pub(crate) name: LockName,
     /// Mode and extent. Constant.
     pub(crate) kind: LockKind,
-    /// Changes that a rollback of the owner would undo, when it began to wait; the cheapest
-    /// member of a cycle is its victim. Constant.
-    pub(crate) weight: u64,
+    /// Whose transaction it is. Constant.
+    pub(crate) client: ClientId,
+    /// The owner's work beside its locks, when it began to wait. Constant.
+    pub(crate) work: u64,
+    /// The locks that it had then. Constant.
+    pub(crate) footprint: Footprint,
+    /// When the wait began, by the caller's clock. Constant.
+    pub(crate) since_ns: u64,
     /// Grows with each wait. So it shows which of two waits began later, and which stands first in
     /// a queue. Constant.
     pub(crate) sequence: u64,
@@ -49,18 +79,15 @@ struct Ending {
 
 impl Waiter {
     /// A request that has just joined its queue.
-    pub(crate) fn new(
-        owner: TxnId,
-        name: LockName,
-        kind: LockKind,
-        weight: u64,
-        sequence: u64,
-    ) -> Self {
+    pub(crate) fn new(request: Request<'_>, sequence: u64) -> Self {
         Self {
-            owner,
-            name,
-            kind,
-            weight,
+            owner: request.owner,
+            name: request.name.clone(),
+            kind: request.kind,
+            client: request.client,
+            work: request.work,
+            footprint: request.footprint.clone(),
+            since_ns: request.now_ns,
             sequence,
             ending: Mutex::new(Ending::default()),
         }

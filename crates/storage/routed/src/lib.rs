@@ -22,8 +22,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use store::{
-    Debt, LeftPrepared, Outcome, SchemaStore, Store, StoreError, StoreId, Table, TableDefinition,
-    TableId, Transaction, TransactionOptions, Xid,
+    Activity, Debt, LeftPrepared, Outcome, SchemaStore, ShownDeadlock, ShownWait, Store,
+    StoreError, StoreId, Table, TableDefinition, TableId, Transaction, TransactionOptions, Xid,
 };
 use value::CollationId;
 
@@ -185,6 +185,32 @@ impl Store for RoutedStore {
             log_percent: worst.log_percent.max(it.log_percent),
             dirty_percent: worst.dirty_percent.max(it.dirty_percent),
         })
+    }
+
+    fn activity(&self) -> Activity {
+        let mut all = Activity::default();
+        for member in &*self.members {
+            let Activity {
+                transactions,
+                locks,
+                waits,
+            } = member.store.activity();
+            // Positions of a member's locks begin behind those of the members before it.
+            let before = all.locks.len();
+            all.transactions.extend(transactions);
+            all.locks.extend(locks);
+            all.waits.extend(waits.into_iter().map(|wait| ShownWait {
+                wanted: before + wait.wanted,
+                blocker: before + wait.blocker,
+                ..wait
+            }));
+        }
+        all
+    }
+
+    /// Those of the server's own store: the others' numbers are their own.
+    fn deadlocks(&self, after: u64) -> Vec<ShownDeadlock> {
+        self.members[0].store.deadlocks(after)
     }
 
     fn statistics_version(&self) -> u64 {

@@ -19,8 +19,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use store::{
-    Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId, Transaction,
-    TransactionKey, TransactionOptions, UndoMark, Xid,
+    ClientId, Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId,
+    Transaction, TransactionKey, TransactionOptions, UndoMark, Xid,
 };
 
 use crate::Member;
@@ -97,6 +97,7 @@ impl RoutedTransaction {
             isolation: Isolation::default(),
             read_only: false,
             lock_wait_timeout_s: 0,
+            client: ClientId::NONE,
         };
         Self::new(members, options)
     }

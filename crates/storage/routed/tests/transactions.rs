@@ -58,6 +58,7 @@ const OPTIONS: TransactionOptions = TransactionOptions {
     isolation: Isolation::RepeatableRead,
     read_only: false,
     lock_wait_timeout_s: 1,
+    client: store::ClientId::NONE,
 };
 
 /// Calls until it is done. The stores here suspend for a turn at most.

@@ -1,4 +1,4 @@
-//! Names of store handles and of their transactions.
+//! Names of store handles, of their transactions, and of those that these run for.
 
 use sync::atomic::{AtomicU32, Ordering};
 
@@ -18,3 +18,12 @@ impl StoreId {
 /// Names an open transaction within its store handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransactionKey(pub(crate) usize);
+
+/// Names the client that a transaction runs for. It means nothing to a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ClientId(pub u64);
+
+impl ClientId {
+    /// Of the server's own transactions.
+    pub const NONE: Self = Self(0);
+}

@@ -3,8 +3,9 @@
 //! Reading order: [`interrupt`] (how an operation says "come back later"), [`definition`] (what a
 //! table is), [`range`] and [`batch`] (input and output of a scan). Then the traits: a [`Store`]
 //! returns [`Transaction`]s and [`Table`]s, a table returns [`Cursor`]s, and a [`SchemaStore`]
-//! changes the tables. Then [`pushed`] (what a scan may do for its caller) and [`registry`] (how a
-//! table finds its own store's transaction).
+//! changes the tables. Then [`pushed`] (what a scan may do for its caller), [`registry`] (how a
+//! table finds its own store's transaction) and [`activity`] (what operators see of transactions
+//! and locks).
 //!
 //! Nothing here does I/O or knows SQL text. An embedded engine implements these traits, and so does
 //! a store whose rows are on other servers.
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod activity;
 pub mod batch;
 pub mod definition;
 pub mod error;
@@ -34,13 +36,17 @@ mod table;
 mod transaction;
 mod xa;
 
+pub use activity::{
+    Activity, OpenTransaction, ShownDeadlock, ShownExtent, ShownLock, ShownMember, ShownWait,
+    Witness,
+};
 pub use batch::{RowBatch, RowKey};
 pub use definition::{
     COPY_NAME_PREFIX, ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition,
     TableId, TableName, Uniqueness, kept_indexes,
 };
 pub use error::StoreError;
-pub use ids::{StoreId, TransactionKey};
+pub use ids::{ClientId, StoreId, TransactionKey};
 pub use interrupt::{Interrupt, Outcome, Suspend, WaitReason, until_done};
 pub use pushed::{Aggregate, ColumnRanges, Condition, Grouping, Offer, Pushed, Taken};
 pub use range::{Direction, KeyBound, KeyRange};

@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::{
-    Outcome, StoreId, Table, TableDefinition, TableId, Transaction, TransactionOptions, Xid,
+    Activity, Outcome, ShownDeadlock, StoreId, Table, TableDefinition, TableId, Transaction,
+    TransactionOptions, Xid,
 };
 
 /// Work that a store has put off, in percent of the room that there is for it.
@@ -59,6 +60,18 @@ pub trait Store {
     /// Work that it has put off.
     fn debt(&self) -> Debt {
         Debt::default()
+    }
+
+    /// Its open transactions, on all workers, and who waits for whom. A store that shows none, such
+    /// as one without locks, has nothing to list.
+    fn activity(&self) -> Activity {
+        Activity::default()
+    }
+
+    /// The deadlocks with a higher number than `after`, in their order, as far as it remembers
+    /// them.
+    fn deadlocks(&self, _after: u64) -> Vec<ShownDeadlock> {
+        Vec::new()
     }
 
     /// Another one whenever statistics have become others than plans were made by; who keeps plans

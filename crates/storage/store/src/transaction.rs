@@ -8,7 +8,7 @@
 use std::any::Any;
 use std::fmt;
 
-use crate::{Outcome, StoreId, TransactionKey, Xid};
+use crate::{ClientId, Outcome, StoreId, TransactionKey, Xid};
 
 /// A transaction. Dropped without an end, it is rolled back in the background, unless it is kept
 /// under a name ([`Transaction::prepare_as`]).
@@ -100,6 +100,8 @@ pub struct TransactionOptions {
     pub read_only: bool,
     /// How long to wait for a row lock.
     pub lock_wait_timeout_s: u64,
+    /// Whose it is.
+    pub client: ClientId,
 }
 
 /// SQL's isolation levels, as InnoDB has them.

@@ -8,7 +8,7 @@ use value::{Charset, CollationId, ColumnType, DateTime, Decimal, TypeKind, Value
 use super::describe::{
     check_text, column_key, create_options, default_text, extra_text, shown_indexes,
 };
-use super::{Facts, INFORMATION_SCHEMA, SystemVariable, code, described};
+use super::{Facts, INFORMATION_SCHEMA, SystemVariable, code, described, locks};
 use crate::account::{Account, Grant};
 use crate::names::Database;
 use crate::privilege::PrivilegeSet;
@@ -29,6 +29,9 @@ pub(super) fn of(table: &str, facts: &Facts<'_>) -> Vec<Row> {
         "GLOBAL_VARIABLES" => pairs((facts.global_variables)()),
         "SESSION_VARIABLES" => pairs((facts.session_variables)()),
         "KEY_COLUMN_USAGE" => each_table(facts, |table, _| key_columns(table)),
+        "INNODB_LOCKS" => locks::locks(facts),
+        "INNODB_LOCK_WAITS" => locks::waits(facts),
+        "INNODB_TRX" => locks::transactions(facts),
         "PARAMETERS" => code::parameters(facts),
         "PLUGINS" => plugins(),
         "PROCESSLIST" => (facts.processes)().iter().map(process).collect(),
@@ -51,7 +54,7 @@ pub(super) fn text(text: impl AsRef<str>) -> Value {
     Value::bytes(text.as_ref().as_bytes())
 }
 
-fn optional(text_or_null: Option<impl AsRef<str>>) -> Value {
+pub(super) fn optional(text_or_null: Option<impl AsRef<str>>) -> Value {
     text_or_null.map_or(Value::Null, text)
 }
 
@@ -71,7 +74,7 @@ pub(super) fn def() -> Value {
     text("def")
 }
 
-fn time(micros: u64) -> Value {
+pub(super) fn time(micros: u64) -> Value {
     let time = i64::try_from(micros)
         .ok()
         .and_then(DateTime::from_unix_micros);

@@ -1,9 +1,9 @@
 //! The tables' columns, as in MariaDB 10.11.
 //!
 //! One line for each table: its name, then its columns as `NAME:type`. The type is `v` and a length
-//! for VARCHAR, `i` and a display width for a signed BIGINT, `b` for BIGINT UNSIGNED, `t` for
-//! LONGTEXT, `d` for DATETIME, `n` and a precision for DECIMAL with three decimals. A `?` after it
-//! allows NULL.
+//! for VARCHAR, `i` and a display width for a signed BIGINT, `b` for BIGINT UNSIGNED, `s` for
+//! INT(1), `u` for INT UNSIGNED, `t` for LONGTEXT, `d` for DATETIME, `n` and a precision for
+//! DECIMAL with three decimals. A `?` after it allows NULL.
 
 use std::sync::Arc;
 
@@ -71,6 +71,24 @@ const TABLES: &[(&str, &str)] = &[
     ),
     ("GLOBAL_STATUS", "VARIABLE_NAME:v64 VARIABLE_VALUE:v2048"),
     ("GLOBAL_VARIABLES", "VARIABLE_NAME:v64 VARIABLE_VALUE:v2048"),
+    (
+        "INNODB_LOCKS",
+        "lock_id:v81 lock_trx_id:b lock_mode:v8 lock_type:v6 lock_table:v1024 lock_index:v1024? \
+         lock_space:u? lock_page:u? lock_rec:u? lock_data:v8192?",
+    ),
+    (
+        "INNODB_LOCK_WAITS",
+        "requesting_trx_id:b requested_lock_id:v81 blocking_trx_id:b blocking_lock_id:v81",
+    ),
+    (
+        "INNODB_TRX",
+        "trx_id:b trx_state:v13 trx_started:d trx_requested_lock_id:v81? trx_wait_started:d? \
+         trx_weight:b trx_mysql_thread_id:b trx_query:v1024? trx_operation_state:v64? \
+         trx_tables_in_use:b trx_tables_locked:b trx_lock_structs:b trx_lock_memory_bytes:b \
+         trx_rows_locked:b trx_rows_modified:b trx_concurrency_tickets:b \
+         trx_isolation_level:v16 trx_unique_checks:s trx_foreign_key_checks:s \
+         trx_last_foreign_key_error:v256? trx_is_read_only:s trx_autocommit_non_locking:s",
+    ),
     (
         "KEY_COLUMN_USAGE",
         "CONSTRAINT_CATALOG:v512 CONSTRAINT_SCHEMA:v64 CONSTRAINT_NAME:v64 TABLE_CATALOG:v512 \
@@ -270,6 +288,11 @@ fn column_type(text: &str) -> ColumnType {
             length: length(),
             ..ColumnType::new(TypeKind::BigInt)
         },
+        "s" => ColumnType {
+            length: 1,
+            ..ColumnType::new(TypeKind::Int)
+        },
+        "u" => ColumnType::unsigned(TypeKind::Int),
         "b" => ColumnType {
             length: 21,
             ..ColumnType::unsigned(TypeKind::BigInt)

@@ -120,6 +120,7 @@ fn each_table_gives_rows_of_its_columns() {
             }]
         },
         status: &none,
+        activity: &store::Activity::default,
         processes: &|| {
             vec![Process {
                 id: 3,

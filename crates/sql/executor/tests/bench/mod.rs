@@ -193,6 +193,7 @@ impl Bench {
             isolation: Isolation::RepeatableRead,
             read_only: false,
             lock_wait_timeout_s: 1,
+            client: store::ClientId::NONE,
         };
         let txn = store.begin(options);
         let settings = Settings {

@@ -161,6 +161,9 @@ impl Session {
                 if !(needed(table) & CHANGES).is_empty() {
                     return Err(self.state.database_denied(INFORMATION_SCHEMA));
                 }
+                if information_schema::needs_process(definition.id) {
+                    self.check_global_privilege(Privilege::Process)?;
+                }
             } else if !has_all || catalog::is_virtual(definition.id) {
                 self.state.check_table(needed(table), &definition.name)?;
                 self.check_reads(table)?;

@@ -204,6 +204,9 @@ impl Session {
         if !parsed.is_planned() {
             return Box::pin(self.plain_with(&parsed, (&values, &types), run)).await;
         }
+        if locks_rows(&parsed.statement.kind) {
+            self.list_text(&parsed.text);
+        }
         let wants_cursor = execute.cursor == CursorKind::ReadOnly;
         let kind = counted(&parsed.statement.kind);
         self.state.worker.counters().count_statement(kind);
@@ -535,4 +538,13 @@ fn check_preparable(parsed: &Parsed) -> Result<(), ClientError> {
 
 pub(crate) fn unknown_statement(id: impl std::fmt::Display, what: &str) -> Stop {
     ClientError::new(ER_UNKNOWN_STMT_HANDLER, &[&id, &what]).into()
+}
+
+/// Whether a statement may be a side of a deadlock, whose report names it. Others pay nothing for
+/// that.
+fn locks_rows(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Query(query) => query.lock.is_some(),
+        _ => true,
+    }
 }

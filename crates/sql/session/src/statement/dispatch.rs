@@ -449,7 +449,8 @@ impl Session {
         String::from_utf8_lossy(&self.to_utf8(name)).into_owned()
     }
 
-    fn list_text(&self, text: &[u8]) {
+    /// Shows the statement's text in the process list until the end of the command.
+    pub(crate) fn list_text(&self, text: &[u8]) {
         let listed = &text[..text.len().min(LISTED_TEXT_BYTES_MAX)];
         let listed = String::from_utf8_lossy(listed);
         self.state.handle.update(|line| {

@@ -444,6 +444,7 @@ impl Session {
                 ..
             }) => {
                 self.lose_transaction(&stop);
+                self.log_deadlock();
                 Err(stop)
             }
             Err(Failed { stop, effect, mark }) => {

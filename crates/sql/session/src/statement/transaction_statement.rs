@@ -6,7 +6,7 @@ use errcode::{
     ER_SP_DOES_NOT_EXIST,
 };
 use executor::HandlerCall;
-use store::{Isolation, TableId, TransactionOptions};
+use store::{ClientId, Isolation, TableId, TransactionOptions};
 use syntax::ast::{self, Completion, Transaction, VariableScope};
 
 use crate::connection::reply::{Done, Reply, Stop};
@@ -167,6 +167,7 @@ impl Session {
                 next.read_only.unwrap_or(active.read_only)
             },
             lock_wait_timeout_s: active.row_lock_wait_timeout_s,
+            client: ClientId(self.state.handle.id()),
         }
     }
 

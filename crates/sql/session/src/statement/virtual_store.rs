@@ -108,6 +108,7 @@ impl RowSource for SessionRows {
                 status
             },
             processes: &|| processes(&self.state),
+            activity: &|| worker.store.activity(),
         };
         information_schema::rows(&self.definition, &facts)
     }
@@ -135,10 +136,17 @@ pub fn table_facts(store: &dyn Store, definition: &TableDefinition) -> TableFact
 
 /// The sessions that this one may see: all with the PROCESS privilege, else its own user's.
 pub fn processes(state: &State) -> Vec<Process> {
-    let worker = &state.worker;
     let privileges = state.privileges();
     let own_user = &privileges.account().name.user;
     let sees_all = privileges.global().has(Privilege::Process);
+    let mut all = all_processes(state);
+    all.retain(|process| sees_all || process.user == *own_user);
+    all
+}
+
+/// All sessions, for reports that are not the session's own.
+pub(crate) fn all_processes(state: &State) -> Vec<Process> {
+    let worker = &state.worker;
     let now_us = worker.steady_us();
     let lines = worker
         .server
@@ -148,7 +156,6 @@ pub fn processes(state: &State) -> Vec<Process> {
         .into_iter()
         .map(|handle| handle.line());
     lines
-        .filter(|line| sees_all || line.user == *own_user)
         .map(|line| Process {
             id: line.id,
             user: line.user,

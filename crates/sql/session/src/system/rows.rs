@@ -152,6 +152,7 @@ fn options() -> TransactionOptions {
         isolation: Isolation::ReadCommitted,
         read_only: false,
         lock_wait_timeout_s: LOCK_WAIT_TIMEOUT_S,
+        client: store::ClientId::NONE,
     }
 }
 

@@ -298,7 +298,7 @@ impl EngineTransaction {
             kind,
             term,
             patience,
-            weight: self.undo_count,
+            work: self.undo_count + self.tables.object_count(),
         };
         let locks = self
             .locks
@@ -307,7 +307,11 @@ impl EngineTransaction {
         let acquired = locks.acquire(ask, now_ns);
         self.record_wait();
         match acquired {
-            Ok(Acquired::Held | Acquired::Granted) => Ok(Access::Granted),
+            Ok(Acquired::Held) => Ok(Access::Granted),
+            Ok(Acquired::Granted) => {
+                self.show_locks();
+                Ok(Access::Granted)
+            }
             Ok(Acquired::Wait(future)) => {
                 assert!(
                     !patience.is_zero(),

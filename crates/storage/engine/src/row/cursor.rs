@@ -29,7 +29,7 @@ use store::{
 };
 
 use crate::lob_memo::LobMemo;
-use crate::row::conflict::{Stored, WantedLock};
+use crate::row::conflict::{Stored, WantedLock, lock_mode};
 use crate::row::covering::Covering;
 use crate::row::cursor::locking::{ScanLocks, Seen, start};
 use crate::row::entries;
@@ -406,6 +406,9 @@ impl EngineCursor {
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
         let lock = self.lock(txn);
+        if lock != RowLock::None {
+            txn.touch(self.table.id(), lock_mode(lock));
+        }
         self.begin_locks(lock, batch);
         let count_before = batch.len();
         while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {

@@ -127,6 +127,7 @@ impl EngineTable {
         mode: LockMode,
     ) -> Outcome<Inserted> {
         txn.ensure_writer()?;
+        txn.touch(self.shape.id(), LockMode::Exclusive);
         let key = self.new_key(txn, row)?;
         let body = encode(&self.shape.layout, row)?;
         let entries = self.shape.entries(row, &key);
@@ -350,6 +351,7 @@ impl EngineTable {
         row: &[ValueRef<'_>],
     ) -> Outcome<Mutation> {
         txn.ensure_writer()?;
+        txn.touch(self.shape.id(), LockMode::Exclusive);
         let mut new_key = Vec::new();
         if self.shape.append_primary(row, &mut new_key) && new_key != key {
             return self.move_steps(txn, key, (&new_key, row));
@@ -462,6 +464,7 @@ impl EngineTable {
 
     fn delete_steps(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
         txn.ensure_writer()?;
+        txn.touch(self.shape.id(), LockMode::Exclusive);
         if txn.pending.step < STEP_ROW_DONE {
             let Some(old_row) = self.read_old(txn, key)? else {
                 return Ok(Mutation::Gone);
@@ -520,6 +523,7 @@ impl EngineTable {
                 extent: txn.record_extent(),
             };
             let wanted = WantedLock::all(kind, LockWait::Wait);
+            txn.touch(self.shape.id(), kind.mode);
             lock_and_read(txn, &self.shape, key, wanted, &mut version)?
         };
         if !found {

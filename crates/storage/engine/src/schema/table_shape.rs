@@ -187,6 +187,11 @@ impl KeyShape {
         }
     }
 
+    /// How its parts are encoded.
+    pub(crate) fn parts(&self) -> &[KeyPart] {
+        &self.parts
+    }
+
     /// How many parts it has.
     pub(crate) fn part_count(&self) -> usize {
         self.parts.len()
