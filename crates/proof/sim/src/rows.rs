@@ -120,7 +120,7 @@ impl Session {
         row: &[Value],
     ) -> Result<Mutation, StoreError> {
         let row: Vec<_> = row.iter().map(Value::as_ref).collect();
-        until_done(|| table.update(&mut *self.txn, RowKey(key), &row)).await
+        until_done(|| table.update(&mut *self.txn, RowKey(key), &row, RowLock::Shared)).await
     }
 
     /// Removes the row of a key.

@@ -498,6 +498,7 @@ impl Table for NaiveTable {
         txn: &mut dyn Transaction,
         key: RowKey<'_>,
         row: &[ValueRef<'_>],
+        _: RowLock,
     ) -> Outcome<Mutation> {
         let Some(keeps) = self.keeps_unique_keys(key.0, row) else {
             self.inner.operate()?;

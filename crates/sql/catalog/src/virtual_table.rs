@@ -187,6 +187,7 @@ impl Table for VirtualTable {
         _: &mut dyn Transaction,
         _: RowKey<'_>,
         _: &[ValueRef<'_>],
+        _: RowLock,
     ) -> Outcome<Mutation> {
         Err(READ_ONLY.into())
     }

@@ -172,7 +172,7 @@ impl Binder<'_> {
         let access = choice.access.into_access();
         let dependent = self.dependents(access_values(&access));
         self.locks_rows |= self.lock.0 != RowLock::None;
-        if self.lock.0 == RowLock::Exclusive {
+        if matches!(self.lock.0, RowLock::Exclusive | RowLock::Change) {
             self.reads_for_update = true;
             self.tables[table].is_for_update = true;
         }
@@ -263,7 +263,8 @@ impl Binder<'_> {
             count => stdx::u64_to_f64(count),
         };
         // Under safe updates a key is used, however few rows there are.
-        let is_safe = self.settings.limits.safe_updates && self.lock.0 == RowLock::Exclusive;
+        let changes = matches!(self.lock.0, RowLock::Exclusive | RowLock::Change);
+        let is_safe = self.settings.limits.safe_updates && changes;
         let avoids_all = hints.is_forced || is_safe;
         let mut best = AccessChoice {
             index: None,

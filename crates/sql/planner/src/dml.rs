@@ -254,7 +254,7 @@ impl Binder<'_> {
             return Err(not_supported("FOR PORTION OF"));
         }
         self.reads_whole_rows = true;
-        self.lock = (RowLock::Exclusive, LockWait::Wait);
+        self.lock = (RowLock::Change, LockWait::Wait);
         self.blocks.push(Block::default());
         let from = self.bind_from(&update.tables)?;
         let (tables, are_plain) = from.tables();
@@ -361,7 +361,7 @@ impl Binder<'_> {
             return Err(not_supported("DELETE HISTORY"));
         }
         self.reads_whole_rows = true;
-        self.lock = (RowLock::Exclusive, LockWait::Wait);
+        self.lock = (RowLock::Change, LockWait::Wait);
         self.blocks.push(Block::default());
         let from = self.bind_from(&delete.from)?;
         let (tables, are_plain) = from.tables();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use btree::Tree;
 use format::row_header::LobReference;
 use format::{PageNo, UndoPointer};
-use store::StoreError;
+use store::{Inserted, Mutation, StoreError};
 
 use crate::lob_memo::LobMemo;
 use crate::schema::table_shape::EntryKey;
@@ -18,8 +18,10 @@ pub(crate) struct Pending {
     pub(crate) begun_at: Option<u64>,
     /// The operation has failed and is being undone to this undo count.
     pub(crate) undo_to: Option<u64>,
-    /// The error to return after that; without one the operation begins again.
+    /// The error to return after that. Without an error and a refusal the operation begins again.
     pub(crate) failure: Option<StoreError>,
+    /// The row that the change collides with. It is returned once what was done is undone.
+    pub(crate) refusal: Option<Duplicate>,
     /// The number of the next step; its meaning is the operation's.
     pub(crate) step: usize,
     /// A large row that is being written.
@@ -36,8 +38,6 @@ pub(crate) struct Pending {
     pub(crate) memo: LobMemo,
     /// Records of purge items, which stand before the change's own, that are written.
     pub(crate) purge_items_noted: usize,
-    /// Indexes that were checked for colliding rows, without finding one.
-    pub(crate) checked: usize,
     /// The operation under way is a rollback.
     pub(crate) is_rollback: bool,
     /// The progress of undoing one record; boxed, since each statement makes a `Pending` and few
@@ -57,6 +57,27 @@ impl Pending {
             begun_at: self.begun_at,
             ..Self::default()
         };
+    }
+}
+
+/// A row that collides, locked.
+#[derive(Debug, Clone)]
+pub(crate) struct Duplicate {
+    /// Position of the violated index in the definition.
+    pub(crate) index: usize,
+    /// The row's key.
+    pub(crate) key: Box<[u8]>,
+}
+
+impl Duplicate {
+    pub(crate) fn into_inserted(self) -> Inserted {
+        let Self { index, key } = self;
+        Inserted::Duplicate { index, key }
+    }
+
+    pub(crate) fn into_mutation(self) -> Mutation {
+        let Self { index, key } = self;
+        Mutation::Duplicate { index, key }
     }
 }
 

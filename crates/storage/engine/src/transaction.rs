@@ -329,9 +329,11 @@ impl EngineTransaction {
         self.run(|txn| {
             if let Some(begun_at) = txn.pending.undo_to {
                 txn.undo_operation(begun_at)?;
-                if let Some(failure) = std::mem::take(&mut txn.pending).failure {
+                let ended = std::mem::take(&mut txn.pending);
+                if let Some(failure) = ended.failure {
                     return Err(failure.into());
                 }
+                txn.pending.refusal = ended.refusal;
             }
             let begun_at = *txn.pending.begun_at.get_or_insert(txn.undo_count);
             assert!(
@@ -343,11 +345,13 @@ impl EngineTransaction {
                 Err(Interrupt::Suspend(_)) => return outcome,
                 Ok(answer) if is_done(answer) => {}
                 _ if begun_at < txn.undo_count => {
+                    let refusal = txn.pending.refusal.take();
                     let undone = txn.undo_operation(begun_at);
-                    if undone.is_err()
-                        && let Err(Interrupt::Error(failure)) = &outcome
-                    {
-                        txn.pending.failure = Some(failure.clone());
+                    if undone.is_err() {
+                        txn.pending.refusal = refusal;
+                        if let Err(Interrupt::Error(failure)) = &outcome {
+                            txn.pending.failure = Some(failure.clone());
+                        }
                     }
                     undone?;
                 }
@@ -360,9 +364,8 @@ impl EngineTransaction {
     }
 
     /// Undoes the operation under way. If that suspends, the repeated operation continues it. Then
-    /// it returns the failure, or begins again if there was none: it finds what was in its way. If
-    /// it began again after a failure, a row that is too large for a full disk would be written and
-    /// undone for ever.
+    /// it returns the failure or the refusal. If it began again after one of these, the row would
+    /// be written and undone for ever while its pages are read one after the other.
     fn undo_operation(&mut self, begun_at: u64) -> Outcome<()> {
         let undone = self.undo_to(begun_at);
         if undone.is_err() {

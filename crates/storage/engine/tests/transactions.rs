@@ -95,7 +95,7 @@ async fn interrupt_rollback(victim: &mut Session, table: &Rc<dyn Table>, key: &[
     let values = row(5, 2, "");
     let values: Vec<_> = values.iter().map(Value::as_ref).collect();
     loop {
-        match table.update(&mut *victim.txn, RowKey(key), &values) {
+        match table.update(&mut *victim.txn, RowKey(key), &values, RowLock::Shared) {
             Err(Interrupt::Suspend(suspend)) if victim.txn.mark() == changes => suspend.await,
             Err(Interrupt::Suspend(_)) => return,
             other => panic!("the rollback waits for no page: {other:?}"),

@@ -147,11 +147,11 @@ impl OwnerLocks {
         };
         match self.table.request(request) {
             Requested::Held => Ok(Acquired::Held),
-            Requested::Granted => {
-                if ask.term == Term::Transaction && leaves_lock(ask.kind) {
-                    self.footprint.add(ask.name, ask.kind);
+            Requested::Granted(kind) => {
+                if ask.term == Term::Transaction && leaves_lock(kind) {
+                    self.footprint.add(ask.name, kind);
                 }
-                self.note_granted(ask.name, ask.kind, ask.term);
+                self.note_granted(ask.name, kind, ask.term);
                 Ok(Acquired::Granted)
             }
             Requested::Waiting(waiter) => {
@@ -324,7 +324,9 @@ impl OwnerLocks {
         assert!(!is_more, "nobody holds so many");
     }
 
-    /// Releases at most `count` of the locks that it has asked for. Returns true if there are more.
+    /// Releases at most `count` of the locks that it has asked for, the newest first, as InnoDB
+    /// does: of two that wait, the one that waits for the newer lock goes first. Returns true if
+    /// there are more.
     pub fn release_some(&mut self, count: usize) -> bool {
         if let Some(pending) = self.pending.take() {
             self.verdict_of(&pending);
@@ -332,7 +334,7 @@ impl OwnerLocks {
         self.release_brief();
         let rest = self.held.len().saturating_sub(count);
         let (_, released) = self.held.split_at(rest);
-        let names = || released.iter().map(|held| &held.name);
+        let names = || released.iter().rev().map(|held| &held.name);
         self.table.release(self.owner, names());
         let freed = self.table.discharge(names());
         assert!(freed <= self.held_bytes, "each held lock was counted");

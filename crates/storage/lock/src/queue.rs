@@ -7,7 +7,7 @@ use std::task::Waker;
 use format::TxnId;
 
 use crate::waiter::{Verdict, Waiter};
-use crate::{LockKind, LockMode};
+use crate::{LockExtent, LockKind, LockMode};
 
 /// All locks and waiters of one name. Removed when empty.
 #[derive(Debug, Default)]
@@ -41,6 +41,20 @@ impl Queue {
         self.granted
             .iter()
             .any(|grant| grant.owner == owner && grant.kind.includes(kind))
+    }
+
+    /// The part of a lock that `owner` must still ask for. The holder of an entry asks for the gap
+    /// alone, and so passes those who wait for the entry, as in InnoDB. Otherwise two owners would
+    /// wait for each other though one has the entry.
+    pub(crate) fn missing(&self, owner: TxnId, kind: LockKind) -> LockKind {
+        let part = |extent| LockKind { extent, ..kind };
+        let has_record = || self.is_held(owner, part(LockExtent::Record));
+        match kind.extent {
+            LockExtent::NextKey if !self.is_held(owner, kind) && has_record() => {
+                part(LockExtent::Gap)
+            }
+            _ => kind,
+        }
     }
 
     /// True if a new request must wait (I2).

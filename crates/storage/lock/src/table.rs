@@ -47,8 +47,8 @@ pub struct LockTable {
 pub(crate) enum Requested {
     /// The owner already has the lock, or one that includes it.
     Held,
-    /// The owner has the lock now.
-    Granted,
+    /// The owner has the lock now: this part of it, if it had the rest.
+    Granted(LockKind),
     /// The owner is in the queue.
     Waiting(Arc<Waiter>),
     /// Another owner has it, and this one would not wait.
@@ -321,18 +321,19 @@ impl LockTable {
         let waiter = {
             let mut queues = self.shards.queue(request.name);
             let queue = self.shards.queue_of(&mut queues, request.name);
-            if queue.is_held(request.owner, request.kind) {
+            let missing = queue.missing(request.owner, request.kind);
+            if queue.is_held(request.owner, missing) {
                 return Requested::Held;
             }
-            if !queue.must_wait(request.owner, request.kind) {
-                let leaves_lock = request.kind.covers_record() || request.kind.covers_gap();
+            if !queue.must_wait(request.owner, missing) {
+                let leaves_lock = missing.covers_record() || missing.covers_gap();
                 let has_room = !leaves_lock || self.has_room(request.name, request.held_bytes);
                 if leaves_lock && has_room {
-                    queue.grant(request.owner, request.kind);
+                    queue.grant(request.owner, missing);
                 }
                 self.shards.remove_if_empty(&mut queues, request.name);
                 return if has_room {
-                    Requested::Granted
+                    Requested::Granted(missing)
                 } else {
                     Requested::Full
                 };
@@ -537,8 +538,9 @@ mod tests {
         let (a, b) = (name("a"), name("b"));
         let nothing = Footprint::default();
         let request = |owner, name| request(owner, name, &nothing);
-        assert!(matches!(table.request(request(2, &a)), Requested::Granted));
-        assert!(matches!(table.request(request(1, &b)), Requested::Granted));
+        let is_granted = |requested| matches!(requested, Requested::Granted(_));
+        assert!(is_granted(table.request(request(2, &a))));
+        assert!(is_granted(table.request(request(1, &b))));
         let Requested::Waiting(_older) = table.request(request(2, &b)) else {
             panic!("1 has it");
         };

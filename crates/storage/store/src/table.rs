@@ -35,13 +35,15 @@ pub trait Table {
 
     /// Changes a row whose key came from a locking scan of this transaction (or a duplicate). `row`
     /// has the new value of each column. Returns `Mutation::Gone` if the row does not exist any
-    /// more. The row is locked, so the outcome is known if no unique key changes: a remote store
-    /// may keep the change back until the end of the statement.
+    /// more. A duplicate is locked by `lock`, as by [`insert`](Self::insert). The row is locked, so
+    /// the outcome is known if no unique key changes: a remote store may keep the change back until
+    /// the end of the statement.
     fn update(
         &self,
         txn: &mut dyn Transaction,
         key: RowKey<'_>,
         row: &[ValueRef<'_>],
+        lock: RowLock,
     ) -> Outcome<Mutation>;
 
     /// Removes a row whose key came from a locking scan of this transaction (or a duplicate).
@@ -202,8 +204,11 @@ pub enum RowLock {
     Source,
     /// `LOCK IN SHARE MODE`; reads the newest version.
     Shared,
-    /// `FOR UPDATE`, UPDATE, DELETE; reads the newest version.
+    /// `FOR UPDATE`; reads the newest version.
     Exclusive,
+    /// UPDATE and DELETE; reads the newest version. As exclusive, but a row at which a range ends
+    /// may be locked, too.
+    Change,
 }
 
 /// The result of an insert.

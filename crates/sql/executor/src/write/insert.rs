@@ -3,7 +3,8 @@
 //! ```text
 //! Next --row computed--> Number --AUTO_INCREMENT filled--> Insert --done--> Pass --> Next
 //! Insert --duplicate, REPLACE--> Delete --> Insert
-//! Insert --duplicate by the last index, REPLACE--> Compare --same--> Pass; else Delete
+//! Insert --duplicate by the last index, REPLACE--> Compare --same--> Pass
+//! Compare --differs--> Rewrite --done--> Pass; --gone or another duplicate--> Insert
 //! Insert --duplicate, ON DUPLICATE KEY UPDATE--> Find --changed--> Update --> Next
 //! Update --the AUTO_INCREMENT column changed--> PassChanged --> Next
 //! Pass, Find, Update, PassChanged --RETURNING--> Give --> Next
@@ -72,6 +73,7 @@ enum State {
     Number,
     Insert,
     Compare,
+    Rewrite,
     Delete,
     Find,
     Update,
@@ -155,6 +157,7 @@ impl InsertRunner {
                 }
                 State::Insert => self.insert(cx)?,
                 State::Compare => self.compare(cx)?,
+                State::Rewrite => self.rewrite(cx)?,
                 State::Delete => {
                     let table = &cx.tables[self.plan.table];
                     if table.delete(cx.txn, RowKey(&self.duplicate))? == Mutation::Done {
@@ -490,8 +493,9 @@ impl InsertRunner {
         Ok(())
     }
 
-    /// REPLACE by an identical row counts once and writes nothing, if the conflict is in the last
-    /// unique index. (MariaDB replaces by an update there.)
+    /// Reads the row that REPLACE finds in its way in the last unique index. MariaDB updates such a
+    /// row: it meets no other row, so it keeps its place. An identical one counts once and nothing
+    /// is written.
     fn compare(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let plan = &self.plan;
         let table = cx.tables[plan.table].clone();
@@ -514,8 +518,29 @@ impl InsertRunner {
             self.note_number(cx);
             self.state = State::Pass;
         } else {
-            self.state = State::Delete;
+            self.state = match is_there {
+                true => State::Rewrite,
+                false => State::Insert,
+            };
         }
+        Ok(())
+    }
+
+    /// Puts the new row in the place of the one that was compared.
+    fn rewrite(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
+        let table = &cx.tables[self.plan.table];
+        let row = row_refs(cx.frame.rows(self.plan.new_slot));
+        let key = RowKey(&self.duplicate);
+        let mutation = table.update(cx.txn, key, &row, RowLock::Exclusive)?;
+        cx.handler.count(HandlerCall::Update);
+        if mutation != Mutation::Done {
+            self.state = State::Insert;
+            return Ok(());
+        }
+        self.summary.affected_rows += 2;
+        self.summary.matched_rows += 2;
+        self.note_number(cx);
+        self.state = State::Pass;
         Ok(())
     }
 
@@ -637,7 +662,7 @@ impl InsertRunner {
     fn update(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         let table = &cx.tables[self.plan.table];
         let key = RowKey(&self.duplicate);
-        let mutation = table.update(cx.txn, key, &self.change.refs())?;
+        let mutation = table.update(cx.txn, key, &self.change.refs(), RowLock::Exclusive)?;
         cx.handler.count(HandlerCall::Update);
         match mutation {
             Mutation::Done => {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use expression::Rows;
 use planner::{Assignment, Update, UpdateTarget};
-use store::{AutoIncrement, Mutation, RowKey, Table};
+use store::{AutoIncrement, Mutation, RowKey, RowLock, Table};
 
 use super::assign::{duplicate_entry, number_of};
 use super::check;
@@ -209,7 +209,7 @@ impl UpdateRunner {
         let table = &cx.tables[target.table];
         let row = cx.frame.slots[target.slot].row.expect("a row is at hand");
         let key: RowKey<'_> = cx.frame.batch(target.slot).key(row);
-        let mutation = table.update(cx.txn, key, &self.change.refs())?;
+        let mutation = table.update(cx.txn, key, &self.change.refs(), RowLock::Shared)?;
         cx.handler.count(HandlerCall::Update);
         match mutation {
             Mutation::Done => {

@@ -123,7 +123,7 @@ async fn apply_one(
             (Some(key), None) => until_done(|| table.delete(txn, key)).await?,
             (Some(key), Some(row)) => {
                 let row: Vec<_> = row.iter().map(Value::as_ref).collect();
-                until_done(|| table.update(txn, key, &row)).await?
+                until_done(|| table.update(txn, key, &row, RowLock::Shared)).await?
             }
         };
         match changed {

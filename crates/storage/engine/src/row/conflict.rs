@@ -105,7 +105,7 @@ pub(crate) fn lock_mode(lock: RowLock) -> LockMode {
     assert!(lock != RowLock::None, "a consistent read locks nothing");
     match lock {
         RowLock::Source | RowLock::Shared => LockMode::Shared,
-        RowLock::Exclusive | RowLock::None => LockMode::Exclusive,
+        RowLock::Exclusive | RowLock::Change | RowLock::None => LockMode::Exclusive,
     }
 }
 

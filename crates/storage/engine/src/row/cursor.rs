@@ -97,7 +97,7 @@ impl EngineCursor {
         };
         let range = options.range.clone();
         let covering = match (secondary, options.columns.as_deref(), options.lock) {
-            (Some(at), Some(columns), lock) if lock != RowLock::Exclusive => {
+            (Some(at), Some(columns), lock) if lock != RowLock::Change => {
                 Covering::of(&table, &table.secondary[at], columns)
             }
             _ => None,
@@ -411,17 +411,22 @@ impl EngineCursor {
         }
         self.begin_locks(lock, batch);
         let count_before = batch.len();
+        // A caller that reads without locks asks for more rows than it may use. Where the isolation
+        // level locks them, the others stay free.
+        let is_raised = lock != self.options.lock && self.options.lock == RowLock::None;
+        let limit = if is_raised { count_before + 1 } else { limit };
         while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {
             let found = batch.len() - count_before;
             self.locks.wait = self.wait_mode(txn, found);
             match self.step(txn, lock, batch) {
                 Ok(Step::Next) => {}
                 Ok(Step::End) => return Ok(Fetched::End),
+                // The caller may let the rows go that it gets before the wait or the error.
+                Err(Interrupt::Error(StoreError::LockNotAvailable)) if 0 < found => {
+                    self.is_begun = false;
+                    return Ok(Fetched::More);
+                }
                 Err(Interrupt::Error(StoreError::LockNotAvailable)) if self.can_wait() => {
-                    if 0 < found {
-                        self.is_begun = false;
-                        return Ok(Fetched::More);
-                    }
                     if self.push_committed(txn, batch)? {
                         return Ok(Fetched::More);
                     }
@@ -470,7 +475,7 @@ impl EngineCursor {
             };
             match seen {
                 Seen::Changed => return Ok(Step::Next),
-                Seen::Deleted => {
+                Seen::Passed => {
                     self.position += 1;
                     self.is_begun = false;
                     return Ok(Step::Next);

@@ -311,7 +311,9 @@ pub(crate) fn own_length(entry: &EntryKey) -> u16 {
 
 impl Worker {
     /// Sets or removes the deletion mark of an entry, if it is there and `check` lets it. The mark
-    /// has the id of its writer.
+    /// has the id of its writer. An entry whose mark is undone gets the id of the version that it
+    /// belongs to again, as in InnoDB: the entry does not stay locked, and who sees that version
+    /// sees the entry.
     pub(crate) fn mark_entry(
         &self,
         tree: Tree,
@@ -325,6 +327,10 @@ impl Worker {
                 return Ok(Edit::Keep);
             };
             let old = decode(payload, root)?;
+            if mark == Mark::Live && !old.is_deleted {
+                // The undone change had not come to this entry.
+                return Ok(Edit::Keep);
+            }
             let is_revived = old.is_revived && old.txn == id;
             let new = EntryHeader {
                 txn: id,

@@ -18,6 +18,7 @@ use store::{
 use value::ValueRef;
 
 use crate::lob_memo::LobMemo;
+use crate::pending::Duplicate;
 use crate::row::conflict::{WantedLock, lock_mode};
 use crate::row::cursor::{EngineCursor, lock_and_read};
 use crate::row::purge_list::PurgeList;
@@ -51,26 +52,19 @@ pub(crate) struct EngineTable {
     shape: Arc<TableShape>,
 }
 
-/// A search for rows that a new version collides with.
-#[derive(Debug, Clone, Copy)]
-struct DuplicateCheck {
-    /// The new version does not fit into a leaf, so that its key is checked before it is written.
-    is_spilled: bool,
-    /// How a row that collides is locked.
-    mode: LockMode,
-}
-
-/// The check of an UPDATE, whose row has its place already.
-const UPDATED: DuplicateCheck = DuplicateCheck {
-    is_spilled: false,
-    mode: LockMode::Shared,
-};
-
 /// Steps of an insert: checks, the row, then one for each entry.
 const STEP_CHECKED: usize = 1;
 const STEP_ROW_DONE: usize = 2;
 
 const _: () = assert!(STEP_CHECKED < STEP_ROW_DONE);
+
+/// The steps of the entry in the index at a position: the old entry is marked deleted, the index is
+/// searched for a row that collides, the entry is put. Each needs few pages, and does not begin
+/// again because a later one waits for its own.
+fn entry_steps(number: usize) -> [usize; 3] {
+    let first = STEP_ROW_DONE + 1 + 3 * number;
+    [first, first + 1, first + 2]
+}
 
 impl EngineTable {
     pub(crate) fn new(
@@ -125,35 +119,32 @@ impl EngineTable {
         txn: &mut EngineTransaction,
         row: &[ValueRef<'_>],
         mode: LockMode,
-    ) -> Outcome<Inserted> {
+    ) -> Outcome<Written> {
         txn.ensure_writer()?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
         let key = self.new_key(txn, row)?;
         let body = encode(&self.shape.layout, row)?;
-        let entries = self.shape.entries(row, &key);
         if txn.pending.step < STEP_CHECKED {
-            let is_spilled = self.is_spilled(&body);
-            let check = DuplicateCheck { is_spilled, mode };
-            if let Some(duplicate) = self.find_duplicate(txn, &key, (&entries, &[]), check)? {
-                return Ok(duplicate.into_inserted());
+            let can_be_taken = self.shape.primary().is_some() && self.is_spilled(&body);
+            if can_be_taken && self.lock_taken(txn, &key, mode)? {
+                return Ok(refuse(txn, 0, key));
             }
             txn.pending.step = STEP_CHECKED;
         }
         if txn.pending.step < STEP_ROW_DONE {
             let reference = self.overflow(txn, &body)?;
             if self.insert_body(txn, &key, (&body, reference), mode)? == Written::Refused {
-                // The row came between the check and the insert.
-                return Ok(Inserted::Duplicate {
-                    index: 0,
-                    key: key.into(),
-                });
+                return Ok(refuse(txn, 0, key));
             }
             txn.pending.step = STEP_ROW_DONE;
             self.shape.live.add_row();
             self.count_change();
         }
-        self.put_entries(txn, &entries, &[])?;
-        Ok(Inserted::Done)
+        let entries = self.shape.entries(row, &key);
+        let old = std::mem::take(&mut txn.pending.old_entries);
+        let done = self.put_entries(txn, (&entries, &old), mode);
+        txn.pending.old_entries = old;
+        done
     }
 
     /// Whether a body does not fit into a leaf.
@@ -197,13 +188,22 @@ impl EngineTable {
         }
     }
 
-    /// Entries are put one by one; each is a step.
+    /// Puts entries one by one, each after its index was searched for a row that collides. Such a
+    /// row is locked in a mode, and refuses the change. `old` has the entries of the version
+    /// before, which are marked deleted.
+    ///
+    /// The row comes before its entries, and an index is searched when those before it have theirs.
+    /// InnoDB does it so, and others meet the same locks in the same order. It also has to be so:
+    /// rollback and purge find entries by the versions of their row. Whatever ends the operation
+    /// here, the undo of the row takes back the entries that were put, and leaves the others.
+    /// A key that was found free stays locked until the operation ends, so it is still free when
+    /// its entry is put.
     fn put_entries(
         &self,
         txn: &mut EngineTransaction,
-        entries: &[EntryKey],
-        old: &[EntryKey],
-    ) -> Outcome<()> {
+        (entries, old): (&[EntryKey], &[EntryKey]),
+        mode: LockMode,
+    ) -> Outcome<Written> {
         assert!(
             STEP_ROW_DONE <= txn.pending.step,
             "entries follow the row that has them"
@@ -217,75 +217,36 @@ impl EngineTable {
             old.is_empty() || old.len() == entries.len(),
             "each entry has its counterpart"
         );
-        for (number, entry) in entries.iter().enumerate() {
-            let step = STEP_ROW_DONE + 1 + number;
-            if txn.pending.step < step {
-                let tree = self.shape.secondary[number].tree;
-                let before = old.get(number);
-                if before != Some(entry) {
-                    if let Some(before) = before {
-                        txn.delete_entry(tree, before)?;
-                    }
-                    txn.put_entry(self.shape.id(), tree, entry)?;
-                }
-                txn.pending.step = step;
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks for rows that a new version would collide with, in the order of the indexes. `old` has
-    /// the entries of the version before, whose keys are the row's own. Each index checked is a
-    /// step: a key found free stays locked until the operation ends. The row's own place is not
-    /// locked, and the insert checks it again. A row that collides is locked in a mode.
-    fn find_duplicate(
-        &self,
-        txn: &mut EngineTransaction,
-        key: &[u8],
-        (entries, old): (&[EntryKey], &[EntryKey]),
-        check: DuplicateCheck,
-    ) -> Outcome<Option<Duplicate>> {
-        assert!(
-            txn.pending.step < STEP_CHECKED,
-            "a row is checked before it is written"
-        );
-        assert!(
-            old.is_empty() || old.len() == entries.len(),
-            "each entry has its counterpart"
-        );
-        let has_unique = self.shape.secondary.iter().any(|index| index.is_unique);
-        let is_new = old.is_empty() && txn.pending.checked == 0;
-        if is_new && (has_unique || check.is_spilled) && self.shape.primary().is_some() {
-            let mut version = Version::default();
-            let kind = LockKind {
-                mode: check.mode,
-                extent: txn.record_extent(),
-            };
-            let wanted = WantedLock::all(kind, LockWait::Wait);
-            if self.is_taken(key)? && lock_and_read(txn, &self.shape, key, wanted, &mut version)? {
-                return Ok(Some(Duplicate {
-                    index: 0,
-                    key: key.into(),
-                }));
-            }
-        }
-        txn.pending.checked = txn.pending.checked.max(1);
-        for (number, index) in self.shape.secondary.iter().enumerate() {
-            let is_same = old
-                .get(number)
-                .is_some_and(|old| old.own() == entries[number].own());
-            if is_same || number + 1 < txn.pending.checked {
+        for (number, (index, entry)) in self.shape.secondary.iter().zip(entries).enumerate() {
+            let [marked, searched, put] = entry_steps(number);
+            let before = old.get(number);
+            if put <= txn.pending.step || before == Some(entry) {
                 continue;
             }
-            if let Some(key) = txn.find_duplicate(index, &entries[number], check.mode)? {
-                return Ok(Some(Duplicate {
-                    index: index.position,
-                    key,
-                }));
+            if txn.pending.step < marked {
+                if let Some(before) = before {
+                    txn.delete_entry(index.tree, before)?;
+                }
+                txn.pending.step = marked;
             }
-            txn.pending.checked = number + 2;
+            if txn.pending.step < searched {
+                if let Some(key) = txn.find_duplicate(index, entry, mode)? {
+                    return Ok(refuse(txn, index.position, key));
+                }
+                txn.pending.step = searched;
+            }
+            txn.put_entry(self.shape.id(), index.tree, entry)?;
+            txn.pending.step = put;
         }
-        Ok(None)
+        Ok(Written::Done)
+    }
+
+    /// Locks the row with a key in a mode, if there is one.
+    fn lock_taken(&self, txn: &mut EngineTransaction, key: &[u8], mode: LockMode) -> Outcome<bool> {
+        let extent = txn.record_extent();
+        let wanted = WantedLock::all(LockKind { mode, extent }, LockWait::Wait);
+        let version = &mut Version::default();
+        Ok(self.is_taken(key)? && lock_and_read(txn, &self.shape, key, wanted, version)?)
     }
 
     /// Whether the clustered index has an entry, deleted or not.
@@ -349,18 +310,19 @@ impl EngineTable {
         txn: &mut EngineTransaction,
         key: &[u8],
         row: &[ValueRef<'_>],
-    ) -> Outcome<Mutation> {
+        mode: LockMode,
+    ) -> Outcome<Written> {
         txn.ensure_writer()?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
         let mut new_key = Vec::new();
         if self.shape.append_primary(row, &mut new_key) && new_key != key {
-            return self.move_steps(txn, key, (&new_key, row));
+            return self.move_steps(txn, key, row, mode);
         }
         let body = encode(&self.shape.layout, row)?;
         let entries = self.shape.entries(row, key);
         let (old, purge_list) = if txn.pending.step < STEP_ROW_DONE {
             let Some(old_row) = self.read_old(txn, key)? else {
-                return Ok(Mutation::Gone);
+                return Ok(Written::Refused);
             };
             let old = self
                 .shape
@@ -376,12 +338,6 @@ impl EngineTable {
             let old = std::mem::take(&mut txn.pending.old_entries);
             (old, PurgeList::default())
         };
-        if txn.pending.step < STEP_CHECKED {
-            if let Some(duplicate) = self.find_duplicate(txn, key, (&entries, &old), UPDATED)? {
-                return Ok(duplicate.into_mutation());
-            }
-            txn.pending.step = STEP_CHECKED;
-        }
         if txn.pending.step < STEP_ROW_DONE {
             let reference = self
                 .overflow(txn, &body)?
@@ -398,91 +354,71 @@ impl EngineTable {
             };
             txn.note_purge_items(self.shape.id(), &purge_list)?;
             if txn.update_row(self.place(key), new, purge_list.own())? == Written::Refused {
-                return Ok(Mutation::Gone);
+                return Ok(Written::Refused);
             }
             txn.pending.step = STEP_ROW_DONE;
             if entries != old {
                 self.count_change();
             }
         }
-        let done = self.put_entries(txn, &entries, &old);
+        let done = self.put_entries(txn, (&entries, &old), mode);
         txn.pending.old_entries = old;
-        done.map(|()| Mutation::Done)
+        done
     }
 
-    /// A row that gets another primary key is deleted and inserted.
+    /// A row that gets another primary key is deleted and inserted. Its old entries are marked as
+    /// the new ones are put.
     fn move_steps(
         &self,
         txn: &mut EngineTransaction,
         key: &[u8],
-        (new_key, row): (&[u8], &[ValueRef<'_>]),
-    ) -> Outcome<Mutation> {
+        row: &[ValueRef<'_>],
+        mode: LockMode,
+    ) -> Outcome<Written> {
         if !txn.pending.is_moved {
-            if txn.pending.step == 0 {
-                let mut version = Version::default();
-                let kind = LockKind {
-                    mode: LockMode::Shared,
-                    extent: txn.record_extent(),
-                };
-                let wanted = WantedLock::all(kind, LockWait::Wait);
-                if self.is_taken(new_key)?
-                    && lock_and_read(txn, &self.shape, new_key, wanted, &mut version)?
-                {
-                    return Ok(Mutation::Duplicate {
-                        index: 0,
-                        key: new_key.into(),
-                    });
-                }
-                let Some(old_row) = self.read_old(txn, key)? else {
-                    return Ok(Mutation::Gone);
-                };
-                let old = self
-                    .shape
-                    .entries_of(old_row.row(), key)
-                    .map_err(Interrupt::Error)?;
-                let entries = self.shape.entries(row, new_key);
-                if !old.is_empty()
-                    && let Some(duplicate) =
-                        self.find_duplicate(txn, new_key, (&entries, &old), UPDATED)?
-                {
-                    return Ok(duplicate.into_mutation());
-                }
+            if self.delete_version(txn, key)? == Written::Refused {
+                return Ok(Written::Refused);
             }
-            if self.delete_steps(txn, key)? == Mutation::Gone {
-                return Ok(Mutation::Gone);
-            }
+            let old_entries = std::mem::take(&mut txn.pending.old_entries);
             txn.pending.reset_steps();
             txn.pending.is_moved = true;
-            // Everything was checked before the deletion.
-            txn.pending.step = STEP_CHECKED;
+            txn.pending.old_entries = old_entries;
         }
-        Ok(match self.insert_steps(txn, row, LockMode::Shared)? {
-            Inserted::Done => Mutation::Done,
-            Inserted::Duplicate { index, key } => Mutation::Duplicate { index, key },
-        })
+        self.insert_steps(txn, row, mode)
+    }
+
+    /// Marks the newest version of a row deleted, and keeps the entries that it had.
+    fn delete_version(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Written> {
+        let Some(old_row) = self.read_old(txn, key)? else {
+            return Ok(Written::Refused);
+        };
+        let old = self
+            .shape
+            .entries_of(old_row.row(), key)
+            .map_err(Interrupt::Error)?;
+        let dropped = self.shape.secondary.iter().zip(&old);
+        let purge_list = self.purge_list(&old_row, dropped);
+        txn.note_purge_items(self.shape.id(), &purge_list)?;
+        if txn.delete_row(self.place(key), purge_list.own())? == Written::Refused {
+            return Ok(Written::Refused);
+        }
+        assert_eq!(
+            old.len(),
+            self.shape.secondary.len(),
+            "each index had an entry of the row"
+        );
+        txn.pending.old_entries = old;
+        txn.pending.step = STEP_ROW_DONE;
+        self.shape.live.drop_row();
+        self.count_change();
+        Ok(Written::Done)
     }
 
     fn delete_steps(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
         txn.ensure_writer()?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
-        if txn.pending.step < STEP_ROW_DONE {
-            let Some(old_row) = self.read_old(txn, key)? else {
-                return Ok(Mutation::Gone);
-            };
-            let old = self
-                .shape
-                .entries_of(old_row.row(), key)
-                .map_err(Interrupt::Error)?;
-            let dropped = self.shape.secondary.iter().zip(&old);
-            let purge_list = self.purge_list(&old_row, dropped);
-            txn.note_purge_items(self.shape.id(), &purge_list)?;
-            if txn.delete_row(self.place(key), purge_list.own())? == Written::Refused {
-                return Ok(Mutation::Gone);
-            }
-            txn.pending.old_entries = old;
-            txn.pending.step = STEP_ROW_DONE;
-            self.shape.live.drop_row();
-            self.count_change();
+        if txn.pending.step < STEP_ROW_DONE && self.delete_version(txn, key)? == Written::Refused {
+            return Ok(Mutation::Gone);
         }
         let old = std::mem::take(&mut txn.pending.old_entries);
         assert_eq!(
@@ -623,26 +559,12 @@ impl OldRow {
     }
 }
 
-/// A row that collides, locked.
-struct Duplicate {
-    index: usize,
-    key: Box<[u8]>,
-}
-
-impl Duplicate {
-    fn into_inserted(self) -> Inserted {
-        Inserted::Duplicate {
-            index: self.index,
-            key: self.key,
-        }
-    }
-
-    fn into_mutation(self) -> Mutation {
-        Mutation::Duplicate {
-            index: self.index,
-            key: self.key,
-        }
-    }
+/// Notes the row that refuses a change.
+fn refuse(txn: &mut EngineTransaction, index: usize, key: impl Into<Box<[u8]>>) -> Written {
+    let key = key.into();
+    assert!(txn.pending.refusal.is_none(), "a change is refused once");
+    txn.pending.refusal = Some(Duplicate { index, key });
+    Written::Refused
 }
 
 /// The bytes of a row.
@@ -690,7 +612,19 @@ impl Table for EngineTable {
         let mode = lock_mode(lock);
         self.transactions.with(txn, |txn| {
             txn.run_operation(
-                |txn| self.insert_steps(txn, row, mode),
+                |txn| {
+                    let written = match txn.pending.refusal {
+                        None => self.insert_steps(txn, row, mode)?,
+                        Some(_) => Written::Refused,
+                    };
+                    assert_eq!(
+                        written == Written::Refused,
+                        txn.pending.refusal.is_some(),
+                        "another row refuses an insert"
+                    );
+                    let refusal = txn.pending.refusal.clone();
+                    Ok(refusal.map_or(Inserted::Done, Duplicate::into_inserted))
+                },
                 |inserted| *inserted == Inserted::Done,
             )
         })
@@ -701,10 +635,22 @@ impl Table for EngineTable {
         txn: &mut dyn Transaction,
         key: RowKey<'_>,
         row: &[ValueRef<'_>],
+        lock: RowLock,
     ) -> Outcome<Mutation> {
+        let mode = lock_mode(lock);
         self.transactions.with(txn, |txn| {
             txn.run_operation(
-                |txn| self.update_steps(txn, key.0, row),
+                |txn| {
+                    let written = match txn.pending.refusal {
+                        None => self.update_steps(txn, key.0, row, mode)?,
+                        Some(_) => Written::Refused,
+                    };
+                    Ok(match (written, txn.pending.refusal.clone()) {
+                        (Written::Done, _) => Mutation::Done,
+                        (Written::Refused, None) => Mutation::Gone,
+                        (Written::Refused, Some(refusal)) => refusal.into_mutation(),
+                    })
+                },
                 |mutation| *mutation == Mutation::Done,
             )
         })

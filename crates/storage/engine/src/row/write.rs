@@ -190,15 +190,16 @@ impl EngineTransaction {
             writer: header.txn,
         };
         let is_insert = matches!(goal, Goal::Insert(..));
-        if let Goal::Insert(_, mode) = goal
-            && !header.is_deleted
-        {
+        if let Goal::Insert(_, mode) = goal {
+            // Also a deleted row, as InnoDB does: after the insert is undone its key stays locked.
             let extent = self.record_extent();
             let kind = LockKind { mode, extent };
-            return Ok(match self.lock_row(name, kind, store::LockWait::Wait)? {
-                Access::Changed => Attempt::Again,
-                Access::Granted | Access::Skip => Attempt::Refused,
-            });
+            if self.lock_row(name, kind, store::LockWait::Wait)? == Access::Changed {
+                return Ok(Attempt::Again);
+            }
+            if !header.is_deleted {
+                return Ok(Attempt::Refused);
+            }
         }
         if self.check_write(name)? == Access::Changed {
             return Ok(Attempt::Again);

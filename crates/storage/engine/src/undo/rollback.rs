@@ -239,7 +239,7 @@ impl Worker {
             if step.is_put {
                 self.take_back_entry(step.tree, &step.key, record.txn)?;
             } else {
-                let entry = (step.key.as_slice(), record.txn);
+                let entry = (step.key.as_slice(), record.old_header.txn);
                 self.mark_entry(step.tree, entry, Mark::Live, |_| Ok(()))?;
             }
             steps.pop_front();

@@ -197,7 +197,10 @@ pub(super) fn class(schedule: &Schedule, difference: Difference) -> String {
         (None, None) => "none".to_owned(),
     };
     let name = |it: Option<&Move>| it.map_or("none", |it| it.statement.kind.family());
-    let index = late.map_or("none", |it| it.statement.index());
+    let index = match schedule.table.is_kept_by_k() {
+        true => "kept-by-k",
+        false => late.map_or("none", |it| it.statement.index()),
+    };
     let (what, late, early) = (what.name(), name(late), name(early));
     format!("{what}/{level}/{late}/{index}/{early}")
 }

@@ -112,6 +112,12 @@ impl Table {
         self.k_type == "INT"
     }
 
+    /// Whether InnoDB keeps the rows by the unique key on k, since there is no primary key.
+    pub(super) fn is_kept_by_k(&self) -> bool {
+        let is_unique = self.secondary == Secondary::Unique && !self.is_nullable();
+        self.primary == Primary::Absent && is_unique
+    }
+
     /// Any row, which may be there already.
     pub(super) fn draw_row(&self, random: &mut Random) -> Row {
         let is_null = self.is_nullable() && random.below(8) == 0;

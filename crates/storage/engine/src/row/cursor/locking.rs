@@ -5,11 +5,13 @@
 //! exactly, are locked without their gap. Then the end: an equality locks the gap before the next
 //! entry. A range also locks that entry, as MariaDB does, which looks at it before it sees that the
 //! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward also
-//! locks the gap where it begins. With an entry of a secondary index its row is locked, also behind
-//! a range, but not if a shared lock of the entry is all that a reader of the index needs.
+//! locks the gap where it begins. With an entry of a secondary index its row is locked, but not if
+//! a shared lock of the entry is all that a reader of the index needs. Behind a range the row is
+//! locked by a change, and by FOR UPDATE if the index has all that is read. Other readers of a
+//! range see by the entry alone that it has ended (MariaDB's index condition pushdown).
 //!
 //! Under READ COMMITTED and READ UNCOMMITTED only entries are locked. A range waits for the entry
-//! behind it, too. In the clustered index it lets that one go.
+//! behind it, too. A forward scan of the clustered index lets that one go, a backward one keeps it.
 //!
 //! (S1) A gap lock counts once the scan has found, after the lock was entered, that no leaf between
 //! its last finished entry and the locked one has changed. If one has, the scan reads on from the
@@ -52,8 +54,8 @@ pub(super) enum Seen {
     Current,
     /// A leaf has changed; the scan's place is set to read again.
     Changed,
-    /// The entry is deleted, and does not end a range: the next one is looked at, too.
-    Deleted,
+    /// The entry is deleted or left out, and does not end a range: the next one is looked at, too.
+    Passed,
 }
 
 impl ScanLocks {
@@ -91,12 +93,13 @@ impl EngineCursor {
     }
 
     /// Whether a row that another has locked is first tested as it was committed last: in InnoDB
-    /// only by scans of the clustered index that look for more than one row.
+    /// only by scans of the clustered index that look for more than one row and have time to wait.
     fn reads_committed(&self, txn: &EngineTransaction) -> bool {
         self.options.wait == LockWait::SemiConsistent
             && !txn.locks_gaps()
             && self.secondary.is_none()
             && !self.is_alone()
+            && 0 < txn.options.lock_wait_timeout_s
     }
 
     /// Begins the present entry, unless it was begun before a wait. A wait for another entry, which
@@ -353,11 +356,13 @@ impl EngineCursor {
         );
         self.is_begun = true;
         let (is_range, locks_gaps) = (self.interval.equality == Equality::None, txn.locks_gaps());
+        let is_forward = self.options.direction == Direction::Forward;
+        let is_tested = self.reads_committed(txn);
         txn.ensure_id()?;
         let (key, _) = self.run.entry(self.position);
         let extent = match (is_range, locks_gaps) {
             (true, true) => LockExtent::NextKey,
-            (true, false) if self.reads_committed(txn) => return Ok(Seen::Current),
+            (true, false) if is_tested && is_forward => return Ok(Seen::Current),
             (true, false) => LockExtent::BareRecord,
             (false, true) => LockExtent::Gap,
             (false, false) => return Ok(Seen::Current),
@@ -366,18 +371,30 @@ impl EngineCursor {
             mode: lock_mode(lock),
             extent,
         };
-        let mut is_deleted = false;
+        let mut is_passed = false;
         if is_range {
             let wanted = WantedLock {
                 term: match (extent, self.secondary) {
-                    (LockExtent::BareRecord, None) => Term::Operation,
+                    (LockExtent::BareRecord, None) if is_forward => Term::Operation,
                     _ => Term::Transaction,
+                },
+                wait: match is_tested {
+                    true => LockWait::SkipLocked,
+                    false => self.locks.wait,
                 },
                 ..WantedLock::all(kind, self.locks.wait)
             };
             let locked = self.lock_entry(txn, wanted)?;
-            is_deleted = locked == Some(true);
-            let needs_row = lock != RowLock::Shared || self.covering.is_none();
+            // SKIP LOCKED passes a locked entry before it sees that the range has ended.
+            is_passed = match locked {
+                Some(is_deleted) => is_deleted,
+                None => self.options.wait == LockWait::SkipLocked,
+            };
+            let needs_row = match lock {
+                RowLock::Change => true,
+                RowLock::Exclusive => self.covering.is_some(),
+                RowLock::Shared | RowLock::Source | RowLock::None => false,
+            };
             if locked == Some(false) && self.secondary.is_some() && needs_row {
                 self.lock_row_behind(txn, kind)?;
             }
@@ -387,9 +404,9 @@ impl EngineCursor {
             txn.acquire(&gap, kind, self.locks.wait)?;
         }
         let seen = self.after_lock(txn);
-        if seen == Seen::Current && is_deleted {
+        if seen == Seen::Current && is_passed {
             self.locks.passed.clear();
-            return Ok(Seen::Deleted);
+            return Ok(Seen::Passed);
         }
         Ok(seen)
     }
