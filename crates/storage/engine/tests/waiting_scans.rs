@@ -97,6 +97,54 @@ fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database, World) -> F
     });
 }
 
+/// A scan gives way in the middle of a fetch, and meets a row that another has locked when it is
+/// called again. It returns what it has found before, and then that row alone.
+#[test]
+fn rows_from_before_a_turn_come_before_a_locked_row() {
+    const ROW_COUNT: i64 = 2000;
+    run(async |database, _| {
+        let created = database.engine.create_table(accounts()).await;
+        created.expect("a new table");
+        let table = database.table("accounts");
+        let mut txn = database.begin(Isolation::ReadCommitted);
+        for id in 0..ROW_COUNT {
+            let inserted = txn.insert(&table, &row(id, 0, "")).await;
+            assert_eq!(inserted, Ok(Inserted::Done));
+        }
+        assert_eq!(txn.commit().await, Ok(()));
+        // Rows are deleted behind the first one, and a snapshot keeps them from purge.
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        let rows = reader.scan(&table, all()).await.expect("rows");
+        let [_, deleted @ .., (last, _)] = rows.as_slice() else {
+            panic!("there are rows");
+        };
+        for (key, _) in deleted {
+            assert_eq!(txn.delete(&table, key).await, Ok(Mutation::Done));
+        }
+        assert_eq!(txn.commit().await, Ok(()));
+        let changed = txn.update(&table, last, &row(ROW_COUNT - 1, 1, "")).await;
+        assert_eq!(changed, Ok(Mutation::Done));
+        let options = ScanOptions {
+            index: Some(0),
+            lock: RowLock::Change,
+            wait: store::LockWait::SemiConsistent,
+            ..all()
+        };
+        let mut other = database.begin(Isolation::ReadCommitted);
+        let mut cursor = table.scan(options);
+        let mut batch = RowBatch::new(table.layout().clone());
+        let fetch = || cursor.fetch(&mut *other.txn, usize::MAX, &mut batch);
+        let (fetched, turns) = sim::rows::count_turns(fetch).await.expect("rows");
+        assert_eq!(fetched, Fetched::More);
+        assert!(0 < turns, "it gives way");
+        assert_eq!((batch.len(), batch.is_unlocked()), (1, false));
+        batch.clear();
+        let fetch = || cursor.fetch(&mut *other.txn, usize::MAX, &mut batch);
+        assert_eq!(until_done(fetch).await, Ok(Fetched::More));
+        assert_eq!((batch.len(), batch.is_unlocked()), (1, true));
+    });
+}
+
 /// What a wait for a row has locked that is gone behind it. The same transaction inserts the row; a
 /// later scan that returns nothing releases its own locks alone. Else the next waiter would get a
 /// row whose writer has not ended.

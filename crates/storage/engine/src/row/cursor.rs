@@ -62,6 +62,8 @@ pub(crate) struct EngineCursor {
     position: usize,
     /// The present row, on its way back to the version that is seen.
     version: Version,
+    /// Rows of the batch before the fetch that is under way, which may have waited.
+    fetch_began: Option<usize>,
     /// A locking read works on the present entry: it may have waited for the row's lock.
     is_begun: bool,
     /// `version` and `row_key` belong to the present entry: a repeated call continues there.
@@ -114,6 +116,7 @@ impl EngineCursor {
             place: Place::default(),
             run: Run::new(),
             position: 0,
+            fetch_began: None,
             is_begun: false,
             version: Version::default(),
             is_loaded: false,
@@ -405,18 +408,33 @@ impl EngineCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
+        // A repeated call goes on with the rows that it has found before its wait.
+        let count_before = *self.fetch_began.get_or_insert(batch.len());
+        let fetched = self.fetch_behind(txn, (limit, count_before), batch);
+        if !matches!(fetched, Err(Interrupt::Suspend(_))) {
+            self.fetch_began = None;
+        }
+        fetched
+    }
+
+    /// As `fetch_rows`, for a fetch that began behind some rows of the batch.
+    fn fetch_behind(
+        &mut self,
+        txn: &mut EngineTransaction,
+        (limit, count_before): (usize, usize),
+        batch: &mut RowBatch,
+    ) -> Outcome<Fetched> {
         let lock = self.lock(txn);
         if lock != RowLock::None {
             txn.touch(self.table.id(), lock_mode(lock));
         }
         self.begin_locks(lock, batch);
-        let count_before = batch.len();
         // A caller that reads without locks asks for more rows than it may use. Where the isolation
         // level locks them, the others stay free.
         let is_raised = lock != self.options.lock && self.options.lock == RowLock::None;
         let limit = if is_raised { count_before + 1 } else { limit };
         while batch.len() < limit && batch.row_bytes() < FETCH_BYTES_MAX {
-            let found = batch.len() - count_before;
+            let found = batch.len().saturating_sub(count_before);
             self.locks.wait = self.wait_mode(txn, found);
             match self.step(txn, lock, batch) {
                 Ok(Step::Next) => {}
