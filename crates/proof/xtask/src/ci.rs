@@ -191,10 +191,28 @@ fn test_threads() -> String {
 /// Tests of the gateway that say nothing about the driver: what they are about is decided above it.
 const ABOVE_THE_DRIVER: [&str; 5] = ["admin::", "cache::", "moved::", "remains::", "rules::"];
 
-/// The server's tests again, on the other driver: the step `test` lets the server choose, which is
-/// io_uring where the kernel allows it.
+/// The server's tests that the driver may decide: of connections, files, waits, starts and ends.
+const ON_EACH_DRIVER: [&str; 13] = [
+    "backend",
+    "full_disk",
+    "gateway",
+    "gone_clients",
+    "hostile",
+    "hostile_clients",
+    "hostile_memory",
+    "hostile_replies",
+    "idle",
+    "orderly_end",
+    "standing_still",
+    "start",
+    "waiting",
+];
+
+/// Some of the server's tests again, on the other driver: the step `test` lets the server choose,
+/// which is io_uring where the kernel allows it.
 fn epoll(shell: &Shell) -> Result<()> {
-    let mut arguments = vec!["test", "--package", "plateau", "--tests"];
+    let mut arguments = vec!["test", "--package", "plateau", "--bins"];
+    arguments.extend(ON_EACH_DRIVER.iter().flat_map(|it| ["--test", it]));
     arguments.extend(["--no-fail-fast", "--"]);
     arguments.extend(ABOVE_THE_DRIVER.iter().flat_map(|it| ["--skip", it]));
     println!("$ {IO_VARIABLE}=epoll cargo {}", arguments.join(" "));
