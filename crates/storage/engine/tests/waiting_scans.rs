@@ -97,6 +97,59 @@ fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database, World) -> F
     });
 }
 
+/// Purge has removed an entry that one has locked and another waits for. When the first one ends,
+/// the waiter has the lock. So nobody puts the entry back before the waiter has looked: else it
+/// would read an uncommitted row.
+#[test]
+fn an_entry_that_is_waited_for_is_not_put_back() {
+    run(async |database, _| {
+        let (table, _) = fill(&database, Some(Uniqueness::None)).await;
+        let new = row(9, 77, "");
+        let values: Vec<_> = new.iter().map(Value::as_ref).collect();
+        let mut writer = database.begin(Isolation::ReadCommitted);
+        assert_eq!(writer.insert(&table, &new).await, Ok(Inserted::Done));
+        assert_eq!(writer.commit().await, Ok(()));
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        let rows = reader.scan(&table, all()).await.expect("rows");
+        let (key, _) = rows.last().expect("the new one");
+        assert_eq!(writer.delete(&table, key).await, Ok(Mutation::Done));
+        assert_eq!(writer.commit().await, Ok(()));
+        let by_balance = || ScanOptions {
+            range: store::KeyRange::equal(vec![Value::Int(77)]),
+            index: Some(1),
+            lock: RowLock::Exclusive,
+            ..all()
+        };
+        let mut holder = database.begin(Isolation::RepeatableRead);
+        assert_eq!(holder.scan(&table, by_balance()).await, Ok(Vec::new()));
+        let mut waiter = database.begin(Isolation::RepeatableRead);
+        let mut cursor = table.scan(by_balance());
+        let mut batch = RowBatch::new(table.layout().clone());
+        let fetched = cursor.fetch(&mut *waiter.txn, 10, &mut batch);
+        assert!(matches!(fetched, Err(Interrupt::Suspend(_))));
+        assert_eq!(reader.commit().await, Ok(()));
+        assert_eq!(database.engine.purge_all().await, Ok(()));
+        let mut insert = || table.insert(&mut *writer.txn, &values, RowLock::Shared);
+        for is_over in [false, true] {
+            loop {
+                match insert() {
+                    Err(Interrupt::Suspend(wait)) if wait.reason() == WaitReason::RowLock => break,
+                    Err(Interrupt::Suspend(wait)) => wait.await,
+                    other => panic!("it waits for the entry ({is_over}), and not {other:?}"),
+                }
+            }
+            if !is_over {
+                assert_eq!(holder.commit().await, Ok(()));
+            }
+        }
+        let fetch = || cursor.fetch(&mut *waiter.txn, 10, &mut batch);
+        assert_eq!(until_done(fetch).await, Ok(Fetched::End));
+        assert_eq!(batch.len(), 0);
+        assert_eq!(waiter.commit().await, Ok(()));
+        assert_eq!(until_done(insert).await, Ok(Inserted::Done));
+    });
+}
+
 /// A scan gives way in the middle of a fetch, and meets a row that another has locked when it is
 /// called again. It returns what it has found before, and then that row alone.
 #[test]

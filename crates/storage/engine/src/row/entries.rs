@@ -63,6 +63,9 @@ impl EngineTransaction {
                     }
                 }
             }
+            // Whoever waits for an entry that a rollback has removed since gets its key's lock when
+            // that ends. So nobody puts the entry back before.
+            self.check_entry(tree, key, TxnId::NONE)?;
             let gap = self.check_gap(tree, &change, spot)?;
             let wanted = Wanted {
                 key,
