@@ -8,10 +8,10 @@
 //!
 //! Free: there are fewer transactions than the limit, so throughput says nothing about it; it
 //! stays. If many of them are blocked, the limit goes down to where it keeps some out.
-//! Climbing: see [`crate::climb`].
+//! Climbing: see `climb`.
 //! Paying: too much work was put off (log, dirty pages, old versions). The limit falls by a fifth
 //! each period, so that what does that work gets the processors. If that does not help within
-//! [`PAYING_PERIODS_MAX`], something else is the cause, as a disk or an old snapshot. Then the debt
+//! `PAYING_PERIODS_MAX`, something else is the cause, as a disk or an old snapshot. Then the debt
 //! is left alone until it was paid once.
 //!
 //! It has no clock and does no I/O: the same samples make the same limits. So a gateway can steer

@@ -12,6 +12,7 @@ const FLAGS: &[&str] = &[
     "autocommit",
     "foreign_key_checks",
     "general_log",
+    "innodb_print_all_deadlocks",
     "local_infile",
     "log_bin",
     "old_passwords",
