@@ -260,6 +260,11 @@ impl OwnerLocks {
         }
     }
 
+    /// True if it waits for a lock, or has not fetched the verdict.
+    pub fn has_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
     /// True if it waits for this lock, or has not fetched the verdict.
     pub fn is_pending(&self, name: &LockName, kind: LockKind) -> bool {
         let is_it = |pending: &Pending| pending.waiter.name == *name && pending.waiter.kind == kind;
