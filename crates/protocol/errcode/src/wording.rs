@@ -62,6 +62,10 @@ wordings! {
     ER_ERROR_DURING_COMMIT Server Never WORDS_PARTLY_COMMITTED
         "The transaction was committed on %s, is in doubt on '%s' (%s), and was rolled back \
          elsewhere";
+    ER_ERROR_DURING_COMMIT Client Never WORDS_WRITE_SET_TOO_LARGE
+        "The transaction changes more than one write set of the group may have; split it";
+    ER_UNKNOWN_ERROR Ourselves Never WORDS_INCONSISTENT
+        "A row of %s is not as the group has it: this node's data have drifted from the group's";
     ER_NOT_ALLOWED_COMMAND Client Never WORDS_REFUSED
         "%s";
     ER_FOREIGN_SERVER_DOESNT_EXIST Client Never WORDS_NO_SUCH_SERVER

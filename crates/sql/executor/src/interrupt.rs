@@ -4,7 +4,8 @@ use errcode::{
     ClientError, EE_WRITE, ER_AUTOINC_READ_FAILED, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
     ER_CANT_OPEN_FILE, ER_DUP_KEY, ER_ERROR_ON_READ, ER_LOCK_DEADLOCK, ER_LOCK_TABLE_FULL,
     ER_LOCK_WAIT_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE,
-    ER_TOO_LONG_KEY, WORDS_DAMAGED, WORDS_DISK_FULL, WORDS_LOG_FAILED, WORDS_TABLE_CHANGED,
+    ER_TOO_LONG_KEY, WORDS_DAMAGED, WORDS_DISK_FULL, WORDS_INCONSISTENT, WORDS_LOG_FAILED,
+    WORDS_TABLE_CHANGED, WORDS_WRITE_SET_TOO_LARGE,
 };
 use expression::{Failure, StoredFunction};
 use std::rc::Rc;
@@ -148,6 +149,8 @@ pub fn client_error(error: &StoreError) -> ClientError {
         StoreError::Remote {
             code, state, text, ..
         } => ClientError::of_server(*code, *state, &**text),
+        StoreError::WriteSetTooLarge => ClientError::worded(WORDS_WRITE_SET_TOO_LARGE, &[]),
+        StoreError::Inconsistent { table } => ClientError::worded(WORDS_INCONSISTENT, &[table]),
         StoreError::NotSupported { what } => ClientError::not_supported(what),
     }
 }

@@ -17,6 +17,7 @@
 //! * Purge sleeps when it found nothing to remove. Each round of watching wakes it.
 //! * The rollback sleeps while there is no orphan. An orphan wakes it.
 //! * The renewal of statistics sleeps while none is due. The change that makes one due wakes it.
+//! * Orders to abort and the jobs of a group's write sets sleep while there are none.
 //! * House-keeping sleeps when no log was written for a second and all of it is in the checkpoint.
 //!   It is woken when a transaction of this worker begins or ends, and by callers that wait for a
 //!   frame or for room in the log. The first worker's is also woken when any other is.
@@ -80,12 +81,16 @@ impl Engine {
             worker.txns.note_end();
             worker.purge_due.notify();
             worker.orphans_due.notify();
+            worker.wake_orders();
+            worker.jobs.wake();
             worker.shared.statistics_due.due.notify();
             worker.pages.pool().news().call();
         };
         let tending = async {
             let changing = join(self.run_purge(&is_over), self.run_rollbacks(&is_over));
             let changing = join(changing, worker.run_statistics(&is_over));
+            let obeying = worker.jobs.run(|| is_over.get());
+            let changing = join(changing, join(self.obey_orders(&is_over), obeying));
             let telling = join(self.watch(&is_over), self.tell_news(&is_over));
             join(ending, join(telling, changing)).await;
             // Their last rounds may have waited for a clean page.
@@ -147,6 +152,14 @@ impl Engine {
             };
             worker.pages.call_house();
             (worker.options.sleep)(wait).await;
+        }
+    }
+
+    /// Takes orders to abort, until the end.
+    async fn obey_orders(&self, is_over: &Cell<bool>) {
+        while !is_over.get() {
+            self.worker.obey_orders(&self.transactions);
+            self.worker.orders_due().await;
         }
     }
 

@@ -13,4 +13,23 @@ pub(crate) struct EngineCounters {
     pub(crate) ends_purged: Counter,
     /// Records of undo that purge has passed.
     pub(crate) records_purged: Counter,
+    /// Orders to abort that were obeyed.
+    pub(crate) orders: OrderCounters,
+}
+
+/// Orders that were obeyed, by what the transaction did when its order came.
+#[derive(Debug, Default)]
+pub(crate) struct OrderCounters {
+    /// It was open, and its session did something else, or nothing.
+    pub(crate) idle: Counter,
+    /// It waited for a row lock.
+    pub(crate) waiting: Counter,
+    /// Its write set was sent.
+    pub(crate) sent: Counter,
+    /// Its write set had a later place, and its own changes stood.
+    pub(crate) placed: Counter,
+    /// It applied a write set with a later place.
+    pub(crate) applying: Counter,
+    /// Own write sets that were applied at their places, since their transactions had been undone.
+    pub(crate) replayed: Counter,
 }

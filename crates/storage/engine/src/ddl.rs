@@ -26,7 +26,6 @@ use store::{
 use value::CollationId;
 
 use crate::ddl::left_space::UnnamedSpace;
-use crate::pending::Pending;
 use crate::row::write::{NewBody, RowPlace, Written};
 use crate::schema::dictionary::{
     self, DICTIONARY_TABLE, Dictionary, Entry, SYSTEM_SPACE, TableEntry, TreePlace,
@@ -34,6 +33,7 @@ use crate::schema::dictionary::{
 use crate::schema::new_counter::NewCounter;
 use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::transaction::EngineTransaction;
+use crate::transaction::pending::Pending;
 use crate::turns::Turn;
 use crate::worker::Worker;
 

@@ -4,16 +4,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use format::TableId;
+use store::replication::{Position, WriteSet};
 use store::{
-    Activity, Debt, LeftPrepared, LocalFuture, Outcome, SchemaStore, ShownDeadlock, Store,
-    StoreError, StoreId, Table, TableDefinition, TableName, Transaction, TransactionOptions,
-    Transactions,
+    Activity, Debt, Durability, LeftPrepared, LocalFuture, Outcome, SchemaStore, ShownDeadlock,
+    Store, StoreError, StoreId, Table, TableDefinition, TableName, Transaction, TransactionOptions,
+    Transactions, until_done,
 };
 use sync::atomic::Ordering;
 use value::CollationId;
 
+use crate::replication::applying::begin_applying;
 use crate::row::table::EngineTable;
 use crate::transaction::EngineTransaction;
+use crate::transaction::group::Replication;
 use crate::worker::{LeftUndo, Shared, Worker};
 
 /// One worker's handle on the engine. Cheap to clone; stays on its worker.
@@ -31,6 +34,40 @@ impl Engine {
         &self.worker.shared
     }
 
+    /// Applies a write set at its place, and returns when it is as durable as asked. Several may be
+    /// applied at once; each waits for those before it at its end.
+    ///
+    /// # Errors
+    /// `Inconsistent` if a row is not as the write set found it, and errors of the disk. The place
+    /// is not passed then: the node cannot follow the group any more.
+    pub async fn apply(
+        &self,
+        position: Position,
+        writes: Arc<WriteSet>,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let provider = self.worker.shared.provider();
+        let provider = provider.expect("a provider gave the place");
+        let replication = Replication::new(Arc::clone(provider), Rc::clone(&self.transactions));
+        let replication = replication.applying(position, writes);
+        let mut txn = begin_applying(&self.worker, replication);
+        until_done(|| txn.commit(durability)).await
+    }
+
+    /// Passes a place that changes nothing here: a write set that was refused, or an event of the
+    /// group.
+    pub async fn pass(&self, position: Position) -> Result<(), StoreError> {
+        let passing = || self.worker.pass_place(position);
+        self.worker.until_done(passing).await?;
+        Ok(())
+    }
+
+    /// The place up to which this node's log has the group's order; `None` if it never had a part
+    /// in one.
+    pub fn position(&self) -> Option<Position> {
+        self.worker.shared.position()
+    }
+
     /// The pages of this worker.
     pub fn pages(&self) -> &btree::Pages {
         &self.worker.pages
@@ -43,8 +80,15 @@ impl Store for Engine {
     }
 
     fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
-        self.transactions
-            .begin(|| EngineTransaction::new(Rc::clone(&self.worker), options))
+        self.transactions.begin(|| {
+            let mut txn = EngineTransaction::new(Rc::clone(&self.worker), options);
+            if let Some(provider) = self.worker.shared.provider() {
+                let registry = Rc::clone(&self.transactions);
+                let replication = Replication::new(Arc::clone(provider), registry);
+                txn.replication = Some(Box::new(replication));
+            }
+            txn
+        })
     }
 
     fn schema_version(&self) -> u64 {

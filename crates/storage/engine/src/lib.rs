@@ -3,7 +3,7 @@
 //! Start with [`Engine`], one worker's handle, which implements [`store::Store`]. A statement goes
 //! through the modules of `row`; `transaction` begins and ends; `undo` has rollback and purge, and
 //! `schema` the tables' definitions. `background` runs beside the sessions, `recovery` once at the
-//! start.
+//! start. `replication` is a transaction's part in a group of nodes.
 //!
 //! (E1) The newest version of a row is in the clustered index, with the id of its writer. Older
 //! ones are reached by undo pointers. The id of an active transaction in a row is its lock.
@@ -25,8 +25,8 @@ mod ddl;
 mod engine;
 mod lob_memo;
 mod metrics;
-mod pending;
 mod recovery;
+mod replication;
 mod row;
 mod sampling;
 mod schema;
@@ -40,6 +40,7 @@ mod worker;
 pub use check::{CheckPlan, CheckProgress, CheckReport, check_files};
 pub use engine::Engine;
 pub use recovery::{EngineOptions, OnDamage};
+pub use replication::orders::OrderCounts;
 pub use schema::dictionary::reencode_dictionary_entry;
 pub use undo::purge::PURGE_PATIENCE;
 pub use worker::{Shared, Sleep, WorkerOptions};

@@ -82,7 +82,7 @@ impl Shared {
         all
     }
 
-    fn sum(&self, pick: impl Fn(&EngineCounters) -> &Counter) -> u64 {
+    pub(crate) fn sum(&self, pick: impl Fn(&EngineCounters) -> &Counter) -> u64 {
         let values = self.counters.iter().map(|it| pick(it).value());
         values.sum()
     }

@@ -9,7 +9,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use btree::space::{self, Reservation};
 use btree::{From, Pages, Place, Run, Tree};
@@ -37,7 +37,10 @@ use crate::schema::dictionary::{
 use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
+use crate::worker::jobs::Jobs;
 use crate::worker::open_slots::SlotList;
+use crate::worker::order_box::OrderBox;
+use crate::worker::place::read_note;
 use crate::worker::{
     COUNTERS_PAGE, LeftSpaces, LeftUndo, Shared, Worker, WorkerOptions, counters_body,
     read_segment_count, read_txn_ceiling, write_segment_count,
@@ -163,6 +166,9 @@ impl Engine {
             first_txn: first,
             counters: (0..workers).map(|_| CachePadded::default()).collect(),
             open_slots: (0..workers).map(|_| SlotList::default()).collect(),
+            provider: OnceLock::new(),
+            note: Mutex::new(until_done(|| read_note(pages, segments)).await?),
+            order_boxes: (0..workers).map(|_| OrderBox::default()).collect(),
         });
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&open).await?;
@@ -237,6 +243,7 @@ impl Engine {
             purge,
             purge_due: Notify::default(),
             orphans_due: Rc::default(),
+            jobs: Jobs::default(),
         };
         Ok(Self {
             worker: Rc::new(worker),

@@ -7,12 +7,14 @@
 //!
 //! * *Open*: it reads, locks and changes.
 //! * *Prepared*: it changes nothing more, survives a crash, and waits for a decision.
-//! * *Ordered*: its outcome has its place in the log, and all others see it. Its locks go.
+//! * *Ordered*: its outcome has its place in the log, and all others see it. Its locks go. If a
+//!   group of nodes has an order, it waits for those before it first (`replication`).
 //! * *Logged*: the log up to there is as durable as was asked. The client hears of it.
 //!
 //! (S1) Room for the record is taken before the ordered step: a place in the undo, and with it the
 //! place in the log. If there is none, the transaction stays where it was.
-//! (S2) Nothing suspends in the ordered step, and nothing fails.
+//! (S2) Nothing suspends in the ordered step, and nothing fails. With a group, the turn is asked
+//! for when all pages are latched. If it has not come, they are released, and taken again later.
 //! (S3) All records of a transaction are in one segment, because purge handles each segment by
 //! itself. If it took the end from one segment before the records from another, the next start
 //! would find a loser again.
@@ -21,11 +23,13 @@ use btree::{Change, Latched};
 use format::page_op::PageOp;
 use format::undo::{PreparedMark, UndoKind, UndoRecord};
 use format::{Lsn, TxnId, UndoPointer};
+use store::replication::Position;
 use store::{Outcome, Xid};
 
 use crate::schema::new_counter::NewCounter;
 use crate::undo_log::{UndoLog, UndoPlace, apply};
 use crate::worker::Worker;
+use crate::worker::place::PlaceToPass;
 
 /// How a transaction ends.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub(crate) struct Ending<'a> {
     /// Its last undo record that is not undone; null if all are.
     pub(crate) last_undo: UndoPointer,
     pub(crate) outcome: TxnOutcome<'a>,
+    /// Its place in a group's order, for a commit that has one.
+    pub(crate) position: Option<Position>,
 }
 
 /// What the record of an end says.
@@ -56,6 +62,9 @@ impl TxnOutcome<'_> {
     }
 }
 
+/// The pages that an end changes beside the undo: a table's counter, and the group's place.
+type EndPages<'a> = (Option<(&'a NewCounter, Latched)>, Option<PlaceToPass>);
+
 impl Worker {
     /// Writes the record that ends a transaction, and publishes the outcome. Returns the record's
     /// end, which is the commit number. As undoing does, it may take the last room of a full disk.
@@ -71,6 +80,7 @@ impl Worker {
             segment,
             last_undo: UndoPointer::NULL,
             outcome: TxnOutcome::RolledBack,
+            position: None,
         })?;
         Ok(())
     }
@@ -84,22 +94,32 @@ impl Worker {
             TxnOutcome::Committed(counter) => counter,
             TxnOutcome::RolledBack => None,
         };
-        let latch = |change: &mut Change<'_>| match counter {
-            Some(counter) => counter.latch(change).map(|page| Some((counter, page))),
-            None => Ok(None),
+        let latch = |change: &mut Change<'_>| {
+            let latched = counter.map(|counter| counter.latch(change));
+            let page = latched.transpose()?;
+            let place = ending.position.map(|place| self.latch_place(change, place));
+            Ok((counter.zip(page), place.transpose()?))
         };
-        let order = |change: Change<'_>, _: UndoPlace, counter: Option<(&NewCounter, Latched)>| {
+        // The last step that may suspend (S2).
+        let enter = || ending.position.map_or(Ok(()), |place| self.enter(place));
+        let order = |change: Change<'_>, _: UndoPlace, (counter, place): EndPages<'_>| {
             if let TxnOutcome::RolledBack = ending.outcome {
                 let lsn = change.commit();
                 txns.finish_undone(id, lsn);
                 return lsn;
             }
-            txns.commit(id, || match counter {
-                Some((counter, page)) => counter.commit(change, page),
-                None => change.commit(),
-            })
+            let commit = |change: Change<'_>| {
+                txns.commit(id, || match counter {
+                    Some((counter, page)) => counter.commit(change, page),
+                    None => change.commit(),
+                })
+            };
+            match place {
+                Some(place) => self.pass(change, place, commit),
+                None => commit(change),
+            }
         };
-        let lsn = self.append_stage(ending.segment, &record, latch, order)?;
+        let lsn = self.append_stage(ending.segment, &record, (latch, enter), order)?;
         self.note_end_written(id);
         Ok(lsn)
     }
@@ -127,16 +147,20 @@ impl Worker {
         .encode(&mut mark);
         UndoRecord::prepared(id, last_undo, &mark).encode(&mut record);
         let keep = |change: Change<'_>, place: UndoPlace, ()| (place.pointer, change.commit());
-        self.append_stage(last_undo.segment(), &record, |_| Ok(()), keep)
+        let nothing = (|_: &mut Change<'_>| Ok(()), || Ok(()));
+        self.append_stage(last_undo.segment(), &record, nothing, keep)
     }
 
-    /// Appends a record to a segment. `latch` takes what else belongs to the change, and `commit`
-    /// commits all of it.
+    /// Appends a record to a segment. `latch` takes what else belongs to the change. `enter` is
+    /// asked when all is at hand, and `commit` commits all of it.
     fn append_stage<T, L>(
         &self,
         segment: u8,
         record: &[u8],
-        latch: impl Fn(&mut Change<'_>) -> Outcome<L>,
+        (latch, enter): (
+            impl Fn(&mut Change<'_>) -> Outcome<L>,
+            impl Fn() -> Outcome<()>,
+        ),
         commit: impl FnOnce(Change<'_>, UndoPlace, L) -> T,
     ) -> Outcome<T> {
         let of_other;
@@ -155,6 +179,7 @@ impl Worker {
                 log.make_room(&self.pages)?;
                 continue;
             };
+            enter()?;
             // If the page cannot take the record, the transaction stays unchanged (S1).
             apply(&mut change, place.page, &PageOp::UndoAppend { record })?;
             return Ok(commit(change, place, latched));

@@ -11,23 +11,28 @@
 //! That also holds for implicit locks: a row is its writer's until the writer's outcome is
 //! published.
 
+pub(crate) mod group;
+pub(crate) mod pending;
 pub(crate) mod touched_tables;
 
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use format::row_header::RowHeader;
 use format::{Lsn, TxnId, UndoPointer};
 use lock::{LockMode, OwnerLocks};
+use store::replication::Position;
 use store::{
     ClientId, Durability, Interrupt, Isolation, Outcome, Prepared, StoreError, StoreId, Suspend,
     TableId, Transaction, TransactionKey, TransactionOptions, UndoMark, WaitReason, Xid,
 };
 use txn::{Snapshot, WriterEnding};
 
-use crate::pending::Pending;
 use crate::schema::new_counter::NewCounter;
 use crate::stages::{Ending, TxnOutcome};
+use crate::transaction::group::{Replication, Stage};
+use crate::transaction::pending::Pending;
 use crate::transaction::touched_tables::TouchedTables;
 use crate::worker::open_slots::{LockNumbers, OpenSlot};
 use crate::worker::{LeftUndo, Orphan, Worker};
@@ -61,7 +66,7 @@ pub(crate) struct EngineTransaction {
     has_log: bool,
     /// Why it must be rolled back before anything else, for instance as a deadlock's victim. A part
     /// of it may be undone already, so nothing of it may be committed.
-    doom: Option<StoreError>,
+    pub(crate) doom: Option<StoreError>,
     /// The progress of the operation under way.
     pub(crate) pending: Pending,
     /// The commit record's end, while its durability is awaited.
@@ -78,6 +83,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) tables: TouchedTables,
     /// Where it is shown to others, once a statement has used it.
     open: Option<OpenSlot>,
+    /// Its part in a group of nodes, if there is a group.
+    pub(crate) replication: Option<Box<Replication>>,
 }
 
 /// Whether a transaction is kept over a crash until somebody decides.
@@ -97,6 +104,7 @@ enum Promise {
 impl EngineTransaction {
     pub(crate) fn new(worker: Rc<Worker>, options: TransactionOptions) -> Self {
         Self {
+            replication: None,
             segment: worker.options.index,
             worker,
             options,
@@ -127,7 +135,7 @@ impl EngineTransaction {
             lock_wait_timeout_s: 0,
             client: ClientId::NONE,
         };
-        let table = std::sync::Arc::clone(&worker.shared.locks);
+        let table = Arc::clone(&worker.shared.locks);
         let mut txn = Self::new(worker, options);
         txn.id = Some(left.id);
         txn.locks = Some(OwnerLocks::new(table, left.id, txn.options.client));
@@ -152,7 +160,7 @@ impl EngineTransaction {
         );
         assert_eq!(self.promise, Promise::None, "who is prepared has an id");
         let id = self.worker.allocate_txn_id()?;
-        let table = std::sync::Arc::clone(&self.worker.shared.locks);
+        let table = Arc::clone(&self.worker.shared.locks);
         self.locks = Some(OwnerLocks::new(table, id, self.options.client));
         self.id = Some(id);
         self.open().show_id(id);
@@ -283,8 +291,26 @@ impl EngineTransaction {
         let Some(error) = self.doom.clone() else {
             return Ok(());
         };
-        self.rollback()?;
+        self.roll_back()?;
         Err(error.into())
+    }
+
+    /// Rolls the transaction back as a deadlock's victim is, by this call or by repeated ones.
+    pub(crate) fn fail<T>(&mut self, error: StoreError) -> Outcome<T> {
+        assert!(error.ends_transaction(), "all of it is rolled back");
+        self.doom = Some(error.clone());
+        self.end_if_doomed()?;
+        Err(error.into())
+    }
+
+    /// Whether it is prepared, or was.
+    pub(crate) fn is_prepared(&self) -> bool {
+        self.promise != Promise::None
+    }
+
+    /// Whether its id is or was this one, and something of that transaction is left.
+    pub(crate) fn has_rest_of(&self, id: TxnId) -> bool {
+        self.id == Some(id) || self.locks.as_ref().is_some_and(|it| it.owner() == id)
     }
 
     /// Undoes everything since `mark`; gives way to other tasks when it has undone much.
@@ -299,6 +325,9 @@ impl EngineTransaction {
                 .undo_one(self.last_undo, self.pending.undoing.get_or_insert_default())?;
             self.undo_count -= 1;
             self.last_undo = previous;
+            if let Some(replication) = &mut self.replication {
+                replication.cut(self.undo_count);
+            }
             if (self.undo_count == 0) != previous.is_null() {
                 let what = "the undo of a transaction does not end where its first change is";
                 return Err(StoreError::damaged(what).into());
@@ -415,11 +444,13 @@ impl EngineTransaction {
         Ok(())
     }
 
-    /// Ends a transaction that has an id, or is idle.
-    fn end(&mut self, outcome: TxnOutcome<'_>) -> Outcome<Option<Lsn>> {
+    /// Ends a transaction that has an id, or is idle; a commit at its place, if it has one.
+    fn end(&mut self, outcome: TxnOutcome<'_>, position: Option<Position>) -> Outcome<Option<Lsn>> {
         let Some(id) = self.id else {
+            let passed = position.map(|position| self.worker.pass_place(position));
+            let lsn = passed.transpose()?;
             self.release();
-            return Ok(None);
+            return Ok(lsn);
         };
         assert!(self.has_log || self.undo_count == 0, "undo is in the log");
         // Without undo in the log no end is needed there.
@@ -435,13 +466,54 @@ impl EngineTransaction {
                 segment: self.segment,
                 last_undo: self.last_undo,
                 outcome,
+                position,
             })?)
         } else {
+            let passed = position.map(|position| self.worker.pass_place(position));
+            let lsn = passed.transpose()?;
             self.worker.shared.txns.finish_rollback(id);
-            None
+            lsn
         };
         self.release();
         Ok(lsn)
+    }
+
+    /// Undoes everything and ends it, by this call or by repeated ones.
+    pub(crate) fn roll_back(&mut self) -> Outcome<()> {
+        if let Promise::Prepared(_) = self.promise {
+            self.promise = Promise::Revoking;
+        }
+        if let Some(open) = &self.open {
+            open.show_rollback();
+        }
+        self.undo_to(0)?;
+        let ended = self.end(TxnOutcome::RolledBack, None)?;
+        if let (Promise::Revoking, Some(lsn)) = (self.promise, ended) {
+            self.promise = Promise::Revoked(lsn);
+        }
+        self.release_locks()?;
+        // Else a crash would bring back what somebody was told is gone.
+        if let Promise::Revoked(lsn) = self.promise {
+            self.worker.wait_durable(lsn, Durability::Durable)?;
+            self.promise = Promise::None;
+        }
+        self.doom = None;
+        Ok(())
+    }
+
+    /// Leaves the write set that was sent to the worker: somebody must apply it (R1 of
+    /// `replication`).
+    fn give_up_place(&mut self) {
+        if let Some(replication) = &mut self.replication {
+            let next = replication.next();
+            let left = std::mem::replace(&mut **replication, next);
+            self.worker.finish_later(left);
+        }
+    }
+
+    /// Marks it to be rolled back before anything else.
+    pub(crate) fn set_doom(&mut self, error: StoreError) {
+        self.doom.get_or_insert(error);
     }
 
     /// Cancels a lock wait and the operation under way.
@@ -512,6 +584,10 @@ impl Transaction for EngineTransaction {
 
     fn prepare_as(&mut self, xid: &Xid, durability: Durability) -> Outcome<Prepared> {
         self.end_if_doomed()?;
+        if self.is_captured() && self.has_changes() {
+            let what = "XA PREPARE on a node of a group";
+            return Err(StoreError::NotSupported { what }.into());
+        }
         let lsn = match (self.promise, self.id) {
             (Promise::Prepared(lsn), _) => lsn,
             (Promise::None, Some(id)) if self.has_changes() => {
@@ -529,15 +605,27 @@ impl Transaction for EngineTransaction {
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
-        self.end_if_doomed()?;
+        if self.applied_seqno().is_none() {
+            self.end_if_doomed()?;
+        }
         if self.commit_lsn.is_none() {
-            self.abandon_operation();
+            if self
+                .replication
+                .as_ref()
+                .is_none_or(|it| it.stage == Stage::Open)
+            {
+                self.abandon_operation();
+            }
+            let position = self.take_place()?;
             let counter = self.new_counter.take();
-            let ended = self.end(TxnOutcome::Committed(counter.as_deref()));
+            let ended = self.end(TxnOutcome::Committed(counter.as_deref()), position);
             if ended.is_err() {
                 self.new_counter = counter;
             }
             self.commit_lsn = ended?;
+            if let Some(replication) = &mut self.replication {
+                replication.reset();
+            }
         }
         self.release_locks()?;
         if let Some(lsn) = self.commit_lsn {
@@ -548,25 +636,8 @@ impl Transaction for EngineTransaction {
     }
 
     fn rollback(&mut self) -> Outcome<()> {
-        if let Promise::Prepared(_) = self.promise {
-            self.promise = Promise::Revoking;
-        }
-        if let Some(open) = &self.open {
-            open.show_rollback();
-        }
-        self.undo_to(0)?;
-        let ended = self.end(TxnOutcome::RolledBack)?;
-        if let (Promise::Revoking, Some(lsn)) = (self.promise, ended) {
-            self.promise = Promise::Revoked(lsn);
-        }
-        self.release_locks()?;
-        // Else a crash would bring back what somebody was told is gone.
-        if let Promise::Revoked(lsn) = self.promise {
-            self.worker.wait_durable(lsn, Durability::Durable)?;
-            self.promise = Promise::None;
-        }
-        self.doom = None;
-        Ok(())
+        self.give_up_place();
+        self.roll_back()
     }
 
     fn has_changes(&self) -> bool {
@@ -574,7 +645,7 @@ impl Transaction for EngineTransaction {
     }
 
     fn is_active(&self) -> bool {
-        self.is_active
+        self.is_active || self.doom.is_some()
     }
 
     fn set_lock_wait_timeout(&mut self, seconds: u64) {
@@ -593,6 +664,7 @@ impl Transaction for EngineTransaction {
 impl Drop for EngineTransaction {
     fn drop(&mut self) {
         self.abandon_operation();
+        self.give_up_place();
         let Some(id) = self.id else {
             return;
         };

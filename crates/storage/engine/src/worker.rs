@@ -1,6 +1,9 @@
 //! A worker's state for every operation, and the state that all workers share.
 
+pub(crate) mod jobs;
 pub(crate) mod open_slots;
+pub(crate) mod order_box;
+pub(crate) mod place;
 pub(crate) mod purge_progress;
 
 use std::any::Any;
@@ -10,7 +13,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use btree::Pages;
@@ -18,6 +21,7 @@ use env::Clock;
 use format::page_bytes::PageBytes;
 use format::{Lsn, PAGE_HEADER_BYTES, PageId, PageNo, SpaceId, TableId, TxnId, UndoPointer};
 use lock::{LockTable, OwnerLocks};
+use store::replication::Provider;
 use store::{Durability, Interrupt, Outcome, StoreError, Suspend, WaitReason, Witness, Xid};
 use sync::atomic::{AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
@@ -30,7 +34,10 @@ use crate::schema::statistics::StatisticsDue;
 use crate::schema::table_shape::TableShape;
 use crate::turns::Turns;
 use crate::undo_log::{TABLE_SPACES_START, UndoLog, put};
+use crate::worker::jobs::Jobs;
 use crate::worker::open_slots::{FreeSlots, OpenSlot, SlotList};
+use crate::worker::order_box::OrderBox;
+use crate::worker::place::Note;
 use crate::worker::purge_progress::Purge;
 
 /// The page of the counters.
@@ -98,6 +105,12 @@ pub struct Shared {
     pub(crate) counters: Box<[CachePadded<EngineCounters>]>,
     /// The open transactions of each worker.
     pub(crate) open_slots: Box<[SlotList]>,
+    /// Who orders the transactions of a group. Set once, at the start.
+    pub(crate) provider: OnceLock<Arc<dyn Provider>>,
+    /// The last place in the group's order that was passed. Who passes one has its turn.
+    pub(crate) note: Mutex<Option<Note>>,
+    /// The orders to abort for each worker.
+    pub(crate) order_boxes: Box<[OrderBox]>,
 }
 
 impl Shared {
@@ -200,6 +213,8 @@ pub(crate) struct Worker {
     pub(crate) purge_due: Notify,
     /// Where the rollback of orphans sleeps while there are none.
     pub(crate) orphans_due: Rc<Notify>,
+    /// Work for a group of nodes.
+    pub(crate) jobs: Jobs,
 }
 
 impl fmt::Debug for Worker {

@@ -260,6 +260,15 @@ impl OwnerLocks {
         }
     }
 
+    /// The owners that block its wait: those that have the lock, and those that wait before it.
+    pub fn blockers(&self) -> Vec<TxnId> {
+        let blockers = self.pending.as_ref().map(|pending| {
+            assert_eq!(pending.waiter.owner, self.owner);
+            self.table.blockers(&pending.waiter)
+        });
+        blockers.unwrap_or_default()
+    }
+
     /// True if it waits for a lock, or has not fetched the verdict.
     pub fn has_pending(&self) -> bool {
         self.pending.is_some()

@@ -423,6 +423,11 @@ impl LockTable {
         sum
     }
 
+    /// The owners that block a wait.
+    pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
+        self.shards.blockers(waiter)
+    }
+
     /// The waits at the moment, in the order in which they began.
     pub fn waits(&self) -> Vec<Wait> {
         let mut waiters = self.shards.waiters();

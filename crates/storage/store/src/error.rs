@@ -112,6 +112,16 @@ pub enum StoreError {
         /// Its text.
         text: Box<str>,
     },
+    /// The write set of a transaction exceeds the limit (1180). Statement.
+    #[error("the transaction's write set is too large")]
+    WriteSetTooLarge,
+    /// A row is not as a write set of the group found it on its node. The node has other data than
+    /// the group.
+    #[error("a row of {table} is not as the group has it")]
+    Inconsistent {
+        /// The table.
+        table: Box<str>,
+    },
     /// The store does not offer this (1235). Statement.
     #[error("not supported: {what}")]
     NotSupported {

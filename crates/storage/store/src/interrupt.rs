@@ -55,6 +55,8 @@ pub enum WaitReason {
     Durability,
     /// Another transaction, on which visibility depends, is taking its commit number.
     CommitNumber,
+    /// A group of nodes gives the transaction its place, or others come before it.
+    Order,
     /// The statement has used up its turn and gives way to others.
     Turn,
     /// Rows of another server are on their way.

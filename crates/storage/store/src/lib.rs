@@ -27,6 +27,7 @@ pub mod error;
 pub mod interrupt;
 pub mod pushed;
 pub mod range;
+pub mod replication;
 
 mod ids;
 pub mod registry;

@@ -92,6 +92,24 @@ impl<T: Transaction + 'static> Transactions<T> {
     }
 }
 
+impl<T> Transactions<T> {
+    /// Calls `act` with each open transaction and its key, until it returns an answer.
+    pub fn find<R>(&self, mut act: impl FnMut(TransactionKey, &mut T) -> Option<R>) -> Option<R> {
+        let places = self.open.borrow().list.clone();
+        places.iter().enumerate().find_map(|(key, place)| {
+            let mut own = place.borrow_mut();
+            own.as_mut().and_then(|own| act(TransactionKey(key), own))
+        })
+    }
+
+    /// Calls `act` with the transaction that has `key` now, if there is one.
+    pub fn at<R>(&self, key: TransactionKey, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let place = self.open.borrow().list.get(key.0).map(Rc::clone)?;
+        let mut own = place.borrow_mut();
+        own.as_mut().map(act)
+    }
+}
+
 /// The transaction in a place.
 fn own_of<T>(place: &Place<T>) -> RefMut<'_, T> {
     RefMut::map(place.borrow_mut(), |own| {

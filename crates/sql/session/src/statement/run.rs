@@ -703,6 +703,7 @@ fn is_for_others(reason: WaitReason) -> bool {
         | WaitReason::MetadataLock
         | WaitReason::LogSpace
         | WaitReason::Admission
+        | WaitReason::Order
         | WaitReason::Remote => true,
         WaitReason::PageMiss
         | WaitReason::Growth
@@ -727,6 +728,7 @@ fn state_text(reason: WaitReason) -> &'static str {
         WaitReason::Admission => "Waiting for admission",
         WaitReason::Durability => "Waiting for the log",
         WaitReason::CommitNumber => "Waiting for a commit",
+        WaitReason::Order => "Waiting for the group",
         WaitReason::Turn => "",
         WaitReason::Remote => "Waiting for a server",
     }

@@ -21,6 +21,9 @@ use store::{Isolation, LockWait, Outcome, RowLock, StoreError};
 use crate::transaction::EngineTransaction;
 use crate::worker::lock_suspend;
 
+/// More than any transaction has done, so that a sum with its locks does not overflow.
+const APPLIER_WORK: u64 = 1 << 62;
+
 /// The result of a check of the locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -298,7 +301,7 @@ impl EngineTransaction {
             kind,
             term,
             patience,
-            work: self.undo_count + self.tables.object_count(),
+            work: self.work(),
         };
         let locks = self
             .locks
@@ -317,6 +320,7 @@ impl EngineTransaction {
                     !patience.is_zero(),
                     "a caller that does not wait is not queued"
                 );
+                self.order_blockers_away();
                 Err(lock_suspend(&self.worker.options.sleep, future, patience).into())
             }
             // A request that waited before is asked for again, now without patience.
@@ -325,6 +329,24 @@ impl EngineTransaction {
             Err(LockError::Deadlock) => Err(StoreError::Deadlock.into()),
             Err(LockError::Full) => Err(StoreError::LockTableFull.into()),
             Err(LockError::Busy) => refused(wait),
+        }
+    }
+
+    /// What a deadlock counts of it beside its locks. What has its place in a group's order must
+    /// be applied, so others go first.
+    fn work(&self) -> u64 {
+        match self.applied_seqno() {
+            Some(_) => APPLIER_WORK,
+            None => self.undo_count + self.tables.object_count(),
+        }
+    }
+
+    /// Who applies a write set lets those abort that it waits for.
+    fn order_blockers_away(&self) {
+        if let (Some(seqno), Some(locks)) = (self.applied_seqno(), &self.locks) {
+            for blocker in locks.blockers() {
+                self.worker.shared.order_abort(blocker, seqno);
+            }
         }
     }
 

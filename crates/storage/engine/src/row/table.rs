@@ -18,7 +18,6 @@ use store::{
 use value::ValueRef;
 
 use crate::lob_memo::LobMemo;
-use crate::pending::Duplicate;
 use crate::row::conflict::{WantedLock, lock_mode};
 use crate::row::cursor::{EngineCursor, lock_and_read};
 use crate::row::purge_list::PurgeList;
@@ -26,6 +25,7 @@ use crate::row::read::Version;
 use crate::row::write::{NewBody, RowPlace, Written};
 use crate::schema::table_shape::{EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
+use crate::transaction::pending::Duplicate;
 use crate::worker::Worker;
 
 /// Numbers of the AUTO_INCREMENT counter that one write of the header covers; a crash skips at most
@@ -121,6 +121,7 @@ impl EngineTable {
         mode: LockMode,
     ) -> Outcome<Written> {
         txn.ensure_writer()?;
+        txn.check_captured(&self.shape)?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
         let key = self.new_key(txn, row)?;
         let body = encode(&self.shape.layout, row)?;
@@ -264,11 +265,16 @@ impl EngineTable {
         }
         let header = version.header()?;
         let mut spilled = None;
-        if header.is_spilled && !self.shape.secondary.is_empty() {
+        let is_captured = txn.is_captured();
+        if header.is_spilled && (is_captured || !self.shape.secondary.is_empty()) {
             let (space, row) = (self.shape.space(), spilled.insert(Vec::new()));
             txn.pending
                 .memo
                 .read(&self.worker.pages, space, version.body(), row)?;
+        }
+        if is_captured {
+            let row = spilled.as_deref().unwrap_or(version.body());
+            txn.pending.before = Some(row.to_vec());
         }
         Ok(Some(OldRow {
             header,
@@ -313,6 +319,7 @@ impl EngineTable {
         mode: LockMode,
     ) -> Outcome<Written> {
         txn.ensure_writer()?;
+        txn.check_captured(&self.shape)?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
         let mut new_key = Vec::new();
         if self.shape.append_primary(row, &mut new_key) && new_key != key {
@@ -380,9 +387,10 @@ impl EngineTable {
                 return Ok(Written::Refused);
             }
             let old_entries = std::mem::take(&mut txn.pending.old_entries);
+            let before = txn.pending.before.take();
             txn.pending.reset_steps();
             txn.pending.is_moved = true;
-            txn.pending.old_entries = old_entries;
+            (txn.pending.old_entries, txn.pending.before) = (old_entries, before);
         }
         self.insert_steps(txn, row, mode)
     }
@@ -416,6 +424,7 @@ impl EngineTable {
 
     fn delete_steps(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
         txn.ensure_writer()?;
+        txn.check_captured(&self.shape)?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
         if txn.pending.step < STEP_ROW_DONE && self.delete_version(txn, key)? == Written::Refused {
             return Ok(Mutation::Gone);
@@ -439,6 +448,79 @@ impl EngineTable {
         let done: Outcome<()> = delete();
         txn.pending.old_entries = old;
         done.map(|()| Mutation::Done)
+    }
+
+    /// Inserts a row. Restartable.
+    pub(crate) fn insert_by(
+        &self,
+        txn: &mut EngineTransaction,
+        row: &[ValueRef<'_>],
+        mode: LockMode,
+    ) -> Outcome<Inserted> {
+        txn.run_operation(
+            |txn| {
+                let written = match txn.pending.refusal {
+                    None => self.insert_steps(txn, row, mode)?,
+                    Some(_) => Written::Refused,
+                };
+                assert_eq!(
+                    written == Written::Refused,
+                    txn.pending.refusal.is_some(),
+                    "another row refuses an insert"
+                );
+                if written == Written::Done && txn.is_captured() {
+                    let after = encode(&self.shape.layout, row)?;
+                    txn.capture(&self.shape, None, Some(after))?;
+                }
+                let refusal = txn.pending.refusal.clone();
+                Ok(refusal.map_or(Inserted::Done, Duplicate::into_inserted))
+            },
+            |inserted| *inserted == Inserted::Done,
+        )
+    }
+
+    /// Gives the row of a key other values. Restartable.
+    pub(crate) fn update_by(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+        row: &[ValueRef<'_>],
+        mode: LockMode,
+    ) -> Outcome<Mutation> {
+        txn.run_operation(
+            |txn| {
+                let written = match txn.pending.refusal {
+                    None => self.update_steps(txn, key, row, mode)?,
+                    Some(_) => Written::Refused,
+                };
+                if written == Written::Done && txn.is_captured() {
+                    let after = encode(&self.shape.layout, row)?;
+                    let before = txn.pending.before.take();
+                    txn.capture(&self.shape, before, Some(after))?;
+                }
+                Ok(match (written, txn.pending.refusal.clone()) {
+                    (Written::Done, _) => Mutation::Done,
+                    (Written::Refused, None) => Mutation::Gone,
+                    (Written::Refused, Some(refusal)) => refusal.into_mutation(),
+                })
+            },
+            |mutation| *mutation == Mutation::Done,
+        )
+    }
+
+    /// Deletes the row of a key. Restartable.
+    pub(crate) fn delete_by(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
+        txn.run_operation(
+            |txn| {
+                let mutation = self.delete_steps(txn, key)?;
+                if mutation == Mutation::Done && txn.is_captured() {
+                    let before = txn.pending.before.take();
+                    txn.capture(&self.shape, before, None)?;
+                }
+                Ok(mutation)
+            },
+            |mutation| *mutation == Mutation::Done,
+        )
     }
 
     /// Appends the newest version of a row to the batch, if there is one.
@@ -610,24 +692,8 @@ impl Table for EngineTable {
         lock: RowLock,
     ) -> Outcome<Inserted> {
         let mode = lock_mode(lock);
-        self.transactions.with(txn, |txn| {
-            txn.run_operation(
-                |txn| {
-                    let written = match txn.pending.refusal {
-                        None => self.insert_steps(txn, row, mode)?,
-                        Some(_) => Written::Refused,
-                    };
-                    assert_eq!(
-                        written == Written::Refused,
-                        txn.pending.refusal.is_some(),
-                        "another row refuses an insert"
-                    );
-                    let refusal = txn.pending.refusal.clone();
-                    Ok(refusal.map_or(Inserted::Done, Duplicate::into_inserted))
-                },
-                |inserted| *inserted == Inserted::Done,
-            )
-        })
+        self.transactions
+            .with(txn, |txn| self.insert_by(txn, row, mode))
     }
 
     fn update(
@@ -638,31 +704,13 @@ impl Table for EngineTable {
         lock: RowLock,
     ) -> Outcome<Mutation> {
         let mode = lock_mode(lock);
-        self.transactions.with(txn, |txn| {
-            txn.run_operation(
-                |txn| {
-                    let written = match txn.pending.refusal {
-                        None => self.update_steps(txn, key.0, row, mode)?,
-                        Some(_) => Written::Refused,
-                    };
-                    Ok(match (written, txn.pending.refusal.clone()) {
-                        (Written::Done, _) => Mutation::Done,
-                        (Written::Refused, None) => Mutation::Gone,
-                        (Written::Refused, Some(refusal)) => refusal.into_mutation(),
-                    })
-                },
-                |mutation| *mutation == Mutation::Done,
-            )
-        })
+        self.transactions
+            .with(txn, |txn| self.update_by(txn, key.0, row, mode))
     }
 
     fn delete(&self, txn: &mut dyn Transaction, key: RowKey<'_>) -> Outcome<Mutation> {
-        self.transactions.with(txn, |txn| {
-            txn.run_operation(
-                |txn| self.delete_steps(txn, key.0),
-                |mutation| *mutation == Mutation::Done,
-            )
-        })
+        self.transactions
+            .with(txn, |txn| self.delete_by(txn, key.0))
     }
 
     fn lookup(

@@ -19,10 +19,10 @@ use store::{Interrupt, Outcome, StoreError, Suspend};
 
 use btree::Tree;
 
-use crate::pending::Overflow;
 use crate::row::conflict::{Access, RowName};
 use crate::row::read::restore_version;
 use crate::transaction::EngineTransaction;
+use crate::transaction::pending::Overflow;
 use crate::undo_log::{UndoPlace, apply};
 
 /// Where a row is.

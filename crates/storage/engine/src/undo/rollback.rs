@@ -27,12 +27,12 @@ use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use txn::Visibility;
 
 use crate::lob_memo::LobMemo;
-use crate::pending::{EntryStep, UndoProgress};
 use crate::row::entries::Mark;
 use crate::row::read::restore_version;
 use crate::schema::dictionary::{self, DICTIONARY_TABLE};
 use crate::schema::table_shape::TableShape;
 use crate::transaction::UNDONE_PER_TURN;
+use crate::transaction::pending::{EntryStep, UndoProgress};
 use crate::undo_log::{apply, page_of, read_record, settle};
 use crate::worker::Worker;
 

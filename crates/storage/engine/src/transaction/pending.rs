@@ -30,6 +30,8 @@ pub(crate) struct Pending {
     pub(crate) overflowed: Option<LobReference>,
     /// A hidden row id that was taken.
     pub(crate) row_id: Option<u64>,
+    /// The row before the change, if changes are noted for a write set.
+    pub(crate) before: Option<Vec<u8>>,
     /// The entries of the version that was replaced.
     pub(crate) old_entries: Vec<EntryKey>,
     /// A row whose key changes has been deleted and is about to be inserted.
