@@ -2,13 +2,14 @@
 //!
 //! [`World`] has a simulated disk, clock and executor and opens engines in them. [`torture`] runs
 //! random transactions there, crashes, recovers and compares with a model. [`sharing`] has sessions
-//! of several workers share connections to servers that fail.
+//! of several workers share connections to servers that fail. [`replication`] has nodes of a group.
 
 #![forbid(unsafe_code)]
 
 pub mod fault_profile;
 mod log_harm;
 mod prepared;
+pub mod replication;
 pub mod rows;
 mod schema;
 pub mod sharing;

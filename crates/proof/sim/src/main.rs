@@ -1,6 +1,7 @@
 //! Runs seeds of a simulation, on one thread for each processor: `sim --seeds N [--from M]
-//! [--sharing]`. It is that of crashes, or with `--sharing` that of sessions that share
-//! connections. Prints the smallest seed that failed with its fault, and exits with status 1 then.
+//! [--sharing | --replication]`. It is that of crashes, that of sessions that share connections, or
+//! that of the nodes of a group. Prints the smallest seed that failed with its fault, and exits
+//! with status 1 then.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
+use sim::replication::{self, GroupOptions, GroupTally};
 use sim::sharing::{self, SharingOptions, SharingTally};
 use sim::torture::{self, Tally, TortureOptions};
 
@@ -23,6 +25,7 @@ const SEEDS_PER_REPORT: u64 = 500;
 enum Kind {
     Crashes,
     Sharing,
+    Replication,
 }
 
 /// What has happened, in a simulation of either kind.
@@ -30,6 +33,7 @@ enum Kind {
 enum Sum {
     Crashes(Tally),
     Sharing(SharingTally),
+    Replication(GroupTally),
 }
 
 impl Kind {
@@ -37,6 +41,9 @@ impl Kind {
         match self {
             Kind::Crashes => torture::run(seed, TortureOptions::default()).map(Sum::Crashes),
             Kind::Sharing => sharing::run(seed, SharingOptions::of_seed(seed)).map(Sum::Sharing),
+            Kind::Replication => {
+                replication::run(seed, GroupOptions::of_seed(seed)).map(Sum::Replication)
+            }
         }
     }
 
@@ -44,6 +51,7 @@ impl Kind {
         match self {
             Kind::Crashes => Sum::Crashes(Tally::default()),
             Kind::Sharing => Sum::Sharing(SharingTally::default()),
+            Kind::Replication => Sum::Replication(GroupTally::default()),
         }
     }
 }
@@ -53,6 +61,7 @@ impl Sum {
         match (self, other) {
             (Sum::Crashes(sum), Sum::Crashes(other)) => sum.add(other),
             (Sum::Sharing(sum), Sum::Sharing(other)) => sum.add(other),
+            (Sum::Replication(sum), Sum::Replication(other)) => sum.add(other),
             _ => unreachable!("all seeds are of one kind"),
         }
     }
@@ -74,7 +83,7 @@ thread_local! {
 fn main() -> ExitCode {
     let Some((kind, from, count)) = arguments() else {
         return say(
-            "usage: sim --seeds N [--from M] [--sharing]",
+            "usage: sim --seeds N [--from M] [--sharing | --replication]",
             ExitCode::from(2),
         );
     };
@@ -149,6 +158,10 @@ fn arguments() -> Option<(Kind, u64, u64)> {
     while let Some(name) = arguments.next() {
         if name == "--sharing" {
             kind = Kind::Sharing;
+            continue;
+        }
+        if name == "--replication" {
+            kind = Kind::Replication;
             continue;
         }
         let value = arguments.next()?.parse().ok()?;

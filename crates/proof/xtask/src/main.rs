@@ -102,7 +102,8 @@ enum Command {
     Tpcc(lab::tpcc::Arguments),
     /// Runs the fuzz targets: decoders, parser, recovery.
     Fuzz(fuzz::Arguments),
-    /// Runs seeds of a simulation: crashes of the storage crates, or the gateway's pool and router.
+    /// Runs seeds of a simulation: crashes of the storage crates, the gateway's pool and router, or
+    /// nodes of a group.
     Sim(sim::Arguments),
     /// Runs the tests of reads without a latch under Miri, which finds data races.
     Miri,

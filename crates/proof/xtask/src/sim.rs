@@ -1,5 +1,5 @@
-//! `cargo xtask sim`: random transactions on a simulated disk, or sessions that share connections
-//! to servers that fail, seed after seed, optimized.
+//! `cargo xtask sim`: random transactions on a simulated disk, sessions that share connections to
+//! servers that fail, or nodes of a group, seed after seed, optimized.
 
 use anyhow::Result;
 
@@ -16,6 +16,9 @@ pub(crate) struct Arguments {
     /// Simulates the gateway's pool and router, and no crashes of the storage engine.
     #[arg(long)]
     sharing: bool,
+    /// Simulates the nodes of a group, whose provider is a stub.
+    #[arg(long, conflicts_with = "sharing")]
+    replication: bool,
 }
 
 /// Runs the seeds; prints the first that fails.
@@ -34,6 +37,9 @@ pub(crate) fn run(shell: &Shell, arguments: &Arguments) -> Result<()> {
     ];
     if arguments.sharing {
         command.push("--sharing");
+    }
+    if arguments.replication {
+        command.push("--replication");
     }
     shell.run("cargo", &command)
 }
