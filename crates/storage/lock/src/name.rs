@@ -6,6 +6,8 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 use format::IndexId;
 
+use crate::compact::Place;
+
 /// Names an entry of an index, and the gap before it. The supremum (the place after the last key)
 /// is the name without a key.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -48,6 +50,16 @@ impl LockName {
     /// Bytes of the key.
     pub(crate) fn key_len(&self) -> usize {
         self.key.as_ref().map_or(0, |key| key.len())
+    }
+
+    /// Its place among compact locks: the upper half of the hash, as far as `mask` has it. The lower
+    /// half chooses the shard.
+    pub(crate) fn place(&self, mask: u32) -> Place {
+        let upper = u32::try_from(self.hash_code() >> u32::BITS).expect("half of 64 bits");
+        Place {
+            index: self.index,
+            print: (upper & mask).max(1),
+        }
     }
 
     /// The hash is the same in every run, so that a simulated run can be replayed.

@@ -15,7 +15,7 @@ use format::TxnId;
 use store::ClientId;
 
 use crate::footprint::Footprint;
-use crate::table::{LockTable, Requested};
+use crate::table::{Compaction, LockTable, Requested};
 use crate::waiter::{Request, Verdict, Waiter};
 use crate::{LockKind, LockName};
 
@@ -30,6 +30,8 @@ pub struct OwnerLocks {
     client: ClientId,
     /// Granted locks that are kept until the transaction's end, in the order of granting.
     held: Vec<Held>,
+    /// Older ones, which are compact.
+    compact: Compacted,
     /// Granted locks that are kept until the end of an operation.
     brief: Vec<Held>,
     /// Memory of these, in bytes.
@@ -41,6 +43,31 @@ pub struct OwnerLocks {
     /// How long the last wait took that is over; fetched by [`OwnerLocks::take_waited`].
     waited: Option<Duration>,
 }
+
+/// The compact locks of an owner.
+#[derive(Debug)]
+struct Compacted {
+    /// Their number.
+    count: usize,
+    /// Objects from which on older ones become compact.
+    due_count: usize,
+    /// The first shard of the table that may have some.
+    next_shard: usize,
+}
+
+impl Compacted {
+    fn new(compaction: Compaction) -> Self {
+        Self {
+            count: 0,
+            due_count: compaction.newest_count + compaction.step_count,
+            next_shard: 0,
+        }
+    }
+}
+
+/// Locks that take as long to release as a shard of compact ones: it has some 10 KiB to free for a
+/// million locks.
+const LOCKS_PER_SHARD: usize = 8;
 
 /// A granted lock.
 #[derive(Debug)]
@@ -110,11 +137,13 @@ pub enum LockError {
 impl OwnerLocks {
     /// Creates the empty list of locks of `owner`, which is a transaction of `client`.
     pub fn new(table: Arc<LockTable>, owner: TxnId, client: ClientId) -> Self {
+        let compact = Compacted::new(table.compaction);
         Self {
             table,
             owner,
             client,
             held: Vec::new(),
+            compact,
             brief: Vec::new(),
             held_bytes: 0,
             footprint: Footprint::default(),
@@ -248,6 +277,48 @@ impl OwnerLocks {
                 Term::Transaction => self.held.push(held),
                 Term::Operation => self.brief.push(held),
             }
+            if self.compact.due_count <= self.held.len() {
+                self.compact_oldest();
+            }
+        }
+    }
+
+    /// Makes the oldest locks compact, as far as they can be.
+    fn compact_oldest(&mut self) {
+        let Compaction {
+            newest_count,
+            step_count,
+            ..
+        } = self.table.compaction;
+        let oldest_count = self.held.len().saturating_sub(newest_count);
+        let mut freed = 0;
+        let mut staying = Vec::new();
+        for held in self.held.drain(..oldest_count) {
+            match self.table.compact(self.owner, &held.name, held.kind) {
+                Some(bytes) => {
+                    freed += self.table.discharge(std::iter::once(&held.name));
+                    self.held_bytes += bytes;
+                    self.compact.count += 1;
+                }
+                None => staying.push(held),
+            }
+        }
+        assert!(freed <= self.held_bytes, "each held lock was counted");
+        self.held_bytes -= freed;
+        self.held.splice(..0, staying);
+        // What stays is tried again after a step, and not with each lock.
+        self.compact.due_count = self.held.len().max(newest_count) + step_count;
+    }
+
+    /// An insert of this owner has put `new_key` before `successor`. Each owner that has locked the
+    /// gap before the successor has both halves locked from now on. Call it with the leaf latched
+    /// exclusively.
+    pub fn split_gap(&mut self, new_key: &LockName, successor: &LockName) {
+        let own = self.table.split_gap(self.owner, new_key, successor);
+        for kind in own {
+            assert!(kind.covers_gap(), "half of a gap is a gap");
+            self.footprint.add(new_key, kind);
+            self.note_granted(new_key, kind, Term::Transaction);
         }
     }
 
@@ -306,15 +377,17 @@ impl OwnerLocks {
         self.table.release_kind(self.owner, &held.name, held.kind);
     }
 
-    /// The locks that it was granted since it held `count`, to be released one by one.
+    /// The locks that it was granted since it kept `count`, to be released one by one. Those that
+    /// are compact by now are left out.
     pub fn since(&self, count: usize) -> impl Iterator<Item = (&LockName, LockKind)> {
-        let newest = self.held.get(count..).unwrap_or_default();
+        let first = count.saturating_sub(self.compact.count);
+        let newest = self.held.get(first..).unwrap_or_default();
         newest.iter().map(|held| (&held.name, held.kind))
     }
 
     /// Number of locks that are kept until the transaction's end. A name counts once for each kind.
     pub fn kept_count(&self) -> usize {
-        self.held.len()
+        self.held.len() + self.compact.count
     }
 
     /// Lock objects that InnoDB would have for the locks that are kept.
@@ -329,18 +402,17 @@ impl OwnerLocks {
 
     /// Number of granted locks. A name counts once for each kind.
     pub fn held_count(&self) -> usize {
-        self.held.len() + self.brief.len()
+        self.kept_count() + self.brief.len()
     }
 
     /// Releases everything. The owner must have been marked as ended for `convert_implicit`.
     pub fn release_all(&mut self) {
-        let is_more = self.release_some(usize::MAX);
-        assert!(!is_more, "nobody holds so many");
+        while self.release_some(usize::MAX) {}
     }
 
     /// Releases at most `count` of the locks that it has asked for, the newest first, as InnoDB
-    /// does: of two that wait, the one that waits for the newer lock goes first. Returns true if
-    /// there are more.
+    /// does: of two that wait, the one that waits for the newer lock goes first. Compact ones come
+    /// last, in no order. Returns true if there are more.
     pub fn release_some(&mut self, count: usize) -> bool {
         if let Some(pending) = self.pending.take() {
             self.verdict_of(&pending);
@@ -353,12 +425,29 @@ impl OwnerLocks {
         let freed = self.table.discharge(names());
         assert!(freed <= self.held_bytes, "each held lock was counted");
         self.held_bytes -= freed;
+        let is_done = self.held.is_empty();
         self.held.truncate(rest);
-        if rest == 0 {
-            assert_eq!(self.held_bytes, 0, "who holds nothing has no memory");
-            self.table.finish(self.owner);
+        if rest != 0 || (0 < self.compact.count && !(is_done && self.release_shards(count))) {
+            return true;
         }
-        rest != 0
+        assert_eq!(self.held_bytes, 0, "who holds nothing has no memory");
+        self.table.finish(self.owner);
+        false
+    }
+
+    /// Releases compact locks, in shards that take as long as `count` objects. Returns true if none
+    /// are left.
+    fn release_shards(&mut self, count: usize) -> bool {
+        let shard_count = (count / LOCKS_PER_SHARD).max(1);
+        let first = self.compact.next_shard;
+        let (next, freed) = self.table.release_compact(self.owner, first, shard_count);
+        assert!(freed <= self.held_bytes, "each held lock was counted");
+        self.held_bytes -= freed;
+        match next {
+            Some(next) => self.compact.next_shard = next,
+            None => self.compact = Compacted::new(self.table.compaction),
+        }
+        next.is_none()
     }
 }
 

@@ -36,11 +36,18 @@ impl Queue {
         self.granted.is_empty() && self.waiting.is_empty()
     }
 
-    /// True if `owner` has this lock or one that includes it.
+    /// True if `owner` has this lock or one that includes it. A compact lock may be entered for a
+    /// name that it only shares a print with. Another's lock that conflicts shows that, and then it
+    /// is not held.
     pub(crate) fn is_held(&self, owner: TxnId, kind: LockKind) -> bool {
-        self.granted
-            .iter()
-            .any(|grant| grant.owner == owner && grant.kind.includes(kind))
+        let conflicts = |grant: &Grant| grant.owner != owner && kind.conflicts_with(grant.kind);
+        self.has_including(owner, kind) && !self.granted.iter().any(conflicts)
+    }
+
+    /// True if this lock, or one that includes it, stands here for `owner`.
+    pub(crate) fn has_including(&self, owner: TxnId, kind: LockKind) -> bool {
+        let includes = |grant: &Grant| grant.owner == owner && grant.kind.includes(kind);
+        self.granted.iter().any(includes)
     }
 
     /// The part of a lock that `owner` must still ask for. The holder of an entry asks for the gap
@@ -71,8 +78,14 @@ impl Queue {
 
     /// Notes a lock as held.
     pub(crate) fn grant(&mut self, owner: TxnId, kind: LockKind) {
-        assert!(!self.is_held(owner, kind), "a lock is granted once");
+        assert!(!self.has_including(owner, kind), "a lock is granted once");
         self.granted.push(Grant { owner, kind });
+    }
+
+    /// Notes a compact lock as held. Its owner may have a stronger one, which may go earlier.
+    pub(crate) fn enter(&mut self, grant: Grant) {
+        assert!(!self.has(grant), "a lock is granted once");
+        self.granted.push(grant);
     }
 
     /// Adds a request after all others.
@@ -229,6 +242,11 @@ impl Queue {
         }
     }
 
+    /// True if `owner` has exactly this lock.
+    pub(crate) fn has(&self, grant: Grant) -> bool {
+        self.granted.contains(&grant)
+    }
+
     /// True if a request waits for the lock.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.waiting.is_empty()
@@ -266,7 +284,7 @@ impl Queue {
     /// An insert intention leaves no lock behind: after its wait it tries the insert again.
     fn grant_waiter(&mut self, waiter: &Waiter, wakers: &mut Vec<Waker>) {
         let leaves_lock = waiter.kind.covers_record() || waiter.kind.covers_gap();
-        if leaves_lock && !self.is_held(waiter.owner, waiter.kind) {
+        if leaves_lock && !self.has_including(waiter.owner, waiter.kind) {
             self.grant(waiter.owner, waiter.kind);
         }
         wakers.extend(waiter.decide(Verdict::Granted));

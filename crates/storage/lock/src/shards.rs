@@ -2,6 +2,7 @@
 //! latch.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -10,13 +11,14 @@ use format::{IndexId, TxnId};
 use sync::atomic::{AtomicU32, Ordering, fence};
 use sync::{CachePadded, Mutex, MutexGuard};
 
+use crate::compact::CompactLocks;
 use crate::queue::Queue;
 use crate::report::OwnedLock;
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockKind, LockName};
 
 /// Shards of the queues: 10,000 transactions with a few waits each seldom meet in one.
-const QUEUE_SHARD_COUNT: usize = 1024;
+pub(crate) const QUEUE_SHARD_COUNT: usize = 1024;
 
 /// Shards of what is kept by transaction; a commit locks one of them once.
 const OWNER_SHARD_COUNT: usize = 256;
@@ -30,17 +32,36 @@ const _: () = assert!(INDEX_COUNTER_COUNT.is_power_of_two());
 /// A map that iterates in the same order in every run.
 pub(crate) type SeededMap<K, V> = HashMap<K, V, FixedState>;
 
-/// A shard's queues by the name of their lock.
-pub(crate) type QueueShard = SeededMap<LockName, Queue>;
+/// The locks of the names with some hashes.
+#[derive(Debug, Default)]
+pub(crate) struct QueueShard {
+    /// Queues by the name of their lock.
+    pub(crate) queues: SeededMap<LockName, Queue>,
+    /// Locks of owners that have many.
+    pub(crate) compact: CompactLocks,
+}
+
+impl QueueShard {
+    /// The queue of a name, if it has one.
+    pub(crate) fn get(&self, name: &LockName) -> Option<&Queue> {
+        self.queues.get(name)
+    }
+
+    /// As [`get`](Self::get).
+    pub(crate) fn get_mut(&mut self, name: &LockName) -> Option<&mut Queue> {
+        self.queues.get_mut(name)
+    }
+}
 
 /// The state of all locks, by name and by owner.
 #[derive(Debug)]
 pub(crate) struct Shards {
-    /// Queues by hash of their name.
+    /// Locks by hash of their name.
     queues: Box<[CachePadded<Mutex<QueueShard>>]>,
     /// State of each owner, by its id.
     owners: Box<[CachePadded<Mutex<OwnerShard>>]>,
-    /// Names that have a queue, by a hash of their index. Written under a queue's mutex.
+    /// Names that have a queue, and parts of compact locks, by a hash of their index. Written under
+    /// a queue's mutex.
     counters: Box<[AtomicU32]>,
 }
 
@@ -93,6 +114,15 @@ impl Shards {
         self.queues[stdx::to_usize(name.hash_code() & mask)].lock()
     }
 
+    /// The shards at some positions, each locked while the caller looks at it.
+    pub(crate) fn queues(
+        &self,
+        positions: Range<usize>,
+    ) -> impl Iterator<Item = MutexGuard<'_, QueueShard>> {
+        assert!(positions.end <= QUEUE_SHARD_COUNT, "there are no more");
+        self.queues[positions].iter().map(|shard| shard.lock())
+    }
+
     fn counter(&self, index: IndexId) -> &AtomicU32 {
         &self.counters[stdx::to_usize(index.0) & (INDEX_COUNTER_COUNT - 1)]
     }
@@ -105,26 +135,38 @@ impl Shards {
         self.counter(index).load(Ordering::Relaxed) != 0
     }
 
-    /// The queue of this name in its shard, which is locked. Makes one if there is none.
+    /// The queue of this name in its shard, which is locked, and the shard's compact locks. Makes a
+    /// queue if there is none.
     pub(crate) fn queue_of<'q>(
         &self,
         queues: &'q mut QueueShard,
         name: &LockName,
-    ) -> &'q mut Queue {
-        queues.entry(name.clone()).or_insert_with(|| {
-            let before = self.counter(name.index()).fetch_add(1, Ordering::Relaxed);
-            assert!(before < u32::MAX, "memory ends before the counter");
-            fence(Ordering::SeqCst);
+    ) -> (&'q mut Queue, &'q CompactLocks) {
+        let queue = queues.queues.entry(name.clone()).or_insert_with(|| {
+            self.count_in(name.index());
             Queue::default()
-        })
+        });
+        (queue, &queues.compact)
+    }
+
+    /// Counts a queue or a part of compact locks. Call it with the shard locked.
+    pub(crate) fn count_in(&self, index: IndexId) {
+        let before = self.counter(index).fetch_add(1, Ordering::Relaxed);
+        assert!(before < u32::MAX, "memory ends before the counter");
+        fence(Ordering::SeqCst);
+    }
+
+    /// Takes back one that was counted.
+    pub(crate) fn count_out(&self, index: IndexId) {
+        let before = self.counter(index).fetch_sub(1, Ordering::Relaxed);
+        assert!(0 < before, "each one was counted");
     }
 
     /// Removes the queue of this name if it has no lock and no waiter.
     pub(crate) fn remove_if_empty(&self, queues: &mut QueueShard, name: &LockName) {
         if queues.get(name).is_some_and(Queue::is_empty) {
-            queues.remove(name);
-            let before = self.counter(name.index()).fetch_sub(1, Ordering::Relaxed);
-            assert!(0 < before, "each name was counted");
+            queues.queues.remove(name);
+            self.count_out(name.index());
         }
     }
 
@@ -141,7 +183,8 @@ impl Shards {
 
     /// True if no lock is held or waited for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.queues.iter().all(|shard| shard.lock().is_empty())
+        let mut queues = self.queues(0..QUEUE_SHARD_COUNT);
+        queues.all(|shard| shard.queues.is_empty() && shard.compact.is_empty())
             && self
                 .owners()
                 .all(|shard| shard.waits.is_empty() && shard.converted.is_empty())

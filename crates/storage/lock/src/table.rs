@@ -1,9 +1,12 @@
 //! The lock table: requests, conversions, inheritance, releases, and the memory that locks take.
 
+mod compaction;
+
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use format::{IndexId, TxnId};
+use smallvec::SmallVec;
 use store::Witness;
 use sync::Mutex;
 use sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +17,10 @@ use crate::report::{Deadlock, OwnedLock, Remembered, Wait};
 use crate::shards::{LockStatistics, SeededMap, Shards};
 use crate::waiter::{Request, Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
+
+use compaction::Looked;
+
+pub(crate) use compaction::Compaction;
 
 /// Memory of a lock beside its key, in bytes: its queue and its place in the shard, the grant, and
 /// its place on the owner's list. The key is kept twice.
@@ -40,6 +47,8 @@ pub struct LockTable {
     remembered: Remembered,
     /// Knows what the owners' clients do. Set once, at the start.
     witness: OnceLock<Arc<dyn Witness>>,
+    /// Which locks become compact. Constant.
+    pub(crate) compaction: Compaction,
 }
 
 /// The outcome of a request.
@@ -59,6 +68,14 @@ pub(crate) enum Requested {
     Deadlock,
 }
 
+/// Which locks are inherited, and how.
+#[derive(Debug, Clone, Copy)]
+struct Inherited {
+    is_inherited: fn(LockKind) -> bool,
+    /// The owner that takes its own onto its list: it calls, so it is not about to end.
+    taker: Option<TxnId>,
+}
+
 /// The outcome of converting a holder's implicit lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Converted {
@@ -76,7 +93,13 @@ impl LockTable {
     /// inherited are counted but not refused. A waiter already pays for each such lock with a wait,
     /// and an inherited lock belongs to an owner that has locked a neighbour.
     pub fn new(bytes_max: u64) -> Self {
+        Self::with_compaction(bytes_max, Compaction::default())
+    }
+
+    /// As [`new`](Self::new); tests choose which locks become compact.
+    pub(crate) fn with_compaction(bytes_max: u64, compaction: Compaction) -> Self {
         Self {
+            compaction,
             shards: Shards::default(),
             wait_sequence: Mutex::new(0),
             bytes: AtomicU64::new(0),
@@ -126,8 +149,8 @@ impl LockTable {
     /// name was put there, and found nothing in the queue. Then the lock is taken back.
     fn enter_converted(&self, holder: TxnId, name: &LockName) -> bool {
         let mut queues = self.shards.queue(name);
-        let queue = self.shards.queue_of(&mut queues, name);
-        let is_new = !queue.is_held(holder, LockKind::EXCLUSIVE_RECORD);
+        let (queue, _) = self.shards.queue_of(&mut queues, name);
+        let is_new = !queue.has_including(holder, LockKind::EXCLUSIVE_RECORD);
         if is_new {
             queue.grant(holder, LockKind::EXCLUSIVE_RECORD);
         }
@@ -187,26 +210,39 @@ impl LockTable {
     /// True if an insert before `successor` by `owner` must wait for a gap lock. Cheap: takes no
     /// place in any queue. Call it with the leaf latched exclusively.
     pub fn is_gap_locked(&self, owner: TxnId, successor: &LockName) -> bool {
-        let queues = self.shards.queue(successor);
-        queues
-            .get(successor)
-            .is_some_and(|queue| queue.must_wait(owner, LockKind::INSERT_INTENTION))
+        self.must_wait(owner, successor, LockKind::INSERT_INTENTION)
     }
 
     /// True if a write of the named entry by `owner` must wait for another's explicit lock. Cheap:
     /// takes no place in any queue. Call it with the leaf latched exclusively.
     pub fn is_record_locked(&self, owner: TxnId, name: &LockName) -> bool {
-        let queues = self.shards.queue(name);
-        queues
-            .get(name)
-            .is_some_and(|queue| queue.must_wait(owner, LockKind::EXCLUSIVE_RECORD))
+        self.must_wait(owner, name, LockKind::EXCLUSIVE_RECORD)
+    }
+
+    fn must_wait(&self, owner: TxnId, name: &LockName, kind: LockKind) -> bool {
+        let shard = self.shards.queue(name);
+        let queue = shard.get(name);
+        queue.is_some_and(|queue| queue.must_wait(owner, kind))
+            || self.has_rival(&shard.compact, owner, name, kind)
     }
 
     /// An insert has put `new_key` before `successor`. Each owner that has locked the gap before
     /// the successor has both halves locked from now on. Call it with the leaf latched exclusively.
-    pub fn split_gap(&self, new_key: &LockName, successor: &LockName) {
+    ///
+    /// The locks of `inserter` on the new half are not entered on the list of what others have
+    /// entered for it: it adds them to its own list. They are returned.
+    pub(crate) fn split_gap(
+        &self,
+        inserter: TxnId,
+        new_key: &LockName,
+        successor: &LockName,
+    ) -> SmallVec<[LockKind; 2]> {
         assert!(new_key != successor, "a gap is split between its ends");
-        self.inherit_gap(successor, new_key, LockKind::covers_gap);
+        let inherited = Inherited {
+            is_inherited: LockKind::covers_gap,
+            taker: Some(inserter),
+        };
+        self.inherit_gap(successor, new_key, inherited, |_| {})
     }
 
     /// `removed` is removed. Each owner that has locked it, or the gap before it, has the joined
@@ -214,30 +250,30 @@ impl LockTable {
     /// latched exclusively.
     pub fn join_gap(&self, removed: &LockName, successor: &LockName) {
         assert!(removed != successor, "a gap is joined with the next one");
-        self.inherit_gap(removed, successor, LockKind::outlives_record);
+        let inherited = Inherited {
+            is_inherited: LockKind::outlives_record,
+            taker: None,
+        };
+        self.inherit_gap(removed, successor, inherited, |_| {});
     }
 
-    /// Gives the owners of locks on `from` gap locks on `to`. An heir may be about to end. It
-    /// releases its own list first and what others entered for it last. So an heir that still has
-    /// `from` after `to` was entered will find `to`. From any other heir the lock is taken back
-    /// here.
-    fn inherit_gap(&self, from: &LockName, to: &LockName, is_inherited: fn(LockKind) -> bool) {
-        self.inherit_gap_around(from, to, is_inherited, |_| {});
-    }
-
-    /// As [`inherit_gap`](Self::inherit_gap); `between` stands for what an heir does after the gap
-    /// lock was entered for it.
-    fn inherit_gap_around(
+    /// Gives the owners of locks on `from` gap locks on `to`. Returns those of the owner that takes
+    /// them itself. Any other heir may be about to end. It releases its own list first and what
+    /// others entered for it last. So an heir that still has `from` after `to` was entered will
+    /// find `to`. From any other heir the lock is taken back here. `between` stands for what an
+    /// heir does after the gap lock was entered for it.
+    fn inherit_gap(
         &self,
         from: &LockName,
         to: &LockName,
-        is_inherited: fn(LockKind) -> bool,
+        inherited: Inherited,
         mut between: impl FnMut(TxnId),
-    ) {
+    ) -> SmallVec<[LockKind; 2]> {
+        let mut taken = SmallVec::new();
         for grant in self
             .grants(from)
             .into_iter()
-            .filter(|grant| is_inherited(grant.kind))
+            .filter(|grant| (inherited.is_inherited)(grant.kind))
         {
             let kind = LockKind {
                 mode: grant.kind.mode,
@@ -245,14 +281,24 @@ impl LockTable {
             };
             let (is_new, adds_edges) = {
                 let mut queues = self.shards.queue(to);
-                let queue = self.shards.queue_of(&mut queues, to);
-                let is_new = !queue.is_held(grant.owner, kind);
+                let (queue, compact) = self.shards.queue_of(&mut queues, to);
+                let is_new = !queue.has_including(grant.owner, kind)
+                    && !compact.is_held(grant.owner, self.place(to), kind);
                 if is_new {
                     queue.grant(grant.owner, kind);
                 }
-                (is_new, is_new && queue.is_waited_for())
+                let adds_edges = is_new && queue.is_waited_for();
+                self.shards.remove_if_empty(&mut queues, to);
+                (is_new, adds_edges)
             };
             if !is_new {
+                continue;
+            }
+            if inherited.taker == Some(grant.owner) {
+                taken.push(kind);
+                if adds_edges {
+                    self.break_cycles_through(grant.owner);
+                }
                 continue;
             }
             let mut shard = self.shards.owner(grant.owner);
@@ -270,28 +316,33 @@ impl LockTable {
                 self.break_cycles_through(grant.owner);
             }
         }
+        taken
     }
 
     /// Takes back one lock that was entered for `owner`. The owner may live on and keeps all
     /// others: it has released a single one early.
     fn take_back(&self, owner: TxnId, name: &LockName, kind: LockKind) {
-        {
-            let converted = &mut self.shards.owner(owner).converted;
-            if let Some(names) = converted.get_mut(&owner) {
-                if let Some(count) = names.get_mut(name) {
-                    assert!(0 < *count, "a lock that was counted is given back");
-                    *count -= 1;
-                    if *count == 0 {
-                        names.remove(name);
-                        self.discharge(std::iter::once(name));
-                    }
-                }
-                if names.is_empty() {
-                    converted.remove(&owner);
-                }
+        self.forget_converted(owner, name);
+        self.release_kind(owner, name, kind);
+    }
+
+    /// Takes back what was put once on the list of what others have entered for `owner`.
+    fn forget_converted(&self, owner: TxnId, name: &LockName) {
+        let converted = &mut self.shards.owner(owner).converted;
+        let Some(names) = converted.get_mut(&owner) else {
+            return;
+        };
+        if let Some(count) = names.get_mut(name) {
+            assert!(0 < *count, "a lock that was counted is given back");
+            *count -= 1;
+            if *count == 0 {
+                names.remove(name);
+                self.discharge(std::iter::once(name));
             }
         }
-        self.release_kind(owner, name, kind);
+        if names.is_empty() {
+            converted.remove(&owner);
+        }
     }
 
     /// Releases one lock of `owner`, who keeps all others of this name.
@@ -309,21 +360,43 @@ impl LockTable {
 
     /// The granted locks of this name.
     fn grants(&self, name: &LockName) -> Vec<Grant> {
-        let queues = self.shards.queue(name);
-        queues
-            .get(name)
-            .map(|queue| queue.grants().to_vec())
-            .unwrap_or_default()
+        let shard = self.shards.queue(name);
+        let queue = shard.get(name);
+        let mut grants = queue.map_or_else(Vec::new, |queue| queue.grants().to_vec());
+        if !shard.compact.is_empty() {
+            grants.extend(shard.compact.grants(self.place(name)));
+        }
+        grants
     }
 
     /// Asks for a lock. A request that must wait searches for a deadlock first.
     pub(crate) fn request(&self, request: Request<'_>) -> Requested {
-        let waiter = {
+        let waiter = loop {
             let mut queues = self.shards.queue(request.name);
-            let queue = self.shards.queue_of(&mut queues, request.name);
-            let missing = queue.missing(request.owner, request.kind);
+            let (queue, compact) = self.shards.queue_of(&mut queues, request.name);
+            let mut missing = queue.missing(request.owner, request.kind);
             if queue.is_held(request.owner, missing) {
                 return Requested::Held;
+            }
+            if !compact.is_empty() {
+                match self.look_at_compact(queue, compact, request) {
+                    Looked::Missing(rest) => missing = rest,
+                    Looked::Held => {
+                        self.shards.remove_if_empty(&mut queues, request.name);
+                        return Requested::Held;
+                    }
+                    Looked::Rival(rival) => {
+                        self.shards.remove_if_empty(&mut queues, request.name);
+                        drop(queues);
+                        if !request.may_wait {
+                            return Requested::Busy;
+                        }
+                        if self.enter_compact(rival, request.name) == Converted::Full {
+                            return Requested::Full;
+                        }
+                        continue;
+                    }
+                }
             }
             if !queue.must_wait(request.owner, missing) {
                 let leaves_lock = missing.covers_record() || missing.covers_gap();
@@ -344,7 +417,7 @@ impl LockTable {
             }
             let waiter = Arc::new(self.new_waiter(request));
             queue.enqueue(Arc::clone(&waiter));
-            waiter
+            break waiter;
         };
         {
             let mut shard = self.shards.owner(request.owner);
@@ -403,10 +476,10 @@ impl LockTable {
 
     /// True if `owner` has been given a lock that includes this one.
     pub fn is_held(&self, owner: TxnId, name: &LockName, kind: LockKind) -> bool {
-        let queues = self.shards.queue(name);
-        queues
-            .get(name)
-            .is_some_and(|queue| queue.is_held(owner, kind))
+        let shard = self.shards.queue(name);
+        let queue = shard.get(name);
+        queue.is_some_and(|queue| queue.is_held(owner, kind))
+            || self.is_held_compact(&shard, owner, name, kind)
     }
 
     /// Counts since the start, and the present waits.
@@ -592,12 +665,13 @@ mod tests {
             );
         }
         let heir = &mut owner;
-        table.inherit_gap_around(
-            &names[0],
-            &names[1],
-            |_| true,
-            |_| heir.release_one(&names[0], GAP),
-        );
+        let inherited = Inherited {
+            is_inherited: |_| true,
+            taker: None,
+        };
+        let release = |_| heir.release_one(&names[0], GAP);
+        let taken = table.inherit_gap(&names[0], &names[1], inherited, release);
+        assert!(taken.is_empty());
         assert!(
             !table.is_held(id(1), &names[1], GAP),
             "nothing was left to inherit"

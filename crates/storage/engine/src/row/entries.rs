@@ -94,7 +94,7 @@ impl EngineTransaction {
                 Some(header),
                 "the entry stands where the next look-up finds it"
             );
-            worker.split_gap(tree, key, gap);
+            self.split_gap(tree, key, gap);
             change.commit();
             return Ok(());
         }

@@ -20,7 +20,7 @@ use crate::worker::Worker;
 
 impl EngineTransaction {
     /// Before an insert at a spot: waits for the gap locks of others. Returns the name of the gap
-    /// if it may have locks, which [`Worker::split_gap`] gives to both halves.
+    /// if it may have locks, which [`EngineTransaction::split_gap`] gives to both halves.
     pub(crate) fn check_gap(
         &mut self,
         tree: Tree,
@@ -46,17 +46,18 @@ impl EngineTransaction {
         }
         Ok(Some(gap))
     }
+
+    /// After an insert of `key`, with its leaf still latched.
+    pub(crate) fn split_gap(&mut self, tree: Tree, key: &[u8], gap: Option<LockName>) {
+        if let Some(gap) = gap {
+            let entry = LockName::key(tree.index, key);
+            let locks = self.locks.as_mut();
+            locks.expect("a writer has an id").split_gap(&entry, &gap);
+        }
+    }
 }
 
 impl Worker {
-    /// After an insert of `key`, with its leaf still latched.
-    pub(crate) fn split_gap(&self, tree: Tree, key: &[u8], gap: Option<LockName>) {
-        if let Some(gap) = gap {
-            let entry = LockName::key(tree.index, key);
-            self.shared.locks.split_gap(&entry, &gap);
-        }
-    }
-
     /// Before the removal of `key`, which stands at a spot. An entry that comes behind it meanwhile
     /// has a part of the joined gap, so the next one is looked up until nothing changes.
     pub(crate) fn join_gap(

@@ -316,7 +316,7 @@ impl EngineTransaction {
         };
         let attempt = self.write_pair(change, spot, &record, (body, body.bytes))?;
         if matches!(attempt, Attempt::Done(_)) {
-            self.worker.split_gap(place.tree, place.key, gap);
+            self.split_gap(place.tree, place.key, gap);
         }
         Ok(attempt)
     }
