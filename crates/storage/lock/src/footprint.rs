@@ -7,7 +7,7 @@
 //! object of its own. Measured with MariaDB 10.11 (`trx_weight` and `trx_lock_structs`).
 //!
 //! Cost: a transaction seldom has more than four kinds of locks and indexes, and the last one is
-//! looked at first.
+//! looked at first. The sum of all is kept up to date, since it is shown after each lock.
 
 use format::IndexId;
 use smallvec::SmallVec;
@@ -25,8 +25,8 @@ const PARTS_MAX: usize = 32;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Footprint {
     parts: SmallVec<[Part; 4]>,
-    /// Objects beside those of the parts.
-    extra_count: u64,
+    /// Objects of all parts, and those beside them.
+    object_count: u64,
 }
 
 /// The locks of one kind in one index.
@@ -38,43 +38,54 @@ struct Part {
     count: u64,
 }
 
+/// Objects for so many locks of a part, which has one also without a lock.
+fn objects(count: u64) -> u64 {
+    count.div_ceil(LOCKS_PER_OBJECT).max(1)
+}
+
 impl Footprint {
     /// A lock was granted without a wait.
     pub(crate) fn add(&mut self, name: &LockName, kind: LockKind) {
         let kind = shared_kind(name, kind);
         if let Some(part) = self.part(name.index(), kind) {
             part.count += 1;
-        } else if self.parts.len() < PARTS_MAX {
+            let added = objects(part.count) - objects(part.count - 1);
+            self.object_count += added;
+            return;
+        }
+        if self.parts.len() < PARTS_MAX {
             self.parts.push(Part {
                 index: name.index(),
                 kind,
                 count: 1,
             });
-        } else {
-            self.extra_count += 1;
         }
+        self.object_count += 1;
     }
 
     /// A lock was granted after a wait.
     pub(crate) fn add_awaited(&mut self, name: &LockName, kind: LockKind) {
         match self.part(name.index(), shared_kind(name, kind)) {
-            Some(_) => self.extra_count += 1,
+            Some(_) => self.object_count += 1,
             None => self.add(name, kind),
         }
     }
 
     /// A lock was released before the transaction's end.
     pub(crate) fn release(&mut self, name: &LockName, kind: LockKind) {
-        if let Some(part) = self.part(name.index(), shared_kind(name, kind)) {
-            part.count = part.count.saturating_sub(1);
+        if let Some(part) = self.part(name.index(), shared_kind(name, kind))
+            && 0 < part.count
+        {
+            part.count -= 1;
+            let removed = objects(part.count + 1) - objects(part.count);
+            self.object_count -= removed;
         }
     }
 
     /// Lock objects that InnoDB would have for them.
     pub(crate) fn object_count(&self) -> u64 {
-        let of_part = |part: &Part| part.count.div_ceil(LOCKS_PER_OBJECT).max(1);
         assert!(self.parts.len() <= PARTS_MAX, "the search stays short");
-        self.parts.iter().map(of_part).sum::<u64>() + self.extra_count
+        self.object_count
     }
 
     fn part(&mut self, index: IndexId, kind: LockKind) -> Option<&mut Part> {
@@ -127,6 +138,25 @@ mod tests {
             4,
             "200 rows are more than a page has"
         );
+    }
+
+    /// The sum is what the parts make up.
+    #[test]
+    fn locks_that_come_and_go_change_the_objects_of_their_part() {
+        let mut footprint = Footprint::default();
+        let row = name(1, "a");
+        for count in 1..=1000 {
+            footprint.add(&row, GAP);
+            assert_eq!(footprint.object_count(), objects(count));
+        }
+        for count in (0..1000).rev() {
+            footprint.release(&row, GAP);
+            assert_eq!(footprint.object_count(), objects(count));
+        }
+        footprint.release(&row, GAP);
+        assert_eq!(footprint.object_count(), 1, "it keeps one");
+        footprint.add(&row, GAP);
+        assert_eq!(footprint.object_count(), 1);
     }
 
     #[test]

@@ -16,15 +16,24 @@ const NOTED_MAX: usize = 64;
 pub(crate) struct TouchedTables {
     /// In the order of their first use; a table twice if it was first read and then written.
     noted: SmallVec<[(TableId, LockMode); 4]>,
+    /// Tables among them. Counted here, since it is shown after each lock.
+    table_count: u64,
 }
 
 impl TouchedTables {
     /// Rows of a table are locked in this mode. Returns whether that is new.
     pub(crate) fn note(&mut self, table: TableId, mode: LockMode) -> bool {
-        let includes = |&(noted, its): &(TableId, LockMode)| noted == table && mode <= its;
-        let is_new = self.noted.len() < NOTED_MAX && !self.noted.iter().rev().any(includes);
+        let mut is_known = false;
+        for (_, its) in self.noted.iter().rev().filter(|it| it.0 == table) {
+            if mode <= *its {
+                return false;
+            }
+            is_known = true;
+        }
+        let is_new = self.noted.len() < NOTED_MAX;
         if is_new {
             self.noted.push((table, mode));
+            self.table_count += u64::from(!is_known);
             assert!(self.noted.len() <= NOTED_MAX, "the search stays short");
         }
         is_new
@@ -37,17 +46,17 @@ impl TouchedTables {
 
     /// Tables.
     pub(crate) fn table_count(&self) -> u64 {
-        let is_first = |&(at, &(table, _)): &(usize, &(TableId, LockMode))| {
-            self.noted[..at].iter().all(|(before, _)| *before != table)
-        };
-        let count = self.noted.iter().enumerate().filter(is_first).count();
-        assert!(count <= self.noted.len(), "a table is noted once or twice");
-        stdx::to_u64(count)
+        assert!(
+            self.table_count <= self.object_count(),
+            "each is noted once or twice"
+        );
+        self.table_count
     }
 
     /// The transaction has ended.
     pub(crate) fn clear(&mut self) {
         self.noted.clear();
+        self.table_count = 0;
     }
 }
 
