@@ -6,7 +6,7 @@
 use testkit::client::Client;
 use testkit::{Launch, Server};
 
-/// Room for some 3,200 locks of short keys.
+/// Room for some 4,600 locks of short keys.
 fn start() -> Server {
     Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
         .with_settings(["lock_table_size=1M"])
@@ -170,4 +170,43 @@ fn new_keys_of_unique_indexes_are_locks() {
     assert_eq!(error_number(&mut client, &copy("1000 <= i")), 1206);
     assert_eq!(single(&mut client, "select count(*) from d.u"), "1000");
     run(&mut client, &[&copy("i between 1000 and 1999")]);
+}
+
+/// A transaction with many locks keeps the older ones in a few bytes each, and others wait for them
+/// as for any.
+#[test]
+fn many_locks_of_a_transaction_take_little_memory() {
+    const OBJECT_BYTES: u64 = 224;
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
+    let server = launch.start().expect("the server starts");
+    let (mut owner, mut other) = (server.connect().unwrap(), server.connect().unwrap());
+    numbers(&mut owner);
+    run(&mut owner, &[&insert(10_000), &insert(20_000), "begin"]);
+    let all = "select count(*) from d.n for update";
+    assert_eq!(single(&mut owner, all), "30000");
+    let mut number = |what: &str| -> u64 {
+        let table = "information_schema.innodb_trx where trx_rows_locked <> 0";
+        let text = single(&mut other, &format!("select {what} from {table}"));
+        text.parse().expect("a number")
+    };
+    assert!(30_000 <= number("trx_rows_locked"));
+    let bytes = number("trx_lock_memory_bytes");
+    assert!(bytes < 30_000 * OBJECT_BYTES / 4, "{bytes}");
+    assert_eq!(single(&mut owner, all), "30000");
+    assert_eq!(
+        number("trx_lock_memory_bytes"),
+        bytes,
+        "it has them already"
+    );
+    run(&mut other, &["set row_lock_wait_timeout = 0"]);
+    for statement in [
+        "update d.n set v = 2 where i = 7",
+        "insert into d.n values (-1, 1)",
+        "select i from d.n where i = 29999 lock in share mode",
+    ] {
+        assert_eq!(error_number(&mut other, statement), 1205, "{statement}");
+    }
+    run(&mut owner, &["insert into d.n values (-2, 1)", "commit"]);
+    run(&mut other, &["insert into d.n values (-1, 1)"]);
+    assert_eq!(other.status("Row_lock_bytes").expect("a number"), 0);
 }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::FixedState;
 use format::IndexId;
+use smallvec::SmallVec;
 
 use crate::compact::Place;
 
@@ -15,15 +16,19 @@ pub struct LockName {
     /// The index. Ids are never reused, so a lock outlives its index harmlessly.
     index: IndexId,
     /// The encoded key; `None` is the supremum.
-    key: Option<Box<[u8]>>,
+    key: Option<SmallVec<[u8; KEY_BYTES_INSIDE]>>,
 }
+
+/// Keys up to this length take no memory of their own: a primary key of up to three numbers, or an
+/// entry of an index of numbers with its row's.
+const KEY_BYTES_INSIDE: usize = 16;
 
 impl LockName {
     /// The entry with this encoded key.
     pub fn key(index: IndexId, key: &[u8]) -> Self {
         Self {
             index,
-            key: Some(key.into()),
+            key: Some(SmallVec::from_slice(key)),
         }
     }
 
@@ -47,9 +52,10 @@ impl LockName {
         self.key.as_deref()
     }
 
-    /// Bytes of the key.
-    pub(crate) fn key_len(&self) -> usize {
-        self.key.as_ref().map_or(0, |key| key.len())
+    /// Memory of the key beside the name itself, in bytes.
+    pub(crate) fn key_memory(&self) -> usize {
+        let key = self.key.as_ref().filter(|key| key.spilled());
+        key.map_or(0, SmallVec::len)
     }
 
     /// Its place among compact locks: the upper half of the hash, as far as `mask` has it. The lower
@@ -71,7 +77,7 @@ impl LockName {
 impl fmt::Debug for LockName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}:", self.index)?;
-        match &self.key {
+        match self.encoded_key() {
             None => f.write_str("supremum"),
             Some(key) => key.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
         }

@@ -5,20 +5,32 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use format::TxnId;
+use smallvec::SmallVec;
 
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockMode};
 
-/// All locks and waiters of one name. Removed when empty.
+/// All locks and waiters of one name. Removed when empty. Most have one lock and no waiter, and are
+/// made and removed once for each lock, so these need no memory of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     /// Granted locks, in the order of granting.
-    granted: Vec<Grant>,
-    /// Waiting requests, in the order of asking, which is the order of their numbers.
+    granted: SmallVec<[Grant; 1]>,
+    /// Waiting requests, if there ever were any.
+    waits: Option<Box<Waits>>,
+}
+
+/// The requests that wait for a name.
+#[derive(Debug, Default)]
+struct Waits {
+    /// In the order of asking, which is the order of their numbers.
     waiting: VecDeque<Arc<Waiter>>,
     /// Number of waiting insert intentions, which record locks do not block.
     intention_count: usize,
 }
+
+/// The waiters of a queue that has none.
+static EMPTY: VecDeque<Arc<Waiter>> = VecDeque::new();
 
 /// One owner's lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +44,14 @@ pub(crate) struct Grant {
 impl Queue {
     /// True if no lock is granted and no request waits.
     pub(crate) fn is_empty(&self) -> bool {
-        assert!(self.intention_count <= self.waiting.len());
-        self.granted.is_empty() && self.waiting.is_empty()
+        self.granted.is_empty() && !self.is_waited_for()
+    }
+
+    /// The waiting requests, in their order.
+    fn waiting(&self) -> impl DoubleEndedIterator<Item = &Arc<Waiter>> + ExactSizeIterator {
+        let waits = self.waits.as_deref();
+        let waiting = waits.map_or(&EMPTY, |waits| &waits.waiting);
+        waiting.iter()
     }
 
     /// True if `owner` has this lock or one that includes it. A compact lock may be entered for a
@@ -67,10 +85,7 @@ impl Queue {
     /// True if a new request must wait (I2).
     pub(crate) fn must_wait(&self, owner: TxnId, kind: LockKind) -> bool {
         let granted = self.granted.iter().map(|grant| (grant.owner, grant.kind));
-        let waiting = self
-            .waiting
-            .iter()
-            .map(|waiter| (waiter.owner, waiter.kind));
+        let waiting = self.waiting().map(|waiter| (waiter.owner, waiter.kind));
         granted
             .chain(waiting)
             .any(|(other, held)| other != owner && kind.conflicts_with(held))
@@ -90,7 +105,8 @@ impl Queue {
 
     /// Adds a request after all others.
     pub(crate) fn enqueue(&mut self, waiter: Arc<Waiter>) {
-        let last = self.waiting.back().map_or(0, |last| last.sequence);
+        let last = self.waiting().next_back();
+        let last = last.map_or(0, |last| last.sequence);
         assert!(last < waiter.sequence, "waiters stand in their order");
         assert!(
             waiter.verdict().is_none(),
@@ -100,31 +116,33 @@ impl Queue {
             self.must_wait(waiter.owner, waiter.kind),
             "nobody waits for nothing (I2)"
         );
-        self.intention_count += usize::from(!waiter.kind.covers_record());
-        self.waiting.push_back(waiter);
+        let waits = self.waits.get_or_insert_default();
+        waits.intention_count += usize::from(!waiter.kind.covers_record());
+        waits.waiting.push_back(waiter);
     }
 
     /// The position of `waiter`; `None` if it does not wait any more.
     fn position(&self, waiter: &Arc<Waiter>) -> Option<usize> {
-        let position = self
-            .waiting
+        let waiting = &self.waits.as_deref()?.waiting;
+        let position = waiting
             .binary_search_by_key(&waiter.sequence, |other| other.sequence)
             .ok()?;
-        Arc::ptr_eq(&self.waiting[position], waiter).then_some(position)
+        Arc::ptr_eq(&waiting[position], waiter).then_some(position)
     }
 
     /// Removes the waiter at a position.
     fn take(&mut self, position: usize) -> Arc<Waiter> {
-        let waiter = self
-            .waiting
-            .remove(position)
-            .expect("somebody stands there");
+        let waits = self.waits.as_deref_mut();
+        let waits = waits.expect("somebody stands there");
+        let waiter = waits.waiting.remove(position);
+        let waiter = waiter.expect("somebody stands there");
         let intention = usize::from(!waiter.kind.covers_record());
         assert!(
-            intention <= self.intention_count,
+            intention <= waits.intention_count,
             "each intention was counted"
         );
-        self.intention_count -= intention;
+        waits.intention_count -= intention;
+        assert!(waits.intention_count <= waits.waiting.len());
         waiter
     }
 
@@ -139,7 +157,7 @@ impl Queue {
         let position = self.position(waiter);
         let granted_count = position.map_or(0, |_| self.granted.len());
         let granted = self.granted.iter().take(granted_count);
-        let ahead = self.waiting.iter().take(position.unwrap_or(0));
+        let ahead = self.waiting().take(position.unwrap_or(0));
         let ahead = ahead.map(|other| Grant {
             owner: other.owner,
             kind: other.kind,
@@ -166,8 +184,7 @@ impl Queue {
             .map(|grant| grant.owner)
             .collect();
         let mut ahead = self
-            .waiting
-            .iter()
+            .waiting()
             .take(position)
             .rev()
             .filter(|other| other.owner != waiter.owner && waiter.kind.conflicts_with(other.kind))
@@ -193,7 +210,7 @@ impl Queue {
         if own.is_empty() {
             return None;
         }
-        let ahead = self.waiting.iter().take(self.position(waiter)?);
+        let ahead = self.waiting().take(self.position(waiter)?);
         let found = ahead
             .filter(|other| waiter.kind.conflicts_with(other.kind))
             .find(|other| own.iter().any(|&held| other.kind.conflicts_with(held)));
@@ -249,7 +266,7 @@ impl Queue {
 
     /// True if a request waits for the lock.
     pub(crate) fn is_waited_for(&self) -> bool {
-        !self.waiting.is_empty()
+        self.waiting().len() != 0
     }
 
     /// The granted locks.
@@ -262,10 +279,11 @@ impl Queue {
     /// intentions. So of a thousand waiters for a row only the next is checked.
     fn grant_waiters(&mut self, wakers: &mut Vec<Waker>) {
         let mut position = 0;
-        while position < self.waiting.len() {
-            let waiter = &self.waiting[position];
+        while let Some(waits) = self.waits.as_deref()
+            && let Some(waiter) = waits.waiting.get(position)
+        {
             let granted = self.granted.iter().map(|grant| (grant.owner, grant.kind));
-            let ahead = self.waiting.iter().take(position);
+            let ahead = self.waiting().take(position);
             let is_blocked = granted
                 .chain(ahead.map(|other| (other.owner, other.kind)))
                 .any(|(owner, held)| owner != waiter.owner && waiter.kind.conflicts_with(held));
@@ -274,7 +292,7 @@ impl Queue {
                 self.grant_waiter(&waiter, wakers);
                 continue;
             }
-            if waiter.kind.is_exclusive_record() && self.intention_count == 0 {
+            if waiter.kind.is_exclusive_record() && waits.intention_count == 0 {
                 return;
             }
             position += 1;

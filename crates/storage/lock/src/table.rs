@@ -22,9 +22,9 @@ use compaction::Looked;
 
 pub(crate) use compaction::Compaction;
 
-/// Memory of a lock beside its key, in bytes: its queue and its place in the shard, the grant, and
-/// its place on the owner's list. The key is kept twice.
-const LOCK_BYTES: u64 = 320;
+/// Memory of a lock, in bytes: its name, queue and grant in a map that is half full (80 bytes), and
+/// its place on the owner's list, which grows by doubling (48 bytes). A long key is kept twice.
+const LOCK_BYTES: u64 = 224;
 
 /// One owner may hold this many times the memory that is left, and is refused more. So one owner
 /// alone can hold seven eighths of the memory, and two owners seven fifteenths each. An owner that
@@ -558,7 +558,7 @@ impl LockTable {
 
 /// The counted size of a lock of this name, in bytes.
 fn cost(name: &LockName) -> u64 {
-    LOCK_BYTES + 2 * stdx::to_u64(name.key_len())
+    LOCK_BYTES + 2 * stdx::to_u64(name.key_memory())
 }
 
 #[cfg(test)]

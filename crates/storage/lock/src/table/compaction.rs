@@ -45,7 +45,7 @@ pub(crate) struct Compaction {
 impl Default for Compaction {
     /// A batch of rows that may be released early has 64 rows with up to three locks each. Sets
     /// with a few locks in each of the shards take more memory than objects. 4,096 objects are some
-    /// 1.5 MB. A step takes some 100 us, as long as other work between two looks at the clock.
+    /// 0.9 MB. A step takes some 100 us, as long as other work between two looks at the clock.
     fn default() -> Self {
         Self {
             newest_count: 4096,
