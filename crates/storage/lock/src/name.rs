@@ -11,7 +11,7 @@ use crate::compact::Place;
 
 /// Names an entry of an index, and the gap before it. The supremum (the place after the last key)
 /// is the name without a key.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct LockName {
     /// The index. Ids are never reused, so a lock outlives its index harmlessly.
     index: IndexId,
@@ -71,6 +71,13 @@ impl LockName {
     /// The hash is the same in every run, so that a simulated run can be replayed.
     pub fn hash_code(&self) -> u64 {
         FixedState::default().hash_one(self)
+    }
+}
+
+impl Clone for LockName {
+    /// By hand, since a list of bytes that is not known to be one is cloned byte by byte.
+    fn clone(&self) -> Self {
+        Self::of(self.index, self.encoded_key())
     }
 }
 

@@ -165,9 +165,15 @@ impl Shards {
     /// Removes the queue of this name if it has no lock and no waiter.
     pub(crate) fn remove_if_empty(&self, queues: &mut QueueShard, name: &LockName) {
         if queues.get(name).is_some_and(Queue::is_empty) {
-            queues.queues.remove(name);
-            self.count_out(name.index());
+            self.remove(queues, name);
         }
+    }
+
+    /// Removes the queue of this name, which has no lock and no waiter.
+    pub(crate) fn remove(&self, queues: &mut QueueShard, name: &LockName) {
+        let removed = queues.queues.remove(name);
+        assert!(removed.is_some_and(|queue| queue.is_empty()), "it is empty");
+        self.count_out(name.index());
     }
 
     /// The shard of this owner.

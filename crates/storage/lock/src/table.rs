@@ -194,7 +194,9 @@ impl LockTable {
             let mut queues = self.shards.queue(name);
             if let Some(queue) = queues.get_mut(name) {
                 queue.release(owner, &mut wakers);
-                self.shards.remove_if_empty(&mut queues, name);
+                if queue.is_empty() {
+                    self.shards.remove(&mut queues, name);
+                }
             }
         }
         wakers.into_iter().for_each(Waker::wake);
@@ -403,8 +405,9 @@ impl LockTable {
                 let has_room = !leaves_lock || self.has_room(request.name, request.held_bytes);
                 if leaves_lock && has_room {
                     queue.grant(request.owner, missing);
+                } else {
+                    self.shards.remove_if_empty(&mut queues, request.name);
                 }
-                self.shards.remove_if_empty(&mut queues, request.name);
                 return if has_room {
                     Requested::Granted(missing)
                 } else {
