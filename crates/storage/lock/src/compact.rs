@@ -36,11 +36,20 @@ pub(crate) struct Place {
     pub(crate) print: u32,
 }
 
-/// The compact locks of a shard.
+/// The compact locks of a shard. A single word, so that a shard fits into a cache line.
 #[derive(Debug, Default)]
 pub(crate) struct CompactLocks {
-    parts: Vec<Part>,
+    /// `None` if there are none.
+    parts: Option<Box<Parts>>,
 }
+
+/// What stands behind the word. Never empty between two calls.
+#[derive(Debug, Default)]
+struct Parts {
+    list: Vec<Part>,
+}
+
+const _: () = assert!(size_of::<CompactLocks>() == size_of::<usize>());
 
 /// The locks of one kind of one owner in one index.
 #[derive(Debug)]
@@ -75,13 +84,18 @@ pub(crate) struct Removed {
 impl CompactLocks {
     /// True if there are none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+        self.parts.is_none()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        let list = self.parts.as_deref().map(|parts| &*parts.list);
+        list.unwrap_or_default().iter()
     }
 
     /// The locks of a name.
     pub(crate) fn grants(&self, place: Place) -> impl Iterator<Item = Grant> {
         let is_locked = move |part: &&Part| part.index == place.index && part.has(place);
-        self.parts.iter().filter(is_locked).map(Part::grant)
+        self.parts().filter(is_locked).map(Part::grant)
     }
 
     /// The locks of others that a request must wait for.
@@ -92,7 +106,7 @@ impl CompactLocks {
         kind: LockKind,
     ) -> impl Iterator<Item = Grant> {
         let conflicts = move |part: &&Part| part.owner != owner && kind.conflicts_with(part.kind);
-        let parts = self.parts.iter().filter(conflicts);
+        let parts = self.parts().filter(conflicts);
         parts
             .filter(move |part| part.index == place.index && part.has(place))
             .map(Part::grant)
@@ -101,24 +115,25 @@ impl CompactLocks {
     /// True if `owner` has this lock or one that includes it.
     pub(crate) fn is_held(&self, owner: TxnId, place: Place, kind: LockKind) -> bool {
         let includes = |part: &&Part| part.owner == owner && part.kind.includes(kind);
-        let mut parts = self.parts.iter().filter(includes);
+        let mut parts = self.parts().filter(includes);
         parts.any(|part| part.index == place.index && part.has(place))
     }
 
     /// Notes a lock.
     pub(crate) fn add(&mut self, place: Place, grant: Grant) -> Added {
         let is_it = |part: &Part| part.index == place.index && part.grant() == grant;
-        let found = self.parts.iter().position(is_it);
+        let parts = &mut self.parts.get_or_insert_default().list;
+        let found = parts.iter().position(is_it);
         let at = found.unwrap_or_else(|| {
-            self.parts.push(Part {
+            parts.push(Part {
                 index: place.index,
                 owner: grant.owner,
                 kind: grant.kind,
                 prints: PrintSet::default(),
             });
-            self.parts.len() - 1
+            parts.len() - 1
         });
-        let part = &mut self.parts[at];
+        let part = &mut parts[at];
         let before = part.prints.bytes();
         part.prints.insert(place.print);
         let grown = part.prints.bytes() - before;
@@ -131,15 +146,18 @@ impl CompactLocks {
     /// Removes the locks of an owner.
     pub(crate) fn remove(&mut self, owner: TxnId) -> Removed {
         let mut removed = Removed::default();
-        self.parts.retain(|part| {
+        let Some(parts) = &mut self.parts else {
+            return removed;
+        };
+        parts.list.retain(|part| {
             if part.owner == owner {
                 removed.bytes += part.prints.bytes() + PART_BYTES;
                 removed.indexes.push(part.index);
             }
             part.owner != owner
         });
-        if self.parts.is_empty() {
-            self.parts = Vec::new();
+        if parts.list.is_empty() {
+            self.parts = None;
         }
         removed
     }

