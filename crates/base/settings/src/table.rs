@@ -350,9 +350,8 @@ pub const TABLE: &[Setting] = &[
         "lock_table_size",
         size(1 << 20, 1 << 44),
         "4G",
-        "Memory for row locks: some 220 bytes each, 5 to 6 where a transaction has thousands. \
-         Error 1206 beyond, and the transaction is rolled back; one transaction may use seven \
-         eighths of it.",
+        "Memory for row locks: 220 bytes each, 6 in transactions with thousands. Error 1206 \
+         beyond, and the transaction is rolled back; one may use seven eighths of it.",
     ),
     start(
         "log_size",

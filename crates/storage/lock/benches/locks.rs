@@ -2,6 +2,7 @@
 //! 20 locks and nothing else, for a count of instructions (`valgrind --tool=cachegrind`).
 //!
 //! The bench fails if ten million locks of a transaction take 64 MB or more.
+#![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -14,8 +14,8 @@
 //! a doubling. At most seven eighths are used, and seven tenths are left after growth: 4.6 to 5.7
 //! bytes a lock. Nothing is ever removed: a transaction keeps these locks until its end.
 //!
-//! **Cost.** A look-up visits some 30 neighbours in a set that is nearly full. A request visits each
-//! part of its shard. A shard without compact locks costs a request one comparison.
+//! **Cost.** A look-up visits some 30 neighbours in a set that is nearly full. A request visits
+//! each part of its shard. A shard without compact locks costs a request one comparison.
 //!
 //! **What was weighed against it.** InnoDB has a bitmap for each page and kind: a bit for each row
 //! of the page, some 100 bytes in all. That is less for a scan, and 100 bytes a lock for rows that
@@ -25,16 +25,8 @@
 use format::{IndexId, TxnId};
 
 use crate::LockKind;
+use crate::name::Place;
 use crate::queue::Grant;
-
-/// Where a name stands among the compact locks of its shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The index.
-    pub(crate) index: IndexId,
-    /// The upper half of the name's hash. Never 0.
-    pub(crate) print: u32,
-}
 
 /// The compact locks of a shard. A single word, so that a shard fits into a cache line.
 #[derive(Debug, Default)]

@@ -26,10 +26,10 @@
 //! Who waits for whom, and the last deadlocks, are shown by `report`.
 //!
 //! **Many locks.** An owner with more than some thousand locks keeps its newest as objects. The
-//! others are numbers of 32 bits in sets, 5 to 6 bytes each (see `compact` for what was weighed, and
-//! `table::compaction` for the rules). As an implicit lock, such a lock is entered in its queue by
-//! the first request that conflicts with it. Names that share a number are locked together, so a
-//! request may wait without need, with a chance of 1 in 440,000 beside ten million locks.
+//! others are numbers of 32 bits in sets, 5 to 6 bytes each (see `compact` for what was weighed,
+//! and `table::compaction` for the rules). As an implicit lock, such a lock is entered in its queue
+//! by the first request that conflicts with it. Names that share a number are locked together, so
+//! a request may wait without need, with a chance of 1 in 440,000 beside ten million locks.
 //!
 //! **Memory.** Each lock on a list counts with its size: on its owner's own list, and on the list
 //! of what others entered for that owner. A request is refused if there is no room

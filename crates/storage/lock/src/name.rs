@@ -7,8 +7,6 @@ use foldhash::fast::FixedState;
 use format::IndexId;
 use smallvec::SmallVec;
 
-use crate::compact::Place;
-
 /// Names an entry of an index, and the gap before it. The supremum (the place after the last key)
 /// is the name without a key.
 #[derive(PartialEq, Eq, Hash)]
@@ -17,6 +15,15 @@ pub struct LockName {
     index: IndexId,
     /// The encoded key; `None` is the supremum.
     key: Option<SmallVec<[u8; KEY_BYTES_INSIDE]>>,
+}
+
+/// Where a name stands among the compact locks of its shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The index.
+    pub(crate) index: IndexId,
+    /// The upper half of the name's hash. Never 0.
+    pub(crate) print: u32,
 }
 
 /// Keys up to this length take no memory of their own: a primary key of up to three numbers, or an
@@ -58,8 +65,8 @@ impl LockName {
         key.map_or(0, SmallVec::len)
     }
 
-    /// Its place among compact locks: the upper half of the hash, as far as `mask` has it. The lower
-    /// half chooses the shard.
+    /// Its place among compact locks: the upper half of the hash, as far as `mask` has it. The
+    /// lower half chooses the shard.
     pub(crate) fn place(&self, mask: u32) -> Place {
         let upper = u32::try_from(self.hash_code() >> u32::BITS).expect("half of 64 bits");
         Place {

@@ -25,7 +25,8 @@ use format::TxnId;
 use sync::atomic::Ordering;
 
 use super::{Converted, LockTable};
-use crate::compact::{CompactLocks, Place};
+use crate::compact::CompactLocks;
+use crate::name::Place;
 use crate::queue::{Grant, Queue};
 use crate::shards::{QUEUE_SHARD_COUNT, QueueShard};
 use crate::waiter::Request;
