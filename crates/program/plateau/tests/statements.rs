@@ -42,6 +42,7 @@ files! {
     alter_renames
     client_character_sets
     clock_and_role
+    clustered_keys
     collations
     computed_defaults
     create_select

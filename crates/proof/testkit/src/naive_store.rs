@@ -331,7 +331,7 @@ impl NaiveTable {
             }
             let key = self.index_key(index, row);
             let rows = self.rows.borrow();
-            if definition.uniqueness == Uniqueness::Primary {
+            if definition.is_clustered() {
                 if own != Some(key.as_slice()) && rows.contains_key(&key) {
                     return Some((index, key));
                 }
@@ -349,7 +349,7 @@ impl NaiveTable {
     }
 
     fn row_key(&self, row: &[ValueRef<'_>]) -> Vec<u8> {
-        if self.definition.primary_key().is_some() {
+        if self.definition.clustered_key().is_some() {
             return self.index_key(0, row);
         }
         self.inner.next_row_id.set(self.inner.next_row_id.get() + 1);
@@ -514,8 +514,8 @@ impl Table for NaiveTable {
                 key: other.into(),
             });
         }
-        let has_primary = self.definition.primary_key().is_some();
-        let new_key = if has_primary {
+        let is_keyed = self.definition.clustered_key().is_some();
+        let new_key = if is_keyed {
             self.row_key(row)
         } else {
             key.0.to_vec()

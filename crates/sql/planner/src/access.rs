@@ -283,7 +283,7 @@ impl Binder<'_> {
             possible: Vec::new(),
         };
         let mut possible = Vec::new();
-        let all_index = definition.primary_key().map(|_| 0);
+        let all_index = definition.clustered_key().map(|_| 0);
         let weigher = OrderWeigher {
             slot,
             definition,

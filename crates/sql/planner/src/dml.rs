@@ -552,15 +552,14 @@ fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition)
                 .iter()
                 .any(|assignment| assignment.column == column)
     };
-    let primary = definition.primary_key().map(|_| 0);
-    let Some(index) = scan.index.or(primary) else {
+    let clustered = definition.clustered_key();
+    let Some(index) = scan.index.or(clustered.map(|_| 0)) else {
         return false;
     };
     let mut parts = definition.indexes[index].parts.iter();
     let moves_in_index = parts.any(|part| is_assigned(part.column));
-    let moves_rows = definition
-        .primary_key()
-        .is_some_and(|key| key.parts.iter().any(|part| is_assigned(part.column)));
+    let moves_rows =
+        clustered.is_some_and(|key| key.parts.iter().any(|part| is_assigned(part.column)));
     moves_in_index || moves_rows
 }
 

@@ -37,7 +37,7 @@ fn key_flag(definition: &TableDefinition, place: usize) -> KeyFlag {
             continue;
         };
         let found = match index.uniqueness {
-            Uniqueness::Primary => KeyFlag::Primary,
+            Uniqueness::Primary | Uniqueness::Clustered => KeyFlag::Primary,
             Uniqueness::Unique if index.parts.len() == 1 => KeyFlag::Unique,
             _ if part == 0 => KeyFlag::Multiple,
             _ => KeyFlag::Part,

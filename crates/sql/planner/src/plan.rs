@@ -215,7 +215,7 @@ pub enum KeyFlag {
     None,
     /// In a key, but not its first column.
     Part,
-    /// Part of the primary key.
+    /// Part of the primary key, or of the unique key that takes its place.
     Primary,
     /// Alone it is a unique key.
     Unique,

@@ -14,7 +14,7 @@ use errcode::{
     ER_QUERY_INTERRUPTED,
 };
 use planner::OutputColumn;
-use store::{LocalFuture, Suspend, TableName, Uniqueness, WaitReason};
+use store::{LocalFuture, Suspend, TableName, WaitReason};
 use syntax::ast::{Admin, FlushLock, ObjectName, TableVerb};
 use value::{Level, SqlCondition, Value};
 
@@ -293,7 +293,7 @@ impl Session {
         }
     }
 
-    /// Reads every row by the primary key and by every other index, and reports what cannot be
+    /// Reads every row by the key that rows are kept by and by every other index, and reports what cannot be
     /// read.
     async fn check_table(
         &mut self,
@@ -314,7 +314,7 @@ impl Session {
     async fn read_whole(&mut self, definition: &store::TableDefinition) -> Result<(), Stop> {
         let table = quoted(&definition.name);
         let rows = format!("SELECT * FROM {table} USE INDEX ()");
-        let is_other = |index: &&store::IndexDefinition| index.uniqueness != Uniqueness::Primary;
+        let is_other = |index: &&store::IndexDefinition| !index.is_clustered();
         let others = definition.indexes.iter().filter(is_other);
         let entries = others.map(|index| {
             let index = syntax::print::quoted_name(&index.name);

@@ -580,13 +580,13 @@ fn order_indexes(definition: &mut TableDefinition) {
         columns[part.column].nullable = false;
     }
     indexes.sort_by_key(|index| {
-        let is_unique = index.uniqueness == Uniqueness::Unique;
+        let is_unique = matches!(index.uniqueness, Uniqueness::Unique | Uniqueness::Clustered);
         let mut parts = index.parts.iter();
         let may_be_null = parts.any(|part| columns[part.column].nullable);
         let is_prefix = index.parts.iter().any(|part| part.prefix_length.is_some());
         let kind = match index.uniqueness {
             Uniqueness::Primary => 0,
-            Uniqueness::Unique => 1,
+            Uniqueness::Unique | Uniqueness::Clustered => 1,
             Uniqueness::None => 2,
         };
         (kind, is_unique && may_be_null, is_unique && is_prefix)

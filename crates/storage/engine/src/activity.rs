@@ -171,15 +171,12 @@ fn shown_extent(extent: LockExtent) -> ShownExtent {
 /// The names of a table and of one of its indexes, as InnoDB names them.
 fn named(table: &TableShape, index: Option<usize>) -> (TableName, String) {
     let definition = &table.entry.definition;
-    let name = match index {
-        Some(position) => {
-            let position = table.secondary[position].position;
-            definition.indexes[position].name.clone()
-        }
-        None if table.primary().is_some() => "PRIMARY".to_owned(),
-        None => "GEN_CLUST_INDEX".to_owned(),
+    let named = match index {
+        Some(position) => definition.indexes.get(table.secondary[position].position),
+        None => definition.clustered_key(),
     };
-    (definition.name.clone(), name)
+    let name = named.map_or("GEN_CLUST_INDEX", |index| &index.name);
+    (definition.name.clone(), name.to_owned())
 }
 
 /// The values of a key, separated by commas. The key of an entry ends with that of its row.
@@ -191,7 +188,7 @@ fn key_text(table: &TableShape, index: Option<usize>, key: &[u8]) -> String {
     let mut rest = key;
     let mut values = Vec::new();
     let own = index.map(|position| &table.secondary[position].key);
-    let shapes: [Option<&KeyShape>; 2] = [own, table.primary()];
+    let shapes: [Option<&KeyShape>; 2] = [own, table.row_key()];
     for shape in shapes.into_iter().flatten() {
         shape.append_texts(&mut rest, &mut values);
     }

@@ -21,7 +21,7 @@ use format::undo::PurgeItem;
 use format::{IndexId, SpaceId, TableId};
 use store::{
     ClientId, Durability, Isolation, Outcome, StoreError, TableDefinition, TableName, Transaction,
-    TransactionOptions, Uniqueness,
+    TransactionOptions,
 };
 use value::CollationId;
 
@@ -200,8 +200,8 @@ impl Worker {
     ) -> Result<TableEntry, StoreError> {
         self.until_done(|| space::create(&self.pages, space))
             .await?;
-        let primary_count = usize::from(definition.primary_key().is_some());
-        let tree_count = 1 + definition.indexes.len() - primary_count;
+        let clustered_count = usize::from(definition.clustered_key().is_some());
+        let tree_count = 1 + definition.indexes.len() - clustered_count;
         let mut trees = Vec::new();
         for _ in 0..tree_count {
             trees.push(self.make_tree(space).await?);
@@ -405,7 +405,7 @@ impl Worker {
         definition: TableDefinition,
     ) -> Result<(TableEntry, Vec<usize>), StoreError> {
         let before = &old.entry.definition;
-        let first = usize::from(definition.primary_key().is_some());
+        let first = usize::from(definition.clustered_key().is_some());
         let mut trees = vec![old.entry.trees[0]];
         let mut new = Vec::new();
         for kept in store::kept_indexes(&before.indexes[first..], &definition.indexes[first..]) {
@@ -576,15 +576,10 @@ fn check_rows_stay(old: &TableDefinition, new: &TableDefinition) -> Result<(), S
             .map(|column| (column.column_type.clone(), column.nullable))
             .collect()
     };
-    let primary =
-        |definition: &TableDefinition| definition.primary_key().map(|index| index.parts.clone());
-    let is_first = |definition: &TableDefinition| {
-        let later = definition.indexes.iter().skip(1);
-        later
-            .into_iter()
-            .all(|index| index.uniqueness != Uniqueness::Primary)
-    };
-    if columns(old) != columns(new) || primary(old) != primary(new) || !is_first(new) {
+    let clustered =
+        |definition: &TableDefinition| definition.clustered_key().map(|index| index.parts.clone());
+    let has_others = new.indexes.iter().skip(1).any(|it| it.is_clustered());
+    if columns(old) != columns(new) || clustered(old) != clustered(new) || has_others {
         return Err(StoreError::NotSupported {
             what: "ALTER TABLE in place",
         });

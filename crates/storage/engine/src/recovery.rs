@@ -646,9 +646,14 @@ impl Worker {
 
 fn check_entry(entry: TableEntry) -> Result<Arc<TableShape>, StoreError> {
     let definition = &entry.definition;
-    let primary = usize::from(definition.primary_key().is_some());
+    let clustered = usize::from(definition.clustered_key().is_some());
     let columns = definition.columns.len();
-    let is_whole = entry.trees.len() == 1 + definition.indexes.len() - primary
+    let is_whole = entry.trees.len() == 1 + definition.indexes.len() - clustered
+        && !definition
+            .indexes
+            .iter()
+            .skip(1)
+            .any(|it| it.is_clustered())
         && definition
             .indexes
             .iter()

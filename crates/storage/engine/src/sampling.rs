@@ -81,7 +81,7 @@ impl Worker {
     ) -> Result<(u64, Vec<IndexStatistics>), StoreError> {
         let mut indexes = Vec::with_capacity(1 + shape.secondary.len());
         let mut rows = 0;
-        let clustered = std::iter::once((shape.clustered, shape.primary()));
+        let clustered = std::iter::once((shape.clustered, shape.row_key()));
         let of = |index: &'_ IndexShape| index.tree;
         let secondary = shape.secondary.iter().map(|it| (of(it), Some(&it.key)));
         for (tree, key) in clustered.chain(secondary) {

@@ -40,7 +40,7 @@ pub struct TableDefinition {
     pub name: TableName,
     /// In the order of `SELECT *`.
     pub columns: Vec<ColumnDefinition>,
-    /// The primary key first if there is one, then in order of creation.
+    /// The key that the rows are kept by first if there is one, then in order of creation.
     pub indexes: Vec<IndexDefinition>,
     /// Default of columns added without one.
     pub collation: CollationId,
@@ -62,6 +62,36 @@ impl TableDefinition {
         self.indexes
             .first()
             .filter(|index| index.uniqueness == Uniqueness::Primary)
+    }
+
+    /// The key that the rows are kept by; `None`: by hidden ids.
+    pub fn clustered_key(&self) -> Option<&IndexDefinition> {
+        self.indexes.first().filter(|index| index.is_clustered())
+    }
+
+    /// Chooses the key that the rows of a new table are kept by, as InnoDB does: the primary key,
+    /// or else the first unique key of whole columns without NULL. It comes first.
+    pub fn choose_clustered_key(&mut self) {
+        let columns = &self.columns;
+        let is_whole = |part: &IndexPart| {
+            part.prefix_length.is_none() && columns.get(part.column).is_some_and(|it| !it.nullable)
+        };
+        let is_primary = |index: &IndexDefinition| index.uniqueness == Uniqueness::Primary;
+        for index in &mut self.indexes {
+            if index.uniqueness == Uniqueness::Clustered {
+                index.uniqueness = Uniqueness::Unique;
+            }
+        }
+        if self.indexes.iter().any(is_primary) {
+            return;
+        }
+        let chosen = self.indexes.iter().position(|index| {
+            index.uniqueness == Uniqueness::Unique && index.parts.iter().all(is_whole)
+        });
+        if let Some(chosen) = chosen {
+            self.indexes[chosen].uniqueness = Uniqueness::Clustered;
+            self.indexes[..=chosen].rotate_right(1);
+        }
     }
 
     /// The position of the AUTO_INCREMENT column.
@@ -136,7 +166,7 @@ pub enum ColumnDefault {
 pub struct IndexDefinition {
     /// Unique within the table; `PRIMARY` for the primary key.
     pub name: String,
-    /// Primary, unique or neither.
+    /// What it guarantees, and whether the rows are kept by it.
     pub uniqueness: Uniqueness,
     /// At least one, at most 32.
     pub parts: Vec<IndexPart>,
@@ -145,6 +175,11 @@ pub struct IndexDefinition {
 }
 
 impl IndexDefinition {
+    /// Whether the rows are kept in its order.
+    pub fn is_clustered(&self) -> bool {
+        matches!(self.uniqueness, Uniqueness::Primary | Uniqueness::Clustered)
+    }
+
     /// Whether it has the same keys as the other, whatever their names.
     pub fn has_keys_of(&self, other: &Self) -> bool {
         self.uniqueness == other.uniqueness && self.parts == other.parts
@@ -176,6 +211,10 @@ pub fn kept_indexes(old: &[IndexDefinition], new: &[IndexDefinition]) -> Vec<Opt
 pub enum Uniqueness {
     /// Unique, not null, and the rows are kept in its order.
     Primary,
+    /// The same, but not declared as the primary key: the first unique key without NULL of a table
+    /// that has no primary key. It is chosen when the table is made, see
+    /// [`TableDefinition::choose_clustered_key`]. Tables of early versions have no such key.
+    Clustered,
     /// Unique among keys without NULL.
     Unique,
     /// Nothing.
@@ -205,6 +244,62 @@ mod tests {
             }],
             comment: comment.to_owned(),
         }
+    }
+
+    #[test]
+    fn rows_are_kept_by_the_primary_key_or_the_first_unique_key_without_nulls() {
+        let column = |nullable| {
+            let kind = ColumnType::new(value::TypeKind::Int);
+            ColumnDefinition::new("c", kind, nullable)
+        };
+        let unique = |name: &str, column: usize| IndexDefinition {
+            uniqueness: Uniqueness::Unique,
+            ..index(name, column, "")
+        };
+        let mut prefix = unique("prefix", 0);
+        prefix.parts[0].prefix_length = Some(3);
+        let mut table = TableDefinition {
+            id: TableId(0),
+            version: 0,
+            name: TableName {
+                database: "test".to_owned(),
+                table: "t".to_owned(),
+            },
+            columns: vec![column(false), column(true), column(false)],
+            indexes: vec![
+                index("plain", 0, ""),
+                unique("null", 1),
+                prefix,
+                unique("own", 2),
+                unique("other", 0),
+            ],
+            collation: CollationId::BINARY,
+            auto_increment_start: 1,
+            comment: String::new(),
+            options: Vec::new(),
+            created_us: 0,
+            view: None,
+        };
+        let names = |table: &TableDefinition| -> Vec<String> {
+            table.indexes.iter().map(|it| it.name.clone()).collect()
+        };
+        assert_eq!(table.clustered_key(), None, "none was chosen");
+        table.choose_clustered_key();
+        assert_eq!(names(&table), ["own", "plain", "null", "prefix", "other"]);
+        assert_eq!(table.indexes[0].uniqueness, Uniqueness::Clustered);
+        assert_eq!(table.clustered_key(), table.indexes.first());
+        assert_eq!(table.primary_key(), None);
+        // Another is chosen if it may be NULL from now on.
+        table.columns[2].nullable = true;
+        table.choose_clustered_key();
+        assert_eq!(names(&table), ["other", "own", "plain", "null", "prefix"]);
+        assert_eq!(table.indexes[1].uniqueness, Uniqueness::Unique);
+        let mut primary = index("PRIMARY", 0, "");
+        primary.uniqueness = Uniqueness::Primary;
+        table.indexes.insert(0, primary);
+        table.choose_clustered_key();
+        assert_eq!(table.clustered_key(), table.primary_key());
+        assert_eq!(table.indexes[1].uniqueness, Uniqueness::Unique);
     }
 
     #[test]

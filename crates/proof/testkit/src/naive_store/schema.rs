@@ -113,12 +113,12 @@ impl NaiveStore {
                 .map(|it| (it.column_type.clone(), it.nullable))
                 .collect()
         };
-        let primary = |definition: &TableDefinition| {
-            let primary = definition.primary_key();
-            primary.map(|it| it.parts.iter().map(|part| part.column).collect::<Vec<_>>())
+        let row_key = |definition: &TableDefinition| {
+            let row_key = definition.clustered_key();
+            row_key.map(|it| it.parts.iter().map(|part| part.column).collect::<Vec<_>>())
         };
         let old = &table.definition;
-        if shape(old) != shape(&new) || primary(old) != primary(&new) {
+        if shape(old) != shape(&new) || row_key(old) != row_key(&new) {
             let what = "a change of the rows";
             return Err(StoreError::NotSupported { what });
         }

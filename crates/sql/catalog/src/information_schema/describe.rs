@@ -30,7 +30,7 @@ pub fn column_key(table: &TableDefinition, column: usize) -> &'static str {
                 .all(|part| part.prefix_length.is_none() && is_there(part.column))
     };
     let in_primary = table
-        .primary_key()
+        .clustered_key()
         .or_else(|| shown_indexes(table).iter().find(is_candidate))
         .is_some_and(|primary| primary.parts.iter().any(|part| part.column == column));
     if in_primary {
@@ -237,7 +237,9 @@ fn index_line(index: &IndexDefinition, table: &TableDefinition) -> String {
         .collect();
     let head = match index.uniqueness {
         Uniqueness::Primary => "PRIMARY KEY".to_owned(),
-        Uniqueness::Unique => format!("UNIQUE KEY {}", quoted_name(&index.name)),
+        Uniqueness::Unique | Uniqueness::Clustered => {
+            format!("UNIQUE KEY {}", quoted_name(&index.name))
+        }
         Uniqueness::None => format!("KEY {}", quoted_name(&index.name)),
     };
     let mut line = format!("  {head} ({})", parts.join(","));

@@ -68,9 +68,9 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
 
     /// The whole index, for its order.
     pub(super) fn whole(&self, rows: f64) -> AccessChoice<'e> {
-        let is_primary = self.index().uniqueness == Uniqueness::Primary;
+        let is_clustered = self.index().is_clustered();
         AccessChoice {
-            cost: rows * if is_primary { 1.0 } else { LOOKUP_COST } + 2.0,
+            cost: rows * if is_clustered { 1.0 } else { LOOKUP_COST } + 2.0,
             ..self.choice(Candidate::All, rows, Vec::new(), 0)
         }
     }
@@ -137,9 +137,8 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         covered: Vec<usize>,
         equal_count: usize,
     ) -> AccessChoice<'e> {
-        let is_primary = self.index().uniqueness == Uniqueness::Primary;
         let is_covering = self.is_covering();
-        let factor = if is_primary || is_covering {
+        let factor = if self.index().is_clustered() || is_covering {
             1.0
         } else {
             LOOKUP_COST
@@ -161,11 +160,11 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
 
     /// True if the index holds every column that is read.
     fn is_covering(&self) -> bool {
-        let primary = self
+        let row_key = self
             .definition
-            .primary_key()
+            .clustered_key()
             .map_or(&[][..], |key| &key.parts);
-        let parts = self.index().parts.iter().chain(primary);
+        let parts = self.index().parts.iter().chain(row_key);
         let held: Vec<usize> = parts
             .filter(|part| part.prefix_length.is_none())
             .map(|part| part.column)

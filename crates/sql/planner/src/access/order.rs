@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use expression::{ColumnPlace, Expression};
-use store::{Direction, IndexPart, TableDefinition, Uniqueness};
+use store::{Direction, IndexPart, TableDefinition};
 
 use super::{AccessChoice, Candidate};
 use crate::keys::KeyCondition;
@@ -95,16 +95,16 @@ impl OrderWeigher<'_> {
         })
     }
 
-    /// The parts that order the entries of an index: its own, then those of the primary key, by
-    /// which entries name their rows.
+    /// The parts that order the entries of an index: its own, then those of the key that the rows
+    /// are kept by.
     fn parts(&self, index: Option<usize>) -> Vec<IndexPart> {
         let Some(index) = index.map(|index| &self.definition.indexes[index]) else {
             return Vec::new();
         };
         let mut parts = index.parts.clone();
-        if index.uniqueness != Uniqueness::Primary {
-            let primary = self.definition.primary_key();
-            parts.extend(primary.iter().flat_map(|key| &key.parts));
+        if !index.is_clustered() {
+            let row_key = self.definition.clustered_key();
+            parts.extend(row_key.iter().flat_map(|key| &key.parts));
         }
         parts
     }

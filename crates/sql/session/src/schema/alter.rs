@@ -136,6 +136,7 @@ impl Session {
             self.tell(Level::Note, note);
         }
         self.finish(&mut changed.definition)?;
+        changed.choose_clustered_key(old);
         for action in actions {
             if let ast::AlterAction::OrderBy(order) = action
                 && let Some(warning) = changed.order_rows(old, order)?

@@ -359,6 +359,24 @@ impl AlterPlan {
         }
     }
 
+    /// Chooses the key that the rows are kept by. If it is not that of the old table, the rows are
+    /// rewritten. A table of an early version that has such a key as any other is kept by hidden
+    /// ids until its rows are rewritten for another reason.
+    pub(crate) fn choose_clustered_key(&mut self, old: &TableDefinition) {
+        let mut chosen = old.clone();
+        chosen.choose_clustered_key();
+        let is_early = chosen.clustered_key() != old.clustered_key();
+        if is_early && !self.needs_copy {
+            return;
+        }
+        self.definition.choose_clustered_key();
+        let is_kept = match (old.clustered_key(), self.definition.clustered_key()) {
+            (Some(before), Some(after)) => after.has_keys_of(before),
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        self.needs_copy |= !is_kept;
+    }
+
     /// `ORDER BY`: the rows are written again, in the order of the old table's columns. A table
     /// with a clustered index keeps its order: this returns the warning, and columns do not matter.
     pub(crate) fn order_rows(
@@ -367,7 +385,8 @@ impl AlterPlan {
         order: &[ast::RowOrder],
     ) -> Result<Option<ClientError>, ClientError> {
         self.needs_copy = true;
-        if self.has_clustered_index() {
+        self.choose_clustered_key(old);
+        if self.definition.clustered_key().is_some() {
             let warning = ClientError::worded(WORDS_ORDER_IGNORED, &[&old.name.table]);
             return Ok(Some(warning));
         }
@@ -386,18 +405,6 @@ impl AlterPlan {
         }
         self.row_order = format!("ORDER BY {}", keys.join(", "));
         Ok(None)
-    }
-
-    /// Whether rows lie in the order of an index that the definition names.
-    fn has_clustered_index(&self) -> bool {
-        let columns = &self.definition.columns;
-        self.definition.indexes.iter().any(|index| {
-            let is_full = |part: &store::IndexPart| {
-                part.prefix_length.is_none() && !columns[part.column].nullable
-            };
-            index.uniqueness == Uniqueness::Primary
-                || index.uniqueness == Uniqueness::Unique && index.parts.iter().all(is_full)
-        })
     }
 
     /// Renames indexes, all by their old names: two may swap theirs.
@@ -462,4 +469,71 @@ fn cannot_drop(word: &str, name: &str) -> ClientError {
 fn too_much(asked: &str, reason: &str, instead: &str) -> ClientError {
     let code = errcode::ER_ALTER_OPERATION_NOT_SUPPORTED_REASON;
     ClientError::new(code, &[&asked, &reason, &instead])
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::definitions::{column, index, table};
+    use value::ColumnType;
+
+    use super::*;
+
+    /// A table of an early version, whose rows have hidden ids in spite of a unique key.
+    fn early() -> TableDefinition {
+        let number = |name| column(name, ColumnType::new(TypeKind::Int), false);
+        let indexes = vec![index("u", Uniqueness::Unique, &[0])];
+        table("t", vec![number("a"), number("b")], indexes)
+    }
+
+    /// After these changes: whether the rows are rewritten, and what they are kept by then.
+    fn altered(
+        old: &TableDefinition,
+        change: impl FnOnce(&mut AlterPlan),
+    ) -> (bool, Option<String>) {
+        let mut plan = AlterPlan::new(old, "DEFAULT");
+        change(&mut plan);
+        plan.choose_clustered_key(old);
+        let kept_by = plan.definition.clustered_key();
+        (plan.needs_copy, kept_by.map(|index| index.name.clone()))
+    }
+
+    fn add(name: &str, column: usize) -> impl FnOnce(&mut AlterPlan) {
+        let added = index(name, Uniqueness::Unique, &[column]);
+        move |plan| plan.definition.indexes.push(added)
+    }
+
+    #[test]
+    fn rows_are_rewritten_if_another_key_keeps_them() {
+        let name = |name: &str| Some(name.to_owned());
+        let mut old = early();
+        old.choose_clustered_key();
+        assert_eq!(altered(&old, |_| ()), (false, name("u")));
+        assert_eq!(altered(&old, add("more", 1)), (false, name("u")));
+        let drop = |plan: &mut AlterPlan| drop(plan.drop_index("u", false));
+        assert_eq!(altered(&old, drop), (true, None));
+        let exchange = |plan: &mut AlterPlan| {
+            drop(plan);
+            add("b", 1)(plan);
+        };
+        assert_eq!(altered(&old, exchange), (true, name("b")));
+        // The same key under another name has the same rows in the same order.
+        let rename = |plan: &mut AlterPlan| {
+            drop(plan);
+            add("a", 0)(plan);
+        };
+        assert_eq!(altered(&old, rename), (false, name("a")));
+        let mut bare = early();
+        bare.indexes.clear();
+        assert_eq!(altered(&bare, |_| ()), (false, None));
+        assert_eq!(altered(&bare, add("b", 1)), (true, name("b")));
+    }
+
+    #[test]
+    fn an_early_table_keeps_its_hidden_ids_until_its_rows_are_rewritten() {
+        let old = early();
+        assert_eq!(altered(&old, |_| ()), (false, None));
+        assert_eq!(altered(&old, add("more", 1)), (false, None));
+        let force = |plan: &mut AlterPlan| plan.needs_copy = true;
+        assert_eq!(altered(&old, force), (true, Some("u".to_owned())));
+    }
 }

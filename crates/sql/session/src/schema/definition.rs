@@ -364,13 +364,15 @@ impl Session {
         }
         let definition = TableDefinition::clone(&other);
         let created_us = u64::try_from(self.state.worker.wall_us()).unwrap_or(0);
-        Ok(TableDefinition {
+        let mut definition = TableDefinition {
             id: TableId::default(),
             name,
             auto_increment_start: 1,
             created_us,
             ..definition
-        })
+        };
+        definition.choose_clustered_key();
+        Ok(definition)
     }
 
     /// The definition that `CREATE TABLE (..)` describes.
@@ -422,6 +424,7 @@ impl Session {
             }
         }
         self.finish(&mut definition)?;
+        definition.choose_clustered_key();
         Ok(definition)
     }
 

@@ -418,8 +418,8 @@ fn check_row(
         audit.fault(format!("a row of {name} is damaged"));
         return Ok(false);
     }
-    let primary = table.primary_of(row)?;
-    if primary.is_some_and(|primary| primary != key) {
+    let own = table.row_key_of(row)?;
+    if own.is_some_and(|own| own != key) {
         audit.fault(format!("a row of {name} stands under the key of another"));
     }
     Ok(true)

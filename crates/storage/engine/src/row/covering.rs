@@ -29,10 +29,10 @@ impl Covering {
     pub(crate) fn of(table: &TableShape, index: &IndexShape, columns: &[usize]) -> Option<Self> {
         let (mut own_count, mut row_count) = (0, 0);
         for &column in columns {
-            let primary = table.primary();
+            let row_key = table.row_key();
             match (
                 index.key.reach(column),
-                primary.and_then(|key| key.reach(column)),
+                row_key.and_then(|key| key.reach(column)),
             ) {
                 (Some(count), _) => own_count = own_count.max(count),
                 (None, Some(count)) => row_count = row_count.max(count),
@@ -57,8 +57,8 @@ impl Covering {
     ) -> Option<()> {
         let values = &mut self.values;
         index.key.take_values(self.own_count, own, values)?;
-        if let Some(primary) = table.primary() {
-            primary.take_values(self.row_count, row_key, values)?;
+        if let Some(key) = table.row_key() {
+            key.take_values(self.row_count, row_key, values)?;
         }
         table.layout.encode(values, out).ok()
     }

@@ -86,15 +86,15 @@ impl EngineCursor {
         table: Arc<TableShape>,
         options: ScanOptions,
     ) -> Self {
-        let has_primary = table.primary().is_some();
+        let has_key = table.row_key().is_some();
         let index_count = table.entry.definition.indexes.len();
         assert!(
             options.index.is_none_or(|index| index < index_count),
             "the table has the index that is scanned"
         );
         let secondary = match options.index {
-            Some(0) if has_primary => None,
-            Some(index) => Some(index - usize::from(has_primary)),
+            Some(0) if has_key => None,
+            Some(index) => Some(index - usize::from(has_key)),
             None => None,
         };
         let range = options.range.clone();
@@ -599,7 +599,7 @@ impl Cursor for EngineCursor {
     fn seek(&mut self, ranges: &[KeyRange]) {
         let key = match self.secondary {
             Some(at) => Some(&self.table.secondary[at].key),
-            None => self.table.primary(),
+            None => self.table.row_key(),
         };
         let interval = |range| key.map(|key| key.interval(range)).unwrap_or_default();
         self.following.clear();

@@ -87,10 +87,10 @@ impl EngineTable {
         }
     }
 
-    /// The key of a new row: its primary key, or a new hidden id.
+    /// The key of a new row: that of its columns, or a new hidden id.
     fn new_key(&self, txn: &mut EngineTransaction, row: &[ValueRef<'_>]) -> Outcome<Vec<u8>> {
         let mut key = Vec::new();
-        if self.shape.append_primary(row, &mut key) {
+        if self.shape.append_row_key(row, &mut key) {
             return Ok(key);
         }
         let id = match txn.pending.row_id {
@@ -126,7 +126,7 @@ impl EngineTable {
         let key = self.new_key(txn, row)?;
         let body = encode(&self.shape.layout, row)?;
         if txn.pending.step < STEP_CHECKED {
-            let can_be_taken = self.shape.primary().is_some() && self.is_spilled(&body);
+            let can_be_taken = self.shape.row_key().is_some() && self.is_spilled(&body);
             if can_be_taken && self.lock_taken(txn, &key, mode)? {
                 return Ok(refuse(txn, 0, key));
             }
@@ -322,7 +322,7 @@ impl EngineTable {
         txn.check_captured(&self.shape)?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
         let mut new_key = Vec::new();
-        if self.shape.append_primary(row, &mut new_key) && new_key != key {
+        if self.shape.append_row_key(row, &mut new_key) && new_key != key {
             return self.move_steps(txn, key, row, mode);
         }
         let body = encode(&self.shape.layout, row)?;
@@ -373,7 +373,7 @@ impl EngineTable {
         done
     }
 
-    /// A row that gets another primary key is deleted and inserted. Its old entries are marked as
+    /// A row that gets another row key is deleted and inserted. Its old entries are marked as
     /// the new ones are put.
     fn move_steps(
         &self,

@@ -103,7 +103,7 @@ impl TableShape {
     /// How many rows a range of an index has, roughly.
     pub(crate) fn measure(&self, pages: &Pages, index: usize, range: &KeyRange) -> Outcome<u64> {
         let secondary = self.secondary.iter().find(|it| it.position == index);
-        let key = secondary.map_or(self.primary(), |index| Some(&index.key));
+        let key = secondary.map_or(self.row_key(), |index| Some(&index.key));
         let interval = key.map(|key| key.interval(range)).unwrap_or_default();
         if interval.is_empty {
             return Ok(0);

@@ -26,8 +26,8 @@ pub(crate) struct TableShape {
     pub(crate) layout: Arc<RowLayout>,
     /// The tree of the rows. Constant.
     pub(crate) clustered: Tree,
-    /// Parts of the primary key; `None`: rows have hidden ids. Constant.
-    primary: Option<KeyShape>,
+    /// Parts of the key that the rows are kept by; `None`: they have hidden ids. Constant.
+    row_key: Option<KeyShape>,
     /// The other indexes, in the definition's order. Constant.
     pub(crate) secondary: Vec<IndexShape>,
     /// The changing state; survives a new version of the definition.
@@ -173,7 +173,7 @@ impl KeyShape {
     fn new(definition: &TableDefinition, index: &IndexDefinition) -> Self {
         let part = |part: &store::IndexPart| {
             let column = &definition.columns[part.column];
-            let nullable = column.nullable && index.uniqueness != Uniqueness::Primary;
+            let nullable = column.nullable && !index.is_clustered();
             KeyPart {
                 column: column.column_type.clone(),
                 nullable,
@@ -369,7 +369,7 @@ impl Interval {
     }
 }
 
-/// An index that is not the primary key.
+/// An index that the rows are not kept by.
 #[derive(Debug)]
 pub(crate) struct IndexShape {
     /// Position in the definition's indexes.
@@ -414,10 +414,10 @@ impl TableShape {
                 index: place.index,
             }
         };
-        let primary = definition
-            .primary_key()
+        let row_key = definition
+            .clustered_key()
             .map(|index| KeyShape::new(&definition, index));
-        let first = usize::from(primary.is_some());
+        let first = usize::from(row_key.is_some());
         assert_eq!(
             entry.trees.len(),
             1 + definition.indexes.len() - first,
@@ -435,7 +435,7 @@ impl TableShape {
         Self {
             layout,
             clustered: tree(0),
-            primary,
+            row_key,
             secondary,
             live,
             entry,
@@ -452,14 +452,14 @@ impl TableShape {
         self.entry.space
     }
 
-    /// The columns of the primary key; `None` if rows have hidden ids.
-    pub(crate) fn primary(&self) -> Option<&KeyShape> {
-        self.primary.as_ref()
+    /// The columns of the key that the rows are kept by; `None` if they have hidden ids.
+    pub(crate) fn row_key(&self) -> Option<&KeyShape> {
+        self.row_key.as_ref()
     }
 
-    /// Appends the primary key of a row. Returns false if the table has none.
-    pub(crate) fn append_primary(&self, row: &[ValueRef<'_>], out: &mut Vec<u8>) -> bool {
-        match &self.primary {
+    /// Appends the key of a row. Returns false if it has a hidden id.
+    pub(crate) fn append_row_key(&self, row: &[ValueRef<'_>], out: &mut Vec<u8>) -> bool {
+        match &self.row_key {
             Some(key) => {
                 key.append_values(row, out);
                 true
@@ -468,9 +468,9 @@ impl TableShape {
         }
     }
 
-    /// The primary key of an encoded row; `None` if the table has none.
-    pub(crate) fn primary_of(&self, row: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(key) = &self.primary else {
+    /// The key of an encoded row; `None` if it has a hidden id.
+    pub(crate) fn row_key_of(&self, row: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(key) = &self.row_key else {
             return Ok(None);
         };
         let mut bytes = Vec::new();

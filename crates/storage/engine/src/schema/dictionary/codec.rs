@@ -19,6 +19,8 @@ use crate::schema::statistics::IndexStatistics;
 const VERSION_PLAIN: u16 = 1;
 /// The version in which a column says whether it is JSON.
 const VERSION_JSON: u16 = 2;
+/// The version in which rows may be kept by a unique key.
+const VERSION_CLUSTERED: u16 = 3;
 
 const TAG_TABLE: u8 = 1;
 const TAG_DATABASE: u8 = 2;
@@ -27,8 +29,8 @@ const TAG_STATISTICS: u8 = 3;
 /// Bytes of an entry.
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     let version = match entry {
-        Entry::Table(table) if table.definition.columns.iter().any(|of| of.is_json) => VERSION_JSON,
-        Entry::Table(_) | Entry::Statistics(_) | Entry::Database { .. } => VERSION_PLAIN,
+        Entry::Table(table) => version_of(&table.definition),
+        Entry::Statistics(_) | Entry::Database { .. } => VERSION_PLAIN,
     };
     let mut out = version.to_le_bytes().to_vec();
     match entry {
@@ -53,11 +55,23 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     out
 }
 
+/// The lowest version that can hold a definition.
+fn version_of(definition: &TableDefinition) -> u16 {
+    let mut indexes = definition.indexes.iter();
+    if indexes.any(|index| index.uniqueness == Uniqueness::Clustered) {
+        VERSION_CLUSTERED
+    } else if definition.columns.iter().any(|column| column.is_json) {
+        VERSION_JSON
+    } else {
+        VERSION_PLAIN
+    }
+}
+
 /// Decodes an entry. Returns `Truncated` if the bytes are of another version or damaged.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Truncated> {
     let mut from = Reader::new(bytes);
     let version = from.u16()?;
-    if !(VERSION_PLAIN..=VERSION_JSON).contains(&version) {
+    if !(VERSION_PLAIN..=VERSION_CLUSTERED).contains(&version) {
         return Err(Truncated);
     }
     match from.u8()? {
@@ -155,7 +169,7 @@ fn take_table(from: &mut Reader<'_>, entry_version: u16) -> Result<TableEntry, T
         version,
         name,
         columns: take_list(from, |from| take_column(from, entry_version))?,
-        indexes: take_list(from, take_index)?,
+        indexes: take_list(from, |from| take_index(from, entry_version))?,
         collation: take_collation(from)?,
         auto_increment_start: from.u64()?,
         comment: take_text(from)?,
@@ -263,6 +277,7 @@ fn put_index(out: &mut Vec<u8>, index: &IndexDefinition) {
         Uniqueness::Primary => 1,
         Uniqueness::Unique => 2,
         Uniqueness::None => 3,
+        Uniqueness::Clustered => 4,
     });
     put_count(out, index.parts.len());
     for part in &index.parts {
@@ -272,12 +287,13 @@ fn put_index(out: &mut Vec<u8>, index: &IndexDefinition) {
     put_text(out, &index.comment);
 }
 
-fn take_index(from: &mut Reader<'_>) -> Result<IndexDefinition, Truncated> {
+fn take_index(from: &mut Reader<'_>, entry_version: u16) -> Result<IndexDefinition, Truncated> {
     let name = take_text(from)?;
     let uniqueness = match from.u8()? {
         1 => Uniqueness::Primary,
         2 => Uniqueness::Unique,
         3 => Uniqueness::None,
+        4 if VERSION_CLUSTERED <= entry_version => Uniqueness::Clustered,
         _ => return Err(Truncated),
     };
     let parts = take_list(from, |from| {
@@ -453,7 +469,7 @@ mod tests {
             assert_eq!(decode(&bytes), Ok(entry));
         }
         let mut newer = encode(&entry(true));
-        newer[0] = 3;
+        newer[0] = 4;
         assert_eq!(decode(&newer), Err(Truncated));
     }
 
@@ -462,5 +478,25 @@ mod tests {
         let [plain, json] = [false, true].map(|is_json| encode(&entry(is_json)));
         // One flag for each of the two columns: whether it is JSON.
         assert_eq!(plain.len() + 2, json.len());
+    }
+
+    #[test]
+    fn a_key_that_rows_are_kept_by_without_being_primary_needs_the_third_version() {
+        let entry = |uniqueness| {
+            let column = column("id", ColumnType::new(TypeKind::Int), false);
+            let key = testkit::definitions::index("k", uniqueness, &[0]);
+            Entry::Table(TableEntry {
+                definition: Arc::new(table("t", vec![column], vec![key])),
+                space: SpaceId(7),
+                trees: Vec::new(),
+            })
+        };
+        let unique = encode(&entry(Uniqueness::Unique));
+        let clustered = encode(&entry(Uniqueness::Clustered));
+        assert_eq!([unique[0], clustered[0]], [1, 3]);
+        assert_eq!(decode(&clustered), Ok(entry(Uniqueness::Clustered)));
+        let mut early = clustered;
+        early[0] = 2;
+        assert_eq!(decode(&early), Err(Truncated), "no such key was known then");
     }
 }
