@@ -524,11 +524,20 @@ impl EngineTransaction {
 
     /// Cancels a lock wait. If the lock was granted, it is kept.
     pub(crate) fn end_wait(&mut self) {
-        // The clock is read for a wait alone: each row of a locking scan comes here.
-        if let Some(locks) = self.locks.as_mut().filter(|locks| locks.has_pending()) {
+        if let Some(locks) = self.locks.as_mut() {
             locks.cancel_wait(self.worker.now_ns());
         }
         self.record_wait();
+    }
+
+    /// Cancels a lock wait in the middle of a statement. If the lock was granted, it is kept. Error
+    /// 1213 if the transaction is to be rolled back because of the wait.
+    pub(crate) fn leave_wait(&mut self) -> Result<(), StoreError> {
+        // The clock is read for a wait alone: each row of a locking scan comes here.
+        let waiting = self.locks.as_mut().filter(|locks| locks.has_pending());
+        let left = waiting.map_or(Ok(()), |locks| locks.leave_wait(self.worker.now_ns()));
+        self.record_wait();
+        left.map_err(|_| StoreError::Deadlock)
     }
 
     /// Counts the time of a lock wait that has ended.

@@ -327,3 +327,31 @@ fn a_wait_in_the_check_of_a_unique_key_ends_in_time() {
         assert!(matches!(added, Ok(Inserted::Duplicate { index: 1, .. })));
     });
 }
+
+/// Two share a row that the first one changes then. The scan of the other, which waits for it, is
+/// the victim, although it finds that its leaf has changed and would look again.
+#[test]
+fn a_waiting_scan_that_is_a_victim_fails_although_its_leaf_has_changed() {
+    run(async move |database, _| {
+        let (table, rows) = fill(&database, None).await;
+        let mut holder = database.begin(Isolation::ReadCommitted);
+        let done = holder.update(&table, &rows[4].0, &row(7, 1, "")).await;
+        assert_eq!(done, Ok(Mutation::Done));
+        let first = ScanOptions {
+            lock: RowLock::Shared,
+            ..all()
+        };
+        let found = holder.scan(&table, first).await.expect("rows");
+        assert_eq!(found.len(), 5);
+        let mut scan = Scan::new(&database, &table, 0);
+        let wait = scan.wait().await;
+        let gone = holder.delete(&table, &rows[0].0).await;
+        assert_eq!(gone, Ok(Mutation::Done));
+        wait.await;
+        let (cursor, txn, batch) = (&mut scan.cursor, &mut scan.session.txn, &mut scan.batch);
+        let fetched = until_done(|| cursor.fetch(&mut **txn, 100, batch)).await;
+        assert_eq!(fetched, Err(StoreError::Deadlock));
+        scan.session.rollback().await.expect("an end");
+        holder.commit().await.expect("an end");
+    });
+}

@@ -340,6 +340,16 @@ impl OwnerLocks {
         blockers.unwrap_or_default()
     }
 
+    /// Cancels a wait, for an owner whose statement goes on and asks for another lock. The owner
+    /// learns that it was the victim of a deadlock, which others were told.
+    pub fn leave_wait(&mut self, now_ns: u64) -> Result<(), LockError> {
+        let Some(pending) = self.pending.take() else {
+            return Ok(());
+        };
+        self.note_waited(&pending, now_ns);
+        self.settle(&pending)
+    }
+
     /// True if it waits for a lock, or has not fetched the verdict.
     pub fn has_pending(&self) -> bool {
         self.pending.is_some()

@@ -109,6 +109,23 @@ fn readers_share_and_a_writer_waits_for_all_of_them() {
 }
 
 #[test]
+fn a_victim_that_asks_for_another_lock_learns_that_it_is_one() {
+    let table = Arc::new(LockTable::new(u64::MAX));
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    assert_eq!(b.leave_wait(0), Ok(()), "it has not waited");
+    granted(&mut a, &key("k"), SHARED);
+    granted(&mut a, &key("other"), EXCLUSIVE);
+    let mut writer = waits(&mut b, &key("k"), EXCLUSIVE);
+    let mut upgrade = waits(&mut a, &key("k"), EXCLUSIVE);
+    assert!(is_ready(&mut writer) && is_ready(&mut upgrade));
+    granted(&mut a, &key("k"), EXCLUSIVE);
+    assert_eq!(b.leave_wait(0), Err(LockError::Deadlock));
+    assert_eq!(b.leave_wait(0), Ok(()), "once");
+    a.release_all();
+    assert!(table.is_empty());
+}
+
+#[test]
 fn a_reader_does_not_overtake_a_waiting_writer() {
     let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));

@@ -511,7 +511,7 @@ impl EngineCursor {
             self.position += 1;
             return Ok(Step::Next);
         }
-        self.begin_entry(txn);
+        self.begin_entry(txn)?;
         let sight = self.read_row(txn, lock)?;
         if sight == Sight::Seen {
             self.push(batch)?;

@@ -105,12 +105,13 @@ impl EngineCursor {
     /// Begins the present entry, unless it was begun before a wait. A wait for another entry, which
     /// is gone, is over: its lock, if it was granted, does not count as this entry's. This
     /// transaction may have put that entry back, so it must not be released with this one.
-    pub(super) fn begin_entry(&mut self, txn: &mut EngineTransaction) {
+    pub(super) fn begin_entry(&mut self, txn: &mut EngineTransaction) -> Outcome<()> {
         if self.locks.is_on && !self.is_begun {
+            txn.leave_wait()?;
             self.is_begun = true;
-            txn.end_wait();
             self.locks.kept_before = txn.kept_lock_count();
         }
+        Ok(())
     }
 
     /// Notes which locks the present entry has added, and releases them if it gave no row.
