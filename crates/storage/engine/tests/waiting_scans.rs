@@ -355,3 +355,25 @@ fn a_waiting_scan_that_is_a_victim_fails_although_its_leaf_has_changed() {
         holder.commit().await.expect("an end");
     });
 }
+
+/// A row that was inserted is taken back, and its transaction goes on. Whoever waits for the row
+/// does not wait for the transaction's end.
+#[test]
+fn a_scan_goes_on_when_the_row_that_it_waits_for_is_taken_back() {
+    for number in [0, 1] {
+        run(async move |database, _| {
+            let (table, _) = fill(&database, Some(Uniqueness::None)).await;
+            let mut writer = database.begin(Isolation::ReadCommitted);
+            let place = writer.txn.mark();
+            let added = writer.insert(&table, &row(0, 5, "")).await;
+            assert_eq!(added, Ok(Inserted::Done));
+            let mut scan = Scan::new(&database, &table, number);
+            let wait = scan.wait().await;
+            let undone = until_done(|| writer.txn.rollback_to(place)).await;
+            assert_eq!(undone, Ok(()));
+            wait.await;
+            assert_eq!(scan.finish().await, [1, 2, 4, 5, 7]);
+            writer.rollback().await.expect("an end");
+        });
+    }
+}

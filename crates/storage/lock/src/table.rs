@@ -347,6 +347,13 @@ impl LockTable {
         }
     }
 
+    /// `owner` has taken back what it had written under this name, and goes on. Who waits for that
+    /// alone gets the lock, and finds it gone. The name stays on the list of what others have
+    /// entered for the owner, which may have other locks of it.
+    pub fn leave_record(&self, owner: TxnId, name: &LockName) {
+        self.release_kind(owner, name, LockKind::EXCLUSIVE_RECORD);
+    }
+
     /// Releases one lock of `owner`, who keeps all others of this name.
     pub(crate) fn release_kind(&self, owner: TxnId, name: &LockName, kind: LockKind) {
         let mut wakers = Vec::new();

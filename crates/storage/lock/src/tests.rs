@@ -126,6 +126,28 @@ fn a_victim_that_asks_for_another_lock_learns_that_it_is_one() {
 }
 
 #[test]
+fn what_is_taken_back_is_left_to_whoever_waits_and_gaps_stay_locked() {
+    let table = Arc::new(LockTable::new(u64::MAX));
+    let (mut a, mut b) = (owner(&table, 1), owner(&table, 2));
+    granted(&mut a, &key("k"), GAP);
+    let entered = table.convert_implicit(a.owner(), &key("k"), |_| true);
+    assert_eq!(entered, Converted::Entered);
+    let mut waiter = waits(&mut b, &key("k"), EXCLUSIVE);
+    table.leave_record(a.owner(), &key("k"));
+    assert!(is_ready(&mut waiter));
+    granted(&mut b, &key("k"), EXCLUSIVE);
+    assert!(table.is_held(a.owner(), &key("k"), GAP));
+    assert!(table.is_gap_locked(b.owner(), &key("k")));
+    // The owner may write under the name again.
+    b.release_all();
+    let again = table.convert_implicit(a.owner(), &key("k"), |_| true);
+    assert_eq!(again, Converted::Entered);
+    a.release_all();
+    table.finish(a.owner());
+    assert!(table.is_empty());
+}
+
+#[test]
 fn a_reader_does_not_overtake_a_waiting_writer() {
     let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));

@@ -379,6 +379,7 @@ impl Worker {
             self.join_gap(tree, (change, spot), key)
         })?;
         if is_gone {
+            self.leave_record(tree, key, id);
             self.join_leaf(tree, key)
         } else {
             Ok(())

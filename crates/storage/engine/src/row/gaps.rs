@@ -2,7 +2,8 @@
 //!
 //! A gap has the name of the entry at its upper end, whatever leaf that stands in. An insert waits
 //! for the locks of its gap, and leaves both halves locked. The removal of an entry leaves its
-//! locks to the joined gap. Both happen with the entry's leaf latched exclusively, and cost a look
+//! locks to the joined gap. A rollback that has removed what was inserted lets those go on that wait
+//! for it. Coming and going happen with the entry's leaf latched exclusively, and cost a look
 //! at a counter if the index has no locks.
 //!
 //! A reader that locks a gap holds no latch. It enters its lock and then looks whether the leaves
@@ -12,6 +13,7 @@
 use std::rc::Rc;
 
 use btree::{Change, Spot, Tree};
+use format::TxnId;
 use lock::{LockKind, LockName};
 use store::{LockWait, Outcome};
 
@@ -58,6 +60,15 @@ impl EngineTransaction {
 }
 
 impl Worker {
+    /// After a rollback has removed `key`, which `writer` had inserted. Those who wait for it go on
+    /// now, as in InnoDB, and not at the writer's end.
+    pub(crate) fn leave_record(&self, tree: Tree, key: &[u8], writer: TxnId) {
+        let locks = &self.shared.locks;
+        if locks.has_locks(tree.index) {
+            locks.leave_record(writer, &LockName::key(tree.index, key));
+        }
+    }
+
     /// Before the removal of `key`, which stands at a spot. An entry that comes behind it meanwhile
     /// has a part of the joined gap, so the next one is looked up until nothing changes.
     pub(crate) fn join_gap(

@@ -139,6 +139,7 @@ impl Worker {
             settle(&mut change, undo, pointer)?;
             change.commit();
             progress.is_removed = true;
+            self.leave_record(table.tree, record.key, record.txn);
             return self.join_leaf(table.tree, record.key);
         }
     }
@@ -174,7 +175,8 @@ impl Worker {
             }
             let (header, older) = version_before(record, pointer, &newer)?;
             let slot = spot.slot_number();
-            if self.is_gone_for_all(record) {
+            let is_gone = self.is_gone_for_all(record);
+            if is_gone {
                 self.join_gap(table.tree, (&change, spot), record.key)?;
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
             } else {
@@ -204,6 +206,9 @@ impl Worker {
             }
             settle(&mut change, undo, pointer)?;
             change.commit();
+            if is_gone {
+                self.leave_record(table.tree, record.key, record.txn);
+            }
             if header.is_deleted != record.old_header.is_deleted {
                 table.count_row(header.is_deleted);
             }
