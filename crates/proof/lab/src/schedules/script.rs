@@ -93,6 +93,10 @@ const SHAPES: &[(&str, &str)] = &[
     ("wide", "id INT PRIMARY KEY, k INT, v INT, KEY (k, v)"),
     ("bare", "id INT PRIMARY KEY, k INT, v INT"),
     ("rowid", "id INT, k INT, v INT, KEY (id), UNIQUE (k)"),
+    (
+        "clustered",
+        "id INT, k INT NOT NULL, v INT, KEY (id), UNIQUE (k)",
+    ),
 ];
 
 /// The isolation levels. The last is that of schedules that name it.

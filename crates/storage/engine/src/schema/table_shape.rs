@@ -317,6 +317,7 @@ impl KeyShape {
         };
         let is_empty = lower.is_none();
         Interval {
+            starts_at_lower: matches!(range.lower, KeyBound::Inclusive(_)),
             lower: lower.unwrap_or_default(),
             upper,
             equality,
@@ -339,6 +340,8 @@ fn behind(prefix: Vec<u8>) -> Option<Vec<u8>> {
 pub(crate) struct Interval {
     /// The first key in it.
     pub(crate) lower: Vec<u8>,
+    /// The range names that key. Else it names one before it, or none.
+    pub(crate) starts_at_lower: bool,
     /// The first key after it; `None` if it has no upper end.
     pub(crate) upper: Option<Vec<u8>>,
     /// Which parts have one value.

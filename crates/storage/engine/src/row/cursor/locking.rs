@@ -7,8 +7,9 @@
 //! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward also
 //! locks the gap where it begins. With an entry of a secondary index its row is locked, but not if
 //! a shared lock of the entry is all that a reader of the index needs. Behind a range the row is
-//! locked by a change, and by FOR UPDATE if the index has all that is read. Other readers of a
-//! range see by the entry alone that it has ended (MariaDB's index condition pushdown).
+//! locked by a change, by FOR UPDATE if the index has all that is read, and by a backward scan that
+//! reads rows. Other readers of a range see by the entry alone that it has ended (MariaDB's index
+//! condition pushdown, which it does not use backward).
 //!
 //! Under READ COMMITTED and READ UNCOMMITTED only entries are locked. A range waits for the entry
 //! behind it, too. A forward scan of the clustered index lets that one go, a backward one keeps it.
@@ -279,6 +280,7 @@ impl EngineCursor {
         let begins_range = self.secondary.is_none()
             && self.options.direction == Direction::Forward
             && is_first
+            && self.interval.starts_at_lower
             && key == self.interval.lower;
         let record = kind(LockExtent::Record);
         if begins_range && self.interval.equality != Equality::Whole {
@@ -393,8 +395,9 @@ impl EngineCursor {
             };
             let needs_row = match lock {
                 RowLock::Change => true,
-                RowLock::Exclusive => self.covering.is_some(),
-                RowLock::Shared | RowLock::Source | RowLock::None => false,
+                RowLock::Exclusive => self.covering.is_some() || !is_forward,
+                RowLock::Shared | RowLock::Source => self.covering.is_none() && !is_forward,
+                RowLock::None => false,
             };
             if locked == Some(false) && self.secondary.is_some() && needs_row {
                 self.lock_row_behind(txn, kind)?;
