@@ -4,6 +4,7 @@
 
 use super::draw::{Move, Schedule};
 use super::statement::Kind;
+use super::table::Secondary;
 use crate::schedules::record::{Event, Record, What};
 use crate::schedules::script::SessionName;
 
@@ -15,6 +16,35 @@ pub(super) struct Difference {
     pub(super) step: usize,
     /// The session that differs; `None`: what is left in the table.
     pub(super) session: Option<SessionName>,
+    /// What the records tell of the reason.
+    pub(super) sign: Option<Sign>,
+}
+
+/// What the records of both plays tell of the reason of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// An UPDATE or DELETE waits, or has failed, in the middle of its rows.
+    Halted,
+    /// Three sessions or more: here one of them is a victim of a deadlock, and not there.
+    Among,
+    /// The statement that is met had to wait for a row, and its level locks no gaps.
+    Waited,
+    /// There an insert waits for the gap before an entry that another has found by its unique key.
+    UniqueGap,
+    /// Two sessions or more were blocked before the step.
+    Order,
+}
+
+impl Sign {
+    fn name(self) -> &'static str {
+        match self {
+            Sign::Halted => "halted",
+            Sign::Among => "among",
+            Sign::Waited => "waited",
+            Sign::UniqueGap => "unique-gap",
+            Sign::Order => "order",
+        }
+    }
 }
 
 /// Kinds of differences. "There" is MariaDB.
@@ -92,6 +122,7 @@ pub(super) fn first_difference(
             what: Differing::Victim,
             step,
             session: Some(there),
+            sign: None,
         });
     }
     let event = [expected, got].map(|record| record.events.get(same));
@@ -103,12 +134,98 @@ pub(super) fn first_difference(
             .rfind(|it| !matches!(it.what, What::Step(_)))
             .map(|it| it.what.clone())
     };
-    let what = differing(schedule, (step, session), find(&there), find(&here));
+    let mut what = differing(schedule, (step, session), find(&there), find(&here));
+    let dead = |events: &[&Event]| -> Vec<_> {
+        let dead = events.iter().filter(|it| is_answer(&it.what, DEADLOCK));
+        dead.map(|it| it.session).collect()
+    };
+    let is_dead_here = dead(&here).iter().any(|it| !dead(&there).contains(it));
+    if is_dead_here && !what.is_wrong() {
+        what = Differing::DeadlockHere;
+    }
     Some(Difference {
         what,
         step,
         session,
+        sign: sign(schedule, expected, (what, step, session)),
     })
+}
+
+/// See [`Sign`].
+fn sign(
+    schedule: &Schedule,
+    expected: &Record,
+    (what, step, session): (Differing, usize, Option<SessionName>),
+) -> Option<Sign> {
+    let until = || schedule.moves.iter().enumerate().take(step + 1);
+    let at_once = |place: usize, session: usize| {
+        let mut events = expected.events.iter().filter(|it| it.step == place);
+        let last = events.rfind(|it| it.session.map(Schedule::session) == Some(session));
+        last.map(|it| &it.what)
+    };
+    let mut sessions: Vec<usize> = until().map(|(_, it)| it.session).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let is_halted = || {
+        until().any(|(place, it)| {
+            let reads_ahead = matches!(
+                it.statement.kind.family(),
+                "update" | "update-key" | "delete"
+            );
+            let event = at_once(place, it.session).filter(|_| reads_ahead);
+            event.is_some_and(|it| *it == What::Blocked || is_answer(it, "error 1062"))
+        })
+    };
+    let met = early(
+        schedule,
+        step,
+        late(schedule, step, session).map(|it| it.session),
+    );
+    let waited = || {
+        let met = met.filter(|it| matches!(schedule.level(it.session), "rc" | "ru"));
+        met.is_some_and(|met| {
+            let place = until().position(|(_, it)| std::ptr::eq(it, met));
+            let event = place.and_then(|place| at_once(place, met.session));
+            event == Some(&What::Blocked)
+        })
+    };
+    let waits_for_unique_gap = || {
+        let lock = session.and_then(|it| expected.locks.get(&(step, it)));
+        let is_gap = lock.is_some_and(|it| {
+            it.starts_with("index k, ") && it.contains("gap before rec insert intention")
+        });
+        let is_looked_for = met.is_some_and(|it| it.statement.text.contains("WHERE k = "));
+        let table = &schedule.table;
+        let is_unique = table.secondary == Secondary::Unique && !table.is_kept_by_k();
+        is_gap && is_looked_for && is_unique
+    };
+    let blocked_before = || {
+        let is_blocked = |session: usize| {
+            let mut events = expected.events.iter().filter(|it| it.step < step);
+            let last = events.rfind(|it| {
+                let is_state = !matches!(it.what, What::Step(_) | What::Busy);
+                is_state && it.session.map(Schedule::session) == Some(session)
+            });
+            last.is_some_and(|it| it.what == What::Blocked)
+        };
+        sessions.iter().filter(|it| is_blocked(**it)).count()
+    };
+    match what {
+        Differing::DeadlockHere if 3 <= sessions.len() => Some(Sign::Among),
+        Differing::DeadlockHere | Differing::WaitsHere | Differing::Skips if is_halted() => {
+            Some(Sign::Halted)
+        }
+        Differing::WaitsThere | Differing::WakesHere if waited() => Some(Sign::Waited),
+        Differing::WaitsThere | Differing::WakesHere if waits_for_unique_gap() => {
+            Some(Sign::UniqueGap)
+        }
+        Differing::WakesThere | Differing::WakesHere | Differing::AfterWait
+            if 2 <= blocked_before() =>
+        {
+            Some(Sign::Order)
+        }
+        _ => None,
+    }
 }
 
 fn of_step(record: &Record, step: usize) -> Vec<&Event> {
@@ -179,12 +296,14 @@ fn early(schedule: &Schedule, step: usize, late: Option<usize>) -> Option<&Move>
     })
 }
 
-/// The name of a difference's class: `what/level/statement/its index/other statement`.
+/// The name of a difference's class: `what/level/statement/its index/other statement`, and its sign
+/// if there is one.
 pub(super) fn class(schedule: &Schedule, difference: Difference) -> String {
     let Difference {
         what,
         step,
         session,
+        sign,
     } = difference;
     let late = late(schedule, step, session);
     let early = early(schedule, step, late.map(|it| it.session));
@@ -197,12 +316,10 @@ pub(super) fn class(schedule: &Schedule, difference: Difference) -> String {
         (None, None) => "none".to_owned(),
     };
     let name = |it: Option<&Move>| it.map_or("none", |it| it.statement.kind.family());
-    let index = match schedule.table.is_kept_by_k() {
-        true => "kept-by-k",
-        false => late.map_or("none", |it| it.statement.index()),
-    };
+    let index = late.map_or("none", |it| it.statement.index());
     let (what, late, early) = (what.name(), name(late), name(early));
-    format!("{what}/{level}/{late}/{index}/{early}")
+    let sign = sign.map_or(String::new(), |sign| format!("/{}", sign.name()));
+    format!("{what}/{level}/{late}/{index}/{early}{sign}")
 }
 
 #[cfg(test)]
@@ -211,7 +328,7 @@ mod tests {
 
     use crate::random::Random;
     use crate::schedules::fuzz::statement::Statement;
-    use crate::schedules::fuzz::table::Table;
+    use crate::schedules::fuzz::table::{Primary, Table};
 
     const A: SessionName = SessionName('A');
     const B: SessionName = SessionName('B');
@@ -282,6 +399,84 @@ mod tests {
             let same = record(&there, None);
             assert_eq!(first_difference(&schedule, &same, &same), None);
         }
+    }
+
+    #[test]
+    fn the_records_tell_of_reasons() {
+        let (ok, dead) = (answer("ok"), answer("error 1213"));
+        let name = |schedule: &Schedule, there: &Record, here: &Record| {
+            let difference = first_difference(schedule, there, here);
+            class(schedule, difference.expect("they differ"))
+        };
+        // A has failed at a row in the middle.
+        let mut halted = schedule(Kind::Insert);
+        halted.moves[0].statement.kind = Kind::UpdateKey;
+        let record_of = |a: &What, b: &What| {
+            let mut record = Record::default();
+            record.add(0, Some(A), a.clone());
+            record.add(1, Some(B), b.clone());
+            record
+        };
+        let failed = answer("error 1062");
+        let (there, here) = (record_of(&failed, &ok), record_of(&failed, &What::Blocked));
+        let class = name(&halted, &there, &here);
+        assert!(class.ends_with("/update-key/halted"), "{class}");
+        // A was blocked, and goes on when B comes.
+        let mut waited = halted.clone();
+        waited.levels = vec![0, 0];
+        let (there, here) = (
+            record_of(&What::Blocked, &What::Blocked),
+            record_of(&What::Blocked, &ok),
+        );
+        let class = name(&waited, &there, &here);
+        assert!(class.ends_with("/update-key/waited"), "{class}");
+        // Two wait, and one of them goes on.
+        let mut order = schedule(Kind::Commit);
+        order.levels.push(1);
+        let record_of = |a: &What| {
+            let mut record = Record::default();
+            record.add(0, Some(A), What::Blocked);
+            record.add(0, Some(SessionName('C')), What::Blocked);
+            record.add(1, Some(A), a.clone());
+            record
+        };
+        order.moves[0].session = 2;
+        order.moves.insert(0, order.moves[0].clone());
+        order.moves[0].session = 0;
+        let mut moved = [record_of(&What::Blocked), record_of(&ok)];
+        moved
+            .iter_mut()
+            .flat_map(|it| &mut it.events)
+            .for_each(|it| it.step += 1);
+        let class = name(&order, &moved[0], &moved[1]);
+        assert!(class.ends_with("/order"), "{class}");
+        // A third session has something to do with it.
+        let mut among = schedule(Kind::Insert);
+        among.levels.push(1);
+        let mut third = among.moves[0].clone();
+        third.session = 2;
+        among.moves.insert(0, third);
+        let record_of = |b: &What| {
+            let mut record = Record::default();
+            record.add(2, Some(B), b.clone());
+            record
+        };
+        let class = name(&among, &record_of(&What::Blocked), &record_of(&dead));
+        assert!(class.starts_with("deadlock-here/"), "{class}");
+        assert!(class.ends_with("/among"), "{class}");
+        // A has looked for a value of a unique key, and B waits for the gap before it there.
+        let mut gap = schedule(Kind::Insert);
+        gap.table.primary = Primary::Id;
+        gap.table.secondary = Secondary::Unique;
+        gap.moves[0].statement.text = "SELECT * FROM t WHERE k = 5 FOR UPDATE".to_owned();
+        let (mut there, here) = (record(&What::Blocked, None), record(&ok, None));
+        let lock = "index k, lock X locks gap before rec insert intention waiting";
+        there.locks.insert((1, B), lock.to_owned());
+        let class = name(&gap, &there, &here);
+        assert!(class.ends_with("/unique-gap"), "{class}");
+        gap.table.secondary = Secondary::Plain;
+        let class = name(&gap, &there, &here);
+        assert!(class.ends_with("/lock"), "{class}");
     }
 
     #[test]
