@@ -219,7 +219,10 @@ fn sign(
         Differing::WaitsThere | Differing::WakesHere if waits_for_unique_gap() => {
             Some(Sign::UniqueGap)
         }
-        Differing::WakesThere | Differing::WakesHere | Differing::AfterWait
+        Differing::WakesThere
+        | Differing::WakesHere
+        | Differing::AfterWait
+        | Differing::DeadlockThere
             if 2 <= blocked_before() =>
         {
             Some(Sign::Order)
@@ -274,11 +277,14 @@ fn skips(it: &Move) -> bool {
     it.statement.kind == Kind::SkipLocked
 }
 
-/// The statement whose result differs: the session's last one.
+/// The statement whose result differs: the session's last one. While one waits, a COMMIT behind it
+/// is left out.
 fn late(schedule: &Schedule, step: usize, session: Option<SessionName>) -> Option<&Move> {
     let session = Schedule::session(session?);
-    let until = schedule.moves.iter().take(step + 1);
-    until.rev().find(|it| it.session == session)
+    let until = || schedule.moves.iter().take(step + 1).rev();
+    let mut own = until().filter(|it| it.session == session);
+    let about_rows = own.find(|it| it.statement.kind.is_about_rows());
+    about_rows.or_else(|| until().find(|it| it.session == session))
 }
 
 /// The statement that it meets: the last one of another session, whose transaction is open, that
