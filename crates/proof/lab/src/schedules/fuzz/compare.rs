@@ -199,17 +199,6 @@ fn sign(
         let is_unique = table.secondary == Secondary::Unique && !table.is_kept_by_k();
         is_gap && is_looked_for && is_unique
     };
-    let blocked_before = || {
-        let is_blocked = |session: usize| {
-            let mut events = expected.events.iter().filter(|it| it.step < step);
-            let last = events.rfind(|it| {
-                let is_state = !matches!(it.what, What::Step(_) | What::Busy);
-                is_state && it.session.map(Schedule::session) == Some(session)
-            });
-            last.is_some_and(|it| it.what == What::Blocked)
-        };
-        sessions.iter().filter(|it| is_blocked(**it)).count()
-    };
     match what {
         Differing::DeadlockHere if 3 <= sessions.len() => Some(Sign::Among),
         Differing::DeadlockHere | Differing::WaitsHere | Differing::Skips if is_halted() => {
@@ -223,12 +212,25 @@ fn sign(
         | Differing::WakesHere
         | Differing::AfterWait
         | Differing::DeadlockThere
-            if 2 <= blocked_before() =>
+            if 2 <= blocked_before(expected, (step, &sessions)) =>
         {
             Some(Sign::Order)
         }
         _ => None,
     }
+}
+
+/// How many of these sessions were blocked before a step.
+fn blocked_before(record: &Record, (step, sessions): (usize, &[usize])) -> usize {
+    let is_blocked = |session: usize| {
+        let mut events = record.events.iter().filter(|it| it.step < step);
+        let last = events.rfind(|it| {
+            let is_state = !matches!(it.what, What::Step(_) | What::Busy);
+            is_state && it.session.map(Schedule::session) == Some(session)
+        });
+        last.is_some_and(|it| it.what == What::Blocked)
+    };
+    sessions.iter().filter(|it| is_blocked(**it)).count()
 }
 
 fn of_step(record: &Record, step: usize) -> Vec<&Event> {
