@@ -293,8 +293,8 @@ impl Session {
         }
     }
 
-    /// Reads every row by the key that rows are kept by and by every other index, and reports what cannot be
-    /// read.
+    /// Reads every row by the key that rows are kept by and by every other index, and reports what
+    /// cannot be read.
     async fn check_table(
         &mut self,
         definition: &store::TableDefinition,

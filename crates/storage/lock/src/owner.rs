@@ -346,6 +346,7 @@ impl OwnerLocks {
         let Some(pending) = self.pending.take() else {
             return Ok(());
         };
+        assert_eq!(pending.waiter.owner, self.owner, "a wait is its owner's");
         self.note_waited(&pending, now_ns);
         self.settle(&pending)
     }

@@ -351,6 +351,7 @@ impl LockTable {
     /// alone gets the lock, and finds it gone. The name stays on the list of what others have
     /// entered for the owner, which may have other locks of it.
     pub fn leave_record(&self, owner: TxnId, name: &LockName) {
+        assert!(owner != TxnId::NONE, "what is taken back has a writer");
         self.release_kind(owner, name, LockKind::EXCLUSIVE_RECORD);
     }
 

@@ -2,9 +2,9 @@
 //!
 //! A gap has the name of the entry at its upper end, whatever leaf that stands in. An insert waits
 //! for the locks of its gap, and leaves both halves locked. The removal of an entry leaves its
-//! locks to the joined gap. A rollback that has removed what was inserted lets those go on that wait
-//! for it. Coming and going happen with the entry's leaf latched exclusively, and cost a look
-//! at a counter if the index has no locks.
+//! locks to the joined gap. Both happen with the entry's leaf latched exclusively, and cost a look
+//! at a counter if the index has no locks. A rollback that has removed what was inserted lets those
+//! go on that wait for it.
 //!
 //! A reader that locks a gap holds no latch. It enters its lock and then looks whether the leaves
 //! around the gap are still as it has read them (`row::cursor`). So it meets an insert at one of
