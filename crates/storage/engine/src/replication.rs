@@ -45,8 +45,8 @@ impl EngineTransaction {
 
     /// Refuses a change that no other node could repeat.
     pub(crate) fn check_captured(&self, shape: &TableShape) -> Outcome<()> {
-        if self.is_captured() && shape.primary().is_none() {
-            let what = "changes of a table without a primary key on a node of a group";
+        if self.is_captured() && shape.row_key().is_none() {
+            let what = "changes of a table without a key on a node of a group";
             return Err(StoreError::NotSupported { what }.into());
         }
         Ok(())
@@ -164,8 +164,8 @@ fn append_keys(shape: &TableShape, row: &[u8], out: &mut Vec<CertificationKey>) 
             });
         }
     };
-    let primary = shape.primary_of(row)?;
-    let primary = primary.expect("changes of tables without a primary key are refused");
+    let primary = shape.row_key_of(row)?;
+    let primary = primary.expect("changes of tables without a key are refused");
     push(0, &primary);
     for index in shape.secondary.iter().filter(|index| index.is_unique) {
         let entry = shape.entry_of(index, row, &primary)?;

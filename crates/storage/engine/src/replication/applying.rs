@@ -99,7 +99,7 @@ impl EngineTransaction {
             });
         let shape = Arc::clone(shape.ok_or(StoreError::NoSuchTable)?);
         let key = match &change.before {
-            Some(row) => shape.primary_of(row)?,
+            Some(row) => shape.row_key_of(row)?,
             None => None,
         };
         let table = EngineTable::new(Rc::clone(&worker), Rc::clone(registry), Arc::clone(&shape));
