@@ -207,6 +207,37 @@ impl ThreadTimes {
     }
 }
 
+/// Bytes that a process has had the block devices read and write so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceBytes {
+    pub read: u64,
+    pub written: u64,
+}
+
+impl DeviceBytes {
+    /// Of a process (`/proc/PID/io`). Only its owner and root may read them.
+    pub fn of(id: u32) -> Result<DeviceBytes> {
+        let text = fs::read_to_string(format!("/proc/{id}/io"))?;
+        let value = |name: &str| -> Result<u64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            let number = line.with_context(|| format!("no {name} of process {id}"))?;
+            Ok(number.trim().parse()?)
+        };
+        Ok(DeviceBytes {
+            read: value("read_bytes:")?,
+            written: value("write_bytes:")?,
+        })
+    }
+
+    /// What has come since an earlier reading.
+    pub fn since(self, earlier: DeviceBytes) -> DeviceBytes {
+        DeviceBytes {
+            read: self.read.saturating_sub(earlier.read),
+            written: self.written.saturating_sub(earlier.written),
+        }
+    }
+}
+
 /// How often the threads of a process have voluntarily gone to sleep so far; each sleep has one
 /// wake-up.
 pub fn sleep_count(id: u32) -> Result<u64> {
@@ -307,6 +338,20 @@ mod tests {
         };
         assert!(used_ns < 60_000_000_000, "{used_ns}");
         assert_eq!(before.since_ns(&before), 0);
+    }
+
+    #[test]
+    fn what_is_written_through_is_counted() {
+        let folder = Folder::new("process").unwrap();
+        let id = std::process::id();
+        let before = DeviceBytes::of(id).unwrap();
+        let mut file = File::create(folder.path().join("file")).unwrap();
+        file.write_all(&[1; 65536]).unwrap();
+        file.sync_all().unwrap();
+        let after = DeviceBytes::of(id).unwrap();
+        assert!(65536 <= after.since(before).written, "{after:?}");
+        assert_eq!(before.since(after).written, 0);
+        assert!(DeviceBytes::of(0).is_err());
     }
 
     #[test]

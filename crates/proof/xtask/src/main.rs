@@ -59,6 +59,8 @@ enum Command {
     Latency(lab::bench::latency::Arguments),
     /// Compares the processor time of a statement with that of an earlier build.
     Cost(lab::bench::cost::Arguments),
+    /// Compares random changes of a table that is larger than the buffer pool with MariaDB's.
+    Larger(lab::bench::larger::Arguments),
     /// Draws a recorded bench run as SVG. Without a run and a file, draws the README's picture, of
     /// the last run, and that of what the gateway costs.
     Draw(lab::bench::picture::Arguments),
@@ -139,6 +141,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Admission(arguments) => optimized(|| lab::bench::admission::run(&arguments)),
         Command::Latency(arguments) => optimized(|| lab::bench::latency::run(&arguments)),
         Command::Cost(arguments) => optimized(|| lab::bench::cost::run(&arguments)),
+        Command::Larger(arguments) => optimized(|| lab::bench::larger::run(&arguments)),
         Command::Draw(arguments) => draw(&arguments),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),
         Command::Forward(arguments) => optimized(|| lab::forward::run(&arguments)),
