@@ -1,12 +1,20 @@
 //! Cleaning: dirty pages go to their files; checkpoints; removal of tablespaces.
 //!
-//! One worker at a time has the role. For a batch it copies pages under shared latches and waits
-//! until the log up to their LSNs is durable (B2). Then it writes them to the doublewrite file and
-//! in place, and syncs the files. A page may change again as soon as it is copied. It is then dirty
-//! again, and is not written a second time before the first write is done.
+//! Each worker has a cleaner. For a batch it copies pages under shared latches and waits until the
+//! log up to their LSNs is durable (B2). Then it writes them to its doublewrite file and in place,
+//! and syncs the files. A page may change again as soon as it is copied. It is then dirty again,
+//! and is not written a second time before the first write is done.
+//!
+//! What is cleaned, and when ([`Need`]):
+//!
+//! * A reserve of frames: the cold pages that the clock's hand will meet next in the worker's share
+//!   are clean before it comes. So whoever needs a frame evicts a page and waits for nobody.
+//! * The oldest changes, if the checkpoint is due or much of the pool is dirty.
+//! * Cold pages anywhere, once somebody has found no frame.
+
+pub(crate) mod roles;
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,9 +28,11 @@ use store::{StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, WalError};
 
+use crate::clean::roles::RoleKind;
 use crate::evict::LOOKS_PER_TURN;
 use crate::frames::FrameNo;
 use crate::frames::dirty::DirtyEntry;
+use crate::frames::share::Share;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::space;
@@ -31,6 +41,19 @@ use crate::space::doublewrite::{Doublewrite, batch_pages};
 /// Share of the log's greatest age at which a checkpoint is due. The rest is time to clean the
 /// pages that hold it back; a smaller share would write hot pages more often.
 const CHECKPOINT_DUE_PERCENT: u64 = 40;
+
+/// Share of the log's greatest age at which cleaners pause no more between batches.
+const CHECKPOINT_URGENT_PERCENT: u64 = 60;
+
+/// Eighths of the frames that may be dirty before the oldest changes are written. A page that is
+/// changed again and again is written less often if it may stay dirty for longer.
+const DIRTY_EIGHTHS: usize = 4;
+
+/// Eighths of the frames that are dirty when cleaners pause no more between batches.
+const DIRTY_URGENT_EIGHTHS: usize = 6;
+
+const _: () = assert!(CHECKPOINT_DUE_PERCENT < CHECKPOINT_URGENT_PERCENT);
+const _: () = assert!(DIRTY_EIGHTHS < DIRTY_URGENT_EIGHTHS);
 
 /// Frames that are searched for pages of a dropped tablespace before other tasks run: some 100 us
 /// if their headers are in no cache.
@@ -50,15 +73,22 @@ pub(crate) struct PageCopy {
     pub(crate) bytes: IoBuffer,
 }
 
-/// Holds the role of the cleaner until dropped.
-struct Role {
-    pool: Arc<Pool>,
+/// Why pages are written now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Need {
+    /// Somebody has found no frame.
+    frames: bool,
+    /// The clock's hand has come near to the end of the pages that were looked at.
+    reserve: bool,
+    /// The checkpoint is due.
+    checkpoint: bool,
+    /// Much of the pool is dirty.
+    dirty: bool,
 }
 
-impl Drop for Role {
-    fn drop(&mut self) {
-        self.pool.is_cleaning.store(false, Ordering::SeqCst);
-        self.pool.wake_frame_waiters();
+impl Need {
+    fn is_none(self) -> bool {
+        self == Self::default()
     }
 }
 
@@ -66,6 +96,8 @@ impl Drop for Role {
 /// the log, because the contents of the files are then unknown.
 struct Batch {
     pool: Arc<Pool>,
+    /// Whose cleaner writes it.
+    worker: usize,
     frames: Vec<FrameNo>,
     is_done: bool,
 }
@@ -76,31 +108,24 @@ impl Drop for Batch {
             self.pool.wal.fail(WalError::Poisoned);
             return;
         }
+        self.pool.roles.end_batch(self.worker);
         for no in &self.frames {
-            self.pool.frame(*no).set_writing(false);
+            self.pool.frame(*no).end_writing();
         }
     }
 }
 
 impl Pool {
-    fn try_role(self: &Arc<Self>) -> Option<Role> {
-        let taken = self.is_cleaning.swap(true, Ordering::SeqCst);
-        (!taken).then(|| Role {
-            pool: Arc::clone(self),
-        })
+    /// Whether more than so many eighths of the frames are dirty.
+    fn is_dirty_above(&self, eighths: usize) -> bool {
+        let frames = stdx::to_usize(self.frames.count());
+        frames * eighths / 8 < self.dirty.len()
     }
 
-    /// Waits for the role.
-    fn role(self: &Arc<Self>) -> impl Future<Output = Role> + use<> {
-        let pool = Arc::clone(self);
-        std::future::poll_fn(move |context: &mut Context<'_>| {
-            if let Some(role) = pool.try_role() {
-                return Poll::Ready(role);
-            }
-            pool.frame_waiters.lock().push(context.waker().clone());
-            // The role may have become free before this waiter was in the list.
-            pool.try_role().map_or(Poll::Pending, Poll::Ready)
-        })
+    /// The share of a worker.
+    fn share(&self, worker: usize) -> &Share {
+        let share = self.shares.get(worker);
+        share.expect("a worker's number is below their count")
     }
 
     /// Whether so much log is younger than the checkpoint that the next one is due.
@@ -115,7 +140,7 @@ impl Pool {
             if count <= found.len() {
                 return;
             }
-            // Relaxed: only the holder of the role is here.
+            // Relaxed: two cleaners look at different frames.
             let no = FrameNo(self.cold_hand.fetch_add(1, Ordering::Relaxed) % total);
             let frame = self.frame(no);
             if let Some(rec_lsn) = frame.rec_lsn()
@@ -126,66 +151,91 @@ impl Pool {
         }
     }
 
-    /// Copies a page that is still dirty and marks it as being written. A page of a dropped
-    /// tablespace is made clean. A worker with an outdated list of tablespaces may have changed it
-    /// after `remove_space`, and nothing else would ever let the checkpoint pass it.
-    fn copy_out(&self, no: FrameNo) -> Option<(PageCopy, Lsn)> {
+    /// Copies a page that is still dirty and marks it as being written by the worker's cleaner.
+    fn copy_out(&self, worker: usize, no: FrameNo) -> Option<(PageCopy, Lsn)> {
         let frame = self.frame(no);
         if frame.is_writing() || !frame.latch.try_shared() {
             return None;
         }
-        let copy = frame
-            .page()
-            .filter(|_| frame.rec_lsn().is_some())
-            .and_then(|id| {
-                let Some(space) = self.spaces.get(id.space) else {
-                    frame.set_rec_lsn(None);
-                    return None;
-                };
-                // SAFETY: the shared latch is held while the slice lives.
-                let page = unsafe { self.frames.bytes(no) };
-                let mut bytes = IoBuffer::zeroed(page.len());
-                bytes.copy_from_slice(page);
-                let lsn = page_lsn(page).expect("a page has a header");
-                assert!(
-                    frame.rec_lsn().is_some_and(|rec_lsn| rec_lsn < lsn),
-                    "the page's LSN is behind the change that made it dirty"
-                );
-                assert_eq!(
-                    page.u32_at(PAGE_NO_AT),
-                    Some(id.page.0),
-                    "a page goes to its own place"
-                );
-                Some((
-                    PageCopy {
-                        id,
-                        file: space.file.clone(),
-                        bytes,
-                    },
-                    lsn,
-                ))
-            });
-        if copy.is_some() {
-            frame.set_writing(true);
-            frame.set_rec_lsn(None);
+        // Another cleaner may have had it between the check and the mark.
+        let is_mine = frame.rec_lsn().is_some() && frame.begin_writing();
+        let copy = if is_mine {
+            self.copy_marked(worker, no)
+        } else {
+            None
+        };
+        if is_mine && copy.is_none() {
+            frame.end_writing();
         }
         frame.latch.unlock_shared();
         copy
     }
+
+    /// Copies a page if it is dirty, and makes it clean. A page of a dropped tablespace is only made
+    /// clean. A worker with an outdated list of tablespaces may have changed it after
+    /// `remove_space`, and nothing else would ever let the checkpoint pass it. The caller holds the
+    /// shared latch and has marked the frame.
+    fn copy_marked(&self, worker: usize, no: FrameNo) -> Option<(PageCopy, Lsn)> {
+        let frame = self.frame(no);
+        let (id, rec_lsn) = (frame.page()?, frame.rec_lsn()?);
+        let Some(space) = self.spaces.get(id.space) else {
+            frame.set_rec_lsn(None);
+            return None;
+        };
+        // SAFETY: the shared latch is held while the slice lives.
+        let page = unsafe { self.frames.bytes(no) };
+        let mut bytes = IoBuffer::zeroed(page.len());
+        bytes.copy_from_slice(page);
+        let lsn = page_lsn(page).expect("a page has a header");
+        assert!(
+            rec_lsn < lsn,
+            "the page's LSN is behind the change that made it dirty"
+        );
+        assert_eq!(
+            page.u32_at(PAGE_NO_AT),
+            Some(id.page.0),
+            "a page goes to its own place"
+        );
+        // In this order (C1).
+        self.roles.note_oldest(worker, rec_lsn);
+        frame.set_rec_lsn(None);
+        let file = space.file.clone();
+        Some((PageCopy { id, file, bytes }, lsn))
+    }
+
+    /// Adds the dirty cold pages among the frames that the hand of a share will meet next.
+    fn add_reserve(&self, worker: usize, count: usize, found: &mut Vec<DirtyEntry>) {
+        let share = self.share(worker);
+        while found.len() < count
+            && let Some(no) = share.look_ahead()
+        {
+            let frame = self.frame(no);
+            if let Some(rec_lsn) = frame.rec_lsn()
+                && frame.is_cold()
+            {
+                found.push(DirtyEntry { rec_lsn, frame: no });
+            }
+        }
+    }
 }
 
 impl Pages {
-    /// Writes up to about `page_budget` dirty pages to their files; does nothing while another
-    /// worker cleans. The caller awaits it with nothing held.
+    /// Writes up to about `page_budget` dirty pages to their files: those that are needed most, or
+    /// the oldest. Does nothing while this worker's cleaner is at work already. The caller awaits it
+    /// with nothing held.
     pub async fn clean(&self, page_budget: u32) -> Result<Cleaned, StoreError> {
-        let Some(role) = self.pool.try_role() else {
+        let Some(role) = self.pool.try_role(RoleKind::Cleaner(self.worker)) else {
             return Ok(Cleaned::default());
         };
         let mut cleaned = Cleaned::default();
-        while cleaned.pages < page_budget {
-            let written = self.clean_batch().await?;
+        loop {
+            let need = self.need();
+            if need.is_none() && cleaned.pages != 0 {
+                break;
+            }
+            let written = self.clean_batch(need).await?;
             cleaned.pages += written;
-            if written == 0 {
+            if written == 0 || page_budget <= cleaned.pages {
                 break;
             }
             self.pool.wake_frame_waiters();
@@ -196,23 +246,44 @@ impl Pages {
 
     /// Writes everything that is dirty now, for an orderly end.
     pub async fn clean_all(&self) -> Result<(), StoreError> {
-        let role = self.pool.role().await;
+        let roles = self.pool.cleaner_roles().await;
         while self.pool.dirty.oldest(&self.pool.frames).is_some() {
-            if self.clean_batch().await? == 0 {
+            if self.clean_batch(Need::default()).await? == 0 {
                 // A latch was busy: its holder goes on when this gives way.
                 self.busy().await;
             }
         }
-        drop(role);
+        drop(roles);
         Ok(())
     }
 
-    /// Whether there is reason to clean now: a caller wants frames, a quarter of them is dirty, or
-    /// the oldest dirty page holds back a checkpoint that is due.
+    /// Whether there is reason to clean now.
     pub fn needs_cleaning(&self) -> bool {
-        let frames = stdx::to_usize(self.pool.frames.count());
-        let wants_frames = self.pool.wants_frames.load(Ordering::SeqCst);
-        wants_frames || frames / 4 < self.pool.dirty.len() || self.needs_checkpoint()
+        !self.need().is_none()
+    }
+
+    /// Whether cleaning is behind: callers wait for frames, or will soon wait for frames or room in
+    /// the log.
+    pub fn needs_cleaning_urgently(&self) -> bool {
+        self.pool.wants_frames.load(Ordering::SeqCst)
+            || self.pool.share(self.worker).is_reserve_used_up()
+            || CHECKPOINT_URGENT_PERCENT < self.pool.wal.age_percent()
+            || self.pool.is_dirty_above(DIRTY_URGENT_EIGHTHS)
+    }
+
+    /// Frames that the clock of this worker's share has passed so far; wraps around. While it moves,
+    /// pages are evicted.
+    pub fn clock_position(&self) -> u32 {
+        self.pool.share(self.worker).position()
+    }
+
+    fn need(&self) -> Need {
+        Need {
+            frames: self.pool.wants_frames.load(Ordering::SeqCst),
+            reserve: self.pool.share(self.worker).is_reserve_short(),
+            checkpoint: self.needs_checkpoint(),
+            dirty: self.pool.is_dirty_above(DIRTY_EIGHTHS),
+        }
     }
 
     /// Whether so much log is younger than the checkpoint that the next one is due. That is long
@@ -221,18 +292,27 @@ impl Pages {
         self.pool.is_checkpoint_due()
     }
 
-    /// Returns the pages to write next: cold pages if frames are wanted, else those that hold the
+    /// Returns the pages to write next: cold pages if frames are needed, else those that hold the
     /// checkpoint back. If both are needed, half and half. The oldest page may be hot; if frames
-    /// were wanted all the time, it would wait until the log is full. A page may be in both halves.
-    async fn candidates(&self, count: usize) -> Vec<DirtyEntry> {
+    /// were needed all the time, it would wait until the log is full. A page may be in both halves.
+    async fn candidates(&self, need: Need, count: usize) -> Vec<DirtyEntry> {
         let pool = &self.pool;
         let mut found = Vec::new();
-        let is_due = pool.is_checkpoint_due();
-        if pool.wants_frames.swap(false, Ordering::SeqCst) {
-            let cold_count = if is_due { count.div_ceil(2) } else { count };
-            found = self.cold_candidates(cold_count).await;
+        let wants_oldest = need.checkpoint || need.dirty;
+        let cold_count = if wants_oldest {
+            count.div_ceil(2)
+        } else {
+            count
+        };
+        if need.reserve {
+            pool.add_reserve(self.worker, cold_count, &mut found);
         }
-        if is_due || found.is_empty() {
+        if need.frames && pool.wants_frames.swap(false, Ordering::SeqCst) {
+            let rest = cold_count.saturating_sub(found.len()).max(1);
+            found.extend(self.cold_candidates(rest).await);
+        }
+        let is_left_over = found.is_empty() && (need.frames || !need.reserve);
+        if wants_oldest || is_left_over {
             let rest = count.saturating_sub(found.len()).max(1);
             found.extend(pool.dirty.candidates(&pool.frames, rest));
         }
@@ -255,20 +335,21 @@ impl Pages {
         }
     }
 
-    async fn clean_batch(&self) -> Result<u32, StoreError> {
+    async fn clean_batch(&self, need: Need) -> Result<u32, StoreError> {
         let pool = &self.pool;
         if pool.wal.is_poisoned() {
             return Err(StoreError::LogFailed);
         }
-        let candidates = self.candidates(batch_pages(&pool.options)).await;
+        let candidates = self.candidates(need, batch_pages(&pool.options)).await;
         let mut batch = Batch {
             pool: Arc::clone(pool),
+            worker: self.worker,
             frames: Vec::new(),
             is_done: false,
         };
         let (mut copies, mut log_needed) = (Vec::new(), Lsn::ZERO);
         for candidate in candidates {
-            if let Some((copy, lsn)) = pool.copy_out(candidate.frame) {
+            if let Some((copy, lsn)) = pool.copy_out(self.worker, candidate.frame) {
                 log_needed = log_needed.max(lsn);
                 batch.frames.push(candidate.frame);
                 copies.push(copy);
@@ -285,7 +366,8 @@ impl Pages {
         );
         let written = stdx::to_u32(copies.len());
         let shape = (pool.options.page_size, pool.wal.epoch());
-        let outcome = write_pages(&self.disk, &pool.doublewrite, shape, copies).await;
+        let outcome =
+            write_pages((&self.disk, self.worker), &pool.doublewrite, shape, copies).await;
         if let Err(error) = outcome {
             // The contents of the files are unknown now, and the pages must not be written a second
             // time.
@@ -301,14 +383,13 @@ impl Pages {
     /// Writes a checkpoint; the log before the oldest dirty page may be recycled then. The engine
     /// gets `payload` back at the next start. Returns the checkpoint's LSN.
     pub async fn checkpoint(&self, payload: Vec<u8>) -> Result<Lsn, StoreError> {
-        let role = self.pool.role().await;
-        // In this order: a change that is closed now already has its pages on the lists.
+        let role = self.pool.role(RoleKind::Checkpoint).await;
+        // In this order: a change that is closed now already has its pages on the lists, and a page
+        // that has left them is in a batch (C1).
         let closed = self.pool.wal.closed();
-        let oldest = self
-            .pool
-            .dirty
-            .oldest(&self.pool.frames)
-            .unwrap_or(Lsn::MAX);
+        let dirty = self.pool.dirty.oldest(&self.pool.frames);
+        let oldest = self.pool.roles.oldest_on_its_way();
+        let oldest = oldest.min(dirty.unwrap_or(Lsn::MAX));
         let lsn = closed.min(oldest).max(self.pool.wal.checkpoint());
         self.wait_log(lsn, LogLevel::Durable).await?;
         let written = self
@@ -338,7 +419,7 @@ impl Pages {
             return Ok(());
         };
         space.is_dropped.store(true, Ordering::SeqCst);
-        let role = self.pool.role().await;
+        let roles = self.pool.cleaner_roles().await;
         // A batch that failed leaves its pages marked as being written.
         if self.pool.wal.is_poisoned() {
             return Err(StoreError::LogFailed);
@@ -358,7 +439,7 @@ impl Pages {
             if is_its {
                 assert!(
                     !frame.is_writing(),
-                    "nothing is written while this has the role"
+                    "nothing is written while this has the roles"
                 );
                 frame.set_rec_lsn(None);
                 frame.set_page(None);
@@ -369,7 +450,7 @@ impl Pages {
             }
         }
         self.pool.dirty.forget_clean(&self.pool.frames);
-        drop(role);
+        drop(roles);
         let path = space.path.clone();
         let directory = self.pool.directory.clone();
         let remove = move |disk: &dyn Disk| {
@@ -389,9 +470,9 @@ impl Pages {
 
 /// Writes copies of pages so that a crash at any time leaves each page old or new; at the end they
 /// are durable. The log of their changes is durable before. `epoch` is the life that the pages are
-/// stamped with.
+/// stamped with, `worker` whose doublewrite file is used.
 pub(crate) async fn write_pages(
-    disk: &Rc<dyn Disk>,
+    (disk, worker): (&Rc<dyn Disk>, usize),
     doublewrite: &Doublewrite,
     (size, epoch): (PageSize, u32),
     mut copies: Vec<PageCopy>,
@@ -401,7 +482,7 @@ pub(crate) async fn write_pages(
         seal(&mut copy.bytes);
     }
     let pages = copies.iter().map(|copy| (copy.id, &*copy.bytes));
-    doublewrite.write(&**disk, pages).await?;
+    let batch = doublewrite.write((&**disk, worker), pages).await?;
     let mut files = BTreeMap::new();
     let mut writes = Vec::new();
     for copy in copies {
@@ -414,7 +495,9 @@ pub(crate) async fn write_pages(
         outcome?;
     }
     let syncs = files.values().map(|file| disk.sync(file)).collect();
-    all(syncs).await.into_iter().collect()
+    all(syncs).await.into_iter().collect::<Result<(), _>>()?;
+    doublewrite.end(batch);
+    Ok(())
 }
 
 /// Starts all operations at once and waits for all of them.

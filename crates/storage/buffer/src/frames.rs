@@ -9,8 +9,8 @@
 //! free list that is not in a page table yet may also be written by its owner.
 //! (F2) `page` changes only under the exclusive latch.
 //! (F3) A frame that is dirty (`rec_lsn` not 0) or being written is not evicted.
-//! (F4) `rec_lsn` becomes non-zero under the exclusive latch. The cleaner, of which there is one,
-//! makes it zero under the shared latch. So a copy and the cleaning belong together.
+//! (F4) `rec_lsn` becomes non-zero under the exclusive latch. A cleaner that has marked the frame as
+//! being written makes it zero under the shared latch. So a copy and the cleaning belong together.
 
 pub(crate) mod dirty;
 pub(crate) mod page_table;
@@ -64,7 +64,7 @@ pub(crate) struct Frame {
     heat: AtomicU8,
     /// The period in which its page came in; a hint.
     arrival: AtomicU8,
-    /// Whether a copy is on its way to the file. Set and cleared by the cleaner.
+    /// Whether a copy is on its way to the file. Set and cleared by one cleaner at a time.
     is_writing: AtomicBool,
 }
 
@@ -128,14 +128,20 @@ impl Frame {
         self.rec_lsn().is_none() && !self.is_writing()
     }
 
-    pub(crate) fn set_writing(&self, is_writing: bool) {
-        assert_ne!(
-            self.is_writing(),
-            is_writing,
-            "a page is written once at a time"
-        );
+    /// Marks it as being written, unless it is already. The caller holds the shared latch.
+    pub(crate) fn begin_writing(&self) -> bool {
+        // Acquire pairs with the release below: the page's last write is done.
+        let marked =
+            self.is_writing
+                .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed);
+        marked.is_ok()
+    }
+
+    /// Its write is done, or was not begun.
+    pub(crate) fn end_writing(&self) {
         // Release: a thread that sees it cleared may evict the page and read the file again.
-        self.is_writing.store(is_writing, Ordering::Release);
+        let was_writing = self.is_writing.swap(false, Ordering::Release);
+        assert!(was_writing, "a page is written once at a time");
     }
 
     /// Notes a use; writes only if something changes.

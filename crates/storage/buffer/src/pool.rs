@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Waker;
 
-use env::{Disk, DiskError};
+use env::Disk;
 use format::{PageId, SpaceId};
 use store::StoreError;
 use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
 use wal::Wal;
 
+use crate::clean::roles::Roles;
 use crate::counters::PageCounters;
 use crate::frames::dirty::DirtyLists;
 use crate::frames::page_table::{FRAMES_MAX, PageTable};
@@ -58,9 +59,9 @@ pub struct Pool {
     pub(crate) wants_frames: AtomicBool,
     /// Where each worker's house-keeping sleeps while nothing is to be done.
     pub(crate) house_calls: Box<[CachePadded<Notify>]>,
-    /// Whether a cleaner or a checkpoint is at work.
-    pub(crate) is_cleaning: AtomicBool,
-    /// Where the cleaner looks for cold dirty pages next.
+    /// Who cleans and who writes a checkpoint.
+    pub(crate) roles: Roles,
+    /// Where the cleaners look for cold dirty pages next.
     pub(crate) cold_hand: AtomicU32,
     pub(crate) doublewrite: Doublewrite,
     /// Reports for the server's log.
@@ -74,19 +75,18 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates a pool without tablespaces on a running log. Blocks.
+    /// Creates a pool without tablespaces on a running log.
     pub(crate) fn new(
         options: PoolOptions,
-        disk: &dyn Disk,
         directory: &Path,
         wal: Arc<Wal>,
-    ) -> Result<Arc<Self>, DiskError> {
+        doublewrite: Doublewrite,
+    ) -> Arc<Self> {
         let worker_count = wal.options().worker_count;
         let frames = Frames::new(options.frame_count, options.page_size);
-        let doublewrite = Doublewrite::open(disk, directory, &options)?;
         let count = frames.count();
         assert!(count <= FRAMES_MAX, "page tables can name each frame");
-        Ok(Arc::new(Self {
+        Arc::new(Self {
             options,
             directory: directory.to_path_buf(),
             wal,
@@ -99,14 +99,14 @@ impl Pool {
             frame_waiters: Mutex::default(),
             wants_frames: AtomicBool::new(false),
             house_calls: (0..worker_count).map(|_| CachePadded::default()).collect(),
-            is_cleaning: AtomicBool::new(false),
+            roles: Roles::new(worker_count),
             cold_hand: AtomicU32::new(0),
             doublewrite,
             news: News::default(),
             counters: (0..worker_count).map(|_| Arc::default()).collect(),
             pages_read: AtomicU64::new(0),
             pages_written: AtomicU64::new(0),
-        }))
+        })
     }
 
     /// Wakes the house-keeping of this worker, which cleans, and of the first, which also writes

@@ -15,7 +15,7 @@ use wal::{Log, OnLogLoss, OnPoison, Wal, WalOptions};
 use crate::options::PoolOptions;
 use crate::pool::Pool;
 use crate::space;
-use crate::space::doublewrite;
+use crate::space::doublewrite::{self, Doublewrite};
 use crate::start::loss::LogLoss;
 use crate::start::redo::{Note, RecoveryError, Redo};
 
@@ -90,10 +90,12 @@ pub async fn start(
         Log::open(&*disk, directory).await?
     };
     let repaired = doublewrite::repair(&*disk, directory).await?;
+    let shape = (&options.pool, options.wal.worker_count);
+    let doublewrite = Doublewrite::open(&*disk, directory, shape, repaired.next_batch)?;
     let payload = log.checkpoint().payload.clone();
     let mut scan = log.scan(options.on_loss);
-    let place = (directory, &options.pool);
-    let mut redo = Redo::new(&disk, place, log.checkpoint(), options.on_loss)?;
+    let place = (directory, &options.pool, &doublewrite);
+    let mut redo = Redo::new(&disk, place, log.checkpoint(), options.on_loss);
     let begin = log.checkpoint().lsn;
     let mut mtr_count = 0;
     while let Some(mtr) = scan.next(&*disk).await? {
@@ -127,13 +129,13 @@ pub async fn start(
     }
     // On a full disk, the only room is what the checkpoint has freed.
     wal.prepare_segments(&*disk).await?;
-    let pool = Pool::new(options.pool, &*disk, directory, wal)?;
+    let pool = Pool::new(options.pool, directory, wal, doublewrite);
     Ok(Started {
         pool,
         is_new,
         payload,
         log_end,
-        repaired,
+        repaired: repaired.pages,
         loss,
         missing,
         redone,

@@ -236,7 +236,12 @@ pub(crate) async fn keep_house(
     let mut house = House::new(pages, options.index);
     while !is_over.get() {
         let wait = match house.round(payload).await {
-            Ok(()) if pages.needs_checkpoint() || pages.needs_cleaning() => BUSY_WAIT,
+            // Each batch waits for the disk, so the next one may follow at once.
+            Ok(()) if house.cleaned != 0 && pages.needs_cleaning_urgently() => {
+                Suspend::turn().await;
+                continue;
+            }
+            Ok(()) if house.has_more_to_do() => BUSY_WAIT,
             Ok(()) if house.has_come_to_rest() && house.lacks_segments() => {
                 call_or_failure_wait(pages, options).await;
                 // Statements that fail one after the other do not cause an attempt each.
@@ -276,6 +281,11 @@ struct House<'p> {
     worker: u8,
     /// Rounds so far.
     round: u32,
+    /// Pages cleaned in the last round.
+    cleaned: u32,
+    /// The position of the clock in the last round, and whether it has moved since the one before.
+    clock: u32,
+    is_evicting: bool,
     /// The log's position in the last round, and for how many rounds it has been there.
     position: Lsn,
     still_rounds: u32,
@@ -289,6 +299,9 @@ impl<'p> House<'p> {
             pages,
             worker,
             round: 0,
+            cleaned: 0,
+            clock: pages.clock_position(),
+            is_evicting: false,
             position: pages.reserved(),
             still_rounds: 0,
             checkpoint_position: None,
@@ -306,8 +319,11 @@ impl<'p> House<'p> {
         };
         self.position = position;
         self.round = self.round.wrapping_add(1);
+        let clock = pages.clock_position();
+        self.is_evicting = std::mem::replace(&mut self.clock, clock) != clock;
+        self.cleaned = 0;
         if pages.needs_cleaning() {
-            pages.clean(CLEAN_BUDGET).await?;
+            self.cleaned = pages.clean(CLEAN_BUDGET).await?.pages;
         }
         if self.worker != 0 {
             return Ok(());
@@ -332,6 +348,12 @@ impl<'p> House<'p> {
         }
         // Last: if no segment can be made, a checkpoint may free one.
         prepared.map_err(|_| StoreError::LogFailed)
+    }
+
+    /// True if the next round should come soon: while pages are evicted, the reserve of clean ones
+    /// may soon be short.
+    fn has_more_to_do(&self) -> bool {
+        self.is_evicting || self.pages.needs_cleaning()
     }
 
     /// True if nothing was written for so long that all log has been asked to be durable.

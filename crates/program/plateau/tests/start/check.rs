@@ -17,6 +17,8 @@ use testkit::Server;
 use testkit::client::Outcome;
 use testkit::server::Launch;
 
+use crate::remove_copies;
+
 const PAGE: usize = 16 << 10;
 /// Of the only undo segment, and of the first table.
 const UNDO_FILE: &str = "space_1.pdb";
@@ -54,9 +56,7 @@ fn check(data: &Path) -> Told {
 }
 
 fn check_with(data: &Path, workers: u8) -> Told {
-    // The doublewrite file has copies of the last written pages, from which recovery would repair
-    // them.
-    fs::remove_file(data.join("doublewrite.pdw")).unwrap();
+    remove_copies(data);
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
     command.arg("check").arg(data);
     command.args(["--workers", &workers.to_string()]);
@@ -499,7 +499,7 @@ fn logged(words: &Path, page: usize) -> String {
 fn check_table_tells_of_an_index_that_cannot_be_read() {
     let (mut server, words, page) = stopped_with_index();
     let whole = damage(&words, page);
-    fs::remove_file(server.data().join("doublewrite.pdw")).unwrap();
+    remove_copies(&server.data());
     server.start_again().unwrap();
     let mut client = server.connect().unwrap();
     // A query that does not use the index reads the rows.

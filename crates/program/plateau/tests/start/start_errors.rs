@@ -14,6 +14,8 @@ use std::process::{Command, Output};
 use testkit::server::Launch;
 use testkit::{Folder, Server};
 
+use crate::remove_copies;
+
 /// Runs the server with these settings until it exits by itself.
 fn start(settings: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
@@ -247,9 +249,7 @@ fn damage_is_named() {
     let data = format!("data={}", server.data().display());
     let settings = ["listen=127.0.0.1:0", data.as_str()];
     let system = server.data().join("space_0.pdb");
-    // The doublewrite file has copies of the last written pages, from which the start would repair
-    // them.
-    fs::remove_file(server.data().join("doublewrite.pdw")).unwrap();
+    remove_copies(&server.data());
     let whole = fs::read(&system).unwrap();
     damage(&system, 3 * (16 << 10) + 100, 3 * (16 << 10) + 200);
     check(&settings, "space_0.pdb page 3");

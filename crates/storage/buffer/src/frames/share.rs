@@ -3,6 +3,7 @@
 use sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use sync::{CachePadded, Mutex};
 
+use crate::evict::LOOKS_PER_TURN;
 use crate::frames::{Found, FrameNo, HOT_EIGHTHS, HotPages};
 
 /// One worker's part of the frames. Other workers use it only if theirs has nothing cold.
@@ -18,6 +19,20 @@ pub(crate) struct Share {
     hot_count: AtomicU32,
     /// Whether hot pages were more than their part in the last lap.
     is_cooling: AtomicBool,
+    /// The position up to which the cleaner has looked for dirty pages, as `hand` counts. Written
+    /// by the worker's own cleaner.
+    looked: AtomicU32,
+}
+
+/// The cleaner looks at this share of the frames before the hand comes, at most [`RESERVE_MAX`].
+const RESERVE_SHARE: u32 = 4;
+
+/// The hand takes some milliseconds for so many, however fast pages come and go.
+const RESERVE_MAX: u32 = LOOKS_PER_TURN;
+
+/// The reserve of a share of so many frames; at least one.
+fn reserve_of(count: u32) -> u32 {
+    (count / RESERVE_SHARE).clamp(1, RESERVE_MAX)
 }
 
 impl Share {
@@ -43,6 +58,8 @@ impl Share {
                 hand: AtomicU32::new(0),
                 hot_count: AtomicU32::new(0),
                 is_cooling: AtomicBool::new(false),
+                // Nothing is dirty yet.
+                looked: AtomicU32::new(reserve_of(end - first)),
             })
         };
         (0..workers).map(share).collect()
@@ -69,6 +86,44 @@ impl Share {
             HotPages::Stay
         };
         (FrameNo(self.first + at), hot_pages)
+    }
+
+    /// Frames before the hand that the cleaner has looked at.
+    fn reserve(&self) -> u32 {
+        // Relaxed: both are hints. The hand may have come past what was looked at.
+        let hand = self.hand.load(Ordering::Relaxed);
+        let ahead = self.looked.load(Ordering::Relaxed).wrapping_sub(hand);
+        if ahead <= reserve_of(self.count) {
+            ahead
+        } else {
+            0
+        }
+    }
+
+    /// Whether the cleaner should look at more frames.
+    pub(crate) fn is_reserve_short(&self) -> bool {
+        self.reserve() < reserve_of(self.count).div_ceil(2)
+    }
+
+    /// Whether the hand has nearly come to where the cleaner has looked.
+    pub(crate) fn is_reserve_used_up(&self) -> bool {
+        self.reserve() < reserve_of(self.count) / 4
+    }
+
+    /// Frames that the hand has passed so far; wraps around.
+    pub(crate) fn position(&self) -> u32 {
+        self.hand.load(Ordering::Relaxed)
+    }
+
+    /// The next frame for the cleaner to look at; `None` if the reserve is full.
+    pub(crate) fn look_ahead(&self) -> Option<FrameNo> {
+        let (hand, ahead) = (self.hand.load(Ordering::Relaxed), self.reserve());
+        if reserve_of(self.count) <= ahead {
+            return None;
+        }
+        let at = hand.wrapping_add(ahead);
+        self.looked.store(at.wrapping_add(1), Ordering::Relaxed);
+        Some(FrameNo(self.first + at % self.count))
     }
 
     /// Counts what the clock has found.

@@ -95,7 +95,7 @@ pub(crate) struct Redo<'a> {
     disk: Rc<dyn Disk>,
     directory: &'a Path,
     options: &'a PoolOptions,
-    doublewrite: Doublewrite,
+    doublewrite: &'a Doublewrite,
     /// Pages that the log has touched. They are written again even if they missed nothing, because
     /// what was read need not be durable.
     pages: HashMap<PageId, Vec<u8>>,
@@ -122,15 +122,15 @@ pub(crate) struct Redo<'a> {
 impl<'a> Redo<'a> {
     pub(crate) fn new(
         disk: &Rc<dyn Disk>,
-        (directory, options): (&'a Path, &'a PoolOptions),
+        (directory, options, doublewrite): (&'a Path, &'a PoolOptions, &'a Doublewrite),
         checkpoint: &'a CheckpointRecord,
         on_loss: OnLogLoss,
-    ) -> Result<Self, RecoveryError> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             disk: Rc::clone(disk),
             directory,
             options,
-            doublewrite: Doublewrite::open(&**disk, directory, options)?,
+            doublewrite,
             pages: HashMap::new(),
             files: HashMap::new(),
             missing: BTreeSet::new(),
@@ -139,7 +139,7 @@ impl<'a> Redo<'a> {
             checkpoint,
             on_loss,
             newest: (Lsn::ZERO, PageId::default()),
-        })
+        }
     }
 
     fn size(&self) -> PageSize {
@@ -339,7 +339,7 @@ impl<'a> Redo<'a> {
                 });
             }
             let shape = (size, self.checkpoint.epoch);
-            write_pages(&self.disk, &self.doublewrite, shape, copies).await?;
+            write_pages((&self.disk, 0), self.doublewrite, shape, copies).await?;
         }
         Ok(())
     }

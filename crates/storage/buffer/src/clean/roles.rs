@@ -1,0 +1,140 @@
+//! Who cleans, and who writes a checkpoint.
+//!
+//! Each worker's cleaner has a role of its own, so several batches are on their way at once. The
+//! checkpoint has another one. Whoever must be sure that nothing is being written takes all, in
+//! their order.
+//!
+//! (C1) A page that is on its way is clean, but its file may lack its changes. So a batch publishes
+//! the oldest of them before the first page becomes clean, until all are durable in place. A
+//! checkpoint looks at the dirty pages first and at the batches afterwards: of a page that it no
+//! longer finds dirty it finds the batch, or the batch is done.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use format::Lsn;
+use sync::CachePadded;
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::pool::Pool;
+
+/// What only one task does at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoleKind {
+    /// Of the cleaner of a worker.
+    Cleaner(usize),
+    /// Of the writer of a checkpoint.
+    Checkpoint,
+}
+
+/// The state of all roles.
+#[derive(Debug)]
+pub(crate) struct Roles {
+    cleaners: Box<[CachePadded<Cleaner>]>,
+    is_checkpointing: AtomicBool,
+}
+
+/// The state of a worker's cleaner.
+#[derive(Debug)]
+struct Cleaner {
+    is_at_work: AtomicBool,
+    /// The oldest change of the pages on their way; `Lsn::MAX` if there are none (C1).
+    oldest: AtomicU64,
+}
+
+/// Holds a role until dropped.
+pub(crate) struct Role {
+    pool: Arc<Pool>,
+    kind: RoleKind,
+}
+
+impl Roles {
+    pub(crate) fn new(worker_count: usize) -> Self {
+        let cleaner = || Cleaner {
+            is_at_work: AtomicBool::new(false),
+            oldest: AtomicU64::new(Lsn::MAX.0),
+        };
+        Self {
+            cleaners: (0..worker_count)
+                .map(|_| CachePadded::new(cleaner()))
+                .collect(),
+            is_checkpointing: AtomicBool::new(false),
+        }
+    }
+
+    fn cleaner(&self, worker: usize) -> &Cleaner {
+        let cleaner = self.cleaners.get(worker);
+        cleaner.expect("a worker's number is below their count")
+    }
+
+    fn word(&self, kind: RoleKind) -> &AtomicBool {
+        match kind {
+            RoleKind::Cleaner(worker) => &self.cleaner(worker).is_at_work,
+            RoleKind::Checkpoint => &self.is_checkpointing,
+        }
+    }
+
+    /// Publishes a change whose page is about to become clean (C1). Called by the cleaner.
+    pub(crate) fn note_oldest(&self, worker: usize, rec_lsn: Lsn) {
+        self.cleaner(worker)
+            .oldest
+            .fetch_min(rec_lsn.0, Ordering::SeqCst);
+    }
+
+    /// The pages of the batch are durable in place.
+    pub(crate) fn end_batch(&self, worker: usize) {
+        self.cleaner(worker)
+            .oldest
+            .store(Lsn::MAX.0, Ordering::SeqCst);
+    }
+
+    /// The oldest change on its way to a file; `Lsn::MAX` if there is none.
+    pub(crate) fn oldest_on_its_way(&self) -> Lsn {
+        let oldest = |cleaner: &CachePadded<Cleaner>| cleaner.oldest.load(Ordering::SeqCst);
+        let all = self.cleaners.iter().map(oldest);
+        all.min().map_or(Lsn::MAX, Lsn)
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        let word = self.pool.roles.word(self.kind);
+        let was_taken = word.swap(false, Ordering::SeqCst);
+        assert!(was_taken, "a role is given back once");
+        self.pool.wake_frame_waiters();
+    }
+}
+
+impl Pool {
+    /// Takes a role if nobody has it.
+    pub(crate) fn try_role(self: &Arc<Self>, kind: RoleKind) -> Option<Role> {
+        let was_taken = self.roles.word(kind).swap(true, Ordering::SeqCst);
+        (!was_taken).then(|| Role {
+            pool: Arc::clone(self),
+            kind,
+        })
+    }
+
+    /// Waits for a role.
+    pub(crate) fn role(self: &Arc<Self>, kind: RoleKind) -> impl Future<Output = Role> + use<> {
+        let pool = Arc::clone(self);
+        std::future::poll_fn(move |context: &mut Context<'_>| {
+            if let Some(role) = pool.try_role(kind) {
+                return Poll::Ready(role);
+            }
+            pool.frame_waiters.lock().push(context.waker().clone());
+            // The role may have become free before this waiter was in the list.
+            pool.try_role(kind).map_or(Poll::Pending, Poll::Ready)
+        })
+    }
+
+    /// Waits for the roles of all cleaners: then no page is on its way to its file.
+    pub(crate) async fn cleaner_roles(self: &Arc<Self>) -> Vec<Role> {
+        let mut roles = Vec::with_capacity(self.roles.cleaners.len());
+        for worker in 0..self.roles.cleaners.len() {
+            roles.push(self.role(RoleKind::Cleaner(worker)).await);
+        }
+        roles
+    }
+}
