@@ -12,9 +12,8 @@
 //! * The oldest changes, if the checkpoint is due or much of the pool is dirty.
 //! * Cold pages anywhere, once somebody has found no frame.
 
-pub(crate) mod roles;
-
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,13 +27,13 @@ use store::{StoreError, Suspend, WaitReason};
 use sync::atomic::Ordering;
 use wal::{LogLevel, WalError};
 
-use crate::clean::roles::RoleKind;
 use crate::evict::LOOKS_PER_TURN;
 use crate::frames::FrameNo;
 use crate::frames::dirty::DirtyEntry;
 use crate::frames::share::Share;
 use crate::pages::Pages;
 use crate::pool::Pool;
+use crate::roles::RoleKind;
 use crate::space;
 use crate::space::doublewrite::{Doublewrite, batch_pages};
 
@@ -92,6 +91,12 @@ impl Need {
     }
 }
 
+/// Holds a role until dropped.
+pub(crate) struct Role {
+    pool: Arc<Pool>,
+    kind: RoleKind,
+}
+
 /// Pages that are being written. If it is dropped before the writes are known to be done, it closes
 /// the log, because the contents of the files are then unknown.
 struct Batch {
@@ -112,6 +117,48 @@ impl Drop for Batch {
         for no in &self.frames {
             self.pool.frame(*no).end_writing();
         }
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        let word = self.pool.roles.word(self.kind);
+        let was_taken = word.swap(false, Ordering::SeqCst);
+        assert!(was_taken, "a role is given back once");
+        self.pool.wake_frame_waiters();
+    }
+}
+
+impl Pool {
+    /// Takes a role if nobody has it.
+    pub(crate) fn try_role(self: &Arc<Self>, kind: RoleKind) -> Option<Role> {
+        let was_taken = self.roles.word(kind).swap(true, Ordering::SeqCst);
+        (!was_taken).then(|| Role {
+            pool: Arc::clone(self),
+            kind,
+        })
+    }
+
+    /// Waits for a role.
+    pub(crate) fn role(self: &Arc<Self>, kind: RoleKind) -> impl Future<Output = Role> + use<> {
+        let pool = Arc::clone(self);
+        std::future::poll_fn(move |context: &mut Context<'_>| {
+            if let Some(role) = pool.try_role(kind) {
+                return Poll::Ready(role);
+            }
+            pool.frame_waiters.lock().push(context.waker().clone());
+            // The role may have become free before this waiter was in the list.
+            pool.try_role(kind).map_or(Poll::Pending, Poll::Ready)
+        })
+    }
+
+    /// Waits for the roles of all cleaners: then no page is on its way to its file.
+    pub(crate) async fn cleaner_roles(self: &Arc<Self>) -> Vec<Role> {
+        let mut roles = Vec::with_capacity(self.roles.cleaner_count());
+        for worker in 0..self.roles.cleaner_count() {
+            roles.push(self.role(RoleKind::Cleaner(worker)).await);
+        }
+        roles
     }
 }
 
@@ -171,8 +218,8 @@ impl Pool {
         copy
     }
 
-    /// Copies a page if it is dirty, and makes it clean. A page of a dropped tablespace is only made
-    /// clean. A worker with an outdated list of tablespaces may have changed it after
+    /// Copies a page if it is dirty, and makes it clean. A page of a dropped tablespace is only
+    /// made clean. A worker with an outdated list of tablespaces may have changed it after
     /// `remove_space`, and nothing else would ever let the checkpoint pass it. The caller holds the
     /// shared latch and has marked the frame.
     fn copy_marked(&self, worker: usize, no: FrameNo) -> Option<(PageCopy, Lsn)> {
@@ -221,8 +268,8 @@ impl Pool {
 
 impl Pages {
     /// Writes up to about `page_budget` dirty pages to their files: those that are needed most, or
-    /// the oldest. Does nothing while this worker's cleaner is at work already. The caller awaits it
-    /// with nothing held.
+    /// the oldest. Does nothing while this worker's cleaner is at work already. The caller awaits
+    /// it with nothing held.
     pub async fn clean(&self, page_budget: u32) -> Result<Cleaned, StoreError> {
         let Some(role) = self.pool.try_role(RoleKind::Cleaner(self.worker)) else {
             return Ok(Cleaned::default());
@@ -271,8 +318,8 @@ impl Pages {
             || self.pool.is_dirty_above(DIRTY_URGENT_EIGHTHS)
     }
 
-    /// Frames that the clock of this worker's share has passed so far; wraps around. While it moves,
-    /// pages are evicted.
+    /// Frames that the clock of this worker's share has passed so far; wraps around. While it
+    /// moves, pages are evicted.
     pub fn clock_position(&self) -> u32 {
         self.pool.share(self.worker).position()
     }

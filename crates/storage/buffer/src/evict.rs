@@ -36,7 +36,7 @@ use std::cell::Cell;
 use format::PageId;
 use sync::atomic::Ordering;
 
-use crate::frames::share::Share;
+use crate::frames::share::{RESERVE_MAX, Share};
 use crate::frames::{Found, FrameNo};
 use crate::pool::Pool;
 
@@ -54,6 +54,11 @@ const _: () = assert!(PASSES <= SHORT_SEARCH, "each pass checks a frame");
 /// Frames that are checked before other tasks run, here and by the cleaner: some 200 us if their
 /// headers are in no cache.
 pub(crate) const LOOKS_PER_TURN: u32 = 4096;
+
+const _: () = assert!(
+    RESERVE_MAX <= LOOKS_PER_TURN,
+    "a look at a reserve is short"
+);
 
 /// The progress of a worker's search for a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

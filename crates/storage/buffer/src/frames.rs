@@ -9,8 +9,9 @@
 //! free list that is not in a page table yet may also be written by its owner.
 //! (F2) `page` changes only under the exclusive latch.
 //! (F3) A frame that is dirty (`rec_lsn` not 0) or being written is not evicted.
-//! (F4) `rec_lsn` becomes non-zero under the exclusive latch. A cleaner that has marked the frame as
-//! being written makes it zero under the shared latch. So a copy and the cleaning belong together.
+//! (F4) `rec_lsn` becomes non-zero under the exclusive latch. A cleaner that has marked the frame
+//! as being written makes it zero under the shared latch. So a copy and the cleaning belong
+//! together.
 
 pub(crate) mod dirty;
 pub(crate) mod page_table;

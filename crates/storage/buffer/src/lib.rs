@@ -39,6 +39,7 @@ mod options;
 mod pages;
 mod pool;
 mod read_ahead;
+mod roles;
 mod space;
 mod start;
 

@@ -139,6 +139,7 @@ impl Reading {
         let buffer = IoBuffer::zeroed(size.bytes());
         let offset = space::page_offset(claim.id.page, size);
         let read = disk.read(&claim.space.file, offset, buffer);
+        claim.pool.reads.fetch_add(1, Ordering::Relaxed);
         Self {
             claim,
             read,

@@ -17,6 +17,11 @@ const READS: Metric = Metric::counter(
     Unit::Count,
     "Pages that had to be read from a file.",
 );
+const FILE_READS: Metric = Metric::counter(
+    "Innodb_data_reads",
+    Unit::Count,
+    "Reads of files; one may bring in several pages.",
+);
 const FRAME_WAITS: Metric = Metric::counter(
     "Innodb_buffer_pool_wait_free",
     Unit::Count,
@@ -57,6 +62,7 @@ impl Pool {
             &[
                 (REQUESTS, |pool| pool.sum(|counters| &counters.requests)),
                 (READS, Pool::pages_read),
+                (FILE_READS, Pool::reads),
                 (FRAME_WAITS, |pool| {
                     pool.sum(|counters| &counters.frame_waits)
                 }),

@@ -13,7 +13,6 @@ use sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use sync::{CachePadded, Mutex, Notify};
 use wal::Wal;
 
-use crate::clean::roles::Roles;
 use crate::counters::PageCounters;
 use crate::frames::dirty::DirtyLists;
 use crate::frames::page_table::{FRAMES_MAX, PageTable};
@@ -21,6 +20,7 @@ use crate::frames::share::Share;
 use crate::frames::{Frame, FrameNo, Frames, Periods};
 use crate::news::{News, Shortage};
 use crate::options::PoolOptions;
+use crate::roles::Roles;
 use crate::space::doublewrite::Doublewrite;
 use crate::space::growth::Growth;
 use crate::space::{self, Space, Spaces};
@@ -70,6 +70,8 @@ pub struct Pool {
     pub(crate) counters: Box<[Arc<CachePadded<PageCounters>>]>,
     /// Pages read from files so far.
     pub(crate) pages_read: AtomicU64,
+    /// Reads of files so far, of one page or of several.
+    pub(crate) reads: AtomicU64,
     /// Pages written to files so far.
     pub(crate) pages_written: AtomicU64,
 }
@@ -105,6 +107,7 @@ impl Pool {
             news: News::default(),
             counters: (0..worker_count).map(|_| Arc::default()).collect(),
             pages_read: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
             pages_written: AtomicU64::new(0),
         })
     }
@@ -147,6 +150,11 @@ impl Pool {
     /// Pages read from files so far.
     pub fn pages_read(&self) -> u64 {
         self.pages_read.load(Ordering::Relaxed)
+    }
+
+    /// Reads of files so far; one may bring in several pages.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
     }
 
     /// Pages written to files so far.

@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 
 use env::{IoBuffer, IoFuture, IoResult};
 use format::{PageId, PageNo, PageSize, SpaceId};
+use sync::atomic::Ordering;
 
 use crate::evict::Taken;
 use crate::load::Claim;
@@ -99,6 +100,7 @@ impl Pages {
         assert!(count <= RUN_PAGES_MAX);
         let buffer = IoBuffer::zeroed(stdx::to_usize(count) * size.bytes());
         let offset = space::page_offset(first, size);
+        self.pool.reads.fetch_add(1, Ordering::Relaxed);
         ahead.runs.push(Run {
             first,
             claims: std::mem::take(claims),

@@ -11,7 +11,7 @@ const PARAMETERS_MAX: usize = 6;
 /// How many `bool` parameters the functions of each crate have, though an enum would show the
 /// meaning at the call. A number here may only fall; a crate that is not listed has none.
 const BOOL_PARAMETERS: &[(&str, usize)] = &[
-    ("buffer", 2),
+    ("buffer", 1),
     ("catalog", 2),
     ("engine", 7),
     ("env", 1),

@@ -3,7 +3,6 @@
 use sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use sync::{CachePadded, Mutex};
 
-use crate::evict::LOOKS_PER_TURN;
 use crate::frames::{Found, FrameNo, HOT_EIGHTHS, HotPages};
 
 /// One worker's part of the frames. Other workers use it only if theirs has nothing cold.
@@ -28,7 +27,7 @@ pub(crate) struct Share {
 const RESERVE_SHARE: u32 = 4;
 
 /// The hand takes some milliseconds for so many, however fast pages come and go.
-const RESERVE_MAX: u32 = LOOKS_PER_TURN;
+pub(crate) const RESERVE_MAX: u32 = 4096;
 
 /// The reserve of a share of so many frames; at least one.
 fn reserve_of(count: u32) -> u32 {

@@ -9,15 +9,9 @@
 //! checkpoint looks at the dirty pages first and at the batches afterwards: of a page that it no
 //! longer finds dirty it finds the batch, or the batch is done.
 
-use std::future::Future;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-
 use format::Lsn;
 use sync::CachePadded;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use crate::pool::Pool;
 
 /// What only one task does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +37,6 @@ struct Cleaner {
     oldest: AtomicU64,
 }
 
-/// Holds a role until dropped.
-pub(crate) struct Role {
-    pool: Arc<Pool>,
-    kind: RoleKind,
-}
-
 impl Roles {
     pub(crate) fn new(worker_count: usize) -> Self {
         let cleaner = || Cleaner {
@@ -68,11 +56,17 @@ impl Roles {
         cleaner.expect("a worker's number is below their count")
     }
 
-    fn word(&self, kind: RoleKind) -> &AtomicBool {
+    /// Whether somebody has the role.
+    pub(crate) fn word(&self, kind: RoleKind) -> &AtomicBool {
         match kind {
             RoleKind::Cleaner(worker) => &self.cleaner(worker).is_at_work,
             RoleKind::Checkpoint => &self.is_checkpointing,
         }
+    }
+
+    /// Workers that have a cleaner.
+    pub(crate) fn cleaner_count(&self) -> usize {
+        self.cleaners.len()
     }
 
     /// Publishes a change whose page is about to become clean (C1). Called by the cleaner.
@@ -94,47 +88,5 @@ impl Roles {
         let oldest = |cleaner: &CachePadded<Cleaner>| cleaner.oldest.load(Ordering::SeqCst);
         let all = self.cleaners.iter().map(oldest);
         all.min().map_or(Lsn::MAX, Lsn)
-    }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        let word = self.pool.roles.word(self.kind);
-        let was_taken = word.swap(false, Ordering::SeqCst);
-        assert!(was_taken, "a role is given back once");
-        self.pool.wake_frame_waiters();
-    }
-}
-
-impl Pool {
-    /// Takes a role if nobody has it.
-    pub(crate) fn try_role(self: &Arc<Self>, kind: RoleKind) -> Option<Role> {
-        let was_taken = self.roles.word(kind).swap(true, Ordering::SeqCst);
-        (!was_taken).then(|| Role {
-            pool: Arc::clone(self),
-            kind,
-        })
-    }
-
-    /// Waits for a role.
-    pub(crate) fn role(self: &Arc<Self>, kind: RoleKind) -> impl Future<Output = Role> + use<> {
-        let pool = Arc::clone(self);
-        std::future::poll_fn(move |context: &mut Context<'_>| {
-            if let Some(role) = pool.try_role(kind) {
-                return Poll::Ready(role);
-            }
-            pool.frame_waiters.lock().push(context.waker().clone());
-            // The role may have become free before this waiter was in the list.
-            pool.try_role(kind).map_or(Poll::Pending, Poll::Ready)
-        })
-    }
-
-    /// Waits for the roles of all cleaners: then no page is on its way to its file.
-    pub(crate) async fn cleaner_roles(self: &Arc<Self>) -> Vec<Role> {
-        let mut roles = Vec::with_capacity(self.roles.cleaners.len());
-        for worker in 0..self.roles.cleaners.len() {
-            roles.push(self.role(RoleKind::Cleaner(worker)).await);
-        }
-        roles
     }
 }
