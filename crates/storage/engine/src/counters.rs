@@ -13,6 +13,10 @@ pub(crate) struct EngineCounters {
     pub(crate) ends_purged: Counter,
     /// Records of undo that purge has passed.
     pub(crate) records_purged: Counter,
+    /// Pages that were added to segments of undo.
+    pub(crate) undo_pages_taken: Counter,
+    /// Pages that purge has given back.
+    pub(crate) undo_pages_dropped: Counter,
     /// Orders to abort that were obeyed.
     pub(crate) orders: OrderCounters,
 }

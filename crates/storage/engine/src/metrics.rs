@@ -17,6 +17,11 @@ const PURGED: Metric = Metric::counter(
     Unit::Count,
     "Records of undo that purge is through with.",
 );
+const UNDO_PAGES: Metric = Metric::gauge(
+    "Undo_pages",
+    Unit::Pages,
+    "Pages of undo that were taken since the start and not given back.",
+);
 const LOCK_WAITS: Metric = Metric::histogram(
     "Row_lock_wait_us",
     Unit::Microseconds,
@@ -52,6 +57,7 @@ impl Shared {
             &[
                 (HISTORY, Shared::history_length),
                 (PURGED, |shared| shared.sum(|it| &it.records_purged)),
+                (UNDO_PAGES, Shared::undo_pages),
                 (LOCK_TIME, |shared| {
                     shared.lock_waits_us().sum() / MILLISECOND_US
                 }),
@@ -72,6 +78,12 @@ impl Shared {
     fn history_length(&self) -> u64 {
         let purged = self.sum(|it| &it.ends_purged);
         self.sum(|it| &it.ends_written).saturating_sub(purged)
+    }
+
+    /// Purge also gives pages from before this start back.
+    fn undo_pages(&self) -> u64 {
+        let dropped = self.sum(|it| &it.undo_pages_dropped);
+        self.sum(|it| &it.undo_pages_taken).saturating_sub(dropped)
     }
 
     fn lock_waits_us(&self) -> HistogramSnapshot {

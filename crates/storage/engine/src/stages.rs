@@ -177,6 +177,7 @@ impl Worker {
             let Some(place) = log.place(&mut change, record.len())? else {
                 drop(change);
                 log.make_room(&self.pages)?;
+                self.counters().undo_pages_taken.increment();
                 continue;
             };
             enter()?;

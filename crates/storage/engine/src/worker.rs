@@ -232,6 +232,13 @@ impl Worker {
         counters.expect("each worker has its counters")
     }
 
+    /// Adds a page to this worker's undo segment.
+    pub(crate) fn make_undo_room(&self) -> Outcome<()> {
+        self.undo.make_room(&self.pages)?;
+        self.counters().undo_pages_taken.increment();
+        Ok(())
+    }
+
     /// Counts the end of a transaction that purge will come to. Those of former lives are not
     /// counted when it does.
     pub(crate) fn note_end_written(&self, id: TxnId) {

@@ -26,6 +26,7 @@ pub mod admission;
 pub(crate) mod contestant;
 pub mod cost;
 mod history;
+pub mod holdback;
 pub mod larger;
 pub mod latency;
 mod open;

@@ -58,7 +58,7 @@ impl EngineTransaction {
                     }
                     Revived::UndoRoom => {
                         drop(change);
-                        worker.undo.make_room(&worker.pages)?;
+                        worker.make_undo_room()?;
                         continue;
                     }
                 }

@@ -78,7 +78,7 @@ impl EngineTransaction {
             };
             let Some((place, bytes)) = self.append_undo(&mut change, &record)? else {
                 drop(change);
-                worker.undo.make_room(&worker.pages)?;
+                worker.make_undo_room()?;
                 continue;
             };
             let op = PageOp::UndoAppend { record: &bytes };

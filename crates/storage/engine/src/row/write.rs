@@ -147,7 +147,7 @@ impl EngineTransaction {
                 Attempt::Refused => return Ok(Written::Refused),
                 Attempt::UndoRoom => {
                     drop(change);
-                    worker.undo.make_room(&worker.pages)?;
+                    worker.make_undo_room()?;
                 }
                 Attempt::Room {
                     payload_bytes,
@@ -463,7 +463,7 @@ impl EngineTransaction {
             };
             let Some((place, bytes)) = self.append_undo(&mut change, &record)? else {
                 drop(change);
-                worker.undo.make_room(&worker.pages)?;
+                worker.make_undo_room()?;
                 continue;
             };
             taken.take(&mut change)?;

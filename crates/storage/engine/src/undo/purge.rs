@@ -213,13 +213,25 @@ impl Worker {
     async fn leave_page(self: &Rc<Self>, segment: u8, place: &mut Place) -> Result<(), StoreError> {
         let (no, before) = (place.no, place.kept.last().copied());
         if !std::mem::take(&mut place.has_skipped) {
-            let drop = || undo_log::drop_page(&self.pages, segment, before, no);
-            return self.until_done(drop).await;
+            return self.drop_undo_page(segment, before, no).await;
         }
         self.until_done(|| self.settle_page(segment, no, &place.skipped))
             .await?;
         assert!(place.kept.last() != Some(&no), "a page is kept once");
         place.kept.push(no);
+        Ok(())
+    }
+
+    /// Gives back a page of the chain; `before` is the page before it.
+    async fn drop_undo_page(
+        self: &Rc<Self>,
+        segment: u8,
+        before: Option<PageNo>,
+        no: PageNo,
+    ) -> Result<(), StoreError> {
+        let drop = || undo_log::drop_page(&self.pages, segment, before, no);
+        self.until_done(drop).await?;
+        self.counters().undo_pages_dropped.increment();
         Ok(())
     }
 
@@ -262,8 +274,7 @@ impl Worker {
                 kept.push(no);
             } else {
                 let before = kept.last().copied();
-                self.until_done(|| undo_log::drop_page(&self.pages, segment, before, no))
-                    .await?;
+                self.drop_undo_page(segment, before, no).await?;
             }
         }
         let present = (place.no, place.at);
