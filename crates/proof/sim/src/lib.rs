@@ -6,9 +6,13 @@
 
 #![forbid(unsafe_code)]
 
+mod closing;
 pub mod fault_profile;
 mod log_harm;
+mod model;
+pub mod planting;
 mod prepared;
+mod ranges;
 pub mod rows;
 mod schema;
 pub mod sharing;

@@ -150,12 +150,18 @@ impl World {
         Rc::new(self.disk.clone())
     }
 
+    /// The log in memory: each worker may have reserved a mini-transaction of the largest size.
+    fn ring_bytes(&self) -> usize {
+        let reserved = (usize::from(self.options.worker_count) + 1) << 17;
+        reserved.next_power_of_two().max(1 << 19)
+    }
+
     fn start_options(&self) -> StartOptions {
         StartOptions {
             on_loss: self.options.on_loss,
             directory: PathBuf::from(DIRECTORY),
             wal: WalOptions {
-                ring_bytes: 1 << 19,
+                ring_bytes: self.ring_bytes(),
                 mtr_bytes_max: 1 << 17,
                 worker_count: usize::from(self.options.worker_count),
                 segment_blocks: 256,
@@ -310,6 +316,17 @@ impl World {
         self.executor.clear();
         Self {
             disk: self.disk.crash(),
+            executor: self.executor,
+            options: self.options,
+        }
+    }
+
+    /// Ends every task immediately, as the death of a process does: what it has written stays.
+    #[must_use]
+    pub fn kill(self) -> Self {
+        self.executor.clear();
+        Self {
+            disk: self.disk.kill(),
             executor: self.executor,
             options: self.options,
         }

@@ -93,20 +93,24 @@ impl Names {
         }
     }
 
-    /// The names after a crash.
-    pub(super) fn crash(&self, random: &mut Random) -> Self {
+    /// The names after a crash, and the number of steps that it has lost.
+    pub(super) fn crash(&self, random: &mut Random) -> (Self, u64) {
         let mut durable = self.durable.clone();
+        let mut lost = 0;
         for step in &self.steps {
             if random.coin() {
                 step.apply(&mut durable);
+            } else {
+                lost += 1;
             }
         }
-        Self {
+        let names = Self {
             seen: durable.clone(),
             durable,
             steps: Vec::new(),
             directories: self.directories.clone(),
-        }
+        };
+        (names, lost)
     }
 
     /// All files that have a name now.
