@@ -352,7 +352,11 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
             }
         };
         let mut random = Random::new(seed);
-        let fault_profile = FaultProfile::draw(&mut random);
+        let mut fault_profile = FaultProfile::draw(&mut random);
+        if !torture.goes_on() {
+            // The disk was put in order for the end of the round.
+            fault_profile = FaultProfile::Fair;
+        }
         fault_profile.begin(&opening.disk);
         if let FaultProfile::Full { until, .. } = fault_profile {
             let clear = opening.clone();
