@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use env::Clock as _;
 
-use crate::model::History;
-use crate::world::World;
+use store::Store as _;
+
+use crate::model::{History, Round};
+use crate::world::{Database, World};
 
 /// Simulated time in which all sessions come to their ends. A page that could not be read is read
 /// again after a second, by a rollback that others wait for.
@@ -56,17 +58,29 @@ pub(crate) fn close(world: &World, history: &Rc<RefCell<History>>) -> Result<(),
     let is_over = || {
         let history = history.borrow();
         let round = &history.round;
-        let is_done = round.is_open && round.running_count == 0;
-        is_done || round.may_hang || history.fault.is_some()
+        let is_done = round.database.is_some() && round.running_count == 0;
+        is_done || may_hang(round) || history.fault.is_some()
     };
     while !is_over() {
         let is_late = CLOSING_MAX < clock.now().since(began);
         if is_late || !world.executor.step() {
-            let count = history.borrow().round.running_count;
-            return Err(format!("{count} sessions wait for ever"));
+            return Err(describe(&history.borrow().round));
         }
     }
     let mut history = history.borrow_mut();
-    history.tally.closings += u64::from(!history.round.may_hang);
+    history.tally.closings += u64::from(!may_hang(&history.round));
     Ok(())
+}
+
+/// Whether sessions wait with reason. Without its log a server ends, and nothing is written.
+fn may_hang(round: &Round) -> bool {
+    let has_log_failed = |it: &Database| it.has_log_failed();
+    round.may_hang || round.database.as_ref().is_some_and(has_log_failed)
+}
+
+/// What is known of sessions that do not end.
+fn describe(round: &Round) -> String {
+    let count = round.running_count;
+    let activity = round.database.as_ref().map(|it| it.engine.activity());
+    format!("{count} sessions wait for ever: {activity:?}")
 }

@@ -80,7 +80,9 @@ impl Sum {
             Sum::Sharing(tally) => (format!("{tally:?}\n"), None),
             Sum::Crashes(tally) => {
                 let counts = tally.counts();
-                let lines = counts.iter().map(|(name, count)| format!("{count:>12} {name}\n"));
+                let lines = counts
+                    .iter()
+                    .map(|(name, count)| format!("{count:>12} {name}\n"));
                 let missing = counts.iter().find(|(_, count)| *count == 0);
                 (lines.collect(), missing.map(|(name, _)| *name))
             }
@@ -152,7 +154,11 @@ fn find_all(from: u64, count: u64) -> ExitCode {
     }
     let count = Planting::ALL.len();
     let text = format!("{} of {count} planted mistakes are found", count - missed);
-    let code = if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    let code = if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    };
     say(&text, code)
 }
 
@@ -160,7 +166,14 @@ fn find_all(from: u64, count: u64) -> ExitCode {
 fn find(planting: Planting, from: u64, count: u64) -> Option<String> {
     let program = std::env::current_exe().expect("a program that runs has its file");
     let (from, count) = (from.to_string(), count.to_string());
-    let arguments = ["--mistake", planting.name, "--from", &from, "--seeds", &count];
+    let arguments = [
+        "--mistake",
+        planting.name,
+        "--from",
+        &from,
+        "--seeds",
+        &count,
+    ];
     let output = Command::new(program).args(arguments).output();
     let output = output.expect("this program can be started");
     let text = [output.stdout, output.stderr].concat();

@@ -28,8 +28,8 @@ pub(crate) struct Tried {
 /// What is known of the round.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
-    /// Its sessions are started.
-    pub(crate) is_open: bool,
+    /// The store, once its sessions are started.
+    pub(crate) database: Option<Database>,
     /// They begin nothing more.
     pub(crate) is_closing: bool,
     /// Sessions that have not ended.

@@ -41,31 +41,59 @@ impl Planting {
             place: Place::Disk,
         },
         #[cfg(feature = "planted")]
-        Self::new("lost flush", "answers-before-flush", Mistake::AnswersBeforeFlush),
+        Self::new(
+            "lost flush",
+            "answers-before-flush",
+            Mistake::AnswersBeforeFlush,
+        ),
         #[cfg(feature = "planted")]
         Self::new("torn page", "accepts-torn-pages", Mistake::AcceptsTornPages),
         #[cfg(feature = "planted")]
-        Self::new("unlocked gap", "leaves-gaps-unlocked", Mistake::LeavesGapsUnlocked),
+        Self::new(
+            "unlocked gap",
+            "leaves-gaps-unlocked",
+            Mistake::LeavesGapsUnlocked,
+        ),
         #[cfg(feature = "planted")]
         Self::new("unlocked gap", "loses-split-gaps", Mistake::LosesSplitGaps),
         #[cfg(feature = "planted")]
-        Self::new("unlocked gap", "loses-joined-gaps", Mistake::LosesJoinedGaps),
+        Self::new(
+            "unlocked gap",
+            "loses-joined-gaps",
+            Mistake::LosesJoinedGaps,
+        ),
         #[cfg(feature = "planted")]
         Self::new("unlocked gap", "looks-once", Mistake::LooksOnce),
         #[cfg(feature = "planted")]
         Self::new("premature purge", "purges-early", Mistake::PurgesEarly),
         #[cfg(feature = "planted")]
-        Self::new("lost wake-up", "forgets-lock-waiters", Mistake::ForgetsLockWaiters),
+        Self::new(
+            "lost wake-up",
+            "forgets-lock-waiters",
+            Mistake::ForgetsLockWaiters,
+        ),
         #[cfg(feature = "planted")]
-        Self::new("lost wake-up", "forgets-log-waiters", Mistake::ForgetsLogWaiters),
+        Self::new(
+            "lost wake-up",
+            "forgets-log-waiters",
+            Mistake::ForgetsLogWaiters,
+        ),
         #[cfg(feature = "planted")]
         Self::new("log hole", "leaves-log-holes", Mistake::LeavesLogHoles),
         #[cfg(feature = "planted")]
         Self::new("log hole", "accepts-log-holes", Mistake::AcceptsLogHoles),
         #[cfg(feature = "planted")]
-        Self::new("lost prepared", "rolls-back-prepared", Mistake::RollsBackPrepared),
+        Self::new(
+            "lost prepared",
+            "rolls-back-prepared",
+            Mistake::RollsBackPrepared,
+        ),
         #[cfg(feature = "planted")]
-        Self::new("lost prepared", "promises-before-flush", Mistake::PromisesBeforeFlush),
+        Self::new(
+            "lost prepared",
+            "promises-before-flush",
+            Mistake::PromisesBeforeFlush,
+        ),
     ];
 
     #[cfg(feature = "planted")]

@@ -190,12 +190,17 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
         if options.mix == Mix::Ranges && machine.coin() {
             closing::close(&world, &history)?;
         }
+        history.borrow_mut().round.database = None;
         if let Some(fault) = history.borrow_mut().fault.take() {
             return Err(fault);
         }
         let is_killed = options.mix == Mix::Ranges && machine.below(4) == 0;
         history.borrow_mut().tally.process_deaths += u64::from(is_killed);
-        world = if is_killed { world.kill() } else { world.crash() };
+        world = if is_killed {
+            world.kill()
+        } else {
+            world.crash()
+        };
         world = world.with_options(options.world);
         // Sometimes the machine crashes again during recovery.
         if random.below(3) == 0 {
@@ -388,7 +393,7 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
             });
         }
         let running = Running::new(&torture.history);
-        torture.history.borrow_mut().round.is_open = true;
+        torture.history.borrow_mut().round.database = Some(database.clone());
         let mut random = Random::new(random.next_u64());
         if torture.options.mix == Mix::Ranges && random.below(6) == 0 {
             stall(&opening, &torture, random.below(STALL_AFTER_US_MAX));

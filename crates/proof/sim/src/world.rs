@@ -12,6 +12,7 @@ use env::Disk;
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use format::{PageSize, SpaceId};
 use store::StoreError;
+use sync::atomic::{AtomicBool, Ordering};
 use wal::{OnLogLoss, WalOptions};
 
 /// The data directory.
@@ -72,6 +73,8 @@ pub struct Database {
     background: Rc<Background>,
     /// Time passes during the wait for that.
     clock: SimClock,
+    /// Set when the log fails.
+    log_failure: Arc<AtomicBool>,
 }
 
 /// The background work of a database.
@@ -93,7 +96,13 @@ impl Database {
             workers: Rc::clone(&self.workers),
             background: Rc::clone(&self.background),
             clock: self.clock.clone(),
+            log_failure: Arc::clone(&self.log_failure),
         }
+    }
+
+    /// Whether the log has failed, which ends a server.
+    pub fn has_log_failed(&self) -> bool {
+        self.log_failure.load(Ordering::SeqCst)
     }
 
     /// Time passes.
@@ -194,7 +203,9 @@ impl World {
 
     /// Opens the data directory, with recovery.
     pub async fn open(&self) -> Result<Database, StoreError> {
-        let poison: wal::OnPoison = Box::new(|_| {});
+        let log_failure: Arc<AtomicBool> = Arc::default();
+        let failing = Arc::clone(&log_failure);
+        let poison: wal::OnPoison = Box::new(move |_| failing.store(true, Ordering::SeqCst));
         let started = start(self.disk(), self.start_options(), poison, &mut |_| {})
             .await
             .map_err(|error| StoreError::damaged(error.to_string()))?;
@@ -224,6 +235,7 @@ impl World {
             workers: workers.into(),
             background,
             clock: self.executor.clock().clone(),
+            log_failure,
         })
     }
 

@@ -71,6 +71,7 @@ const STEPS: &[Step] = &[
     Step::new("quick", Part::Fast, quick),
     Step::new("test", Part::Full, test),
     Step::new("epoll", Part::Full, epoll),
+    Step::new("simulation", Part::Full, simulation),
     Step::new("doctest", Part::Full, |shell| {
         cargo(shell, &["test", "--workspace", "--doc"])
     }),
@@ -229,6 +230,18 @@ fn doc(shell: &Shell) -> Result<()> {
     let arguments = ["doc", "--workspace", "--no-deps", "--quiet"];
     let mut command = cargo_command(shell, &arguments);
     check(command.env("RUSTDOCFLAGS", "-D warnings"), "cargo doc")
+}
+
+/// Seeds of the simulation, and whether it finds mistakes that are planted in the storage crates,
+/// which only this build of them has.
+fn simulation(shell: &Shell) -> Result<()> {
+    let of_sim = ["--package", "sim", "--features", "planted"];
+    let seeds = ["--", "--seeds", "500"];
+    cargo(shell, &[&["run"], &of_sim[..], &seeds[..]].concat())?;
+    cargo(
+        shell,
+        &[&["test", "--test", "planted"], &of_sim[..]].concat(),
+    )
 }
 
 /// The short models of every lock-free type; the long ones do not bound preemptions.

@@ -382,9 +382,8 @@ async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreErro
     };
     for_each_record(pages, segments, note).await?;
     last.retain(|id, _| !ended.contains(id));
-    let is_prepared = |kind: &UndoKind| {
-        *kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared)
-    };
+    let is_prepared =
+        |kind: &UndoKind| *kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared);
     let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
     for (id, (pointer, kind)) in last {
         if is_prepared(&kind) {
