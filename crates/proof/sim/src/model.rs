@@ -149,7 +149,8 @@ async fn compare_entries(
 
 /// The rows after these transactions, if each has read what was there before it.
 fn replay(history: &History, seen: &BTreeSet<i64>) -> Result<BTreeMap<i64, Data>, String> {
-    let mut rows = BTreeMap::new();
+    // Rows are long, and most are replaced: only the last ones are copied.
+    let mut rows: BTreeMap<i64, &Data> = BTreeMap::new();
     for number in seen {
         let Some(tried) = history.tried.get(number) else {
             return Err(format!("the ledger has {number}, which never committed"));
@@ -160,10 +161,11 @@ fn replay(history: &History, seen: &BTreeSet<i64>) -> Result<BTreeMap<i64, Data>
         }
         for (key, row) in &tried.writes {
             match row {
-                Some(row) => rows.insert(*key, row.clone()),
+                Some(row) => rows.insert(*key, row),
                 None => rows.remove(key),
             };
         }
     }
-    Ok(rows)
+    let rows = rows.into_iter().map(|(key, row)| (key, row.clone()));
+    Ok(rows.collect())
 }

@@ -127,7 +127,7 @@ impl Found {
     }
 
     /// Compares with the rows that were there before the transaction.
-    pub(crate) fn check(&self, before: &BTreeMap<i64, Data>) -> Result<(), String> {
+    pub(crate) fn check(&self, before: &BTreeMap<i64, &Data>) -> Result<(), String> {
         let mut expected: BTreeMap<i64, Summary> = before
             .iter()
             .map(|(key, row)| (*key, summary(row)))
@@ -185,17 +185,18 @@ mod tests {
         };
         let own = Writes::from([(3, Some(data(5))), (4, None)]);
         let found = Found::new(range(By::Key, 2, Some(4)), &[row(2, 0), row(3, 5)], &own);
-        let mut before = BTreeMap::from([(1, data(0)), (2, data(0)), (4, data(1)), (5, data(0))]);
+        let (zero, one, seven) = (data(0), data(1), data(7));
+        let mut before = BTreeMap::from([(1, &zero), (2, &zero), (4, &one), (5, &zero)]);
         assert_eq!(found.check(&before), Ok(()));
         // A phantom in the range, a change in it, and a row that is gone.
-        before.insert(3, data(1));
+        before.insert(3, &one);
         assert_eq!(found.check(&before), Ok(()), "its own change covers it");
-        before.insert(2, data(1));
+        before.insert(2, &one);
         assert!(found.check(&before).is_err());
         before.remove(&2);
         assert!(found.check(&before).is_err());
         let found = Found::new(range(By::Group, 1, None), &[], &Writes::new());
-        assert_eq!(found.check(&BTreeMap::from([(9, data(0))])), Ok(()));
-        assert!(found.check(&BTreeMap::from([(9, data(7))])).is_err());
+        assert_eq!(found.check(&BTreeMap::from([(9, &zero)])), Ok(()));
+        assert!(found.check(&BTreeMap::from([(9, &seven)])).is_err());
     }
 }
