@@ -117,6 +117,17 @@ impl Names {
     pub(super) fn inodes(&self) -> impl Iterator<Item = Inode> {
         self.seen.values().copied()
     }
+
+    /// All files that have a name now, or may have one after a crash.
+    pub(super) fn possible_inodes(&self) -> impl Iterator<Item = Inode> {
+        let of_step = |step: &Step| match step {
+            Step::Create(_, inode) | Step::Rename { inode, .. } => Some(*inode),
+            Step::Remove(_) => None,
+        };
+        let durable = self.durable.values().copied();
+        let pending = self.steps.iter().filter_map(of_step);
+        self.inodes().chain(durable).chain(pending)
+    }
 }
 
 impl Step {

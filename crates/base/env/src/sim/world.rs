@@ -418,6 +418,10 @@ impl World {
             }
         }
         let mut survivor = self.successor(self.names.clone());
+        // A crash may bring back what has lost its name.
+        for inode in self.names.possible_inodes() {
+            survivor.files.entry(inode).or_default();
+        }
         for (inode, file) in &mut survivor.files {
             let old = self
                 .files
