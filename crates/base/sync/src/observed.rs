@@ -26,8 +26,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
-
-use crate::atomic::{AtomicU64, Ordering};
+// Those of std: a model checker has no atomics in memory that is given to it.
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of one load.
 pub const WORD_BYTES: usize = 8;
@@ -405,7 +405,7 @@ mod copies {
     use std::ptr::NonNull;
 
     use super::{WORD_BYTES, load_word};
-    use crate::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Copies observed bytes to memory of the reader.
     ///
