@@ -22,7 +22,7 @@ pub enum Mistake {
     LosesSplitGaps,
     /// The removal of an entry leaves its locks to nobody (`engine::row::gaps`).
     LosesJoinedGaps,
-    /// A locking read does not look again after its lock (`engine::row::cursor`).
+    /// A locking read does not look again after a lock or a wait (`engine::row::cursor`).
     LooksOnce,
     /// Purge passes over open snapshots (`txn::system`).
     PurgesEarly,

@@ -77,6 +77,7 @@ const STEPS: &[Step] = &[
     }),
     Step::new("doc", Part::Full, doc),
     Step::new("loom", Part::Full, loom),
+    Step::new("shuttle", Part::Full, shuttle),
     Step::new("server", Part::Full, |shell| {
         cargo(shell, &["build", "--package", "plateau"])
     }),
@@ -259,6 +260,23 @@ fn loom(shell: &Shell) -> Result<()> {
         .env("RUSTFLAGS", "--cfg loom")
         .env("LOOM_MAX_PREEMPTIONS", "2");
     check(&mut command, "loom models")
+}
+
+/// The lock table, and the tree with its pool, between threads whose steps are drawn.
+fn shuttle(shell: &Shell) -> Result<()> {
+    let arguments = [
+        "test",
+        "--package",
+        "interleaving",
+        "--release",
+        "--target-dir",
+        "target/shuttle",
+    ];
+    let mut command = cargo_command(shell, &arguments);
+    command
+        .env("RUSTFLAGS", "--cfg shuttle")
+        .env("SHUTTLE_SILENCE_WARNINGS", "1");
+    check(&mut command, "drawn interleavings")
 }
 
 /// A suite on each I/O driver in turn.

@@ -20,7 +20,6 @@
 
 use btree::LeafStamp;
 use lock::{LockExtent, LockKind, LockName, Term};
-use stdx::planted::{Mistake, is_planted};
 use store::LockWait;
 
 use super::*;

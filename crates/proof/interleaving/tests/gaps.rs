@@ -3,8 +3,7 @@
 //! The leaf here is what the engine's is to gap locks: a latch with a version, and keys in order.
 //! A reader enters its locks without the latch and then looks whether the leaf has changed
 //! (`engine::row::cursor::locking`). An insert and a removal hold the latch (`engine::row::gaps`).
-//! Each of these steps is left out once, and the phantom is found each time. Run it with
-//! `RUSTFLAGS="--cfg shuttle" cargo test -p lock --release --test interleavings`.
+//! Each of these steps is left out once, and the phantom is found each time.
 
 #![cfg(shuttle)]
 #![forbid(unsafe_code)]
