@@ -24,9 +24,12 @@ pub enum Mistake {
     LosesJoinedGaps,
     /// A locking read does not look again after a lock or a wait (`engine::row::cursor`).
     LooksOnce,
+    /// What was read without a latch counts though the page has changed (`buffer::optimistic`).
+    /// Only threads show it.
+    TrustsChangedPages,
     /// Purge passes over open snapshots (`txn::system`).
     PurgesEarly,
-    /// Of several lock waiters that are granted at once, all but the first sleep on (`lock::queue`).
+    /// Of lock waiters that are granted at once, all but the first sleep on (`lock::queue`).
     ForgetsLockWaiters,
     /// Of several waiters for the log, the last one sleeps on (`wal::wal::waiters`).
     ForgetsLogWaiters,

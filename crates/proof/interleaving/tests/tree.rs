@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::rc::Rc;
@@ -23,15 +24,16 @@ use env::{Disk, Random};
 use format::{IndexId, PageSize, SpaceId};
 use shuttle::scheduler::RandomScheduler;
 use shuttle::{Config, Runner, thread};
+use stdx::planted::{Mistake, plant};
 use store::{Interrupt, Outcome};
 use wal::{OnLogLoss, WalOptions};
 
 /// Schedules that are drawn, each with changes of its own.
-const SCHEDULES: usize = 150;
+const SCHEDULES: u64 = 1000;
 
 /// Workers that change the tree; one more scans it.
 const WRITER_COUNT: usize = 2;
-const FRAME_COUNT: u32 = 14;
+const FRAME_COUNT: u32 = 10;
 const KEY_COUNT: u64 = 24;
 const CHANGE_COUNT: usize = 12;
 /// Up to a third of a page, so that few changes split a leaf.
@@ -220,13 +222,23 @@ fn workers_share_a_tree(seed: u64) {
     }
 }
 
-#[test]
-fn workers_leave_a_whole_tree() {
+fn run(seed: u64) {
     let mut config = Config::new();
     config.stack_size = STACK_BYTES;
-    for seed in 0..SCHEDULES {
-        let scheduler = RandomScheduler::new_from_seed(stdx::to_u64(seed), 1);
-        let seed = stdx::to_u64(seed);
-        Runner::new(scheduler, config.clone()).run(move || workers_share_a_tree(seed));
-    }
+    let scheduler = RandomScheduler::new_from_seed(seed, 1);
+    Runner::new(scheduler, config).run(move || workers_share_a_tree(seed));
+}
+
+#[test]
+fn workers_leave_a_whole_tree() {
+    (0..SCHEDULES).for_each(run);
+}
+
+#[test]
+fn reads_of_changed_pages_are_found() {
+    plant(Some(Mistake::TrustsChangedPages));
+    let is_found = |seed| catch_unwind(AssertUnwindSafe(|| run(seed))).is_err();
+    let found = (0..SCHEDULES).any(is_found);
+    plant(None);
+    assert!(found, "not found in {SCHEDULES} schedules");
 }

@@ -16,6 +16,7 @@ mod ranges;
 pub mod rows;
 mod schema;
 pub mod sharing;
+mod tables;
 mod tally;
 pub mod torture;
 pub mod world;

@@ -28,10 +28,10 @@ use std::time::Duration;
 use env::Random;
 use env::sim::poll_at_most;
 use store::{
-    Inserted, Isolation, KeyRange, LeftPrepared, LockWait, Mutation, RowLock, ScanOptions,
-    SchemaStore, Store, StoreError, Table, Uniqueness,
+    Inserted, Isolation, KeyRange, LeftPrepared, LockWait, Mutation, RowLock, ScanOptions, Store,
+    StoreError, Table,
 };
-use value::{ColumnType, TypeKind, Value};
+use value::Value;
 
 use crate::closing::{self, Running};
 use crate::fault_profile::FaultProfile;
@@ -39,8 +39,9 @@ use crate::log_harm::{self, Harm};
 use crate::model::{Compared, History, Round, Tried, compare};
 use crate::prepared::{self, Decision, Rest};
 use crate::ranges::{Found, GROUP_COUNT, RangeRead};
-use crate::rows::{self, Row, Session, Writes, all, big, blob, data_of, index, integer};
+use crate::rows::{self, Row, Session, Writes, all, data_of, integer};
 use crate::schema;
+use crate::tables::set_up;
 pub use crate::tally::Tally;
 use crate::world::{Database, World, WorldOptions};
 
@@ -300,36 +301,6 @@ fn run_round(world: &World, options: &TortureOptions, random: &mut Random) {
             return;
         }
     }
-}
-
-fn set_up(world: &World, more_index_count: u64) -> Result<(), String> {
-    let opening = world.clone();
-    let made = world.run(async move {
-        let database = opening.open().await?;
-        let ledger = vec![index("PRIMARY", Uniqueness::Primary, &[0])];
-        database
-            .engine
-            .create_table(rows::table("ledger", vec![big("id")], ledger))
-            .await?;
-        let unique = rows::column("u", ColumnType::new(TypeKind::BigInt), true);
-        let columns = vec![big("id"), big("a"), unique, blob("note")];
-        let mut indexes = vec![
-            index("PRIMARY", Uniqueness::Primary, &[0]),
-            index("by_a", Uniqueness::None, &[1]),
-            index("by_u", Uniqueness::Unique, &[2]),
-        ];
-        indexes.extend((0..more_index_count).map(|number| {
-            let columns: &[usize] = if number % 2 == 0 { &[1, 2] } else { &[2, 1] };
-            index(&format!("more_{number}"), Uniqueness::None, columns)
-        }));
-        database
-            .engine
-            .create_table(rows::table("data", columns, indexes))
-            .await?;
-        database.close().await
-    });
-    world.executor.clear();
-    made.map_err(|error| format!("set-up: {error}"))
 }
 
 /// Starts the sessions of a round, in the open store or in one opened now.
