@@ -152,31 +152,9 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let history = Rc::new(RefCell::new(History::default()));
     let worker_count = u8::try_from(1 + random.below(3)).unwrap_or(1);
     let mut machine = Random::new(!seed);
-    let is_narrow = machine.coin();
-    let options = if is_narrow {
-        options.narrow(&mut machine)
-    } else {
-        options
-    };
+    let (options, working, more_index_count) = configure(options, worker_count, &mut machine);
     let mut world = World::new(seed, options.world);
     world.disk.lose_flushes(options.lost_flush_permille);
-    let more_index_count = if is_narrow {
-        machine.below(MORE_INDEX_COUNT_MAX + 1)
-    } else {
-        0
-    };
-    let mut working = WorldOptions {
-        worker_count,
-        ..options.world
-    };
-    if machine.below(4) == 0 {
-        working.lock_bytes_max = machine.below(LOCK_BYTES_MAX);
-    }
-    // Purge passes open transactions immediately, soon or hardly ever.
-    working.purge_patience = PURGE_PATIENCES[stdx::to_usize(machine.below(3))];
-    if options.mix == Mix::Ranges {
-        working.worker_count = u8::try_from(1 + machine.below(WORKER_COUNT_MAX)).unwrap_or(1);
-    }
     set_up(&world, more_index_count)?;
     let mut recovered = None;
     for _ in 0..options.crash_count {
@@ -205,12 +183,7 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
         world = world.with_options(options.world);
         // Sometimes the machine crashes again during recovery.
         if random.below(3) == 0 {
-            let opening = world.clone();
-            world.executor.spawn(async move {
-                let _ = opening.open().await;
-            });
-            world.executor.run_steps(1 + random.below(400));
-            world = world.crash();
+            world = crash_in_recovery(world, 1 + random.below(400));
         }
         if machine.below(2) == 0 {
             harm_log(&world, &history, machine.next_u64())?;
@@ -236,6 +209,48 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     tally.schema_changes = history.borrow().schema.borrow().step_count;
     tally.disk = world.disk.fault_counts();
     Ok(tally)
+}
+
+/// What the machine of a seed is: the work, its options while it works, and the number of indexes.
+fn configure(
+    options: TortureOptions,
+    worker_count: u8,
+    machine: &mut Random,
+) -> (TortureOptions, WorldOptions, u64) {
+    let is_narrow = machine.coin();
+    let options = if is_narrow {
+        options.narrow(machine)
+    } else {
+        options
+    };
+    let more_index_count = if is_narrow {
+        machine.below(MORE_INDEX_COUNT_MAX + 1)
+    } else {
+        0
+    };
+    let mut working = WorldOptions {
+        worker_count,
+        ..options.world
+    };
+    if machine.below(4) == 0 {
+        working.lock_bytes_max = machine.below(LOCK_BYTES_MAX);
+    }
+    // Purge passes open transactions immediately, soon or hardly ever.
+    working.purge_patience = PURGE_PATIENCES[stdx::to_usize(machine.below(3))];
+    if options.mix == Mix::Ranges {
+        working.worker_count = u8::try_from(1 + machine.below(WORKER_COUNT_MAX)).unwrap_or(1);
+    }
+    (options, working, more_index_count)
+}
+
+/// Begins a start, which a crash interrupts after some steps.
+fn crash_in_recovery(world: World, step_count: u64) -> World {
+    let opening = world.clone();
+    world.executor.spawn(async move {
+        let _ = opening.open().await;
+    });
+    world.executor.run_steps(step_count);
+    world.crash()
 }
 
 /// Decides about what a start has found prepared.
@@ -342,26 +357,8 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
             });
         }
         for number in 0..torture.options.session_count {
-            let number = stdx::to_usize(number);
-            let (torture, database) = (torture.clone(), database.on(number));
-            let mut random = Random::new(random.next_u64());
-            let clock = opening.executor.clock().clone();
-            let running = Running::new(&torture.history);
-            opening.executor.spawn(async move {
-                let _running = running;
-                while torture.goes_on() {
-                    let think = 1 + random.below(THINK_US_MAX);
-                    clock.sleep(Duration::from_micros(think)).await;
-                    match torture.transaction(&database, &mut random).await {
-                        Ok(()) | Err(End::GiveUp) => {}
-                        Err(End::LogFailed) => {
-                            torture.history.borrow_mut().round.may_hang = true;
-                            return;
-                        }
-                        Err(End::Fault(fault)) => torture.fail(fault),
-                    }
-                }
-            });
+            let database = database.on(stdx::to_usize(number));
+            spawn_session(&opening, &torture, database, Random::new(random.next_u64()));
         }
         let running = Running::new(&torture.history);
         torture.history.borrow_mut().round.database = Some(database.clone());
@@ -380,6 +377,27 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
             }
         }
         drop(running);
+    });
+}
+
+/// Starts a session, which works until the round ends.
+fn spawn_session(world: &World, torture: &Torture, database: Database, mut random: Random) {
+    let (torture, clock) = (torture.clone(), world.executor.clock().clone());
+    let running = Running::new(&torture.history);
+    world.executor.spawn(async move {
+        let _running = running;
+        while torture.goes_on() {
+            let think = 1 + random.below(THINK_US_MAX);
+            clock.sleep(Duration::from_micros(think)).await;
+            match torture.transaction(&database, &mut random).await {
+                Ok(()) | Err(End::GiveUp) => {}
+                Err(End::LogFailed) => {
+                    torture.history.borrow_mut().round.may_hang = true;
+                    return;
+                }
+                Err(End::Fault(fault)) => torture.fail(fault),
+            }
+        }
     });
 }
 
