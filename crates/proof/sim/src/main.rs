@@ -15,8 +15,9 @@ use std::panic;
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::thread;
-use std::time::Instant;
 
+use env::Clock as _;
+use env::linux::SystemClock;
 use sim::planting::Planting;
 use sim::sharing::{self, SharingOptions, SharingTally};
 use sim::torture::{self, Tally, TortureOptions};
@@ -114,7 +115,7 @@ fn main() -> ExitCode {
         return find_all(from, count);
     }
     name_seed_in_panics();
-    let began = Instant::now();
+    let began = SystemClock.now();
     let progress = Mutex::new(Progress {
         seeds: from..from.saturating_add(count),
         done: 0,
@@ -132,7 +133,7 @@ fn main() -> ExitCode {
         return say(&format!("seed {seed}: {fault}"), ExitCode::FAILURE);
     }
     let (counts, missing) = progress.sum.describe();
-    let per_second = stdx::u64_to_f64(count) / began.elapsed().as_secs_f64();
+    let per_second = stdx::u64_to_f64(count) / SystemClock.now().since(began).as_secs_f64();
     let text = format!("{counts}{count} seeds hold, {per_second:.1} a second");
     match missing {
         Some(name) if SEEDS_FOR_ALL_KINDS <= count => {
