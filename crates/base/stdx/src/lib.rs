@@ -10,6 +10,7 @@ pub mod deferred_drop;
 pub mod key_table;
 pub mod merge_sort;
 pub mod network;
+pub mod planted;
 pub mod slab;
 pub mod stack;
 

@@ -1,4 +1,5 @@
-//! The only access to atomics: std's, or loom's in a build with `--cfg loom`.
+//! The only access to atomics: std's, or those of a model checker in a build with `--cfg loom` or
+//! `--cfg shuttle`.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{
@@ -6,7 +7,13 @@ pub use loom::sync::atomic::{
     Ordering, fence,
 };
 
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+pub use shuttle::sync::atomic::{
+    AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
+    Ordering, fence,
+};
+
+#[cfg(not(any(loom, shuttle)))]
 pub use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize,
     Ordering, fence,

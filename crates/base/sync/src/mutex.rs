@@ -9,7 +9,9 @@ use std::ops::{Deref, DerefMut};
 
 #[cfg(loom)]
 use loom::sync as lower;
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+use shuttle::sync as lower;
+#[cfg(not(any(loom, shuttle)))]
 use std::sync as lower;
 
 /// A mutual exclusion around `T`.
@@ -54,10 +56,10 @@ impl<T> Mutex<T> {
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.lower.try_lock() {
             Ok(lower) => Some(MutexGuard { lower }),
-            Err(lower::TryLockError::Poisoned(poisoned)) => Some(MutexGuard {
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(MutexGuard {
                 lower: poisoned.into_inner(),
             }),
-            Err(lower::TryLockError::WouldBlock) => None,
+            Err(std::sync::TryLockError::WouldBlock) => None,
         }
     }
 

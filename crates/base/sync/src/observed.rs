@@ -26,8 +26,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
-
-use crate::atomic::{AtomicU64, Ordering};
+// Those of std: a model checker has no atomics in memory that is given to it.
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of one load.
 pub const WORD_BYTES: usize = 8;
@@ -39,6 +39,8 @@ pub const WORD_BYTES: usize = 8;
 /// [`ObservedBytes`] meanwhile.
 #[inline]
 pub unsafe fn load_word(start: NonNull<u8>, index: usize) -> u64 {
+    #[cfg(shuttle)]
+    shuttle::thread::yield_now();
     // SAFETY: the caller promises that the word is inside.
     let address = unsafe { start.as_ptr().add(index * WORD_BYTES) };
     // SAFETY: aligned and valid by the caller's promise; all stores are atomic (O2).
@@ -55,6 +57,8 @@ pub unsafe fn load_word(start: NonNull<u8>, index: usize) -> u64 {
 /// They are written only through [`ObservedBytes`] meanwhile.
 #[inline]
 pub unsafe fn copy_out(start: NonNull<u8>, offset: usize, out: &mut [u8]) {
+    #[cfg(shuttle)]
+    shuttle::thread::yield_now();
     // SAFETY: by the caller's promise.
     unsafe { copies::copy_out(start, offset, out) }
 }
@@ -405,7 +409,7 @@ mod copies {
     use std::ptr::NonNull;
 
     use super::{WORD_BYTES, load_word};
-    use crate::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Copies observed bytes to memory of the reader.
     ///

@@ -6,13 +6,18 @@
 
 #![forbid(unsafe_code)]
 
+mod closing;
 pub mod fault_profile;
 mod log_harm;
+mod model;
+pub mod planting;
 mod prepared;
+mod ranges;
 pub mod replication;
 pub mod rows;
 mod schema;
 pub mod sharing;
+mod tables;
 mod tally;
 pub mod torture;
 pub mod world;

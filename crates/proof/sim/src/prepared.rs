@@ -56,6 +56,11 @@ impl Promises {
         }
     }
 
+    /// Whether somebody has decided about each.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.kept.is_empty()
+    }
+
     /// Compares with what a start has found prepared, and with what is committed.
     pub(crate) fn check(&self, found: &BTreeSet<i64>, seen: &BTreeSet<i64>) -> Result<(), String> {
         if let Some(lost) = self.kept.difference(found).next() {

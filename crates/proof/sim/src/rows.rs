@@ -1,6 +1,7 @@
 //! Short helpers for tables and rows in tests: tables have a few column types, and operations await
 //! their suspensions.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub use store::until_done;
@@ -215,4 +216,24 @@ pub fn all() -> ScanOptions {
         wait: store::LockWait::Wait,
         pushed: None,
     }
+}
+
+/// A row of the torture's data table, without its key.
+pub(crate) type Data = (i64, Option<i64>, Vec<u8>);
+
+/// The writes of a transaction: for each key the row or its absence.
+pub(crate) type Writes = BTreeMap<i64, Option<Data>>;
+
+/// Such a row, and its key.
+pub(crate) fn data_of(row: &[Value]) -> (i64, Data) {
+    let unique = if row[2].is_null() {
+        None
+    } else {
+        Some(integer(&row[2]))
+    };
+    let note = match &row[3] {
+        Value::Bytes(bytes) => bytes.clone(),
+        _ => Vec::new(),
+    };
+    (integer(&row[0]), (integer(&row[1]), unique, note))
 }

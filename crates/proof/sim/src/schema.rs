@@ -40,6 +40,8 @@ pub(crate) struct SchemaHistory {
     possible: Option<Pictures>,
     /// Steps done.
     pub(crate) step_count: u64,
+    /// Nothing more is changed.
+    pub(crate) is_over: bool,
 }
 
 /// A step of the session.
@@ -153,25 +155,25 @@ fn second_index() -> IndexDefinition {
     index("by_v", Uniqueness::None, &[1])
 }
 
-/// Changes the schema until a step fails; the caller judges the failure.
+/// Changes the schema until a step fails, or nothing more is to be changed; the caller judges the
+/// failure.
 pub(crate) async fn change_schema(
     database: &Database,
     history: &Rc<RefCell<SchemaHistory>>,
     random: &mut Random,
-) -> StoreError {
-    loop {
+) -> Result<(), StoreError> {
+    while !history.borrow().is_over {
         let step = Step::draw(&history.borrow().certain, random);
         let mut after = history.borrow().certain.clone();
         step.apply(&mut after);
         history.borrow_mut().possible = Some(after.clone());
-        if let Err(error) = step.run(database).await {
-            return error;
-        }
+        step.run(database).await?;
         let mut history = history.borrow_mut();
         history.certain = after;
         history.possible = None;
         history.step_count += 1;
     }
+    Ok(())
 }
 
 /// After a crash: the state is one of the two pictures, which is certain from now on.

@@ -7,6 +7,12 @@
 //! recovered store whatever it lost. Acknowledged transactions must be in the ledger. Some commit
 //! in two phases (module `prepared`). Another session changes the schema (module `schema`).
 //!
+//! In a mix with ranges there are more sessions. They read ranges with locks and at all levels
+//! (module `ranges`), keep snapshots open and look at them again, and are killed in the middle of a
+//! call. The process stands still until locks time out, or dies while the machine lives on. At the
+//! end of some rounds the sessions begin nothing more, and each must come to its end (module
+//! `closing`): whoever does not was forgotten by somebody who should have woken it.
+//!
 //! A seed determines the number of workers, and whether there are few frames and more indexes. For
 //! each round it determines the disk's behaviour ([`crate::fault_profile`]), and whether the crash
 //! comes just when a file is created or removed. It also decides whether the recovered store
@@ -16,22 +22,26 @@
 //! fails, the sessions end as a process would, and nothing is acknowledged any more.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
 use env::Random;
+use env::sim::poll_at_most;
 use store::{
-    Direction, Inserted, Isolation, KeyRange, LeftPrepared, LockWait, Mutation, RowLock,
-    ScanOptions, SchemaStore, Store, StoreError, Table, Uniqueness,
+    Inserted, Isolation, KeyRange, LeftPrepared, LockWait, Mutation, RowLock, ScanOptions, Store,
+    StoreError, Table,
 };
-use value::{ColumnType, TypeKind, Value};
+use value::Value;
 
+use crate::closing::{self, Running};
 use crate::fault_profile::FaultProfile;
 use crate::log_harm::{self, Harm};
-use crate::prepared::{self, Decision, Promises, Rest};
-use crate::rows::{self, Row, Session, all, big, blob, index, integer};
-use crate::schema::{self, SchemaHistory};
+use crate::model::{Compared, History, Round, Tried, compare};
+use crate::prepared::{self, Decision, Rest};
+use crate::ranges::{Found, GROUP_COUNT, RangeRead};
+use crate::rows::{self, Row, Session, Writes, all, data_of, integer};
+use crate::schema;
+use crate::tables::set_up;
 pub use crate::tally::Tally;
 use crate::world::{Database, World, WorldOptions};
 
@@ -56,6 +66,32 @@ const PURGE_PATIENCES: [Duration; 3] = [
 /// that is refused immediately (full disk) would retry for ever without time passing.
 const THINK_US_MAX: u64 = 100;
 
+/// The most workers and sessions of a mix with ranges.
+const WORKER_COUNT_MAX: u64 = 4;
+const SESSION_COUNT_MAX: u64 = 10;
+
+/// The longest time for which a session keeps its snapshot before it looks at it again, in
+/// microseconds: some tens of transactions.
+const HOLD_US_MAX: u64 = 4_000;
+
+/// The most polls of a call before its session is killed.
+const POLLS_TO_KILL_MAX: u64 = 40;
+
+/// A process that stands still for so long finds that all lock waits have timed out.
+const STALL: Duration = Duration::from_secs(6);
+
+/// The longest time before it does so, in microseconds.
+const STALL_AFTER_US_MAX: u64 = 30_000;
+
+/// What sessions do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mix {
+    /// They change single rows, and compare snapshots.
+    Rows,
+    /// They also read ranges, and are killed.
+    Ranges,
+}
+
 /// The work of one seed.
 #[derive(Debug, Clone, Copy)]
 pub struct TortureOptions {
@@ -69,6 +105,10 @@ pub struct TortureOptions {
     pub steps_max: u64,
     /// The configuration of the machine.
     pub world: WorldOptions,
+    /// What sessions do.
+    pub mix: Mix,
+    /// Flushes that the disk only confirms, in a thousand. No store can hold then.
+    pub lost_flush_permille: u32,
 }
 
 impl Default for TortureOptions {
@@ -79,37 +119,31 @@ impl Default for TortureOptions {
             crash_count: 3,
             steps_max: 6000,
             world: WorldOptions::default(),
+            mix: Mix::Rows,
+            lost_flush_permille: 0,
         }
     }
 }
 
 impl TortureOptions {
+    /// Two of three seeds have ranges.
+    pub fn of_seed(seed: u64) -> Self {
+        if seed.is_multiple_of(3) {
+            return Self::default();
+        }
+        let mut random = Random::new(seed.rotate_left(32));
+        Self {
+            session_count: 4 + random.below(SESSION_COUNT_MAX - 3),
+            mix: Mix::Ranges,
+            ..Self::default()
+        }
+    }
+
     /// The same on a machine of few frames.
     fn narrow(mut self, random: &mut Random) -> Self {
         self.world.frame_count = FRAME_COUNT_MIN + stdx::low_u32(random.below(8));
         self
     }
-}
-
-/// A row of the data table, without its key.
-type Data = (i64, Option<i64>, Vec<u8>);
-
-/// The writes of a transaction: for each key the row or its absence.
-type Writes = BTreeMap<i64, Option<Data>>;
-
-/// What is known from outside.
-#[derive(Debug, Default)]
-struct History {
-    /// All transactions that tried to commit, by number.
-    tried: BTreeMap<i64, Writes>,
-    /// Those that were acknowledged.
-    acknowledged: BTreeSet<i64>,
-    /// What was told of those that commit in two phases.
-    prepared: Promises,
-    next: i64,
-    schema: Rc<RefCell<SchemaHistory>>,
-    tally: Tally,
-    fault: Option<String>,
 }
 
 /// Runs one seed. The error describes the fault.
@@ -118,27 +152,9 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     let history = Rc::new(RefCell::new(History::default()));
     let worker_count = u8::try_from(1 + random.below(3)).unwrap_or(1);
     let mut machine = Random::new(!seed);
-    let is_narrow = machine.coin();
-    let options = if is_narrow {
-        options.narrow(&mut machine)
-    } else {
-        options
-    };
+    let (options, working, more_index_count) = configure(options, worker_count, &mut machine);
     let mut world = World::new(seed, options.world);
-    let more_index_count = if is_narrow {
-        machine.below(MORE_INDEX_COUNT_MAX + 1)
-    } else {
-        0
-    };
-    let mut working = WorldOptions {
-        worker_count,
-        ..options.world
-    };
-    if machine.below(4) == 0 {
-        working.lock_bytes_max = machine.below(LOCK_BYTES_MAX);
-    }
-    // Purge passes open transactions immediately, soon or hardly ever.
-    working.purge_patience = PURGE_PATIENCES[stdx::to_usize(machine.below(3))];
+    world.disk.lose_flushes(options.lost_flush_permille);
     set_up(&world, more_index_count)?;
     let mut recovered = None;
     for _ in 0..options.crash_count {
@@ -150,18 +166,24 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
         spawn_round(&world, worker, recovered, &mut random);
         run_round(&world, &options, &mut random);
         FaultProfile::end(&world.disk);
+        if options.mix == Mix::Ranges && machine.coin() {
+            closing::close(&world, &history)?;
+        }
+        history.borrow_mut().round.database = None;
         if let Some(fault) = history.borrow_mut().fault.take() {
             return Err(fault);
         }
-        world = world.crash().with_options(options.world);
+        let is_killed = options.mix == Mix::Ranges && machine.below(4) == 0;
+        history.borrow_mut().tally.process_deaths += u64::from(is_killed);
+        world = if is_killed {
+            world.kill()
+        } else {
+            world.crash()
+        };
+        world = world.with_options(options.world);
         // Sometimes the machine crashes again during recovery.
         if random.below(3) == 0 {
-            let opening = world.clone();
-            world.executor.spawn(async move {
-                let _ = opening.open().await;
-            });
-            world.executor.run_steps(1 + random.below(400));
-            world = world.crash();
+            world = crash_in_recovery(world, 1 + random.below(400));
         }
         if machine.below(2) == 0 {
             harm_log(&world, &history, machine.next_u64())?;
@@ -185,7 +207,50 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
     world.executor.clear();
     let mut tally = history.borrow().tally;
     tally.schema_changes = history.borrow().schema.borrow().step_count;
+    tally.disk = world.disk.fault_counts();
     Ok(tally)
+}
+
+/// What the machine of a seed is: the work, its options while it works, and the number of indexes.
+fn configure(
+    options: TortureOptions,
+    worker_count: u8,
+    machine: &mut Random,
+) -> (TortureOptions, WorldOptions, u64) {
+    let is_narrow = machine.coin();
+    let options = if is_narrow {
+        options.narrow(machine)
+    } else {
+        options
+    };
+    let more_index_count = if is_narrow {
+        machine.below(MORE_INDEX_COUNT_MAX + 1)
+    } else {
+        0
+    };
+    let mut working = WorldOptions {
+        worker_count,
+        ..options.world
+    };
+    if machine.below(4) == 0 {
+        working.lock_bytes_max = machine.below(LOCK_BYTES_MAX);
+    }
+    // Purge passes open transactions immediately, soon or hardly ever.
+    working.purge_patience = PURGE_PATIENCES[stdx::to_usize(machine.below(3))];
+    if options.mix == Mix::Ranges {
+        working.worker_count = u8::try_from(1 + machine.below(WORKER_COUNT_MAX)).unwrap_or(1);
+    }
+    (options, working, more_index_count)
+}
+
+/// Begins a start, which a crash interrupts after some steps.
+fn crash_in_recovery(world: World, step_count: u64) -> World {
+    let opening = world.clone();
+    world.executor.spawn(async move {
+        let _ = opening.open().await;
+    });
+    world.executor.run_steps(step_count);
+    world.crash()
 }
 
 /// Decides about what a start has found prepared.
@@ -211,6 +276,8 @@ fn harm_log(world: &World, history: &Rc<RefCell<History>>, seed: u64) -> Result<
         return Ok(());
     };
     harm.strike(&copy);
+    let turned = copy.disk.fault_counts().bits_turned - world.disk.fault_counts().bits_turned;
+    history.borrow_mut().tally.bits_turned += turned;
     let opened = verify(&copy, history);
     copy.executor.clear();
     let is_told = opened.as_ref().is_err_and(|told| log_harm::is_told(told));
@@ -251,38 +318,17 @@ fn run_round(world: &World, options: &TortureOptions, random: &mut Random) {
     }
 }
 
-fn set_up(world: &World, more_index_count: u64) -> Result<(), String> {
-    let opening = world.clone();
-    let made = world.run(async move {
-        let database = opening.open().await?;
-        let ledger = vec![index("PRIMARY", Uniqueness::Primary, &[0])];
-        database
-            .engine
-            .create_table(rows::table("ledger", vec![big("id")], ledger))
-            .await?;
-        let unique = rows::column("u", ColumnType::new(TypeKind::BigInt), true);
-        let columns = vec![big("id"), big("a"), unique, blob("note")];
-        let mut indexes = vec![
-            index("PRIMARY", Uniqueness::Primary, &[0]),
-            index("by_a", Uniqueness::None, &[1]),
-            index("by_u", Uniqueness::Unique, &[2]),
-        ];
-        indexes.extend((0..more_index_count).map(|number| {
-            let columns: &[usize] = if number % 2 == 0 { &[1, 2] } else { &[2, 1] };
-            index(&format!("more_{number}"), Uniqueness::None, columns)
-        }));
-        database
-            .engine
-            .create_table(rows::table("data", columns, indexes))
-            .await?;
-        database.close().await
-    });
-    world.executor.clear();
-    made.map_err(|error| format!("set-up: {error}"))
-}
-
 /// Starts the sessions of a round, in the open store or in one opened now.
 fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, random: &mut Random) {
+    {
+        let mut history = torture.history.borrow_mut();
+        let may_hang = !history.prepared.is_settled();
+        history.round = Round {
+            may_hang,
+            ..Round::default()
+        };
+        history.schema.borrow_mut().is_over = false;
+    }
     let (opening, seed) = (world.clone(), random.next_u64());
     world.executor.spawn(async move {
         let opened = match recovered {
@@ -297,7 +343,11 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
             }
         };
         let mut random = Random::new(seed);
-        let fault_profile = FaultProfile::draw(&mut random);
+        let mut fault_profile = FaultProfile::draw(&mut random);
+        if !torture.goes_on() {
+            // The disk was put in order for the end of the round.
+            fault_profile = FaultProfile::Fair;
+        }
         fault_profile.begin(&opening.disk);
         if let FaultProfile::Full { until, .. } = fault_profile {
             let clear = opening.clone();
@@ -307,28 +357,58 @@ fn spawn_round(world: &World, torture: Torture, recovered: Option<Database>, ran
             });
         }
         for number in 0..torture.options.session_count {
-            let number = stdx::to_usize(number);
-            let (torture, database) = (torture.clone(), database.on(number));
-            let mut random = Random::new(random.next_u64());
-            let clock = opening.executor.clock().clone();
-            opening.executor.spawn(async move {
-                while torture.history.borrow().fault.is_none() {
-                    let think = 1 + random.below(THINK_US_MAX);
-                    clock.sleep(Duration::from_micros(think)).await;
-                    match torture.transaction(&database, &mut random).await {
-                        Ok(()) | Err(End::GiveUp) => {}
-                        Err(End::LogFailed) => return,
-                        Err(End::Fault(fault)) => torture.fail(fault),
-                    }
-                }
-            });
+            let database = database.on(stdx::to_usize(number));
+            spawn_session(&opening, &torture, database, Random::new(random.next_u64()));
         }
+        let running = Running::new(&torture.history);
+        torture.history.borrow_mut().round.database = Some(database.clone());
         let mut random = Random::new(random.next_u64());
+        if torture.options.mix == Mix::Ranges && random.below(6) == 0 {
+            stall(&opening, &torture, random.below(STALL_AFTER_US_MAX));
+        }
         let schema = Rc::clone(&torture.history.borrow().schema);
         let database = database.on(stdx::to_usize(random.below(8)));
-        let error = schema::change_schema(&database, &schema, &mut random).await;
-        if let End::Fault(fault) = torture.meet(error) {
-            torture.fail(format!("a schema change: {fault}"));
+        let changed = schema::change_schema(&database, &schema, &mut random).await;
+        if let Err(error) = changed {
+            match torture.meet(error) {
+                End::Fault(fault) => torture.fail(format!("a schema change: {fault}")),
+                // What the change has locked stays so until the next start.
+                End::GiveUp | End::LogFailed => torture.history.borrow_mut().round.may_hang = true,
+            }
+        }
+        drop(running);
+    });
+}
+
+/// Starts a session, which works until the round ends.
+fn spawn_session(world: &World, torture: &Torture, database: Database, mut random: Random) {
+    let (torture, clock) = (torture.clone(), world.executor.clock().clone());
+    let running = Running::new(&torture.history);
+    world.executor.spawn(async move {
+        let _running = running;
+        while torture.goes_on() {
+            let think = 1 + random.below(THINK_US_MAX);
+            clock.sleep(Duration::from_micros(think)).await;
+            match torture.transaction(&database, &mut random).await {
+                Ok(()) | Err(End::GiveUp) => {}
+                Err(End::LogFailed) => {
+                    torture.history.borrow_mut().round.may_hang = true;
+                    return;
+                }
+                Err(End::Fault(fault)) => torture.fail(fault),
+            }
+        }
+    });
+}
+
+/// Lets the process stand still at some time of the round.
+fn stall(world: &World, torture: &Torture, after_us: u64) {
+    let (clock, torture) = (world.executor.clock().clone(), torture.clone());
+    world.executor.spawn(async move {
+        clock.sleep(Duration::from_micros(after_us)).await;
+        if torture.goes_on() {
+            clock.stall(STALL);
+            torture.history.borrow_mut().tally.stalls += 1;
         }
     });
 }
@@ -376,128 +456,6 @@ fn verify(
     })
 }
 
-/// Why a comparison did not complete.
-enum Compared {
-    /// Something could not be read.
-    Unread(StoreError),
-    /// The contents differ from the expected ones.
-    Differs(String),
-}
-
-/// Compares a session's view with the model. Returns the transactions that it sees.
-async fn compare(
-    database: &Database,
-    session: &mut Session,
-    history: &Rc<RefCell<History>>,
-) -> Result<BTreeSet<i64>, Compared> {
-    let text = Compared::Unread;
-    let ledger = session
-        .scan(&database.table("ledger"), all())
-        .await
-        .map_err(text)?;
-    let seen: BTreeSet<i64> = ledger.iter().map(|(_, row)| integer(&row[0])).collect();
-    let data = database.table("data");
-    let expected = replay(&history.borrow(), &seen).map_err(Compared::Differs)?;
-    let scans = [
-        all(),
-        ScanOptions {
-            direction: Direction::Backward,
-            ..all()
-        },
-        ScanOptions {
-            index: Some(1),
-            ..all()
-        },
-        ScanOptions {
-            index: Some(2),
-            direction: Direction::Backward,
-            ..all()
-        },
-    ];
-    for (number, scan) in scans.into_iter().enumerate() {
-        let found = session.scan(&data, scan).await.map_err(text)?;
-        let count = found.len();
-        let found: BTreeMap<i64, Data> = found.into_iter().map(|(_, row)| data_of(&row)).collect();
-        if found != expected || count != expected.len() {
-            let differing = expected
-                .keys()
-                .copied()
-                .chain(found.keys().copied())
-                .find(|key| found.get(key) != expected.get(key));
-            let describe = |data: Option<&Data>| match data {
-                Some((a, unique, note)) => {
-                    format!("({a}, {unique:?}, {} of {:?})", note.len(), note.first())
-                }
-                None => "not there".to_owned(),
-            };
-            return Err(Compared::Differs(format!(
-                "scan {number} of {} transactions, the last {:?}: key {differing:?} is {}, not {}",
-                seen.len(),
-                seen.last(),
-                describe(differing.and_then(|key| found.get(&key))),
-                describe(differing.and_then(|key| expected.get(&key))),
-            )));
-        }
-    }
-    compare_entries(session, &data, &expected).await?;
-    history.borrow_mut().tally.snapshots += 1;
-    Ok(seen)
-}
-
-/// The same for a scan that reads only index entries if they suffice.
-async fn compare_entries(
-    session: &mut Session,
-    data: &Rc<dyn Table>,
-    expected: &BTreeMap<i64, Data>,
-) -> Result<(), Compared> {
-    let covered = ScanOptions {
-        index: Some(1),
-        columns: Some(Rc::from([0, 1])),
-        ..all()
-    };
-    let found = session.scan(data, covered).await;
-    let found = found.map_err(Compared::Unread)?;
-    let pair = |row: &[Value]| (integer(&row[1]), integer(&row[0]));
-    let found: Vec<_> = found.iter().map(|(_, row)| pair(row)).collect();
-    let mut expected: Vec<_> = expected.iter().map(|(key, row)| (row.0, *key)).collect();
-    expected.sort_unstable();
-    if found == expected {
-        return Ok(());
-    }
-    let what = format!("entries alone tell {found:?}, not {expected:?}");
-    Err(Compared::Differs(what))
-}
-
-/// The rows after these transactions.
-fn replay(history: &History, seen: &BTreeSet<i64>) -> Result<BTreeMap<i64, Data>, String> {
-    let mut rows = BTreeMap::new();
-    for number in seen {
-        let Some(writes) = history.tried.get(number) else {
-            return Err(format!("the ledger has {number}, which never committed"));
-        };
-        for (key, row) in writes {
-            match row {
-                Some(row) => rows.insert(*key, row.clone()),
-                None => rows.remove(key),
-            };
-        }
-    }
-    Ok(rows)
-}
-
-fn data_of(row: &[Value]) -> (i64, Data) {
-    let unique = if row[2].is_null() {
-        None
-    } else {
-        Some(integer(&row[2]))
-    };
-    let note = match &row[3] {
-        Value::Bytes(bytes) => bytes.clone(),
-        _ => Vec::new(),
-    };
-    (integer(&row[0]), (integer(&row[1]), unique, note))
-}
-
 /// One round's sessions.
 #[derive(Debug, Clone)]
 struct Torture {
@@ -516,6 +474,12 @@ enum End {
 }
 
 impl Torture {
+    /// Whether a session begins another transaction.
+    fn goes_on(&self) -> bool {
+        let history = self.history.borrow();
+        history.fault.is_none() && !history.round.is_closing
+    }
+
     fn fail(&self, fault: String) {
         self.history.borrow_mut().fault.get_or_insert(fault);
     }
@@ -524,7 +488,8 @@ impl Torture {
     fn meet(&self, error: StoreError) -> End {
         let tally = &mut self.history.borrow_mut().tally;
         match error {
-            StoreError::Deadlock | StoreError::LockWaitTimeout => {}
+            StoreError::Deadlock => tally.deadlocks += 1,
+            StoreError::LockWaitTimeout => tally.timeouts += 1,
             StoreError::LockTableFull => tally.unlocked += 1,
             StoreError::DiskFull => tally.full += 1,
             StoreError::Disk { .. } => tally.unread += 1,
@@ -538,19 +503,30 @@ impl Torture {
     }
 
     async fn transaction(&self, database: &Database, random: &mut Random) -> Result<(), End> {
+        let has_ranges = self.options.mix == Mix::Ranges;
         let isolation = match random.below(4) {
             0 => Isolation::ReadCommitted,
+            1 if has_ranges => Isolation::Serializable,
             _ => Isolation::RepeatableRead,
         };
         let mut session = database.begin(isolation);
-        if isolation == Isolation::RepeatableRead && random.below(4) == 0 {
-            match compare(database, &mut session, &self.history).await {
-                Ok(_) => {}
-                Err(Compared::Unread(error)) => return Err(self.meet(error)),
-                Err(Compared::Differs(what)) => return Err(End::Fault(what)),
-            }
+        if has_ranges && random.below(10) == 0 {
+            session.txn.set_lock_wait_timeout(0);
         }
-        let outcome = self.work(database, &mut session, random).await;
+        if isolation == Isolation::RepeatableRead && random.below(4) == 0 {
+            self.look(database, &mut session, random).await?;
+        }
+        let polls_max = if has_ranges && random.below(12) == 0 {
+            1 + random.below(POLLS_TO_KILL_MAX)
+        } else {
+            u64::MAX
+        };
+        let work = self.work(database, (&mut session, isolation), random);
+        let Some(outcome) = poll_at_most(stdx::to_usize(polls_max), work).await else {
+            // The store ends what was dropped.
+            self.history.borrow_mut().tally.killed += 1;
+            return Err(End::GiveUp);
+        };
         let ended = match outcome {
             Ok(Some(number)) if random.below(4) == 0 => {
                 self.two_phases(database, &mut session, number, random)
@@ -573,6 +549,30 @@ impl Torture {
         ended.map_err(|error| self.meet(error))
     }
 
+    /// Looks at a snapshot, and again after a while.
+    async fn look(
+        &self,
+        database: &Database,
+        session: &mut Session,
+        random: &mut Random,
+    ) -> Result<(), End> {
+        let end = |compared| match compared {
+            Compared::Unread(error) => self.meet(error),
+            Compared::Differs(what) => End::Fault(what),
+        };
+        let seen = compare(database, session, &self.history).await;
+        let seen = seen.map_err(end)?;
+        if self.options.mix == Mix::Rows || random.coin() {
+            return Ok(());
+        }
+        let pause = Duration::from_micros(random.below(HOLD_US_MAX));
+        database.sleep(pause).await;
+        let again = compare(database, session, &self.history).await;
+        expect(again.map_err(end)? == seen, "a snapshot stays the same")?;
+        self.history.borrow_mut().tally.held_snapshots += 1;
+        Ok(())
+    }
+
     /// A commit in two phases, or a rollback behind the first.
     async fn two_phases(
         &self,
@@ -591,7 +591,10 @@ impl Torture {
         database.sleep(pause).await;
         let decision = Decision::draw(random);
         self.history.borrow_mut().prepared.begin(number, decision);
-        prepared::end(&mut *session.txn, decision).await?;
+        // If that fails, the rows stay locked until the next start.
+        let ended = prepared::end(&mut *session.txn, decision).await;
+        self.history.borrow_mut().round.may_hang |= ended.is_err();
+        ended?;
         self.history.borrow_mut().prepared.done(number, decision);
         if decision == Decision::Commit {
             self.note_committed(number);
@@ -609,21 +612,26 @@ impl Torture {
     async fn work(
         &self,
         database: &Database,
-        session: &mut Session,
+        (session, isolation): (&mut Session, Isolation),
         random: &mut Random,
     ) -> Result<Option<i64>, End> {
         let data = database.table("data");
-        let mut writes = Writes::new();
+        let mut tried = Tried::default();
         for _ in 0..=random.below(5) {
+            if self.options.mix == Mix::Ranges && random.below(3) == 0 {
+                self.read_range(&data, (session, isolation), random, &mut tried)
+                    .await?;
+            }
+            let writes = &mut tried.writes;
             if random.below(8) == 0 {
                 let (mark, before) = (session.txn.mark(), writes.clone());
-                self.change(&data, session, random, &mut writes).await?;
+                self.change(&data, session, random, writes).await?;
                 rows::until_done(|| session.txn.rollback_to(mark))
                     .await
                     .map_err(|error| self.meet(error))?;
-                writes = before;
+                *writes = before;
             } else {
-                self.change(&data, session, random, &mut writes).await?;
+                self.change(&data, session, random, writes).await?;
             }
         }
         if random.below(6) == 0 {
@@ -634,12 +642,35 @@ impl Torture {
             history.next += 1;
             history.next
         };
-        self.history.borrow_mut().tried.insert(number, writes);
+        self.history.borrow_mut().tried.insert(number, tried);
         session
             .insert(&database.table("ledger"), &[Value::Int(number)])
             .await
             .map_err(|error| self.meet(error))?;
         Ok(Some(number))
+    }
+
+    /// A locking read of a range. Sometimes its first row is removed.
+    async fn read_range(
+        &self,
+        data: &Rc<dyn Table>,
+        (session, isolation): (&mut Session, Isolation),
+        random: &mut Random,
+        tried: &mut Tried,
+    ) -> Result<(), End> {
+        let range = RangeRead::draw(isolation, self.options.key_count, random);
+        let rows = session.scan(data, range.scan()).await;
+        let rows = rows.map_err(|error| self.meet(error))?;
+        self.history.borrow_mut().tally.range_reads += 1;
+        if isolation != Isolation::ReadCommitted {
+            tried.reads.push(Found::new(range, &rows, &tried.writes));
+        }
+        match rows.first() {
+            Some(row) if range.lock == RowLock::Exclusive && random.below(4) == 0 => {
+                self.delete(data, session, row, &mut tried.writes).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// One statement: a row is looked up with a lock, then inserted, changed, moved or removed.
@@ -667,18 +698,26 @@ impl Torture {
         let new = self.random_row(key, random);
         match found.first() {
             None => self.insert(data, session, &new, writes).await,
-            Some(row) if random.below(3) == 0 => {
-                let done = session.delete(data, &row.0).await;
-                let done = done.map_err(|error| self.meet(error))?;
-                expect(
-                    done == Mutation::Done,
-                    "a locked row is there to be deleted",
-                )?;
-                writes.insert(key, None);
-                Ok(())
-            }
+            Some(row) if random.below(3) == 0 => self.delete(data, session, row, writes).await,
             Some(row) => self.update(data, session, (row, new, random), writes).await,
         }
+    }
+
+    async fn delete(
+        &self,
+        data: &Rc<dyn Table>,
+        session: &mut Session,
+        row: &Row,
+        writes: &mut Writes,
+    ) -> Result<(), End> {
+        let done = session.delete(data, &row.0).await;
+        let done = done.map_err(|error| self.meet(error))?;
+        expect(
+            done == Mutation::Done,
+            "a locked row is there to be deleted",
+        )?;
+        writes.insert(integer(&row.1[0]), None);
+        Ok(())
     }
 
     async fn insert(
@@ -743,7 +782,7 @@ impl Torture {
         let note = vec![byte; usize::try_from(length).unwrap_or(0)];
         vec![
             Value::Int(key),
-            Value::Int(small(random, 6)),
+            Value::Int(small(random, GROUP_COUNT)),
             unique,
             Value::Bytes(note),
         ]

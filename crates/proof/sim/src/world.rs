@@ -12,6 +12,7 @@ use env::Disk;
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use format::{PageSize, SpaceId};
 use store::StoreError;
+use sync::atomic::{AtomicBool, Ordering};
 use wal::{OnLogLoss, WalOptions};
 
 /// The data directory.
@@ -72,6 +73,8 @@ pub struct Database {
     background: Rc<Background>,
     /// Time passes during the wait for that.
     clock: SimClock,
+    /// Set when the log fails.
+    log_failure: Arc<AtomicBool>,
 }
 
 /// The background work of a database.
@@ -93,7 +96,13 @@ impl Database {
             workers: Rc::clone(&self.workers),
             background: Rc::clone(&self.background),
             clock: self.clock.clone(),
+            log_failure: Arc::clone(&self.log_failure),
         }
+    }
+
+    /// Whether the log has failed, which ends a server.
+    pub fn has_log_failed(&self) -> bool {
+        self.log_failure.load(Ordering::SeqCst)
     }
 
     /// Time passes.
@@ -150,12 +159,18 @@ impl World {
         Rc::new(self.disk.clone())
     }
 
+    /// The log in memory: each worker may have reserved a mini-transaction of the largest size.
+    fn ring_bytes(&self) -> usize {
+        let reserved = (usize::from(self.options.worker_count) + 1) << 17;
+        reserved.next_power_of_two().max(1 << 19)
+    }
+
     fn start_options(&self) -> StartOptions {
         StartOptions {
             on_loss: self.options.on_loss,
             directory: PathBuf::from(DIRECTORY),
             wal: WalOptions {
-                ring_bytes: 1 << 19,
+                ring_bytes: self.ring_bytes(),
                 mtr_bytes_max: 1 << 17,
                 worker_count: usize::from(self.options.worker_count),
                 segment_blocks: 256,
@@ -188,7 +203,9 @@ impl World {
 
     /// Opens the data directory, with recovery.
     pub async fn open(&self) -> Result<Database, StoreError> {
-        let poison: wal::OnPoison = Box::new(|_| {});
+        let log_failure: Arc<AtomicBool> = Arc::default();
+        let failing = Arc::clone(&log_failure);
+        let poison: wal::OnPoison = Box::new(move |_| failing.store(true, Ordering::SeqCst));
         let started = start(self.disk(), self.start_options(), poison, &mut |_| {})
             .await
             .map_err(|error| StoreError::damaged(error.to_string()))?;
@@ -218,6 +235,7 @@ impl World {
             workers: workers.into(),
             background,
             clock: self.executor.clock().clone(),
+            log_failure,
         })
     }
 
@@ -310,6 +328,17 @@ impl World {
         self.executor.clear();
         Self {
             disk: self.disk.crash(),
+            executor: self.executor,
+            options: self.options,
+        }
+    }
+
+    /// Ends every task immediately, as the death of a process does: what it has written stays.
+    #[must_use]
+    pub fn kill(self) -> Self {
+        self.executor.clear();
+        Self {
+            disk: self.disk.kill(),
             executor: self.executor,
             options: self.options,
         }

@@ -71,11 +71,13 @@ const STEPS: &[Step] = &[
     Step::new("quick", Part::Fast, quick),
     Step::new("test", Part::Full, test),
     Step::new("epoll", Part::Full, epoll),
+    Step::new("simulation", Part::Full, simulation),
     Step::new("doctest", Part::Full, |shell| {
         cargo(shell, &["test", "--workspace", "--doc"])
     }),
     Step::new("doc", Part::Full, doc),
     Step::new("loom", Part::Full, loom),
+    Step::new("shuttle", Part::Full, shuttle),
     Step::new("server", Part::Full, |shell| {
         cargo(shell, &["build", "--package", "plateau"])
     }),
@@ -231,6 +233,18 @@ fn doc(shell: &Shell) -> Result<()> {
     check(command.env("RUSTDOCFLAGS", "-D warnings"), "cargo doc")
 }
 
+/// Seeds of the simulation, and whether it finds mistakes that are planted in the storage crates,
+/// which only this build of them has.
+fn simulation(shell: &Shell) -> Result<()> {
+    let of_sim = ["--package", "sim", "--features", "planted"];
+    let seeds = ["--", "--seeds", "500"];
+    cargo(shell, &[&["run"], &of_sim[..], &seeds[..]].concat())?;
+    cargo(
+        shell,
+        &[&["test", "--test", "planted"], &of_sim[..]].concat(),
+    )
+}
+
 /// The short models of every lock-free type; the long ones do not bound preemptions.
 fn loom(shell: &Shell) -> Result<()> {
     let arguments = [
@@ -246,6 +260,23 @@ fn loom(shell: &Shell) -> Result<()> {
         .env("RUSTFLAGS", "--cfg loom")
         .env("LOOM_MAX_PREEMPTIONS", "2");
     check(&mut command, "loom models")
+}
+
+/// The lock table, and the tree with its pool, between threads whose steps are drawn.
+fn shuttle(shell: &Shell) -> Result<()> {
+    let arguments = [
+        "test",
+        "--package",
+        "interleaving",
+        "--release",
+        "--target-dir",
+        "target/shuttle",
+    ];
+    let mut command = cargo_command(shell, &arguments);
+    command
+        .env("RUSTFLAGS", "--cfg shuttle")
+        .env("SHUTTLE_SILENCE_WARNINGS", "1");
+    check(&mut command, "drawn interleavings")
 }
 
 /// A suite on each I/O driver in turn.

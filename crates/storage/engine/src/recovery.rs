@@ -21,6 +21,7 @@ use format::undo::{PreparedMark, UndoKind, UndoRecord};
 use format::{PageId, PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer, undo};
 use lock::LockTable;
 use stdx::CircleCheck;
+use stdx::planted::{Mistake, is_planted};
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, Xid, until_done};
 use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
@@ -388,7 +389,8 @@ async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreErro
     };
     for_each_record(pages, segments, note).await?;
     last.retain(|id, _| !ended.contains(id));
-    let is_prepared = |kind: &UndoKind| *kind == UndoKind::Prepared;
+    let is_prepared =
+        |kind: &UndoKind| *kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared);
     let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
     for (id, (pointer, kind)) in last {
         if is_prepared(&kind) {

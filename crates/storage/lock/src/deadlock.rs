@@ -6,7 +6,7 @@
 //! [`break_cycles`] afterwards for the transaction at its end. So the thread that closes a cycle
 //! finds it at once, and no background pass is needed. If two threads each add an edge of one
 //! cycle, the second to finish sees both edges. An edge is in its queue, and the wait in the map of
-//! waits, before the search starts.
+//! waits, before the search starts. Both threads may see both edges, and choose the same victim.
 //!
 //! **Complete.** A wait can close several cycles: an exclusive request waits for all that share the
 //! lock. One victim breaks one of them. So the search is repeated until it finds none, or until the
@@ -99,16 +99,19 @@ fn weight(shards: &Shards, waiter: &Waiter) -> u64 {
 }
 
 impl Cycle {
-    /// The member with the least weight. Among equals it is the one that has closed the cycle, else
-    /// the first after it along the waits. So MariaDB 10.11 chooses.
+    /// The member with the least weight. Among equals it is the one that has begun to wait last,
+    /// which has closed the cycle, else the first after it along the waits. So MariaDB 10.11
+    /// chooses. The choice is the same wherever the search began: two threads that find one cycle
+    /// at the same time choose one victim.
     pub(crate) fn victim(&self, shards: &Shards) -> Victim {
         let weigh = |waiter: &Arc<Waiter>| (Arc::clone(waiter), weight(shards, waiter));
         let weighed: Vec<_> = self.members.iter().map(weigh).collect();
-        let lightest = weighed
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, (_, weight))| *weight);
-        let (position, _) = lightest.expect("a cycle has members");
+        let count = weighed.len();
+        let last = (0..count).max_by_key(|&at| weighed[at].0.sequence);
+        let last = last.expect("a cycle has members");
+        let from_last = (last..last + count).map(|at| at % count);
+        let lightest = from_last.min_by_key(|&at| weighed[at].1);
+        let position = lightest.expect("a cycle has members");
         Victim { weighed, position }
     }
 

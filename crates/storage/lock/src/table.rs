@@ -630,7 +630,7 @@ mod tests {
         let is_granted = |requested| matches!(requested, Requested::Granted(_));
         assert!(is_granted(table.request(request(2, &a))));
         assert!(is_granted(table.request(request(1, &b))));
-        let Requested::Waiting(_older) = table.request(request(2, &b)) else {
+        let Requested::Waiting(older) = table.request(request(2, &b)) else {
             panic!("1 has it");
         };
         let asking = Arc::new(table.new_waiter(request(1, &a)));
@@ -651,6 +651,10 @@ mod tests {
         let cycle = deadlock::find_cycle(&table.shards, &asking, &mut 0);
         let cycle = cycle.expect("each waits for the other");
         let victim = cycle.victim(&table.shards);
+        assert!(Arc::ptr_eq(victim.waiter(), &asking));
+        // A thread that finds the cycle from the other side chooses the same victim.
+        let cycle = deadlock::find_cycle(&table.shards, &older, &mut 0);
+        let victim = cycle.expect("it is the same").victim(&table.shards);
         assert!(Arc::ptr_eq(victim.waiter(), &asking));
         table.release(id(2), std::iter::once(&a));
         assert!(!table.shards.dismiss(victim.waiter(), Verdict::Deadlock));

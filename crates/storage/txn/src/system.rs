@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use format::{Lsn, TxnId};
+use stdx::planted::{Mistake, is_planted};
 use sync::atomic::{AtomicU64, Ordering, fence};
 use sync::{CachePadded, CommitRing, MovedOut, Mutex, Notify, RingState};
 
@@ -332,6 +333,9 @@ impl TransactionSystem {
         let oldest =
             |worker: &CachePadded<WorkerWords>| worker.oldest_snapshot.load(Ordering::Acquire);
         let oldest_published = self.workers.iter().map(oldest).min().unwrap_or(NO_SNAPSHOT);
+        if is_planted(Mistake::PurgesEarly) {
+            return now;
+        }
         Lsn(now.0.min(oldest_published))
     }
 

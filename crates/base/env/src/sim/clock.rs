@@ -60,6 +60,12 @@ impl SimClock {
         .await;
     }
 
+    /// The process stands still for so long: what was due meanwhile is late.
+    pub fn stall(&self, duration: Duration) {
+        let mut state = self.state.lock();
+        state.now = state.now + duration;
+    }
+
     /// Moves on to the next timer and wakes it. Returns `false` if there is none.
     pub fn advance(&self) -> bool {
         let mut state = self.state.lock();

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 const CHUNK_BYTES: u64 = 4096;
 
-type Chunk = Box<[u8; 4096]>;
+/// Shared by copies of a disk until one of them writes.
+type Chunk = Arc<[u8; 4096]>;
 
 /// Bytes from 0 to a length; what was never written is 0.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +29,7 @@ impl Content {
             self.chunks.split_off(&length.div_ceil(CHUNK_BYTES));
             let kept = stdx::to_usize(length % CHUNK_BYTES);
             if let Some(chunk) = self.chunks.get_mut(&(length / CHUNK_BYTES)) {
-                chunk[kept..].fill(0);
+                Arc::make_mut(chunk)[kept..].fill(0);
             }
         }
         self.length = length;
@@ -43,7 +45,7 @@ impl Content {
             if matches!(entry, Entry::Vacant(_)) && source.iter().all(|&byte| byte == 0) {
                 continue;
             }
-            let chunk = entry.or_insert_with(|| Box::new([0; 4096]));
+            let chunk = Arc::make_mut(entry.or_insert_with(|| Arc::new([0; 4096])));
             chunk[first..first + source.len()].copy_from_slice(source);
         }
         self.length = self.length.max(offset + stdx::to_u64(bytes.len()));

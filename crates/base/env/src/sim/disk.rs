@@ -11,7 +11,7 @@ use sync::Mutex;
 use super::clock::SimClock;
 use super::late::LateWork;
 use super::names::Inode;
-use super::world::{Action, DiskOptions, Faults, Outbox, World, failed};
+use super::world::{Action, DiskOptions, FaultCounts, Faults, Outbox, World, failed};
 use crate::IoBuffer;
 use crate::clock::{Clock as _, Instant};
 use crate::disk::{
@@ -96,6 +96,17 @@ impl SimDisk {
     /// Changes the chances of EIO from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.world.lock().options.faults = faults;
+    }
+
+    /// From now on so many of a thousand flushes are confirmed and not done (F7), for tests of what
+    /// finds that.
+    pub fn lose_flushes(&self, permille: u32) {
+        self.world.lock().options.lost_flush_permille = permille;
+    }
+
+    /// How often it has misbehaved, in this incarnation and those before.
+    pub fn fault_counts(&self) -> FaultCounts {
+        self.world.lock().counts
     }
 
     /// Changes the capacity from now on; existing files stay.

@@ -1,6 +1,7 @@
 //! A single-threaded executor that draws the next task from its seed and owns the clock.
 //!
-//! If no task can run, the clock moves on to the next timer. If there is none either, the run is
+//! If no task can run, the clock moves on to the next timer. It also does so after many polls, for
+//! tasks that wake each other until a disk has answered. If there is no timer either, the run is
 //! stuck, which is reported at once. It is also stuck if only timers are left that renew themselves
 //! for ever, as those of background work do: then simulated time passes and nothing else happens.
 
@@ -36,7 +37,13 @@ struct State {
     random: Random,
     tasks: BTreeMap<TaskId, LocalFuture>,
     next_id: TaskId,
+    /// Polls since the clock has moved.
+    poll_count: u32,
 }
+
+/// Polls after which the clock moves though tasks can run: some hundred microseconds of a
+/// processor, as long as a disk takes for an answer.
+const POLLS_AT_ONCE_MAX: u32 = 1000;
 
 /// How long [`SimExecutor::block_on`] lets simulated time pass. The longest waits of a server that
 /// end are some minutes (purge gives up a page that cannot be read after one).
@@ -77,6 +84,7 @@ impl SimExecutor {
             random,
             tasks: BTreeMap::new(),
             next_id: 0,
+            poll_count: 0,
         };
         Self {
             state: Rc::new(RefCell::new(state)),
@@ -96,11 +104,18 @@ impl SimExecutor {
 
     /// Polls one task, or moves the clock to the next timer. Returns `false` if there is neither.
     pub fn step(&self) -> bool {
+        let is_overdue = POLLS_AT_ONCE_MAX <= self.state.borrow().poll_count;
+        if is_overdue {
+            self.state.borrow_mut().poll_count = 0;
+            self.clock.advance();
+        }
         let mut ready = self.ready.lock();
         if ready.is_empty() {
             drop(ready);
+            self.state.borrow_mut().poll_count = 0;
             return self.clock.advance();
         }
+        self.state.borrow_mut().poll_count += 1;
         let drawn = self.state.borrow_mut().random.index(ready.len());
         let id = ready.remove(drawn);
         drop(ready);
@@ -208,5 +223,26 @@ pub async fn poll_at_most<T>(poll_count: usize, future: impl Future<Output = T>)
 impl fmt::Debug for SimExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SimExecutor")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two tasks that wake each other until a timer has come, as those that wait for a frame do.
+    #[test]
+    fn time_passes_while_tasks_run() {
+        let executor = SimExecutor::new(1, SimClock::new());
+        let turning = executor.clone();
+        let clock = executor.clock().clone();
+        let late = clock.now() + Duration::from_micros(60);
+        clock.wake_at(late, Waker::noop().clone());
+        let turned = executor.block_on(async move {
+            while turning.clock().now() < late {
+                turning.yield_now().await;
+            }
+        });
+        assert_eq!(turned, Ok(()));
     }
 }

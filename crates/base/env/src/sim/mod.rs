@@ -27,6 +27,9 @@
 //!      complete in the order of these times, not of their starts. A dropped future's operation is
 //!      still carried out.
 //! (F6) **Damage**, only where a test asks for it by [`SimDisk::damage`]: bits on the medium turn.
+//! (F7) **Lost flushes**, only where a test asks for them by [`SimDisk::lose_flushes`]: a write
+//!      with sync or a sync is confirmed and has made nothing durable. No engine can hold on such a
+//!      disk; it proves that a simulation would find a flush that is missing.
 //!
 //! What does not happen: a durable write is lost, a unit is neither old nor new, a read returns
 //! something other than the present contents, a name is torn.
@@ -48,4 +51,4 @@ pub use disk::SimDisk;
 pub use executor::{SimExecutor, Stuck, poll_at_most};
 pub use late::LateWork;
 pub use seeds::{SEED_COUNT_VARIABLE, seeds};
-pub use world::{DiskOptions, Faults};
+pub use world::{DiskOptions, FaultCounts, Faults};

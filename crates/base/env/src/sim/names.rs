@@ -93,25 +93,40 @@ impl Names {
         }
     }
 
-    /// The names after a crash.
-    pub(super) fn crash(&self, random: &mut Random) -> Self {
+    /// The names after a crash, and the number of steps that it has lost.
+    pub(super) fn crash(&self, random: &mut Random) -> (Self, u64) {
         let mut durable = self.durable.clone();
+        let mut lost = 0;
         for step in &self.steps {
             if random.coin() {
                 step.apply(&mut durable);
+            } else {
+                lost += 1;
             }
         }
-        Self {
+        let names = Self {
             seen: durable.clone(),
             durable,
             steps: Vec::new(),
             directories: self.directories.clone(),
-        }
+        };
+        (names, lost)
     }
 
     /// All files that have a name now.
     pub(super) fn inodes(&self) -> impl Iterator<Item = Inode> {
         self.seen.values().copied()
+    }
+
+    /// All files that have a name now, or may have one after a crash.
+    pub(super) fn possible_inodes(&self) -> impl Iterator<Item = Inode> {
+        let of_step = |step: &Step| match step {
+            Step::Create(_, inode) | Step::Rename { inode, .. } => Some(*inode),
+            Step::Remove(_) => None,
+        };
+        let durable = self.durable.values().copied();
+        let pending = self.steps.iter().filter_map(of_step);
+        self.inodes().chain(durable).chain(pending)
     }
 }
 

@@ -252,6 +252,36 @@ fn a_dead_process_loses_nothing_that_completed() {
 }
 
 #[test]
+fn a_removed_file_may_come_back_after_a_dead_process() {
+    let has_come_back = |seed| {
+        let (disk, _) = prepared(seed);
+        disk.remove(Path::new("f")).unwrap();
+        let killed = disk.kill();
+        assert!(killed.open(Path::new("f"), OPEN).is_err());
+        let next = killed.crash();
+        let found = next.open(Path::new("f"), OPEN).ok();
+        found.map(|file| units(&next, &file).len())
+    };
+    let found: BTreeSet<_> = SEEDS.map(has_come_back).collect();
+    assert_eq!(found, BTreeSet::from([None, Some(16)]));
+}
+
+#[test]
+fn lost_flushes_are_confirmed_and_counted() {
+    for seed in SEEDS {
+        let (disk, file) = prepared(seed);
+        disk.lose_flushes(1000);
+        write(&disk, &file, 0, 2, 16);
+        now(disk.sync(&file)).unwrap();
+        assert_eq!(units(&disk, &file), vec![2; 16]);
+        let counts = disk.fault_counts();
+        assert_eq!((counts.flushes_lost, counts.syncs_failed), (1, 0));
+        let found = after_crash(&disk);
+        assert!(found.iter().all(|unit| (1..=2).contains(unit)));
+    }
+}
+
+#[test]
 fn the_old_incarnation_is_dead_and_its_lock_gone() {
     let (disk, file) = prepared(3);
     disk.lock(&file).unwrap();

@@ -27,6 +27,8 @@ pub struct DiskOptions {
     pub delay: Range<Duration>,
     /// EIO (F3).
     pub faults: Faults,
+    /// Flushes that are confirmed and not done, in a thousand (F7).
+    pub lost_flush_permille: u32,
 }
 
 impl Default for DiskOptions {
@@ -36,6 +38,7 @@ impl Default for DiskOptions {
             capacity_bytes: u64::MAX,
             delay: Duration::ZERO..Duration::ZERO,
             faults: Faults::default(),
+            lost_flush_permille: 0,
         }
     }
 }
@@ -49,6 +52,35 @@ pub struct Faults {
     pub write_permille: u32,
     /// Syncs that fail, after which some un-synced writes are lost for good.
     pub sync_permille: u32,
+}
+
+/// How often a disk has misbehaved, in this incarnation and those before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Reads that failed (F3).
+    pub reads_failed: u64,
+    /// Writes that failed (F3).
+    pub writes_failed: u64,
+    /// Syncs that failed (F3).
+    pub syncs_failed: u64,
+    /// Operations that found no room (F4).
+    pub full: u64,
+    /// Writes under way at a crash (F1).
+    pub writes_interrupted: u64,
+    /// Un-synced writes that a crash has lost whole (F1).
+    pub writes_lost: u64,
+    /// Un-synced writes of which a crash has left a part (F1).
+    pub writes_torn: u64,
+    /// Un-synced writes that survived a crash that has lost an earlier one of the file (F1).
+    pub writes_reordered: u64,
+    /// Lengths that a crash has lost (F1).
+    pub lengths_lost: u64,
+    /// Steps of names that a crash has lost (F2).
+    pub names_lost: u64,
+    /// Bits that turned (F6).
+    pub bits_turned: u64,
+    /// Flushes that were confirmed and not done (F7).
+    pub flushes_lost: u64,
 }
 
 /// Where an operation leaves its result for its future.
@@ -88,6 +120,8 @@ pub(super) struct World {
     number: u64,
     /// Work for helper threads, while it is held back.
     pub(super) held: Option<Vec<LateWork>>,
+    /// How often it has misbehaved.
+    pub(super) counts: FaultCounts,
     /// Whether the process has no descriptor for one more file.
     pub(super) lacks_descriptors: bool,
 }
@@ -131,6 +165,7 @@ impl World {
             under_way: BTreeMap::new(),
             number: 0,
             held: None,
+            counts: FaultCounts::default(),
             lacks_descriptors: false,
         }
     }
@@ -192,6 +227,7 @@ impl World {
                 outbox,
             } => {
                 let result = if self.random.chance(self.options.faults.read_permille) {
+                    self.counts.reads_failed += 1;
                     Err(failed("read"))
                 } else {
                     Ok(self.file(inode).seen.read(offset, &mut buffer))
@@ -226,6 +262,7 @@ impl World {
         self.make_room("write", growth)?;
         let number = self.next_number();
         if self.random.chance(self.options.faults.write_permille) {
+            self.counts.writes_failed += 1;
             for (at, range) in units(offset, bytes.len(), 512) {
                 if self.random.coin() {
                     let what = What::Write {
@@ -241,7 +278,7 @@ impl World {
             }
             return Err(failed("write"));
         }
-        let is_durable = durability == WriteDurability::Sync;
+        let is_durable = durability == WriteDurability::Sync && !self.loses_flush();
         let what = What::Write {
             offset,
             bytes: bytes.into(),
@@ -263,10 +300,22 @@ impl World {
                 .expect("an operation's file exists");
             file.changes
                 .retain(|change| change.is_durable || random.coin());
+            self.counts.syncs_failed += 1;
             return Err(failed("sync"));
+        }
+        if self.loses_flush() {
+            return Ok(());
         }
         self.file(inode).make_durable(before);
         Ok(())
+    }
+
+    /// Whether a flush is only confirmed (F7). Draws nothing from disks that never do that.
+    fn loses_flush(&mut self) -> bool {
+        let permille = self.options.lost_flush_permille;
+        let is_lost = permille != 0 && self.random.chance(permille);
+        self.counts.flushes_lost += u64::from(is_lost);
+        is_lost
     }
 
     /// Cuts or extends a file at once.
@@ -287,10 +336,11 @@ impl World {
         self.files.values().map(|file| file.seen.length()).sum()
     }
 
-    fn make_room(&self, operation: &'static str, growth: u64) -> Result<(), DiskError> {
+    fn make_room(&mut self, operation: &'static str, growth: u64) -> Result<(), DiskError> {
         let used = self.used_bytes();
         if growth != 0 && self.options.capacity_bytes < used.saturating_add(growth) {
             let kind = DiskErrorKind::Full;
+            self.counts.full += 1;
             return Err(DiskError {
                 kind,
                 operation,
@@ -315,6 +365,7 @@ impl World {
         let survival_permille = [0, 100, 500, 900, 1000][self.random.index(5)];
         for (_, (inode, action)) in std::mem::take(&mut self.under_way) {
             if let Action::Write { offset, buffer, .. } = action {
+                self.counts.writes_interrupted += 1;
                 let number = self.next_number();
                 let what = What::Write {
                     offset,
@@ -328,14 +379,16 @@ impl World {
                 });
             }
         }
-        let names = self.names.crash(&mut self.random);
+        let (names, names_lost) = self.names.crash(&mut self.random);
+        self.counts.names_lost += names_lost;
         let mut survivor = self.successor(names);
         for (inode, file) in &mut survivor.files {
             let old = self
                 .files
                 .get(inode)
                 .expect("a surviving file was there before");
-            let content = old.crash(&mut self.random, unit_bytes, survival_permille);
+            let odds = (unit_bytes, survival_permille);
+            let content = old.crash(&mut self.random, odds, &mut survivor.counts);
             *file = Inodal {
                 seen: content.clone(),
                 durable: content,
@@ -365,6 +418,10 @@ impl World {
             }
         }
         let mut survivor = self.successor(self.names.clone());
+        // A crash may bring back what has lost its name.
+        for inode in self.names.possible_inodes() {
+            survivor.files.entry(inode).or_default();
+        }
         for (inode, file) in &mut survivor.files {
             let old = self
                 .files
@@ -398,6 +455,7 @@ impl World {
             under_way: BTreeMap::new(),
             number: self.number,
             held: None,
+            counts: self.counts,
             lacks_descriptors: false,
         }
     }
@@ -418,6 +476,7 @@ impl World {
             under_way: BTreeMap::new(),
             number: self.number,
             held: None,
+            counts: self.counts,
             lacks_descriptors: false,
         }
     }
@@ -428,6 +487,7 @@ impl World {
             .names
             .find(path)
             .expect("the test names a file that is there");
+        self.counts.bits_turned += 1;
         let file = self.file(inode);
         for content in [&mut file.seen, &mut file.durable] {
             let mut byte = [0];
@@ -468,8 +528,15 @@ impl Inodal {
         }
     }
 
-    fn crash(&self, random: &mut Random, unit_bytes: u64, survival_permille: u32) -> Content {
+    /// What a crash leaves. Each unit survives with the given chance.
+    fn crash(
+        &self,
+        random: &mut Random,
+        (unit_bytes, survival_permille): (u64, u32),
+        counts: &mut FaultCounts,
+    ) -> Content {
         let mut content = self.durable.clone();
+        let mut has_lost = false;
         for change in &self.changes {
             if change.is_durable {
                 change.what.apply(&mut content);
@@ -477,16 +544,24 @@ impl Inodal {
             }
             match &change.what {
                 What::Write { offset, bytes } => {
+                    let (mut kept, mut lost) = (0, 0);
                     for (at, range) in units(*offset, bytes.len(), unit_bytes) {
                         if random.chance(survival_permille) {
                             content.write(at, &bytes[range]);
+                            kept += 1;
+                        } else {
+                            lost += 1;
                         }
                     }
+                    counts.writes_lost += u64::from(kept == 0);
+                    counts.writes_torn += u64::from(kept != 0 && lost != 0);
+                    counts.writes_reordered += u64::from(kept != 0 && has_lost);
+                    has_lost |= kept == 0;
                 }
                 What::Length(length) if random.chance(survival_permille) => {
                     content.set_length(*length);
                 }
-                What::Length(_) => {}
+                What::Length(_) => counts.lengths_lost += 1,
             }
         }
         content

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use btree::{Change, Spot, Tree};
 use format::TxnId;
 use lock::{LockKind, LockName};
+use stdx::planted::{Mistake, is_planted};
 use store::{LockWait, Outcome};
 
 use crate::transaction::EngineTransaction;
@@ -33,7 +34,7 @@ impl EngineTransaction {
         let own = self.id.expect("a writer has an id");
         let worker = Rc::clone(&self.worker);
         let table = &worker.shared.locks;
-        if !table.has_locks(tree.index) {
+        if !table.has_locks(tree.index) || is_planted(Mistake::LeavesGapsUnlocked) {
             return Ok(None);
         }
         let successor = tree.successor(&worker.pages, change, spot)?;
@@ -51,7 +52,7 @@ impl EngineTransaction {
 
     /// After an insert of `key`, with its leaf still latched.
     pub(crate) fn split_gap(&mut self, tree: Tree, key: &[u8], gap: Option<LockName>) {
-        if let Some(gap) = gap {
+        if let Some(gap) = gap.filter(|_| !is_planted(Mistake::LosesSplitGaps)) {
             let entry = LockName::key(tree.index, key);
             let locks = self.locks.as_mut();
             locks.expect("a writer has an id").split_gap(&entry, &gap);
@@ -79,7 +80,7 @@ impl Worker {
     ) -> Outcome<()> {
         assert!(spot.is_match, "what is removed is there");
         let locks = &self.shared.locks;
-        if !locks.has_locks(tree.index) {
+        if !locks.has_locks(tree.index) || is_planted(Mistake::LosesJoinedGaps) {
             return Ok(());
         }
         let entry = LockName::key(tree.index, key);
