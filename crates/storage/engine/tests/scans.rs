@@ -46,7 +46,7 @@ fn filled(seed: u64) -> (World, Vec<Row>) {
         assert_eq!(database.close().await, Ok(()));
         rows.expect("what was written can be read")
     });
-    (world.kill(), rows)
+    (world.crash(), rows)
 }
 
 /// Looks each row up, one after the other. Returns how many pages were read for it.
