@@ -1,7 +1,6 @@
 //! B+trees over the buffer pool, and the tablespaces that their pages come from.
 //!
-//! Start with [`Tree`]. Reading: `descend` (optimistic lock coupling), [`scan`] (a leaf at a time),
-//! `ahead` (which leaves come next).
+//! Start with [`Tree`]. Reading: `descend` (optimistic lock coupling), [`scan`] (a leaf at a time).
 //! Changing: [`change`] (latch the leaf), `split` and [`merge`] (structure, each step its own
 //! mini-transaction), [`space`] (page allocation), [`lob`] (values too large for a leaf).
 //! [`check`] verifies a whole tree; [`mod@measure`] estimates parts of one. Everything goes through
@@ -28,7 +27,6 @@ pub mod scan;
 pub mod space;
 pub mod split;
 
-mod ahead;
 mod descend;
 mod error;
 mod stamp;

@@ -22,11 +22,6 @@ impl LeafStamp {
             lsn: leaf.lsn()?,
         })
     }
-
-    /// The leaf's page.
-    pub fn page(self) -> PageNo {
-        self.number
-    }
 }
 
 impl Tree {
