@@ -1,8 +1,8 @@
 //! Runs seeds of a simulation, on one thread for each processor: `sim --seeds N [--from M]
-//! [--sharing | --replication | --planted | --mistake NAME]`. It is that of crashes, that of sessions
-//! that share connections, or that of the nodes of a group. Prints the smallest seed that failed
-//! with its fault, and exits with status 1 then. It also does so if a kind of event never occurred
-//! in many seeds.
+//! [--sharing | --replication | --planted | --mistake NAME]`. It is that of crashes, that of
+//! sessions that share connections, or that of the nodes of a group. Prints the smallest seed that
+//! failed with its fault, and exits with status 1 then. It also does so if a kind of event never
+//! occurred in many seeds.
 //!
 //! With `--planted` each planted mistake must be found within the seeds. A mistake may end the
 //! process by a failed assertion, so each is planted in a process of its own (`--mistake`).
@@ -117,7 +117,8 @@ thread_local! {
 fn main() -> ExitCode {
     let Some((kind, from, count)) = arguments() else {
         return say(
-            "usage: sim --seeds N [--from M] [--sharing | --replication | --planted | --mistake NAME]",
+            "usage: sim --seeds N [--from M] \
+             [--sharing | --replication | --planted | --mistake NAME]",
             ExitCode::from(2),
         );
     };

@@ -1,6 +1,6 @@
 //! `cargo xtask sim`: random transactions on a simulated disk, sessions that share connections to
-//! servers that fail, or nodes of a group, seed after seed, optimized. With `--planted` each planted
-//! mistake must be found within the seeds.
+//! servers that fail, or nodes of a group, seed after seed, optimized. With `--planted` each
+//! planted mistake must be found within the seeds.
 
 use anyhow::Result;
 
