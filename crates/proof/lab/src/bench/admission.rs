@@ -131,6 +131,33 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Transactions a second without a limit and under `auto`, with each number of clients.
+pub(super) fn off_and_auto(
+    program: &std::path::Path,
+    clients: &[u32],
+    rounds: u32,
+) -> Result<Vec<(u32, f64, f64)>> {
+    let arguments = Arguments {
+        loads: Vec::new(),
+        clients: clients.to_vec(),
+        rows: 16,
+        limits: Vec::new(),
+        rounds,
+        seconds: 1,
+        settle_seconds: 3,
+        idle: 0,
+        program: None,
+        settings: Vec::new(),
+        no_limits: true,
+    };
+    let rates = |&clients: &u32| {
+        let mut stand = Stand::start(program, "lock_exclusive", &arguments)?;
+        let (off, auto) = turns::off_and_auto(&mut stand, clients, &arguments)?;
+        Ok((clients, off, auto))
+    };
+    clients.iter().map(rates).collect()
+}
+
 impl Stand {
     fn start(program: &std::path::Path, load: &str, arguments: &Arguments) -> Result<Stand> {
         let own = [

@@ -36,6 +36,7 @@ mod point;
 mod record;
 mod report;
 mod verdict;
+mod walls;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -50,9 +51,20 @@ use self::report::Report;
 use crate::generator::{Address, IdleClients, WARM_TIME_MAX};
 use crate::sample::LoadArguments;
 
+/// Comparisons beside that of servers.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// Puts six walls of older engines back, one by one, and measures what each costs.
+    Walls(walls::Arguments),
+}
+
 /// About three quarters of an hour with what stands here as defaults.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    /// Another comparison than that of servers.
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Numbers of clients.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 512, 4096])]
     clients: Vec<u32>,
@@ -128,6 +140,9 @@ struct IdleCost {
 /// Measures all points and writes the report. If a recorded run misses a limit, it fails
 /// afterwards: the kept report contains the verdict.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(Other::Walls(arguments)) = &arguments.other {
+        return walls::run(arguments);
+    }
     let percents = arguments.open.iter().map(|it| open::percent(it));
     let percents = percents.collect::<Result<Vec<_>>>()?;
     let setup = arguments.setup()?;

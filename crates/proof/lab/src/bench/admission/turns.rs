@@ -128,6 +128,24 @@ pub(super) fn sweep(
     judge(&settings, &what)
 }
 
+/// Measures `off` and `auto` alone. Returns transactions a second of both.
+pub(super) fn off_and_auto(
+    stand: &mut Stand,
+    clients: u32,
+    arguments: &Arguments,
+) -> Result<(f64, f64)> {
+    let mut load = stand.generator(clients)?;
+    load.warm(TURN_SETTLE)?;
+    let mut settings = ["off", "auto"].map(Setting::new);
+    for _ in 0..arguments.rounds {
+        for setting in &mut settings {
+            setting.take_turn(stand, &mut load, arguments)?;
+        }
+    }
+    let [off, auto] = &settings;
+    Ok((off.rate(), auto.rate()))
+}
+
 fn judge(settings: &[Setting], what: &str) -> Result<Vec<Verdict>> {
     let of = |text: &str| settings.iter().find(|it| it.text == text);
     let (auto, off) = (
