@@ -376,6 +376,12 @@ pub const TABLE: &[Setting] = &[
     )
     .alias(&["innodb_lock_wait_timeout"]),
     global(
+        "strict_reads",
+        Kind::Bool,
+        "OFF",
+        "A reply waits until all commits that it could have seen are on disk.",
+    ),
+    global(
         "innodb_print_all_deadlocks",
         Kind::Bool,
         "OFF",
@@ -688,11 +694,7 @@ pub const TABLE: &[Setting] = &[
     fixed_number("query_cache_size", "0", "There is no query cache."),
     fixed("have_query_cache", "NO", "There is no query cache."),
     // What clients ask for when they connect.
-    fixed(
-        "version",
-        "10.11.0-MariaDB-Plateau",
-        "Behaviour follows MariaDB 10.11.",
-    ),
+    fixed("version", "10.11.0-MariaDB-Plateau", "As MariaDB 10.11."),
     fixed("version_comment", "Plateau", "The program."),
     fixed("version_compile_machine", "x86_64", "The processor."),
     fixed("version_compile_os", "Linux", "The system."),
@@ -758,22 +760,14 @@ pub const TABLE: &[Setting] = &[
         "ON",
         "Names of hosts are never looked up.",
     ),
-    fixed_number(
-        "max_user_connections",
-        "0",
-        "Accounts have no limits of their own.",
-    ),
+    fixed_number("max_user_connections", "0", "Accounts have no limits."),
     fixed(
         "innodb_version",
         "10.11.0",
         "Behaviour follows MariaDB 10.11.",
     ),
     fixed("have_ssl", "YES", "Whether TLS is there."),
-    fixed(
-        "have_openssl",
-        "YES",
-        "Whether TLS is there, under its old name.",
-    ),
+    fixed("have_openssl", "YES", "Whether TLS is there."),
     fixed(
         "have_compress",
         "YES",

@@ -22,7 +22,7 @@ use settings::Settings;
 use store::{Durability, Witness};
 use sync::CachePadded;
 use sync::Mutex;
-use sync::atomic::{AtomicU64, Ordering};
+use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
@@ -52,6 +52,8 @@ pub struct Server {
     settings: ArcSwap<Settings>,
     /// `flush_log_at_trx_commit` of `settings`, which each commit asks for.
     commit_level: AtomicU64,
+    /// `strict_reads` of `settings`, which each reply asks for.
+    has_strict_reads: AtomicBool,
     /// The global variables of the server's start; constant.
     start_settings: Settings,
     /// Prepared statements of all sessions.
@@ -153,6 +155,7 @@ impl Server {
         };
         Arc::new(Self {
             commit_level: AtomicU64::new(commit_level(&settings)),
+            has_strict_reads: AtomicBool::new(settings.is_on("strict_reads")),
             memory_pool: Arc::new(memory_pool),
             heap,
             clients,
@@ -189,6 +192,11 @@ impl Server {
         }
     }
 
+    /// Whether a reply waits until what it has seen is durable (`strict_reads`).
+    pub(crate) fn has_strict_reads(&self) -> bool {
+        self.has_strict_reads.load(Ordering::Relaxed)
+    }
+
     /// The global variables of the server's start.
     pub fn start_settings(&self) -> &Settings {
         &self.start_settings
@@ -220,6 +228,8 @@ impl Server {
         // Relaxed: a commit beside the change may have either level.
         self.commit_level
             .store(commit_level(&settings), Ordering::Relaxed);
+        self.has_strict_reads
+            .store(settings.is_on("strict_reads"), Ordering::Relaxed);
         self.admission.set_limit(limit(&settings));
         self.settings.store(Arc::new(settings));
         Ok(answer)

@@ -1,6 +1,7 @@
 //! What each worker counts of its part of the engine.
 
 use metrics::{Counter, Histogram};
+use sync::atomic::AtomicU64;
 
 /// What a worker's part of the engine does. Written by that worker alone.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(crate) struct EngineCounters {
     pub(crate) undo_pages_taken: Counter,
     /// Pages that purge has given back.
     pub(crate) undo_pages_dropped: Counter,
+    /// The end of its last commit in the log.
+    pub(crate) last_commit: AtomicU64,
     /// Orders to abort that were obeyed.
     pub(crate) orders: OrderCounters,
 }

@@ -126,6 +126,10 @@ impl Store for Engine {
         own.collect()
     }
 
+    fn seen_is_durable(&self) -> Outcome<()> {
+        self.worker.seen_is_durable()
+    }
+
     fn debt(&self) -> Debt {
         let pool = self.worker.pages.pool();
         let frames = u64::from(pool.options().frame_count).max(1);

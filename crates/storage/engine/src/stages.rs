@@ -109,9 +109,13 @@ impl Worker {
                 return lsn;
             }
             let commit = |change: Change<'_>| {
-                txns.commit(id, || match counter {
-                    Some((counter, page)) => counter.commit(change, page),
-                    None => change.commit(),
+                txns.commit(id, || {
+                    let lsn = match counter {
+                        Some((counter, page)) => counter.commit(change, page),
+                        None => change.commit(),
+                    };
+                    self.note_commit(lsn);
+                    lsn
                 })
             };
             match place {

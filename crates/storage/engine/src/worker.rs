@@ -373,6 +373,22 @@ impl Worker {
         Err(Suspend::new(WaitReason::Durability, wait).into())
     }
 
+    /// Notes the end of a commit that is about to be published.
+    pub(crate) fn note_commit(&self, lsn: Lsn) {
+        // Relaxed: who sees the outcome, which is published with release, sees this.
+        let last = &self.counters().last_commit;
+        last.store(lsn.0, Ordering::Relaxed);
+    }
+
+    /// Suspends until each commit is durable that a read on this worker could have seen by now.
+    pub(crate) fn seen_is_durable(&self) -> Outcome<()> {
+        let counters = self.shared.counters.iter();
+        let ends = counters.map(|it| it.last_commit.load(Ordering::Relaxed));
+        let last = Lsn(ends.max().unwrap_or(0));
+        assert!(last <= self.pages.reserved(), "what was seen is in the log");
+        self.wait_durable(last, Durability::Durable)
+    }
+
     /// Removes a tablespace that no table names any more. Purge of another worker may be in the
     /// middle of a change there; the second note follows whatever it still writes.
     pub(crate) async fn remove_space(&self, id: SpaceId) -> Result<(), StoreError> {

@@ -179,6 +179,12 @@ impl Store for RoutedStore {
         whole.collect()
     }
 
+    fn seen_is_durable(&self) -> Outcome<()> {
+        self.members
+            .iter()
+            .try_for_each(|it| it.store.seen_is_durable())
+    }
+
     fn debt(&self) -> Debt {
         let debts = self.members.iter().map(|it| it.store.debt());
         debts.fold(Debt::default(), |worst, it| Debt {

@@ -57,6 +57,12 @@ pub trait Store {
         Vec::new()
     }
 
+    /// Suspends until all is durable that a read could have seen by now; the caller then calls
+    /// again. A store that is not asked about crashes of its own has nothing to wait for.
+    fn seen_is_durable(&self) -> Outcome<()> {
+        Ok(())
+    }
+
     /// Work that it has put off.
     fn debt(&self) -> Debt {
         Debt::default()

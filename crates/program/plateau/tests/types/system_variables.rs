@@ -13,6 +13,7 @@ const FLAGS: &[&str] = &[
     "foreign_key_checks",
     "general_log",
     "innodb_print_all_deadlocks",
+    "strict_reads",
     "local_infile",
     "log_bin",
     "old_passwords",

@@ -341,6 +341,9 @@ impl Session {
         self.begin_statement_time();
         self.begin_command(&bytes);
         let next = self.answer(&bytes).await;
+        if next.is_ok() {
+            self.settle_reads().await?;
+        }
         self.end_command();
         next
     }

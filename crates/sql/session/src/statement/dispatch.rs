@@ -17,6 +17,7 @@ use errcode::{
 use expression::Share;
 use front::Disconnect;
 use planner::{StatementLimits, StringRules};
+use store::until_done;
 use syntax::ast::{Admin, Explain, LockWait, StatementKind};
 use syntax::parse::{LIST_LEN_MAX, RoutineError, SyntaxErrorKind};
 use syntax::token::Kind;
@@ -138,11 +139,26 @@ impl Session {
     /// the wait. Afterwards the statement ends if it was killed or its time is over. Large or many
     /// rows may fill the buffer before each end of a turn.
     pub(crate) async fn send_rows(&mut self, deadline: Option<u64>) -> Result<(), Stop> {
+        self.settle_reads().await?;
         if self.client.long_packet_bytes() != 0 {
             Box::pin(self.send_long_rows()).await?;
         }
         unless_killed(&self.state.handle, self.client.flush()).await?;
         self.check_in_time(deadline)
+    }
+
+    /// With `strict_reads`, waits until what the reply may tell is durable.
+    pub(crate) async fn settle_reads(&self) -> Result<(), Disconnect> {
+        let worker = &self.state.worker;
+        if !worker.server.has_strict_reads() {
+            return Ok(());
+        }
+        let settled = async {
+            let settled = until_done(|| worker.store.seen_is_durable()).await;
+            // The log has failed. The program stops, and this client must not hear anything.
+            settled.map_err(|_| Disconnect::Killed)
+        };
+        unless_killed(&self.state.handle, settled).await
     }
 
     /// Sends long rows piece by piece, and gives back the memory of each.
