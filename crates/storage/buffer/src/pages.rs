@@ -423,7 +423,7 @@ impl Pages {
     /// Waits for the cleaner.
     fn no_frame(&self) -> Suspend {
         self.counters.frame_waits.increment();
-        let pool = Arc::clone(&self.pool);
+        let (pool, worker) = (Arc::clone(&self.pool), self.worker);
         let mut is_queued = false;
         let wait = std::future::poll_fn(move |context: &mut Context<'_>| {
             // Each wake-up is worth another try; a caller that finds nothing waits again.
@@ -431,8 +431,9 @@ impl Pages {
                 return Poll::Ready(());
             }
             pool.frame_waiters.lock().push(context.waker().clone());
-            // The cleaner may have come and gone before this waiter was in the list.
+            // The cleaner may have come, gone and fallen asleep before this waiter was in the list.
             pool.wants_frames.store(true, Ordering::SeqCst);
+            pool.call_house(worker);
             Poll::Pending
         });
         self.suspend(WaitReason::NoFrame, wait)
