@@ -166,7 +166,7 @@ impl Leaf {
             }
             self.keys.lock().insert(key);
             if has_locks && self.slip != Slip::SplitsNoGap {
-                self.table.split_gap(&name(Some(key)), &gap);
+                locks.split_gap(&name(Some(key)), &gap);
             }
             self.latch.unlock_exclusive();
             return true;

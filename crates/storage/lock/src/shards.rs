@@ -41,7 +41,9 @@ pub(crate) struct QueueShard {
     pub(crate) compact: CompactLocks,
 }
 
-/// A request looks at one line of its shard: with two, a lock takes 40 % longer.
+/// A request looks at one line of its shard: with two, a lock takes 40 % longer. (A mutex of a model
+/// is larger.)
+#[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Mutex<QueueShard>>() <= 64);
 
 impl QueueShard {
