@@ -101,7 +101,7 @@ const STEPS: &[Step] = &[
         )
     }),
     Step::new("sysbench", Part::Full, |shell| {
-        let short = ["--rows", "2000", "--clients", "16", "--seconds", "2"];
+        let short = ["--rows", "2000", "--clients", "16", "--seconds", "1"];
         on_both(shell, &[&["sysbench"], &short[..]].concat())
     }),
 ];
