@@ -28,7 +28,7 @@ use std::sync::Arc;
 use engine::OrderCounts;
 use env::Random;
 use store::replication::Position;
-use store::{Durability, Isolation, SchemaStore};
+use store::{Durability, Isolation, SchemaStore, Store};
 
 use crate::rows::all;
 use crate::{Database, World, WorldOptions};
@@ -334,7 +334,10 @@ impl Simulation {
 
     fn picture(&self) -> String {
         let players: Vec<_> = self.machines.iter().map(|it| it.players.get()).collect();
-        format!("sessions left {players:?}, {}", self.group.picture())
+        let running = self.machines.iter().filter_map(|it| it.database.as_ref());
+        let activity: Vec<_> = running.map(|it| it.engine.activity()).collect();
+        let group = self.group.picture();
+        format!("sessions left {players:?}, {group}, {activity:#?}")
     }
 }
 

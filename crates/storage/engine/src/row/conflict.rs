@@ -24,6 +24,19 @@ use crate::worker::lock_suspend;
 /// More than any transaction has done, so that a sum with its locks does not overflow.
 const APPLIER_WORK: u64 = 1 << 62;
 
+/// After this time a wait of one that applies a write set looks again who blocks it. Another may
+/// lock a gap while an insert waits for it, and the waiter is not told.
+const ORDER_AGAIN: Duration = Duration::from_millis(20);
+
+/// Who was told to abort for a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ordered {
+    /// It is an ordinary wait.
+    Nobody,
+    /// Those that block it.
+    Blockers,
+}
+
 /// The result of a check of the locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -320,7 +333,10 @@ impl EngineTransaction {
                     !patience.is_zero(),
                     "a caller that does not wait is not queued"
                 );
-                self.order_blockers_away();
+                let patience = match self.order_blockers_away() {
+                    Ordered::Nobody => patience,
+                    Ordered::Blockers => patience.min(ORDER_AGAIN),
+                };
                 Err(lock_suspend(&self.worker.options.sleep, future, patience).into())
             }
             // A request that waited before is asked for again, now without patience.
@@ -342,12 +358,14 @@ impl EngineTransaction {
     }
 
     /// Who applies a write set lets those abort that it waits for.
-    fn order_blockers_away(&self) {
-        if let (Some(seqno), Some(locks)) = (self.applied_seqno(), &self.locks) {
-            for blocker in locks.blockers() {
-                self.worker.shared.order_abort(blocker, seqno);
-            }
+    fn order_blockers_away(&self) -> Ordered {
+        let (Some(seqno), Some(locks)) = (self.applied_seqno(), &self.locks) else {
+            return Ordered::Nobody;
+        };
+        for blocker in locks.blockers() {
+            self.worker.shared.order_abort(blocker, seqno);
         }
+        Ordered::Blockers
     }
 
     /// How long to wait for a lock; zero means not at all.
