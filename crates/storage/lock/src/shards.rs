@@ -41,8 +41,8 @@ pub(crate) struct QueueShard {
     pub(crate) compact: CompactLocks,
 }
 
-/// A request looks at one line of its shard: with two, a lock takes 40 % longer. (A mutex of a model
-/// is larger.)
+/// A request looks at one line of its shard: with two, a lock takes 40 % longer. A model has larger
+/// mutexes.
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Mutex<QueueShard>>() <= 64);
 
