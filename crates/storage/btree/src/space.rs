@@ -100,6 +100,13 @@ impl Reservation {
             if no == header_id.page || no == change.id(map).page {
                 return Err(damaged(change.id(map), OWN_PAGE));
             }
+            // After a loss of log that was accepted, the map may contradict what leads to the page.
+            if change.is_latched(PageId::new(space, no)) {
+                return Err(damaged(
+                    change.id(map),
+                    "a page that is in use is marked free",
+                ));
+            }
             free.push(found);
         }
         let mut taken = Vec::new();

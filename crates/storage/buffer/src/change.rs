@@ -227,6 +227,11 @@ impl Change<'_> {
             .expect("a latched page is one of its change")
     }
 
+    /// Whether the change has latched a page.
+    pub fn is_latched(&self, id: PageId) -> bool {
+        self.position(id).is_some()
+    }
+
     /// The page's id.
     pub fn id(&self, page: Latched) -> PageId {
         self.held(page).id
