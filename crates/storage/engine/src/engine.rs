@@ -46,12 +46,17 @@ impl Engine {
         writes: Arc<WriteSet>,
         durability: Durability,
     ) -> Result<(), StoreError> {
-        let provider = self.worker.shared.provider();
-        let provider = provider.expect("a provider gave the place");
-        let replication = Replication::new(Arc::clone(provider), Rc::clone(&self.transactions));
+        let replication = self.group_part().expect("a provider gave the place");
         let replication = replication.applying(position, writes);
         let mut txn = begin_applying(&self.worker, replication);
         until_done(|| txn.commit(durability)).await
+    }
+
+    /// What a new transaction has to do with the group; `None` without a provider.
+    fn group_part(&self) -> Option<Replication> {
+        let provider = self.worker.shared.provider()?;
+        let registry = Rc::clone(&self.transactions);
+        Some(Replication::new(Arc::clone(provider), registry))
     }
 
     /// Passes a place that changes nothing here: a write set that was refused, or an event of the
@@ -82,11 +87,7 @@ impl Store for Engine {
     fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction> {
         self.transactions.begin(|| {
             let mut txn = EngineTransaction::new(Rc::clone(&self.worker), options);
-            if let Some(provider) = self.worker.shared.provider() {
-                let registry = Rc::clone(&self.transactions);
-                let replication = Replication::new(Arc::clone(provider), registry);
-                txn.replication = Some(Box::new(replication));
-            }
+            txn.replication = self.group_part().map(Box::new);
             txn
         })
     }

@@ -52,17 +52,15 @@ impl EngineTransaction {
         Ok(())
     }
 
-    /// Notes a change of a row for the write set. This is the one place where changes are noted:
-    /// whatever changes a row of a table passes here when it has.
+    /// Notes a change of a row for the write set. Call it if changes are noted. This is the one
+    /// place for it: whatever changes a row of a table passes here when it has.
     pub(crate) fn capture(
         &mut self,
         shape: &TableShape,
         before: Option<Vec<u8>>,
         after: Option<Vec<u8>>,
     ) -> Outcome<()> {
-        if !self.is_captured() {
-            return Ok(());
-        }
+        assert!(self.is_captured(), "the caller has made copies of the rows");
         assert!(before.is_some() || after.is_some(), "something has changed");
         let mut keys = Vec::new();
         for row in [&before, &after].into_iter().flatten() {

@@ -95,10 +95,10 @@ impl<T: Transaction + 'static> Transactions<T> {
 impl<T> Transactions<T> {
     /// Calls `act` with each open transaction and its key, until it returns an answer.
     pub fn find<R>(&self, mut act: impl FnMut(TransactionKey, &mut T) -> Option<R>) -> Option<R> {
-        let places = self.open.borrow().list.clone();
-        places.iter().enumerate().find_map(|(key, place)| {
-            let mut own = place.borrow_mut();
-            own.as_mut().and_then(|own| act(TransactionKey(key), own))
+        let count = self.open.borrow().list.len();
+        (0..count).map(TransactionKey).find_map(|key| {
+            let found = self.at(key, |own| act(key, own));
+            found.flatten()
         })
     }
 
