@@ -20,7 +20,7 @@ pub enum Mistake {
     LeavesGapsUnlocked,
     /// An insert gives the locks of its gap to the upper half alone (`engine::row::gaps`).
     LosesSplitGaps,
-    /// The removal of an entry leaves its locks to nobody (`engine::row::gaps`).
+    /// The removal of an entry drops its gap locks (`engine::row::gaps`).
     LosesJoinedGaps,
     /// A locking read does not look again after a lock or a wait (`engine::row::cursor`).
     LooksOnce,

@@ -189,7 +189,7 @@ fn workers_share_a_tree(seed: u64) {
     made.expect("there is room");
     until_done(&pages, &disk, || space::create(&pages, SPACE));
     let tree = until_done(&pages, &disk, || Tree::create(&pages, SPACE, IndexId(9)));
-    // Nobody changes these, so each scan finds them.
+    // These keys stay as they are, so each scan finds them.
     let fixed: Vec<_> = (0..4).map(|at| key(KEY_COUNT + at)).collect();
     for key in &fixed {
         let edit = |_: Option<&[u8]>| Ok(Edit::Put(vec![7; 900]));

@@ -34,7 +34,7 @@ pub(crate) struct Round {
     pub(crate) is_closing: bool,
     /// Sessions that have not ended.
     pub(crate) running_count: u64,
-    /// Rows may be locked by what nobody ends in this round.
+    /// Transactions that stay open until the round ends may have rows locked.
     pub(crate) may_hang: bool,
 }
 

@@ -9,7 +9,7 @@
 //! * (G2) At the end all nodes have the last place, and the same rows.
 //! * (G3) What a client was told is committed has a place; what was rolled back has none.
 //! * (G4) The row before each change, byte by byte, is the one that the places before have made.
-//! * (G5) All ends: nobody waits for ever.
+//! * (G5) Each session ends, and each node passes each place.
 //! * (G6) Indexes and rows of each node agree (`Database::check`).
 //!
 //! [`Mistake`] has what may be planted, to see that it is found.
