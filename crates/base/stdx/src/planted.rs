@@ -24,6 +24,8 @@ pub enum Mistake {
     LosesJoinedGaps,
     /// A locking read does not look again after a lock or a wait (`engine::row::cursor`).
     LooksOnce,
+    /// A claimed row is changed though it is another version (`engine::row::claim`).
+    TrustsClaims,
     /// What was read without a latch counts though the page has changed (`buffer::optimistic`).
     /// Only threads show it.
     TrustsChangedPages,

@@ -86,6 +86,14 @@ impl Warnings {
         Some(condition)
     }
 
+    /// Drops those behind the first `count`: what caused them is done again.
+    pub fn return_to(&mut self, count: u64) {
+        assert!(count <= self.count, "warnings are only added");
+        self.count = count;
+        let kept = usize::try_from(count).unwrap_or(usize::MAX);
+        self.entries.truncate(kept);
+    }
+
     /// Drops all, for the next statement.
     pub fn clear(&mut self) {
         self.entries.clear();

@@ -65,6 +65,8 @@ impl Planting {
         #[cfg(feature = "planted")]
         Self::new("unlocked gap", "looks-once", Mistake::LooksOnce),
         #[cfg(feature = "planted")]
+        Self::new("lost update", "trusts-claims", Mistake::TrustsClaims),
+        #[cfg(feature = "planted")]
         Self::new("premature purge", "purges-early", Mistake::PurgesEarly),
         #[cfg(feature = "planted")]
         Self::new(

@@ -15,6 +15,8 @@ pub struct Tally {
     pub held_snapshots: u64,
     /// Locking reads of ranges.
     pub range_reads: u64,
+    /// Claimed rows that another has changed before their transaction.
+    pub lost_claims: u64,
     /// Schema changes acknowledged.
     pub schema_changes: u64,
     /// Transactions prepared.
@@ -55,7 +57,7 @@ pub struct Tally {
 
 impl Tally {
     /// All counts with their names. A disk that loses flushes is no fault that must occur.
-    fn named(&mut self) -> [(&'static str, &mut u64); 32] {
+    fn named(&mut self) -> [(&'static str, &mut u64); 33] {
         let disk = &mut self.disk;
         [
             ("commits", &mut self.committed),
@@ -63,6 +65,7 @@ impl Tally {
             ("snapshots", &mut self.snapshots),
             ("snapshots kept open", &mut self.held_snapshots),
             ("range reads", &mut self.range_reads),
+            ("claims lost", &mut self.lost_claims),
             ("schema changes", &mut self.schema_changes),
             ("prepared", &mut self.prepared),
             ("left prepared", &mut self.left_prepared),

@@ -21,6 +21,8 @@
 //! done that work. A statement that meets a full or failing disk is rolled back. When the log
 //! fails, the sessions end as a process would, and nothing is acknowledged any more.
 
+mod changes;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -667,98 +669,10 @@ impl Torture {
         }
         match rows.first() {
             Some(row) if range.lock == RowLock::Exclusive && random.below(4) == 0 => {
-                self.delete(data, session, row, &mut tried.writes).await
+                let deleted = self.delete(data, session, row, &mut tried.writes).await?;
+                expect(deleted == Mutation::Done, "a locked row stays as it is")
             }
             _ => Ok(()),
-        }
-    }
-
-    /// One statement: a row is looked up with a lock, then inserted, changed, moved or removed.
-    async fn change(
-        &self,
-        data: &Rc<dyn Table>,
-        session: &mut Session,
-        random: &mut Random,
-        writes: &mut Writes,
-    ) -> Result<(), End> {
-        let key = self.random_key(random);
-        let range = KeyRange::equal(vec![Value::Int(key)]);
-        let locked = ScanOptions {
-            index: Some(0),
-            range,
-            lock: RowLock::Exclusive,
-            wait: LockWait::Wait,
-            pushed: None,
-            ..all()
-        };
-        let found = session
-            .scan(data, locked)
-            .await
-            .map_err(|error| self.meet(error))?;
-        let new = self.random_row(key, random);
-        match found.first() {
-            None => self.insert(data, session, &new, writes).await,
-            Some(row) if random.below(3) == 0 => self.delete(data, session, row, writes).await,
-            Some(row) => self.update(data, session, (row, new, random), writes).await,
-        }
-    }
-
-    async fn delete(
-        &self,
-        data: &Rc<dyn Table>,
-        session: &mut Session,
-        row: &Row,
-        writes: &mut Writes,
-    ) -> Result<(), End> {
-        let done = session.delete(data, &row.0).await;
-        let done = done.map_err(|error| self.meet(error))?;
-        expect(
-            done == Mutation::Done,
-            "a locked row is there to be deleted",
-        )?;
-        writes.insert(integer(&row.1[0]), None);
-        Ok(())
-    }
-
-    async fn insert(
-        &self,
-        data: &Rc<dyn Table>,
-        session: &mut Session,
-        new: &[Value],
-        writes: &mut Writes,
-    ) -> Result<(), End> {
-        let inserted = session.insert(data, new).await;
-        if inserted.map_err(|error| self.meet(error))? == Inserted::Done {
-            let (key, row) = data_of(new);
-            writes.insert(key, Some(row));
-        }
-        Ok(())
-    }
-
-    async fn update(
-        &self,
-        data: &Rc<dyn Table>,
-        session: &mut Session,
-        (row, mut new, random): (&Row, Vec<Value>, &mut Random),
-        writes: &mut Writes,
-    ) -> Result<(), End> {
-        let old_key = integer(&row.1[0]);
-        if random.below(6) == 0 {
-            new[0] = Value::Int(self.random_key(random));
-        }
-        if random.below(2) == 0 {
-            new[2] = row.1[2].clone();
-        }
-        let updated = session.update(data, &row.0, &new).await;
-        match updated.map_err(|error| self.meet(error))? {
-            Mutation::Done => {
-                let (key, row) = data_of(&new);
-                writes.insert(old_key, None);
-                writes.insert(key, Some(row));
-                Ok(())
-            }
-            Mutation::Duplicate { .. } => Ok(()),
-            Mutation::Gone => expect(false, "a locked row is there to be changed"),
         }
     }
 

@@ -44,6 +44,7 @@ fn seeds_with_ranges_hold() {
     for (count, what) in [
         (sum.held_snapshots, "snapshots that were kept"),
         (sum.range_reads, "reads of ranges"),
+        (sum.lost_claims, "claims of rows that another has changed"),
         (sum.deadlocks, "deadlocks"),
         (sum.timeouts, "lock waits that timed out"),
         (sum.killed, "killed sessions"),

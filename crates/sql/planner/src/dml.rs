@@ -300,6 +300,10 @@ impl Binder<'_> {
         let values = targets.iter().flat_map(|target| &target.assignments);
         let dependent = self.dependents(values.filter_map(|assignment| assignment.value.as_ref()));
         let is_late = self.order_late(&mut targets, &tables);
+        let mut input = input;
+        if !is_kept && !is_late && dependent.is_empty() && targets.iter().all(is_repeatable) {
+            claim_row(&mut input);
+        }
         Ok(Action::Update(Rc::new(Update {
             input,
             is_late,
@@ -381,6 +385,10 @@ impl Binder<'_> {
         let (returning, described) = self.returning(&delete.returning)?;
         self.blocks.pop();
         let is_kept = tables.len() > 1 || !are_plain;
+        let mut input = input;
+        if !is_kept {
+            claim_row(&mut input);
+        }
         let plan = Delete {
             input,
             targets,
@@ -561,6 +569,25 @@ fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition)
     let moves_rows =
         clustered.is_some_and(|key| key.parts.iter().any(|part| is_assigned(part.column)));
     moves_in_index || moves_rows
+}
+
+/// Whether the target's new row may be computed twice: nothing else shows that it was.
+fn is_repeatable(target: &UpdateTarget) -> bool {
+    let values = target.assignments.iter().map(|it| it.value.as_ref());
+    let mut values = values.chain(target.defaults.iter().map(Option::as_ref));
+    values.all(|value| value.is_none_or(|value| !value.is_volatile()))
+}
+
+/// Lets a scan claim its row in place of locking it, if it names one row of the store's own order
+/// and nothing above it drops rows.
+fn claim_row(input: &mut Node) {
+    let Node::Scan(scan) = input else {
+        return;
+    };
+    let scan = Rc::get_mut(scan).expect("the plan is not shared yet");
+    if matches!(scan.access, Access::Unique(_)) && scan.dependent.is_empty() {
+        scan.lock = RowLock::Claim;
+    }
 }
 
 /// A column of the slot that ORDER BY reads.

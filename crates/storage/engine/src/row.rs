@@ -5,6 +5,7 @@
 //! whether it must wait.
 
 pub(crate) mod auto_increment;
+pub(crate) mod claim;
 pub(crate) mod conflict;
 pub(crate) mod covering;
 pub(crate) mod cursor;

@@ -11,6 +11,7 @@
 //! That also holds for implicit locks: a row is its writer's until the writer's outcome is
 //! published.
 
+pub(crate) mod claim;
 pub(crate) mod group;
 pub(crate) mod pending;
 pub(crate) mod touched_tables;
@@ -32,6 +33,7 @@ use txn::{Snapshot, WriterEnding};
 
 use crate::schema::new_counter::NewCounter;
 use crate::stages::{Ending, TxnOutcome};
+use crate::transaction::claim::Claim;
 use crate::transaction::group::{Replication, Stage};
 use crate::transaction::pending::Pending;
 use crate::transaction::touched_tables::TouchedTables;
@@ -70,6 +72,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) doom: Option<StoreError>,
     /// The progress of the operation under way.
     pub(crate) pending: Pending,
+    /// The row that it has read without a lock, to change it next.
+    pub(crate) claim: Option<Claim>,
     /// The commit record's end, while its durability is awaited.
     commit_lsn: Option<Lsn>,
     /// What was promised about it.
@@ -86,6 +90,15 @@ pub(crate) struct EngineTransaction {
     open: Option<OpenSlot>,
     /// Its part in a group of nodes, if there is a group.
     pub(crate) replication: Option<Box<Replication>>,
+}
+
+/// What a transaction does behind a rollback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// It goes on, with all its locks.
+    GoesOn,
+    /// It ends.
+    Ends,
 }
 
 /// Whether a transaction is kept over a crash until somebody decides.
@@ -117,6 +130,7 @@ impl EngineTransaction {
             has_log: false,
             doom: None,
             pending: Pending::default(),
+            claim: None,
             commit_lsn: None,
             promise: Promise::None,
             is_active: false,
@@ -197,7 +211,7 @@ impl EngineTransaction {
     pub(crate) fn show_locks(&mut self) {
         let locks = self.locks.as_ref();
         let numbers = LockNumbers {
-            count: stdx::to_u64(locks.map_or(0, OwnerLocks::kept_count)),
+            count: stdx::to_u64(locks.map_or(0, OwnerLocks::row_count)),
             object_count: self.tables.object_count() + locks.map_or(0, OwnerLocks::object_count),
             table_count: self.tables.table_count(),
             bytes: locks.map_or(0, OwnerLocks::held_bytes),
@@ -314,13 +328,17 @@ impl EngineTransaction {
         self.id == Some(id) || self.locks.as_ref().is_some_and(|it| it.owner() == id)
     }
 
-    /// Undoes everything since `mark`; gives way to other tasks when it has undone much.
-    fn undo_to(&mut self, mark: u64) -> Outcome<()> {
+    /// Undoes everything since `mark`; gives way to other tasks when it has undone much. A
+    /// transaction that goes on keeps its locks.
+    fn undo_to(&mut self, mark: u64, after: After) -> Outcome<()> {
         if !self.pending.is_rollback {
             self.abandon_operation();
             self.pending.is_rollback = true;
         }
         while mark < self.undo_count {
+            if after == After::GoesOn {
+                self.keep_lock(self.last_undo)?;
+            }
             let previous = self
                 .worker
                 .undo_one(self.last_undo, self.pending.undoing.get_or_insert_default())?;
@@ -397,7 +415,7 @@ impl EngineTransaction {
     /// it returns the failure or the refusal. If it began again after one of these, the row would
     /// be written and undone for ever while its pages are read one after the other.
     fn undo_operation(&mut self, begun_at: u64) -> Outcome<()> {
-        let undone = self.undo_to(begun_at);
+        let undone = self.undo_to(begun_at, After::GoesOn);
         if undone.is_err() {
             self.pending.undo_to = Some(begun_at);
         }
@@ -419,6 +437,7 @@ impl EngineTransaction {
             self.worker.note_end();
         }
         self.pending = Pending::default();
+        self.claim = None;
         self.snapshot = None;
         self.id = None;
         self.last_undo = UndoPointer::NULL;
@@ -487,7 +506,7 @@ impl EngineTransaction {
         if let Some(open) = &self.open {
             open.show_rollback();
         }
-        self.undo_to(0)?;
+        self.undo_to(0, After::Ends)?;
         let ended = self.end(TxnOutcome::RolledBack, None)?;
         if let (Promise::Revoking, Some(lsn)) = (self.promise, ended) {
             self.promise = Promise::Revoked(lsn);
@@ -558,6 +577,7 @@ impl Transaction for EngineTransaction {
 
     fn begin_statement(&mut self) {
         self.abandon_operation();
+        self.claim = None;
         // Not in every call that abandons an operation: a rollback is called again after its waits,
         // and fetches their failures.
         self.worker.pages.forget_wait_failure();
@@ -579,8 +599,7 @@ impl Transaction for EngineTransaction {
     }
 
     fn rollback_to(&mut self, mark: UndoMark) -> Outcome<()> {
-        self.end_if_doomed()?;
-        self.undo_to(mark.0)
+        self.run(|txn| txn.undo_to(mark.0, After::GoesOn))
     }
 
     fn prepare(&mut self) -> Outcome<Prepared> {

@@ -8,8 +8,8 @@ use env::Clock;
 use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Cursor, Fetched, Inserted, Interrupt, Isolation, Mutation, RowBatch, RowLock, ScanOptions,
-    SchemaStore, StoreError, Table, Uniqueness, WaitReason,
+    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, Mutation, RowBatch, RowLock,
+    ScanOptions, SchemaStore, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
 
@@ -190,11 +190,11 @@ fn rows_from_before_a_turn_come_before_a_locked_row() {
         let (fetched, turns) = sim::rows::count_turns(fetch).await.expect("rows");
         assert_eq!(fetched, Fetched::More);
         assert!(0 < turns, "it gives way");
-        assert_eq!((batch.len(), batch.is_unlocked()), (1, false));
+        assert_eq!((batch.len(), batch.hold()), (1, Hold::AsAsked));
         batch.clear();
         let fetch = || cursor.fetch(&mut *other.txn, usize::MAX, &mut batch);
         assert_eq!(until_done(fetch).await, Ok(Fetched::More));
-        assert_eq!((batch.len(), batch.is_unlocked()), (1, true));
+        assert_eq!((batch.len(), batch.hold()), (1, Hold::Committed));
     });
 }
 

@@ -46,8 +46,21 @@ fn objects(count: u64) -> u64 {
 impl Footprint {
     /// A lock was granted without a wait.
     pub(crate) fn add(&mut self, name: &LockName, kind: LockKind) {
-        let kind = shared_kind(name, kind);
-        if let Some(part) = self.part(name.index(), kind) {
+        self.count(name.index(), shared_kind(name, kind));
+    }
+
+    /// A record was locked by its writer's id, without a lock in the table.
+    pub(crate) fn add_implicit(&mut self, index: IndexId) {
+        self.count(index, LockKind::EXCLUSIVE_RECORD);
+    }
+
+    /// Such a lock has been entered in the table, and counted as granted.
+    pub(crate) fn enter_implicit(&mut self, index: IndexId) {
+        self.discount(index, LockKind::EXCLUSIVE_RECORD);
+    }
+
+    fn count(&mut self, index: IndexId, kind: LockKind) {
+        if let Some(part) = self.part(index, kind) {
             part.count += 1;
             let added = objects(part.count) - objects(part.count - 1);
             self.object_count += added;
@@ -55,7 +68,7 @@ impl Footprint {
         }
         if self.parts.len() < PARTS_MAX {
             self.parts.push(Part {
-                index: name.index(),
+                index,
                 kind,
                 count: 1,
             });
@@ -73,7 +86,11 @@ impl Footprint {
 
     /// A lock was released before the transaction's end.
     pub(crate) fn release(&mut self, name: &LockName, kind: LockKind) {
-        if let Some(part) = self.part(name.index(), shared_kind(name, kind))
+        self.discount(name.index(), shared_kind(name, kind));
+    }
+
+    fn discount(&mut self, index: IndexId, kind: LockKind) {
+        if let Some(part) = self.part(index, kind)
             && 0 < part.count
         {
             part.count -= 1;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use format::TxnId;
+use format::{IndexId, TxnId};
 use store::ClientId;
 
 use crate::footprint::Footprint;
@@ -38,6 +38,8 @@ pub struct OwnerLocks {
     held_bytes: u64,
     /// What it has been granted until the transaction's end, counted as InnoDB does.
     footprint: Footprint,
+    /// Rows that it has locked by its id in them, and not here.
+    implicit_count: usize,
     /// The last request that returned `Wait`.
     pending: Option<Pending>,
     /// How long the last wait took that is over; fetched by [`OwnerLocks::take_waited`].
@@ -147,6 +149,7 @@ impl OwnerLocks {
             brief: Vec::new(),
             held_bytes: 0,
             footprint: Footprint::default(),
+            implicit_count: 0,
             pending: None,
             waited: None,
         }
@@ -394,6 +397,27 @@ impl OwnerLocks {
         let first = count.saturating_sub(self.compact.count);
         let newest = self.held.get(first..).unwrap_or_default();
         newest.iter().map(|held| (&held.name, held.kind))
+    }
+
+    /// The owner has changed a row that it had no lock of: its id in the row is the lock.
+    pub fn count_implicit(&mut self, index: IndexId) {
+        self.implicit_count += 1;
+        self.footprint.add_implicit(index);
+    }
+
+    /// The owner has asked for a lock in place of one that [`count_implicit`](Self::count_implicit)
+    /// has counted, and was granted it.
+    pub fn enter_implicit(&mut self, index: IndexId) {
+        if 0 < self.implicit_count {
+            self.implicit_count -= 1;
+            self.footprint.enter_implicit(index);
+        }
+    }
+
+    /// Number of locked rows, for `INNODB_TRX`: locks that are kept, and rows that are locked by
+    /// the owner's id in them.
+    pub fn row_count(&self) -> usize {
+        self.kept_count() + self.implicit_count
     }
 
     /// Number of locks that are kept until the transaction's end. A name counts once for each kind.

@@ -27,8 +27,20 @@ pub struct RowBatch {
     key_ends: Vec<usize>,
     /// How many rows there were at each call of `end_range`.
     range_ends: Vec<usize>,
-    /// See [`RowBatch::is_unlocked`].
-    is_unlocked: bool,
+    hold: Hold,
+}
+
+/// How the first row of a batch is held for the transaction that reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hold {
+    /// As the scan was asked to lock it, like all others.
+    #[default]
+    AsAsked,
+    /// Not at all: it is the version that was committed last of a row that another transaction has
+    /// locked ([`LockWait::SemiConsistent`](crate::LockWait::SemiConsistent)).
+    Committed,
+    /// By its version alone ([`RowLock::Claim`](crate::RowLock::Claim)).
+    Claimed,
 }
 
 impl RowBatch {
@@ -42,7 +54,7 @@ impl RowBatch {
             key_bytes,
             key_ends: Vec::new(),
             range_ends: Vec::new(),
-            is_unlocked: false,
+            hold: Hold::AsAsked,
         }
     }
 
@@ -53,7 +65,7 @@ impl RowBatch {
         self.key_bytes.clear();
         self.key_ends.clear();
         self.range_ends.clear();
-        self.is_unlocked = false;
+        self.hold = Hold::AsAsked;
     }
 
     /// Returns the memory that large rows have taken. If there are many rows, they are removed.
@@ -107,16 +119,15 @@ impl RowBatch {
         self.range_ends.push(self.row_ends.len());
     }
 
-    /// Says that the only row of the batch is one that another transaction has locked.
-    pub fn set_unlocked(&mut self) {
+    /// Says how the only row of the batch is held.
+    pub fn set_hold(&mut self, hold: Hold) {
         assert_eq!(self.len(), 1, "such a row is alone");
-        self.is_unlocked = true;
+        self.hold = hold;
     }
 
-    /// True if the first row is the version that was committed last of a row that another
-    /// transaction has locked ([`LockWait::SemiConsistent`](crate::LockWait::SemiConsistent)).
-    pub fn is_unlocked(&self) -> bool {
-        self.is_unlocked
+    /// How the first row is held.
+    pub fn hold(&self) -> Hold {
+        self.hold
     }
 
     /// For each range that has ended in this batch, the number of rows at its end.

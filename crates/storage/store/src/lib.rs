@@ -41,7 +41,7 @@ pub use activity::{
     Activity, OpenTransaction, ShownDeadlock, ShownExtent, ShownLock, ShownMember, ShownWait,
     Witness,
 };
-pub use batch::{RowBatch, RowKey};
+pub use batch::{Hold, RowBatch, RowKey};
 pub use definition::{
     COPY_NAME_PREFIX, ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition,
     TableId, TableName, Uniqueness, kept_indexes,

@@ -35,9 +35,9 @@ pub trait Table {
 
     /// Changes a row whose key came from a locking scan of this transaction (or a duplicate). `row`
     /// has the new value of each column. Returns `Mutation::Gone` if the row does not exist any
-    /// more. A duplicate is locked by `lock`, as by [`insert`](Self::insert). The row is locked, so
-    /// the outcome is known if no unique key changes: a remote store may keep the change back until
-    /// the end of the statement.
+    /// more, and `Mutation::Changed` if it was claimed and has changed. A duplicate is locked by
+    /// `lock`, as by [`insert`](Self::insert). If the row is locked, the outcome is known unless a
+    /// unique key changes: a remote store may keep the change back until the end of the statement.
     fn update(
         &self,
         txn: &mut dyn Transaction,
@@ -117,8 +117,8 @@ pub trait Cursor {
     /// order. By default a row stays locked.
     fn release(&mut self, _txn: &mut dyn Transaction, _row: usize) {}
 
-    /// Locks the only row of a batch that is not locked ([`RowBatch::is_unlocked`]), and appends
-    /// its newest version. Returns false, and appends nothing, if it is gone. May suspend.
+    /// Locks the only row of a batch that is not locked ([`RowBatch::hold`]), and appends its
+    /// newest version. Returns false, and appends nothing, if it is gone. May suspend.
     ///
     /// # Panics
     /// If the cursor gives no such rows.
@@ -209,6 +209,11 @@ pub enum RowLock {
     /// UPDATE and DELETE; reads the newest version. As exclusive, but a row at which a range ends
     /// may be locked, too.
     Change,
+    /// As `Change`, by a caller that names one row by its whole key and changes nothing else before
+    /// it. The row may come without a lock, and then says so ([`Hold::Claimed`](crate::Hold)). The
+    /// caller changes it at once, which fails with [`Mutation::Changed`] if another was faster, or
+    /// has it locked by [`Cursor::confirm`].
+    Claim,
 }
 
 /// The result of an insert.
@@ -239,6 +244,8 @@ pub enum Mutation {
     },
     /// The row does not exist any more.
     Gone,
+    /// The row was claimed, and is not what the caller has read any more. Nothing was changed.
+    Changed,
 }
 
 /// A request to the AUTO_INCREMENT counter.

@@ -11,7 +11,9 @@ use std::rc::Rc;
 
 use expression::Share;
 use planner::{Access, Scan};
-use store::{Cursor, Direction, Fetched, KeyBound, KeyRange, Pushed, RowLock, ScanOptions, Table};
+use store::{
+    Cursor, Direction, Fetched, Hold, KeyBound, KeyRange, Pushed, RowLock, ScanOptions, Table,
+};
 
 use super::collected::{CALL_ROWS_MAX, Collected, Next, fetch_limit, is_remote};
 use super::pushed;
@@ -329,7 +331,7 @@ impl Operator for ScanOperator {
         let slot = self.plan.slot;
         let is_first = cx.frame.slots[slot].row == Some(0);
         let batch = cx.frame.batch_mut(slot);
-        if !is_first || !batch.is_unlocked() {
+        if !is_first || batch.hold() == Hold::AsAsked {
             return Ok(Confirmed::AsTested);
         }
         let cursor = self.cursor.as_mut().expect("it has given the row");
@@ -355,8 +357,9 @@ impl Operator for ScanOperator {
             let row_count = cx.frame.batch(self.plan.slot).len();
             if self.at < row_count {
                 cx.frame.slots[self.plan.slot].row = Some(self.at);
-                // Without a test each row matches.
-                let confirmed = match self.is_tested {
+                // Without a test each row matches. A claimed one is changed as it is.
+                let is_claimed = cx.frame.batch(self.plan.slot).hold() == Hold::Claimed;
+                let confirmed = match self.is_tested || is_claimed {
                     true => Confirmed::AsTested,
                     false => self.confirm(cx)?,
                 };

@@ -27,6 +27,8 @@ enum State {
     Next,
     /// There is a current row.
     Row,
+    /// The current row was claimed and has changed: it is locked.
+    Confirming,
 }
 
 impl DeleteRunner {
@@ -70,7 +72,13 @@ impl DeleteRunner {
                 State::Row => {
                     if let Some(&(table, slot)) = self.plan.targets.get(self.target) {
                         let is_new = self.finder.is_first(self.target);
-                        let is_deleted = is_new && self.delete(cx, table, slot)?;
+                        let is_deleted = match is_new {
+                            true => self.delete(cx, table, slot)?,
+                            false => false,
+                        };
+                        if self.state == State::Confirming {
+                            continue;
+                        }
                         self.target += 1;
                         if is_deleted && self.give(cx, sink)? == Flow::Pause {
                             return Ok(Progress::Paused);
@@ -78,6 +86,10 @@ impl DeleteRunner {
                     } else {
                         self.state = State::Next;
                     }
+                }
+                State::Confirming => {
+                    let is_there = self.finder.confirm(cx)?;
+                    self.state = if is_there { State::Row } else { State::Next };
                 }
             }
         }
@@ -94,13 +106,18 @@ impl DeleteRunner {
         Ok(flow)
     }
 
-    /// Returns false if there is no row, or no longer one.
+    /// Returns false if there is no row, or no longer one, or if it has to be confirmed.
     fn delete(&mut self, cx: &mut Context<'_>, table: usize, slot: usize) -> Outcome<bool> {
         let Some(row) = cx.frame.slots[slot].row else {
             return Ok(false);
         };
         let key = cx.frame.batch(slot).key(row);
-        let is_deleted = cx.tables[table].delete(cx.txn, key)? == Mutation::Done;
+        let mutation = cx.tables[table].delete(cx.txn, key)?;
+        if mutation == Mutation::Changed {
+            self.state = State::Confirming;
+            return Ok(false);
+        }
+        let is_deleted = mutation == Mutation::Done;
         cx.handler.count(HandlerCall::Delete);
         if is_deleted {
             self.summary.affected_rows += 1;

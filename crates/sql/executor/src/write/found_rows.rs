@@ -5,9 +5,11 @@
 
 use expression::Share;
 use stdx::{ByteStore, ChunkedVec, Span};
+use store::Hold;
 
 use super::key_window::KeyWindow;
 use crate::context::Context;
+use crate::context::operator::Confirmed;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
@@ -57,6 +59,17 @@ impl RowFinder {
             }
         }
         self.found.next(cx)
+    }
+
+    /// Whether the row in a slot is the current one without a lock, by its version alone.
+    pub(super) fn is_claimed(cx: &Context<'_>, slot: usize) -> bool {
+        cx.frame.slots[slot].row == Some(0) && cx.frame.batch(slot).hold() == Hold::Claimed
+    }
+
+    /// Locks the current row, which is claimed, and reads it again. Returns false if it is gone.
+    pub(super) fn confirm(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+        assert!(!self.is_kept, "rows that are found first are locked");
+        Ok(self.input.confirm(cx)? != Confirmed::Gone)
     }
 
     /// False if an earlier row had the same target row.

@@ -683,6 +683,7 @@ impl InsertRunner {
                 return Ok(());
             }
             Mutation::Gone => {}
+            Mutation::Changed => unreachable!("the row is locked"),
             Mutation::Duplicate { index, .. } => {
                 let error = duplicate_entry(&self.change.new, table.definition(), index);
                 if !self.plan.is_ignore {

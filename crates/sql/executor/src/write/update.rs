@@ -3,6 +3,7 @@
 //! ```text
 //! Next --row found--> Row --computed--> Writing --number changed--> Passing --> Row
 //! Row --all targets done--> Next --no more rows--> Late --written, where values were kept--> end
+//! Row, Writing --the row was claimed: not written, or changed by another--> Confirming --> Row
 //! Late --row read again--> Writing --> Late
 //! ```
 
@@ -21,7 +22,7 @@ use crate::context::dependents::Dependents;
 use crate::operator::build;
 use crate::write::found_rows::RowFinder;
 use crate::write::key_window::KeyWindow;
-use crate::{HandlerCall, Outcome, Summary};
+use crate::{HandlerCall, Interrupt, Outcome, Summary};
 
 #[derive(Debug)]
 pub(crate) struct UpdateRunner {
@@ -37,6 +38,8 @@ pub(crate) struct UpdateRunner {
     /// The rows of late changes that are read ahead.
     window: KeyWindow,
     summary: Summary,
+    /// Warnings before the present row was computed.
+    warnings_before: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +50,23 @@ enum State {
     Row,
     /// The target's new row is computed and waits for the store.
     Writing,
+    /// The current row was claimed, and that is not enough: it is locked.
+    Confirming,
     /// All rows were found; the late changes are being written.
     Late,
     /// It is stored, and its number has to be reported to the AUTO_INCREMENT counter.
     Passing,
+}
+
+/// What a write has led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// The target is done.
+    Done,
+    /// It is stored, and there is a number to report to the counter.
+    Passing,
+    /// It was claimed, and another was faster.
+    Changed,
 }
 
 impl UpdateRunner {
@@ -70,6 +86,7 @@ impl UpdateRunner {
             late: LateChanges::new(&plan.targets),
             window: KeyWindow::default(),
             summary: Summary::default(),
+            warnings_before: 0,
             plan,
         }
     }
@@ -101,20 +118,20 @@ impl UpdateRunner {
                         continue;
                     }
                     self.dependents.run(cx)?;
-                    self.state = if self.compute(cx)? {
-                        State::Writing
-                    } else {
-                        State::Row
-                    };
+                    self.state = self.compute_or_lock(cx)?;
                     if self.state == State::Row {
                         self.target += 1;
                     }
                 }
+                State::Confirming => {
+                    let is_there = self.finder.confirm(cx)?;
+                    self.state = if is_there { State::Row } else { State::Next };
+                }
                 State::Writing => {
-                    self.state = if self.write(cx)? {
-                        State::Passing
-                    } else {
-                        self.written()
+                    self.state = match self.write(cx)? {
+                        Written::Passing => State::Passing,
+                        Written::Done => self.written(),
+                        Written::Changed => self.take_back(cx),
                     };
                 }
                 State::Passing => {
@@ -171,6 +188,32 @@ impl UpdateRunner {
         Ok(Some(is_written))
     }
 
+    /// Computes the target's new row. Returns what follows: a claimed row that is not written has
+    /// to be locked nevertheless, and is computed again.
+    fn compute_or_lock(&mut self, cx: &mut Context<'_>) -> Outcome<State> {
+        let is_claimed = RowFinder::is_claimed(cx, self.plan.targets[self.target].slot);
+        self.warnings_before = cx.statement.diagnostics.warnings().count();
+        match self.compute(cx) {
+            Ok(true) => Ok(State::Writing),
+            Ok(false) if is_claimed => Ok(self.take_back(cx)),
+            Err(Interrupt::Error(_)) if is_claimed => Ok(self.take_back(cx)),
+            Ok(false) => Ok(State::Row),
+            Err(interrupt) => Err(interrupt),
+        }
+    }
+
+    /// Takes back what the present row has counted, before it is computed again.
+    fn take_back(&mut self, cx: &Context<'_>) -> State {
+        assert!(
+            self.summary.matched_rows <= 1,
+            "a claimed row is the only one"
+        );
+        self.summary.matched_rows = 0;
+        let mut warnings = cx.statement.diagnostics.warnings();
+        warnings.return_to(self.warnings_before);
+        State::Confirming
+    }
+
     /// Computes the target's new row. Returns false if there is nothing to write.
     fn compute(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let plan = self.plan.clone();
@@ -203,21 +246,28 @@ impl UpdateRunner {
         Ok(is_changed && check::is_allowed(cx, new, definition, plan.is_ignore)?)
     }
 
-    /// Writes the target's new row. Returns true if there is a number to report to the counter.
-    fn write(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
+    /// Writes the target's new row.
+    fn write(&mut self, cx: &mut Context<'_>) -> Outcome<Written> {
         let target: &UpdateTarget = &self.plan.targets[self.target];
         let table = &cx.tables[target.table];
         let row = cx.frame.slots[target.slot].row.expect("a row is at hand");
         let key: RowKey<'_> = cx.frame.batch(target.slot).key(row);
         let mutation = table.update(cx.txn, key, &self.change.refs(), RowLock::Shared)?;
+        if mutation == Mutation::Changed {
+            return Ok(Written::Changed);
+        }
         cx.handler.count(HandlerCall::Update);
         match mutation {
             Mutation::Done => {
                 self.summary.affected_rows += 1;
                 let column = table.definition().auto_increment_column();
-                return Ok(column.is_some_and(|column| assigns(&target.assignments, column)));
+                let has_number = column.is_some_and(|column| assigns(&target.assignments, column));
+                return Ok(match has_number {
+                    true => Written::Passing,
+                    false => Written::Done,
+                });
             }
-            Mutation::Gone => {}
+            Mutation::Gone | Mutation::Changed => {}
             Mutation::Duplicate { index, .. } => {
                 // IGNORE skips the row without a warning, as in MariaDB.
                 if !self.plan.is_ignore {
@@ -226,7 +276,7 @@ impl UpdateRunner {
                 }
             }
         }
-        Ok(false)
+        Ok(Written::Done)
     }
 
     /// Later rows get numbers above the one that was assigned to this row.

@@ -130,7 +130,7 @@ async fn apply_one(
             Mutation::Done => return Ok(()),
             Mutation::Duplicate { index, .. } => return Err(StoreError::DuplicateKey { index }),
             // The row has moved: look for it again.
-            Mutation::Gone => {}
+            Mutation::Gone | Mutation::Changed => {}
         }
     }
 }

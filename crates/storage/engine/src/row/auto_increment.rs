@@ -73,3 +73,33 @@ impl Worker {
         })
     }
 }
+
+/// The first number of the sequence that is not below `next`.
+pub(crate) fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
+    let step = step.max(1);
+    let offset = if step < offset { 1 } else { offset.max(1) };
+    if next <= offset {
+        return Some(offset);
+    }
+    let behind = (next - offset) % step;
+    if behind == 0 {
+        Some(next)
+    } else {
+        next.checked_add(step - behind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_follow_step_and_offset() {
+        assert_eq!(first_number(1, 1, 1), Some(1));
+        assert_eq!(first_number(5, 1, 1), Some(5));
+        assert_eq!(first_number(5, 10, 3), Some(13));
+        assert_eq!(first_number(3, 10, 3), Some(3));
+        assert_eq!(first_number(1, 10, 3), Some(3));
+        assert_eq!(first_number(u64::MAX, 10, 1), None);
+    }
+}

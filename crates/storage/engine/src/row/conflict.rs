@@ -121,7 +121,9 @@ pub(crate) fn lock_mode(lock: RowLock) -> LockMode {
     assert!(lock != RowLock::None, "a consistent read locks nothing");
     match lock {
         RowLock::Source | RowLock::Shared => LockMode::Shared,
-        RowLock::Exclusive | RowLock::Change | RowLock::None => LockMode::Exclusive,
+        RowLock::Exclusive | RowLock::Change | RowLock::Claim | RowLock::None => {
+            LockMode::Exclusive
+        }
     }
 }
 

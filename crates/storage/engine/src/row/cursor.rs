@@ -25,8 +25,8 @@ use format::row_header::EntryHeader;
 use lock::LockKind;
 use stdx::planted::{Mistake, is_planted};
 use store::{
-    Cursor, Direction, FETCH_BYTES_MAX, Fetched, Interrupt, KeyRange, Outcome, RowBatch, RowLock,
-    ScanOptions, StoreError, Transaction, Transactions,
+    Cursor, Direction, FETCH_BYTES_MAX, Fetched, Hold, Interrupt, KeyRange, Outcome, RowBatch,
+    RowLock, ScanOptions, StoreError, Transaction, Transactions,
 };
 
 use crate::lob_memo::LobMemo;
@@ -71,6 +71,10 @@ pub(crate) struct EngineCursor {
     is_loaded: bool,
     /// The present entry is locked and enough: there is no version of its row.
     is_covered: bool,
+    /// Whether its only row may be claimed.
+    claiming: Claiming,
+    /// The present row is claimed, and not locked.
+    is_claimed: bool,
     /// The key of the present row.
     row_key: Vec<u8>,
     memo: LobMemo,
@@ -85,7 +89,7 @@ impl EngineCursor {
         worker: Rc<Worker>,
         transactions: Rc<Transactions<EngineTransaction>>,
         table: Arc<TableShape>,
-        options: ScanOptions,
+        mut options: ScanOptions,
     ) -> Self {
         let has_key = table.row_key().is_some();
         let index_count = table.entry.definition.indexes.len();
@@ -105,6 +109,13 @@ impl EngineCursor {
             }
             _ => None,
         };
+        let claiming = match (options.lock, secondary) {
+            (RowLock::Claim, None) => Claiming::Wanted,
+            _ => Claiming::Never,
+        };
+        if options.lock == RowLock::Claim {
+            options.lock = RowLock::Change;
+        }
         let mut cursor = Self {
             worker,
             transactions,
@@ -122,6 +133,8 @@ impl EngineCursor {
             version: Version::default(),
             is_loaded: false,
             is_covered: false,
+            claiming,
+            is_claimed: false,
             row_key: Vec::new(),
             memo: LobMemo::default(),
             locks: ScanLocks::default(),
@@ -311,6 +324,13 @@ impl EngineCursor {
                 return Ok(Sight::Unseen);
             }
         }
+        if self.claiming == Claiming::Wanted && self.is_alone() {
+            let tree = self.table.clustered;
+            self.is_claimed = txn.claim(tree.index, &self.row_key, &self.version.bytes);
+            if self.is_claimed {
+                return Ok(Sight::Seen);
+            }
+        }
         if lock != RowLock::None {
             return self.lock_present(txn, lock);
         }
@@ -401,6 +421,9 @@ impl EngineCursor {
                 .row(&self.worker.pages, space, self.version.body())?
         };
         batch.push(&self.row_key, |out| out.extend_from_slice(body));
+        if self.is_claimed {
+            batch.set_hold(Hold::Claimed);
+        }
         Ok(())
     }
 
@@ -539,6 +562,7 @@ impl EngineCursor {
         self.is_begun = false;
         self.is_loaded = false;
         self.is_covered = false;
+        self.is_claimed = false;
         self.memo = LobMemo::default();
         if is_locking {
             self.note_locks(txn, sight, row_count);
@@ -548,6 +572,17 @@ impl EngineCursor {
             self.place.from = From::Nothing;
         }
     }
+}
+
+/// Whether a scan claims its row, if it is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claiming {
+    /// It locks all rows.
+    Never,
+    /// It does.
+    Wanted,
+    /// It locks all rows: a claim was not enough, or there are several.
+    Over,
 }
 
 /// How a scan came on.
@@ -604,6 +639,11 @@ impl Cursor for EngineCursor {
             None => self.table.row_key(),
         };
         let interval = |range| key.map(|key| key.interval(range)).unwrap_or_default();
+        self.claiming = match (self.claiming, ranges) {
+            (Claiming::Never, _) => Claiming::Never,
+            (_, [_]) => Claiming::Wanted,
+            (_, _) => Claiming::Over,
+        };
         self.following.clear();
         let first = match ranges {
             [] => Interval::nothing(),
@@ -622,7 +662,12 @@ impl Cursor for EngineCursor {
 
     fn confirm(&mut self, txn: &mut dyn Transaction, batch: &mut RowBatch) -> Outcome<bool> {
         let transactions = Rc::clone(&self.transactions);
-        transactions.with(txn, |txn| txn.run(|txn| self.lock_committed(txn, batch)))
+        transactions.with(txn, |txn| {
+            txn.run(|txn| match self.claiming {
+                Claiming::Never => self.lock_committed(txn, batch),
+                Claiming::Wanted | Claiming::Over => self.lock_claimed(txn, batch),
+            })
+        })
     }
 
     fn fetch(
@@ -645,6 +690,7 @@ impl EngineCursor {
         limit: usize,
         batch: &mut RowBatch,
     ) -> Outcome<Fetched> {
+        txn.claim = None;
         if self.lock(txn) == RowLock::None {
             // A scan that finds nothing has read nevertheless.
             txn.open_view();

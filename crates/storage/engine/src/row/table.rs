@@ -18,6 +18,8 @@ use store::{
 use value::ValueRef;
 
 use crate::lob_memo::LobMemo;
+use crate::row::auto_increment::first_number;
+use crate::row::claim::Claimed;
 use crate::row::conflict::{WantedLock, lock_mode};
 use crate::row::cursor::{EngineCursor, lock_and_read};
 use crate::row::purge_list::PurgeList;
@@ -257,11 +259,22 @@ impl EngineTable {
             .get(&self.worker.pages, key, &mut Vec::new())
     }
 
-    /// Locks the row and reads it whole, once an operation. Returns `None` if it is gone.
-    fn read_old(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Option<OldRow>> {
+    /// Locks the row and reads it whole, once an operation, if its version is not claimed. Fails
+    /// with the change's outcome if the row is gone or lost.
+    fn read_old(
+        &self,
+        txn: &mut EngineTransaction,
+        key: &[u8],
+    ) -> Outcome<Result<OldRow, Written>> {
         let mut version = Version::default();
-        if !lock_and_read(txn, &self.shape, key, WantedLock::ROW, &mut version)? {
-            return Ok(None);
+        match txn.claimed(self.place(key)) {
+            Claimed::Lost => return Ok(Err(Written::Changed)),
+            Claimed::Version(bytes) => version.bytes.extend_from_slice(bytes),
+            Claimed::Nothing => {
+                if !lock_and_read(txn, &self.shape, key, WantedLock::ROW, &mut version)? {
+                    return Ok(Err(Written::Refused));
+                }
+            }
         }
         let header = version.header()?;
         let mut spilled = None;
@@ -276,7 +289,7 @@ impl EngineTable {
             let row = spilled.as_deref().unwrap_or(version.body());
             txn.pending.before = Some(row.to_vec());
         }
-        Ok(Some(OldRow {
+        Ok(Ok(OldRow {
             header,
             version,
             spilled,
@@ -328,8 +341,9 @@ impl EngineTable {
         let body = encode(&self.shape.layout, row)?;
         let entries = self.shape.entries(row, key);
         let (old, purge_list) = if txn.pending.step < STEP_ROW_DONE {
-            let Some(old_row) = self.read_old(txn, key)? else {
-                return Ok(Written::Refused);
+            let old_row = match self.read_old(txn, key)? {
+                Ok(old_row) => old_row,
+                Err(written) => return Ok(written),
             };
             let old = self
                 .shape
@@ -360,8 +374,9 @@ impl EngineTable {
                 },
             };
             txn.note_purge_items(self.shape.id(), &purge_list)?;
-            if txn.update_row(self.place(key), new, purge_list.own())? == Written::Refused {
-                return Ok(Written::Refused);
+            let written = txn.update_row(self.place(key), new, purge_list.own())?;
+            if written != Written::Done {
+                return Ok(written);
             }
             txn.pending.step = STEP_ROW_DONE;
             if entries != old {
@@ -383,8 +398,9 @@ impl EngineTable {
         mode: LockMode,
     ) -> Outcome<Written> {
         if !txn.pending.is_moved {
-            if self.delete_version(txn, key)? == Written::Refused {
-                return Ok(Written::Refused);
+            let deleted = self.delete_version(txn, key)?;
+            if deleted != Written::Done {
+                return Ok(deleted);
             }
             let old_entries = std::mem::take(&mut txn.pending.old_entries);
             let before = txn.pending.before.take();
@@ -397,8 +413,9 @@ impl EngineTable {
 
     /// Marks the newest version of a row deleted, and keeps the entries that it had.
     fn delete_version(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Written> {
-        let Some(old_row) = self.read_old(txn, key)? else {
-            return Ok(Written::Refused);
+        let old_row = match self.read_old(txn, key)? {
+            Ok(old_row) => old_row,
+            Err(written) => return Ok(written),
         };
         let old = self
             .shape
@@ -407,8 +424,9 @@ impl EngineTable {
         let dropped = self.shape.secondary.iter().zip(&old);
         let purge_list = self.purge_list(&old_row, dropped);
         txn.note_purge_items(self.shape.id(), &purge_list)?;
-        if txn.delete_row(self.place(key), purge_list.own())? == Written::Refused {
-            return Ok(Written::Refused);
+        let deleted = txn.delete_row(self.place(key), purge_list.own())?;
+        if deleted != Written::Done {
+            return Ok(deleted);
         }
         assert_eq!(
             old.len(),
@@ -426,8 +444,12 @@ impl EngineTable {
         txn.ensure_writer()?;
         txn.check_captured(&self.shape)?;
         txn.touch(self.shape.id(), LockMode::Exclusive);
-        if txn.pending.step < STEP_ROW_DONE && self.delete_version(txn, key)? == Written::Refused {
-            return Ok(Mutation::Gone);
+        if txn.pending.step < STEP_ROW_DONE {
+            match self.delete_version(txn, key)? {
+                Written::Done => {}
+                Written::Refused => return Ok(Mutation::Gone),
+                Written::Changed => return Ok(Mutation::Changed),
+            }
         }
         let old = std::mem::take(&mut txn.pending.old_entries);
         assert_eq!(
@@ -500,6 +522,7 @@ impl EngineTable {
                 }
                 Ok(match (written, txn.pending.refusal.clone()) {
                     (Written::Done, _) => Mutation::Done,
+                    (Written::Changed, _) => Mutation::Changed,
                     (Written::Refused, None) => Mutation::Gone,
                     (Written::Refused, Some(refusal)) => refusal.into_mutation(),
                 })
@@ -607,21 +630,6 @@ impl EngineTable {
             self.worker
                 .raise_auto(&self.shape, next.saturating_add(AUTO_PER_WRITE))?;
         }
-    }
-}
-
-/// The first number of the sequence that is not below `next`.
-fn first_number(next: u64, step: u64, offset: u64) -> Option<u64> {
-    let step = step.max(1);
-    let offset = if step < offset { 1 } else { offset.max(1) };
-    if next <= offset {
-        return Some(offset);
-    }
-    let behind = (next - offset) % step;
-    if behind == 0 {
-        Some(next)
-    } else {
-        next.checked_add(step - behind)
     }
 }
 
@@ -734,7 +742,10 @@ impl Table for EngineTable {
             }
             Ok(())
         };
-        self.transactions.with(txn, |txn| txn.run(&mut look_up))
+        self.transactions.with(txn, |txn| {
+            txn.claim = None;
+            txn.run(&mut look_up)
+        })
     }
 
     fn take_auto_increment(&self, request: AutoIncrement) -> Outcome<u64> {
@@ -760,20 +771,5 @@ impl Table for EngineTable {
         let count = |range| self.shape.measure(&self.worker.pages, index, range);
         let counts: Outcome<_> = ranges.iter().map(count).collect();
         self.worker.reported(counts).map(Some)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_follow_step_and_offset() {
-        assert_eq!(first_number(1, 1, 1), Some(1));
-        assert_eq!(first_number(5, 1, 1), Some(5));
-        assert_eq!(first_number(5, 10, 3), Some(13));
-        assert_eq!(first_number(3, 10, 3), Some(3));
-        assert_eq!(first_number(1, 10, 3), Some(3));
-        assert_eq!(first_number(u64::MAX, 10, 1), None);
     }
 }

@@ -52,6 +52,8 @@ pub(crate) enum Written {
     Done,
     /// An insert found a row, which is locked now, or a change found none.
     Refused,
+    /// A change found another version than its transaction claims.
+    Changed,
 }
 
 /// What to do with a row.
@@ -88,6 +90,8 @@ enum Attempt {
     Done(UndoPointer),
     /// See [`Written::Refused`].
     Refused,
+    /// See [`Written::Changed`].
+    Changed,
 }
 
 impl EngineTransaction {
@@ -145,6 +149,10 @@ impl EngineTransaction {
                     return Ok(Written::Done);
                 }
                 Attempt::Refused => return Ok(Written::Refused),
+                Attempt::Changed => {
+                    self.lose_claim();
+                    return Ok(Written::Changed);
+                }
                 Attempt::UndoRoom => {
                     drop(change);
                     worker.make_undo_room()?;
@@ -175,7 +183,10 @@ impl EngineTransaction {
         if !spot.is_match {
             return match goal {
                 Goal::Insert(body, _) => self.try_new(change, spot, place, (id, body)),
-                Goal::Update(..) | Goal::Delete(_) => Ok(Attempt::Refused),
+                Goal::Update(..) | Goal::Delete(_) => Ok(match self.has_lost(place, None) {
+                    true => Attempt::Changed,
+                    false => Attempt::Refused,
+                }),
             };
         }
         let mut old = Vec::new();
@@ -204,6 +215,9 @@ impl EngineTransaction {
         if self.check_write(name)? == Access::Changed {
             return Ok(Attempt::Again);
         }
+        if !is_insert && self.has_lost(place, Some(header)) {
+            return Ok(Attempt::Changed);
+        }
         if !is_insert && header.is_deleted {
             return Ok(Attempt::Refused);
         }
@@ -226,7 +240,11 @@ impl EngineTransaction {
             body,
             purge_list,
         };
-        self.try_replace(change, spot, place, replacement)
+        let attempt = self.try_replace(change, spot, place, replacement)?;
+        if !is_insert && matches!(attempt, Attempt::Done(_)) {
+            self.count_claim(place, header);
+        }
+        Ok(attempt)
     }
 
     fn try_replace(

@@ -165,7 +165,7 @@ impl EngineCursor {
         self.is_loaded = is_row;
         if is_row {
             self.push(batch)?;
-            batch.set_unlocked();
+            batch.set_hold(Hold::Committed);
         }
         self.finish_entry(txn, Sight::Unseen, batch.len());
         Ok(is_row)
@@ -178,7 +178,7 @@ impl EngineCursor {
         batch: &mut RowBatch,
     ) -> Outcome<bool> {
         assert!(
-            batch.is_unlocked() && batch.len() == 1,
+            batch.hold() == Hold::Committed && batch.len() == 1,
             "the row is confirmed once"
         );
         let kind = LockKind {
@@ -201,6 +201,24 @@ impl EngineCursor {
         self.locks.kept_before = kept_before;
         self.note_locks(txn, Sight::Seen, batch.len());
         Ok(true)
+    }
+
+    /// Reads the interval of a claimed row again, with locks, and appends the row. Returns false if
+    /// there is none.
+    pub(super) fn lock_claimed(
+        &mut self,
+        txn: &mut EngineTransaction,
+        batch: &mut RowBatch,
+    ) -> Outcome<bool> {
+        if self.claiming == Claiming::Wanted {
+            assert_eq!(batch.hold(), Hold::Claimed, "other rows are locked");
+            txn.claim = None;
+            self.claiming = Claiming::Over;
+            let interval = std::mem::take(&mut self.interval);
+            self.enter(interval);
+        }
+        self.fetch_rows(txn, 2, batch)?;
+        Ok(batch.len() == 2)
     }
 
     /// Notes the place behind the run, which is used up.
@@ -395,7 +413,7 @@ impl EngineCursor {
                 None => self.options.wait == LockWait::SkipLocked,
             };
             let needs_row = match lock {
-                RowLock::Change => true,
+                RowLock::Change | RowLock::Claim => true,
                 RowLock::Exclusive => self.covering.is_some() || !is_forward,
                 RowLock::Shared | RowLock::Source => self.covering.is_none() && !is_forward,
                 RowLock::None => false,
