@@ -75,7 +75,7 @@ pub(crate) struct Shards {
 pub(crate) struct OwnerShard {
     /// Locks that others entered for a holder, until it ends (I1), and how often. It is a map
     /// because a list would be searched once for each row that one transaction has changed.
-    pub(crate) converted: SeededMap<TxnId, SeededMap<LockName, u32>>,
+    pub(crate) converted: SeededMap<TxnId, SeededMap<LockName, u64>>,
     /// The one request that an owner waits for.
     pub(crate) waits: SeededMap<TxnId, Arc<Waiter>>,
     /// What has happened to these owners. Counted here because a wait comes here anyway: one count

@@ -14,7 +14,7 @@ use sync::atomic::{AtomicU64, Ordering};
 use crate::deadlock::{self, Watch};
 use crate::queue::Grant;
 use crate::report::{Deadlock, OwnedLock, Remembered, Wait};
-use crate::shards::{LockStatistics, SeededMap, Shards};
+use crate::shards::{LockStatistics, OwnerShard, Shards};
 use crate::waiter::{Request, Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
 
@@ -127,15 +127,8 @@ impl LockTable {
         if !is_active(holder) {
             return Converted::Ended;
         }
-        let is_known = |names: &SeededMap<LockName, u32>| names.contains_key(name);
-        if !shard.converted.get(&holder).is_some_and(is_known) {
-            if !self.has_room(name, 0) {
-                return Converted::Full;
-            }
-            let names = shard.converted.entry(holder).or_default();
-            let before = names.insert(name.clone(), 1);
-            assert!(before.is_none(), "a lock is counted once");
-            self.charge(name);
+        if !self.note_if_room(&mut shard, holder, name) {
+            return Converted::Full;
         }
         drop(shard);
         if self.enter_converted(holder, name) {
@@ -303,14 +296,7 @@ impl LockTable {
                 }
                 continue;
             }
-            let mut shard = self.shards.owner(grant.owner);
-            let names = shard.converted.entry(grant.owner).or_default();
-            let count = names.entry(to.clone()).or_insert(0);
-            if *count == 0 {
-                self.charge(to);
-            }
-            *count += 1;
-            drop(shard);
+            self.note_converted(&mut self.shards.owner(grant.owner), grant.owner, to);
             between(grant.owner);
             if !self.grants(from).contains(&grant) {
                 self.take_back(grant.owner, to, kind);
@@ -326,6 +312,31 @@ impl LockTable {
     fn take_back(&self, owner: TxnId, name: &LockName, kind: LockKind) {
         self.forget_converted(owner, name);
         self.release_kind(owner, name, kind);
+    }
+
+    /// Puts a name on the list of what others have entered for an owner. Each call counts, also
+    /// for a name that is there. Who takes its own entry back leaves those of others.
+    fn note_converted(&self, shard: &mut OwnerShard, owner: TxnId, name: &LockName) {
+        let names = shard.converted.entry(owner).or_default();
+        if let Some(count) = names.get_mut(name) {
+            assert!(0 < *count, "a name that nobody has entered is not there");
+            *count += 1;
+            return;
+        }
+        names.insert(name.clone(), 1);
+        self.charge(name);
+    }
+
+    /// As [`note_converted`](Self::note_converted), for whoever is about to wait. Returns false if
+    /// there is no room.
+    fn note_if_room(&self, shard: &mut OwnerShard, owner: TxnId, name: &LockName) -> bool {
+        let names = shard.converted.get(&owner);
+        let is_known = names.is_some_and(|names| names.contains_key(name));
+        let has_room = is_known || self.has_room(name, 0);
+        if has_room {
+            self.note_converted(shard, owner, name);
+        }
+        has_room
     }
 
     /// Takes back what was put once on the list of what others have entered for `owner`.
@@ -349,7 +360,8 @@ impl LockTable {
 
     /// `owner` has taken back what it had written under this name, and goes on. Who waits for that
     /// alone gets the lock, and finds it gone. The name stays on the list of what others have
-    /// entered for the owner, which may have other locks of it.
+    /// entered for the owner, which may have other locks of it. A compact one stays, too: requests
+    /// that come later enter it again.
     pub fn leave_record(&self, owner: TxnId, name: &LockName) {
         assert!(owner != TxnId::NONE, "what is taken back has a writer");
         self.release_kind(owner, name, LockKind::EXCLUSIVE_RECORD);
@@ -694,6 +706,33 @@ mod tests {
         for converted in &names[1..] {
             assert!(table.is_held(id(1), converted, LockKind::EXCLUSIVE_RECORD));
         }
+        owner.release_all();
+        assert!(table.is_empty());
+    }
+
+    /// A waiter enters a lock under a name whose inherited gap is taken back just then. The lock
+    /// stays on its owner's list, else nothing would ever release it.
+    #[test]
+    fn what_a_waiter_has_entered_outlives_an_inheritance_that_is_taken_back() {
+        let table = Arc::new(LockTable::new(u64::MAX));
+        let names = ["from", "to", "other"].map(name);
+        let mut owner = OwnerLocks::new(Arc::clone(&table), id(1), ClientId::NONE);
+        let held = owner.acquire(ask(&names[0]), 0);
+        assert!(matches!(held, Ok(crate::Acquired::Granted)));
+        let convert = |name| table.convert_implicit(id(1), name, |_| true);
+        assert_eq!(convert(&names[2]), Converted::Entered);
+        let inherited = Inherited {
+            is_inherited: |_| true,
+            taker: None,
+        };
+        let heir = &mut owner;
+        let meanwhile = |_| {
+            assert_eq!(convert(&names[1]), Converted::Entered);
+            heir.release_one(&names[0], GAP);
+        };
+        table.inherit_gap(&names[0], &names[1], inherited, meanwhile);
+        assert!(!table.is_held(id(1), &names[1], GAP));
+        assert!(table.is_held(id(1), &names[1], LockKind::EXCLUSIVE_RECORD));
         owner.release_all();
         assert!(table.is_empty());
     }

@@ -8,7 +8,8 @@
 //!
 //! (L1) Whoever waits for a name has entered each compact lock that conflicts with the wait. No
 //! lock becomes compact whose queue has a waiter. So a queue's waiters can be granted without a
-//! look at the sets.
+//! look at the sets. An entry that its owner leaves (`leave_record`) is gone from the index, so it
+//! stands against those who wait no more, though the set still has its print.
 //! (L2) An owner's end empties its sets first, shard by shard, and then takes the list of what
 //! others have entered for it. Whoever enters a compact lock puts the name on that list first, and
 //! enters it under the shard's mutex only while the set has it. So the list has what was entered.
@@ -136,7 +137,7 @@ impl LockTable {
 
     /// Enters a compact lock in the queue of a name for its owner (L2).
     pub(super) fn enter_compact(&self, rival: Grant, name: &LockName) -> Converted {
-        if !self.note_converted(rival.owner, name) {
+        if !self.note_if_room(&mut self.shards.owner(rival.owner), rival.owner, name) {
             return Converted::Full;
         }
         let mut shard = self.shards.queue(name);
@@ -158,25 +159,6 @@ impl LockTable {
             self.break_cycles_through(rival.owner);
         }
         Converted::Entered
-    }
-
-    /// Puts a name on the list of what others have entered for an owner. Returns false if there is
-    /// no room.
-    fn note_converted(&self, owner: TxnId, name: &LockName) -> bool {
-        let mut shard = self.shards.owner(owner);
-        let known = shard.converted.get_mut(&owner);
-        if let Some(count) = known.and_then(|names| names.get_mut(name)) {
-            *count += 1;
-            return true;
-        }
-        if !self.has_room(name, 0) {
-            return false;
-        }
-        let names = shard.converted.entry(owner).or_default();
-        let before = names.insert(name.clone(), 1);
-        assert!(before.is_none(), "a lock is counted once");
-        self.charge(name);
-        true
     }
 
     /// Makes a lock compact that `owner` has as an object. Returns the memory that it takes now, in

@@ -70,6 +70,34 @@ fn a_compact_lock_is_waited_for_and_released_as_any_other() {
     assert!(table.is_empty());
 }
 
+/// A row is taken back whose name its writer has locked before, which is compact by now. Its waiter
+/// goes on. Others still meet the compact lock, and no wait for it is lost.
+#[test]
+fn what_is_taken_back_is_left_to_its_waiter_under_a_compact_lock() {
+    let table = eager_table(1);
+    let (mut a, mut b, mut c) = (owner(&table, 1), owner(&table, 2), owner(&table, 3));
+    granted(&mut a, &key("row"), EXCLUSIVE);
+    make_compact(&mut a, 1);
+    let mut wait = waits(&mut b, &key("row"), EXCLUSIVE);
+    table.leave_record(a.owner(), &key("row"));
+    assert!(is_ready(&mut wait));
+    granted(&mut b, &key("row"), EXCLUSIVE);
+    let mut later = waits(&mut c, &key("row"), SHARED);
+    let blockers = &table.waits()[0].blockers;
+    let owners: Vec<_> = blockers.iter().map(|lock| lock.owner.get()).collect();
+    assert_eq!(owners, [2, 1]);
+    // The writer has no claim against the one that got the lock.
+    let busy = a.acquire(ask(&key("row"), SHARED, Duration::ZERO, 1), 0);
+    assert_eq!(busy.unwrap_err(), LockError::Busy);
+    b.release_all();
+    assert!(!is_ready(&mut later));
+    a.release_all();
+    assert!(is_ready(&mut later));
+    granted(&mut c, &key("row"), SHARED);
+    c.release_all();
+    assert!(table.is_empty());
+}
+
 /// Whoever ends in steps has all its locks until the step that releases them.
 #[test]
 fn the_end_of_an_owner_with_compact_locks_has_steps() {
