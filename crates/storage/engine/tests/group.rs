@@ -6,12 +6,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use env::sim::poll_at_most;
 use sim::rows::{Row, accounts, all, big, row, until_done};
 use sim::{Database, World, WorldOptions};
-use store::replication::{Certified, GroupId, Position, Provider, Ticket, WriteSet};
+use store::replication::{Certified, GroupId, Position, Provider, RowChange, Ticket, WriteSet};
 use store::{
-    Durability, Inserted, Isolation, Mutation, Outcome, Prepared, SchemaStore, StoreError, Table,
-    Xid,
+    Durability, Inserted, Isolation, Mutation, Outcome, Prepared, SchemaStore, StoreError, Suspend,
+    Table, WaitReason, Xid,
 };
 use sync::Mutex;
 use testkit::definitions::table;
@@ -26,6 +27,8 @@ enum Mood {
     Accepts,
     Refuses,
     IsNotReady,
+    /// Nothing comes from the group.
+    IsSilent,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +75,7 @@ impl Provider for Alone {
         match state.mood {
             Mood::IsNotReady => Err(StoreError::NotSupported { what: "a test" }.into()),
             Mood::Refuses => Ok(Certified::Refused),
+            Mood::IsSilent => Err(silence().into()),
             Mood::Accepts => {
                 state.sent.push(Arc::clone(writes));
                 Ok(Certified::At(at(state.left + 1)))
@@ -87,6 +91,11 @@ impl Provider for Alone {
     fn leave(&self, position: Position) {
         self.state.lock().left = position.seqno;
     }
+}
+
+/// A wait that only the waiter's own end ends.
+fn silence() -> Suspend {
+    Suspend::new(WaitReason::Order, std::future::pending())
 }
 
 fn at(seqno: u64) -> Position {
@@ -119,6 +128,25 @@ async fn node(world: &World, bytes_max: u64) -> (Database, Arc<Alone>, Rc<dyn Ta
     let rows = session.scan(&table, all()).await.expect("the store works");
     session.commit().await.expect("the store works");
     (database, alone, table, rows)
+}
+
+/// What another node has made of a row.
+fn change(table: &Rc<dyn Table>, before: &[Value], after: &[Value]) -> Arc<WriteSet> {
+    let encode = |values: &[Value]| {
+        let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+        let mut bytes = Vec::new();
+        let encoded = table.layout().encode(&values, &mut bytes);
+        encoded.expect("a row of the table");
+        Some(bytes.into_boxed_slice())
+    };
+    Arc::new(WriteSet {
+        changes: vec![RowChange {
+            table: Arc::clone(table.definition()),
+            before: encode(before),
+            after: encode(after),
+        }],
+        keys: Vec::new(),
+    })
 }
 
 async fn ids(database: &Database, table: &Rc<dyn Table>) -> Vec<Value> {
@@ -331,6 +359,39 @@ fn an_inconsistent_write_set_is_refused() {
             ids(&database, &table).await,
             (0..3).map(Value::Int).collect::<Vec<_>>()
         );
+    });
+}
+
+/// A session has no patience for locks. Its write set was sent, and then its own changes had to go.
+/// They are made again at their place, whoever has come in between.
+#[test]
+fn a_displaced_write_set_has_an_appliers_patience() {
+    let world = World::new(11, WorldOptions::default());
+    run(&world, async |world| {
+        let (database, alone, table, rows) = node(&world, 1 << 20).await;
+        let mut session = database.begin(Isolation::RepeatableRead);
+        session.txn.set_lock_wait_timeout(0);
+        let (key, old) = &rows[0];
+        let own = row(0, 5, "own");
+        session.update(&table, key, &own).await.unwrap();
+        alone.set_mood(Mood::IsSilent);
+        assert_eq!(poll_at_most(1, session.commit()).await, None);
+        let foreign = row(0, 7, "foreign");
+        let writes = change(&table, old, &foreign);
+        let applied = database.engine.apply(at(2), writes, Durability::Durable);
+        applied.await.unwrap();
+        let mut other = database.begin(Isolation::ReadCommitted);
+        let local = row(0, 9, "local");
+        other.update(&table, key, &local).await.unwrap();
+        alone.set_mood(Mood::Accepts);
+        assert_eq!(session.commit().await, Ok(()));
+        assert_eq!(database.engine.position(), Some(at(3)));
+        let told = other.update(&table, key, &local).await;
+        assert_eq!(told, Err(StoreError::Deadlock));
+        let orders = database.engine.shared().order_counts();
+        assert_eq!((orders.sent, orders.idle, orders.replayed), (1, 1, 1));
+        let found = session.scan(&table, all()).await.unwrap();
+        assert_eq!(found[0].1, own);
     });
 }
 

@@ -47,6 +47,15 @@ pub(crate) fn begin_applying(
 }
 
 impl EngineTransaction {
+    /// How it locks now. A write set that has its place is applied in one way. Its own session may
+    /// have no patience, and lock gaps.
+    pub(crate) fn locking_options(&self) -> &TransactionOptions {
+        match self.applied_seqno() {
+            Some(_) => &APPLIER,
+            None => &self.options,
+        }
+    }
+
     /// The seqno of the write set that it applies.
     pub(crate) fn applied_seqno(&self) -> Option<u64> {
         match self.replication.as_ref()?.stage {

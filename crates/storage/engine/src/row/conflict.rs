@@ -159,7 +159,7 @@ impl EngineTransaction {
 
     /// How rows are locked that are read with `lock`.
     pub(crate) fn row_lock(&self, lock: RowLock) -> RowLock {
-        match (self.options.isolation, lock) {
+        match (self.locking_options().isolation, lock) {
             (Isolation::Serializable, RowLock::None) => RowLock::Shared,
             (Isolation::ReadUncommitted | Isolation::ReadCommitted, RowLock::Source) => {
                 RowLock::None
@@ -171,7 +171,7 @@ impl EngineTransaction {
 
     /// Whether its locking reads lock the gaps between entries, too.
     pub(crate) fn locks_gaps(&self) -> bool {
-        match self.options.isolation {
+        match self.locking_options().isolation {
             Isolation::ReadUncommitted | Isolation::ReadCommitted => false,
             Isolation::RepeatableRead | Isolation::Serializable => true,
         }
@@ -374,7 +374,7 @@ impl EngineTransaction {
     fn patience(&self, wait: LockWait) -> Duration {
         match wait {
             LockWait::Wait | LockWait::SemiConsistent => {
-                Duration::from_secs(self.options.lock_wait_timeout_s)
+                Duration::from_secs(self.locking_options().lock_wait_timeout_s)
             }
             LockWait::NoWait | LockWait::SkipLocked => Duration::ZERO,
         }
