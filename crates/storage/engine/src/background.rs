@@ -17,7 +17,8 @@
 //! * Purge sleeps when it found nothing to remove. Each round of watching wakes it.
 //! * The rollback sleeps while there is no orphan. An orphan wakes it.
 //! * The renewal of statistics sleeps while none is due. The change that makes one due wakes it.
-//! * Orders to abort and the jobs of a group's write sets sleep while there are none.
+//! * Orders to abort and the jobs of a group's write sets sleep while there are none. At the end
+//!   the jobs are dropped: they may wait for another loop, or for the group.
 //! * House-keeping sleeps when no log was written for a second and all of it is in the checkpoint.
 //!   It is woken when a transaction of this worker begins or ends, and by callers that wait for a
 //!   frame or for room in the log. The first worker's is also woken when any other is.

@@ -19,7 +19,8 @@
 //! session finds the error with its next operation.
 //!
 //! (R1) A write set that was sent is not forgotten. If the session goes away, the worker waits for
-//! its place and applies it.
+//! its place and applies it. A worker that ends leaves it to the group, as a crash does: the next
+//! start has not passed its place.
 //! (R2) Of two that have places, the later one gives way.
 //! (R3) A commit without a provider, or of no rows, passes by all of this.
 

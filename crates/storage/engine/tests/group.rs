@@ -29,6 +29,8 @@ enum Mood {
     IsNotReady,
     /// Nothing comes from the group.
     IsSilent,
+    /// Places come, and turns do not.
+    HoldsTurns,
 }
 
 #[derive(Debug, Default)]
@@ -76,7 +78,7 @@ impl Provider for Alone {
             Mood::IsNotReady => Err(StoreError::NotSupported { what: "a test" }.into()),
             Mood::Refuses => Ok(Certified::Refused),
             Mood::IsSilent => Err(silence().into()),
-            Mood::Accepts => {
+            Mood::Accepts | Mood::HoldsTurns => {
                 state.sent.push(Arc::clone(writes));
                 Ok(Certified::At(at(state.left + 1)))
             }
@@ -84,8 +86,12 @@ impl Provider for Alone {
     }
 
     fn enter(&self, position: Position) -> Outcome<()> {
-        assert_eq!(self.state.lock().left + 1, position.seqno);
-        Ok(())
+        let state = self.state.lock();
+        assert_eq!(state.left + 1, position.seqno);
+        match state.mood {
+            Mood::HoldsTurns => Err(silence().into()),
+            _ => Ok(()),
+        }
     }
 
     fn leave(&self, position: Position) {
@@ -392,6 +398,55 @@ fn a_displaced_write_set_has_an_appliers_patience() {
         assert_eq!((orders.sent, orders.idle, orders.replayed), (1, 1, 1));
         let found = session.scan(&table, all()).await.unwrap();
         assert_eq!(found[0].1, own);
+    });
+}
+
+/// A session goes away behind its write set, and nothing comes from the group any more. The engine
+/// ends, and the next start has neither the changes nor their place.
+#[test]
+fn an_end_does_not_wait_for_the_group() {
+    let world = World::new(12, WorldOptions::default());
+    run(&world, async |world| {
+        let (database, alone, table, rows) = node(&world, 1 << 20).await;
+        let mut session = database.begin(Isolation::RepeatableRead);
+        session.delete(&table, &rows[0].0).await.unwrap();
+        alone.set_mood(Mood::IsSilent);
+        assert_eq!(poll_at_most(1, session.commit()).await, None);
+        drop(session);
+        let closed = poll_at_most(10_000, database.close()).await;
+        assert_eq!(closed, Some(Ok(())));
+    });
+    let world = world.crash();
+    run(&world, async |world| {
+        let database = world.open().await.unwrap();
+        assert_eq!(database.engine.position(), Some(at(1)));
+        let table = database.table("accounts");
+        assert_eq!(ids(&database, &table).await.len(), 3);
+    });
+}
+
+/// The same with a place: the worker has applied it, and waits for its turn.
+#[test]
+fn an_end_does_not_wait_for_a_turn() {
+    let world = World::new(13, WorldOptions::default());
+    run(&world, async |world| {
+        let (database, alone, table, rows) = node(&world, 1 << 20).await;
+        let mut session = database.begin(Isolation::RepeatableRead);
+        session.delete(&table, &rows[0].0).await.unwrap();
+        alone.set_mood(Mood::HoldsTurns);
+        assert_eq!(poll_at_most(1, session.commit()).await, None);
+        drop(session);
+        database.sleep(std::time::Duration::from_millis(50)).await;
+        assert_eq!(database.engine.shared().order_counts().replayed, 1);
+        let closed = poll_at_most(10_000, database.close()).await;
+        assert_eq!(closed, Some(Ok(())));
+    });
+    let world = world.crash();
+    run(&world, async |world| {
+        let database = world.open().await.unwrap();
+        assert_eq!(database.engine.position(), Some(at(1)));
+        let table = database.table("accounts");
+        assert_eq!(ids(&database, &table).await.len(), 3);
     });
 }
 

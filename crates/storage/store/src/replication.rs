@@ -106,7 +106,8 @@ pub enum Certified {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// Gives the transactions of many nodes one order. Called by all workers.
+/// Gives the transactions of many nodes one order. Called by all workers. A suspension of it may be
+/// dropped unawaited, as any other: its session was killed, or the node ends.
 pub trait Provider: fmt::Debug + Send + Sync {
     /// Bytes that a write set may have, rows and keys together. The statement that exceeds them
     /// fails (`WriteSetTooLarge`). Constant.
