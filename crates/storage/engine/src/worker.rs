@@ -375,15 +375,17 @@ impl Worker {
 
     /// Notes the end of a commit that is about to be published.
     pub(crate) fn note_commit(&self, lsn: Lsn) {
-        // Relaxed: who sees the outcome, which is published with release, sees this.
+        // Release: who sees the end sees that the log was reserved up to it.
         let last = &self.counters().last_commit;
-        last.store(lsn.0, Ordering::Relaxed);
+        last.store(lsn.0, Ordering::Release);
     }
 
     /// Suspends until each commit is durable that a read on this worker could have seen by now.
     pub(crate) fn seen_is_durable(&self) -> Outcome<()> {
         let counters = self.shared.counters.iter();
-        let ends = counters.map(|it| it.last_commit.load(Ordering::Relaxed));
+        // Acquire: pairs with `note_commit`. The end of a commit stands here before its outcome is
+        // published.
+        let ends = counters.map(|it| it.last_commit.load(Ordering::Acquire));
         let last = Lsn(ends.max().unwrap_or(0));
         assert!(last <= self.pages.reserved(), "what was seen is in the log");
         self.wait_durable(last, Durability::Durable)
