@@ -466,33 +466,32 @@ impl EngineTransaction {
 
     /// Ends a transaction that has an id, or is idle; a commit at its place, if it has one.
     fn end(&mut self, outcome: TxnOutcome<'_>, position: Option<Position>) -> Outcome<Option<Lsn>> {
-        let Some(id) = self.id else {
-            let passed = position.map(|position| self.worker.pass_place(position));
-            let lsn = passed.transpose()?;
-            self.release();
-            return Ok(lsn);
-        };
         assert!(self.has_log || self.undo_count == 0, "undo is in the log");
-        // Without undo in the log no end is needed there.
-        let lsn = if self.has_log {
-            assert!(self.commit_lsn.is_none(), "a transaction ends once");
-            assert_eq!(
-                self.undo_count == 0,
-                self.last_undo.is_null(),
-                "undo is counted (I1)"
-            );
-            Some(self.worker.write_end(&Ending {
-                id,
-                segment: self.segment,
-                last_undo: self.last_undo,
-                outcome,
-                position,
-            })?)
-        } else {
-            let passed = position.map(|position| self.worker.pass_place(position));
-            let lsn = passed.transpose()?;
-            self.worker.shared.txns.finish_rollback(id);
-            lsn
+        let lsn = match self.id {
+            Some(id) if self.has_log => {
+                assert!(self.commit_lsn.is_none(), "a transaction ends once");
+                assert_eq!(
+                    self.undo_count == 0,
+                    self.last_undo.is_null(),
+                    "undo is counted (I1)"
+                );
+                Some(self.worker.write_end(&Ending {
+                    id,
+                    segment: self.segment,
+                    last_undo: self.last_undo,
+                    outcome,
+                    position,
+                })?)
+            }
+            // Without undo in the log no end is needed there.
+            locker => {
+                let passed = position.map(|position| self.worker.pass_place(position));
+                let lsn = passed.transpose()?;
+                if let Some(id) = locker {
+                    self.worker.shared.txns.finish_rollback(id);
+                }
+                lsn
+            }
         };
         self.release();
         Ok(lsn)
