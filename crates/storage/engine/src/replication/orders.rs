@@ -16,9 +16,9 @@ impl Shared {
     /// worker the transaction is, so each looks.
     pub(crate) fn order_abort(&self, victim: TxnId, seqno: u64) {
         assert!(seqno != 0, "who gives orders has a place");
+        let order = Order { victim, seqno };
         for own in &*self.order_boxes {
-            own.orders.lock().push(Order { victim, seqno });
-            own.due.notify();
+            own.put(order);
         }
     }
 }
@@ -67,7 +67,7 @@ impl Worker {
 
     /// Takes the orders that have come. Whoever must go is undone by a job of its own.
     pub(crate) fn obey_orders(self: &Rc<Self>, registry: &Rc<Transactions<EngineTransaction>>) {
-        let orders = std::mem::take(&mut *self.order_box().orders.lock());
+        let orders = self.order_box().take();
         for order in orders {
             let obeys = |key, txn: &mut EngineTransaction| txn.obey(order).then_some(key);
             if let Some(key) = registry.find(obeys) {
