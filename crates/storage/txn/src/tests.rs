@@ -176,7 +176,6 @@ fn a_loser_is_active_until_its_rollback_is_reported() {
     assert_eq!(world.system.settled(), id(100));
 }
 
-/// More transactions ended while it was open than could be checked one by one.
 /// Else purge would wait for a prepared transaction that a crash has left. A rollback would restore
 /// a deleted row whose large value purge has given back.
 #[test]
@@ -192,6 +191,7 @@ fn a_loser_does_not_hide_what_has_ended_before_this_life() {
     assert_eq!(seen_by(&world, 40), Visibility::Some);
 }
 
+/// More transactions ended while it was open than could be checked one by one.
 #[test]
 fn what_an_old_loser_held_up_settles_at_once_when_it_ends() {
     let first = id(1 << 47);
