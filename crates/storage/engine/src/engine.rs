@@ -38,8 +38,9 @@ impl Engine {
     /// applied at once; each waits for those before it at its end.
     ///
     /// # Errors
-    /// `Inconsistent` if a row is not as the write set found it, and errors of the disk. The place
-    /// is not passed then: the node cannot follow the group any more.
+    /// `Inconsistent` if a row that it changes is not there, or its key is taken by another; and
+    /// errors of the disk. The place is not passed then: the node cannot follow the group any more.
+    /// Other values of the row that it replaces are not looked at.
     pub async fn apply(
         &self,
         position: Position,
