@@ -312,6 +312,11 @@ impl Client {
         self.link.end_reply();
     }
 
+    /// Whether replies that are whole wait to be sent.
+    pub fn has_replies(&self) -> bool {
+        self.link.pending_reply_bytes() != 0
+    }
+
     /// Sends the replies that are whole, and nothing of one that is being written, if the client
     /// has taken what it was sent before and this is not much either: then it fits into the
     /// socket, and nothing is waited for.

@@ -156,6 +156,8 @@ impl Session {
         let mark = loading.mark;
         let gone = |disconnect: front::Disconnect| failed(disconnect.into(), mark);
         let path = loading.strings.sent(&loading.load.path);
+        // The request takes the replies of statements before this one with it.
+        self.settle_reads().await.map_err(gone)?;
         let asked = self.client.request_local_infile(&path).await;
         asked.map_err(gone)?;
         let mut outcome = Ok(());

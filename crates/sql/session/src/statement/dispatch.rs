@@ -175,6 +175,9 @@ impl Session {
     /// longer. Its own output is sent when it ends or is large, since its rows may still become an
     /// error.
     pub(crate) async fn post_replies(&mut self) -> Result<(), Stop> {
+        if self.client.has_replies() {
+            self.settle_reads().await?;
+        }
         Ok(unless_killed(&self.state.handle, self.client.post_replies()).await?)
     }
 
