@@ -9,7 +9,7 @@ use super::*;
 /// Pages of the tests.
 const PAGE_COUNT: u32 = 24;
 
-/// Where a page has its number: in its first sector and in its last one, so that a torn write shows.
+/// Where a page has its number: in its first sector and in its last one. So a torn write shows.
 const PLACES: [u16; 2] = [40, 4080];
 
 /// The most workers of a life. Each has a doublewrite file, and the next life may have fewer.
@@ -219,6 +219,53 @@ fn changes_survive_failing_disks() {
         };
         lives(seed, faults);
     }
+}
+
+/// A page that was copied is clean before its file has it. A checkpoint comes in between, by
+/// another worker, and a crash at each step. The next start has the page's change (C1).
+#[test]
+fn a_checkpoint_does_not_pass_pages_on_their_way() {
+    let crashes = |seed| (0..).take_while(move |steps| !ends_within(*steps, seed));
+    let count: usize = (0..6).map(|seed| crashes(seed).count()).sum();
+    assert!(20 < count, "the crashes meet each moment");
+}
+
+/// Whether a checkpoint beside a batch is done in so many steps. Then comes a crash.
+fn ends_within(steps: u64, seed: u64) -> bool {
+    let disk = DiskOptions {
+        seed,
+        delay: Duration::from_micros(20)..Duration::from_micros(60),
+        ..DiskOptions::default()
+    };
+    let world = World::with(seed, disk);
+    let pages = world.open(options(8, 2));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        create(&at_work, 0, 1).await.unwrap();
+        let lsn = put(&at_work, 0, 9).await.unwrap();
+        durable(&at_work, lsn).await.unwrap();
+    });
+    let cleaning = pages.pool().pages(1, world.disk());
+    world.executor.spawn(async move {
+        assert_eq!(cleaning.clean(8).await, Ok(Cleaned { pages: 1 }));
+    });
+    let is_done = Rc::new(Cell::new(false));
+    let done = Rc::clone(&is_done);
+    world.executor.spawn(async move {
+        let pool = pages.pool();
+        while pool.dirty.oldest(&pool.frames).is_some() {
+            Suspend::turn().await;
+        }
+        pages.checkpoint(Vec::new()).await.unwrap();
+        done.set(true);
+    });
+    world.executor.run_steps(steps);
+    let was_done = is_done.get();
+    let world = world.crash();
+    let pages = world.open(options(8, 2));
+    let found = world.run(async move { get(&pages, 0).await });
+    assert_eq!(found, Ok(9), "seed {seed}, {steps} steps");
+    was_done
 }
 
 /// Recovering twice is recovering once: the files are the same, byte for byte.
