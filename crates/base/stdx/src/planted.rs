@@ -2,12 +2,15 @@
 //!
 //! What a simulation does not find when it is planted, it would not find in the code. Each place
 //! asks [`is_planted`] beside the statement that it would leave out. Without the feature `planted`
-//! the answer is a constant, and the compiler leaves no code there. Only `sim` turns the feature
-//! on, and only if it is asked to, so no server is built with it. A mistake is planted for the
-//! thread, which runs one seed at a time.
+//! the answer is a constant, and the compiler leaves no code there. `sim` turns the feature on if
+//! it is asked to, and `interleaving` in builds for `shuttle`. A server with it does not compile
+//! ([`CAN_PLANT`]). A mistake is planted for the thread, which runs one seed at a time.
 
 #[cfg(feature = "planted")]
 use std::cell::Cell;
+
+/// Whether this build can plant mistakes.
+pub const CAN_PLANT: bool = cfg!(feature = "planted");
 
 /// A mistake in one place of the storage crates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

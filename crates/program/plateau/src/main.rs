@@ -32,6 +32,11 @@ use clap::Parser;
 
 use arguments::{Arguments, Command, Init};
 
+const _: () = assert!(
+    !stdx::planted::CAN_PLANT,
+    "no server is built that can make planted mistakes"
+);
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match &arguments.command {
