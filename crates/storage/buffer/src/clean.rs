@@ -163,7 +163,8 @@ impl Pool {
 }
 
 impl Pool {
-    /// Whether more than so many eighths of the frames are dirty.
+    /// Whether more than so many eighths of the frames are dirty. Also if the lists are so long: an
+    /// old page that stays dirty keeps the entries behind it, and has to be written then.
     fn is_dirty_above(&self, eighths: usize) -> bool {
         let frames = stdx::to_usize(self.frames.count());
         frames * eighths / 8 < self.dirty.len()
@@ -227,6 +228,7 @@ impl Pool {
         let (id, rec_lsn) = (frame.page()?, frame.rec_lsn()?);
         let Some(space) = self.spaces.get(id.space) else {
             frame.set_rec_lsn(None);
+            self.dirty.note_clean(worker);
             return None;
         };
         // SAFETY: the shared latch is held while the slice lives.
@@ -246,6 +248,7 @@ impl Pool {
         // In this order (C1).
         self.roles.note_oldest(worker, rec_lsn);
         frame.set_rec_lsn(None);
+        self.dirty.note_clean(worker);
         let file = space.file.clone();
         Some((PageCopy { id, file, bytes }, lsn))
     }
@@ -488,7 +491,10 @@ impl Pages {
                     !frame.is_writing(),
                     "nothing is written while this has the roles"
                 );
-                frame.set_rec_lsn(None);
+                if frame.rec_lsn().is_some() {
+                    frame.set_rec_lsn(None);
+                    self.pool.dirty.note_clean(self.worker);
+                }
                 frame.set_page(None);
             }
             frame.latch.unlock_exclusive();

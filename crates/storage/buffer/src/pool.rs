@@ -162,9 +162,9 @@ impl Pool {
         self.pages_written.load(Ordering::Relaxed)
     }
 
-    /// Entries of the dirty lists: dirty pages, and some that were cleaned already.
+    /// Dirty pages.
     pub fn dirty_pages(&self) -> usize {
-        self.dirty.len()
+        self.dirty.page_count()
     }
 
     /// Makes the file of a new tablespace, durably, and opens it.

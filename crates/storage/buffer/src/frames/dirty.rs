@@ -2,11 +2,12 @@
 //!
 //! A worker appends when a clean page becomes dirty. Its mini-transactions come in log order, so
 //! each list is sorted by itself. Entries of pages that were cleaned meanwhile are dropped when
-//! they come to the front.
+//! they come to the front. So lists are longer than there are dirty pages, which are counted apart.
 
 use std::collections::VecDeque;
 
 use format::Lsn;
+use sync::atomic::{AtomicUsize, Ordering};
 use sync::{CachePadded, Mutex};
 
 use crate::frames::{FrameNo, Frames};
@@ -24,6 +25,14 @@ pub(crate) struct DirtyEntry {
 #[derive(Debug)]
 pub(crate) struct DirtyLists {
     lists: Box<[CachePadded<Mutex<VecDeque<DirtyEntry>>>]>,
+    counts: Box<[CachePadded<Counts>]>,
+}
+
+/// What a worker has done to pages. Only grows; written by that worker.
+#[derive(Debug, Default)]
+struct Counts {
+    dirtied: AtomicUsize,
+    cleaned: AtomicUsize,
 }
 
 impl DirtyLists {
@@ -31,7 +40,32 @@ impl DirtyLists {
         let lists = (0..worker_count)
             .map(|_| CachePadded::new(Mutex::default()))
             .collect();
-        Self { lists }
+        let counts = (0..worker_count).map(|_| CachePadded::default()).collect();
+        Self { lists, counts }
+    }
+
+    fn counts(&self, worker: usize) -> &Counts {
+        let counts = self.counts.get(worker);
+        counts.expect("a worker's number is below their count")
+    }
+
+    /// Counts a page that a worker has made clean.
+    pub(crate) fn note_clean(&self, worker: usize) {
+        // Release: pairs with `page_count`.
+        self.counts(worker).cleaned.fetch_add(1, Ordering::Release);
+    }
+
+    /// Dirty pages. Others may change some meanwhile.
+    pub(crate) fn page_count(&self) -> usize {
+        let sum = |count: fn(&Counts) -> &AtomicUsize| -> usize {
+            let counts = self.counts.iter();
+            // Acquire: who sees that a page was cleaned sees that it was dirtied before.
+            counts.map(|it| count(it).load(Ordering::Acquire)).sum()
+        };
+        let cleaned = sum(|it| &it.cleaned);
+        let dirtied = sum(|it| &it.dirtied);
+        assert!(cleaned <= dirtied, "what is cleaned was dirty");
+        dirtied - cleaned
     }
 
     /// Appends a page that has just become dirty.
@@ -43,6 +77,8 @@ impl DirtyLists {
         let mut list = list.lock();
         assert!(list.back().is_none_or(|last| last.rec_lsn <= entry.rec_lsn));
         list.push_back(entry);
+        // Relaxed: the page's latch orders it before whoever cleans the page.
+        self.counts(worker).dirtied.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The oldest change of a page that is not clean, over all lists.
@@ -76,7 +112,7 @@ impl DirtyLists {
         }
     }
 
-    /// Entries in all lists, dirty or not.
+    /// Entries in all lists, also of pages that are clean by now.
     pub(crate) fn len(&self) -> usize {
         self.lists.iter().map(|list| list.lock().len()).sum()
     }

@@ -33,6 +33,34 @@ fn a_dropped_tablespace_is_forgotten() {
     assert_eq!(started.pool.list_spaces(&world.disk), Ok(vec![]));
 }
 
+/// A page that is written again and again, behind an older one that stays dirty, counts once.
+#[test]
+fn dirty_pages_are_counted_as_they_are() {
+    let world = World::new(8);
+    let pages = world.open(options(32, 2));
+    let other = pages.pool().pages(1, world.disk());
+    world.run(async move {
+        for page in 0..2 {
+            create(&pages, page, 1).await.unwrap();
+        }
+        other.clean_all().await.unwrap();
+        assert_eq!(pages.pool().dirty_pages(), 0);
+        put(&pages, 0, 2).await.unwrap();
+        let mut holder = retry(|| other.change()).await.unwrap();
+        holder.latch(id(0)).unwrap();
+        for byte in 3..9 {
+            put(&pages, 1, byte).await.unwrap();
+            assert_eq!(pages.pool().dirty_pages(), 2);
+            assert_eq!(pages.clean(1).await, Ok(Cleaned { pages: 1 }));
+            assert_eq!(pages.pool().dirty_pages(), 1);
+        }
+        assert_eq!(pages.pool().dirty.len(), 7);
+        drop(holder);
+        pages.clean_all().await.unwrap();
+        assert_eq!(pages.pool().dirty_pages(), 0);
+    });
+}
+
 /// A page whose write failed stays marked as being written. No one knows what its file holds.
 #[test]
 fn no_tablespace_is_removed_after_a_failed_write() {
