@@ -63,8 +63,8 @@ impl EngineTransaction {
                     }
                 }
             }
-            // Whoever waits for an entry that a rollback has removed since gets its key's lock when
-            // that ends. So nobody puts the entry back before.
+            // Whoever has waited for an entry that a rollback has removed has its key's lock. So it
+            // comes first.
             self.check_entry(tree, key, TxnId::NONE)?;
             let gap = self.check_gap(tree, &change, spot)?;
             let wanted = Wanted {
