@@ -635,6 +635,11 @@ impl Transaction for EngineTransaction {
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
+        if self.is_prepared() && self.worker.shared.provider().is_some() {
+            // It was prepared before the node had its part, and no other node would have it.
+            let what = "XA COMMIT on a node of a group";
+            return Err(StoreError::NotSupported { what }.into());
+        }
         if self.applied_seqno().is_none() {
             self.end_if_doomed()?;
         }

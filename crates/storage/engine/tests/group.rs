@@ -11,8 +11,8 @@ use sim::rows::{Row, accounts, all, big, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::replication::{Certified, GroupId, Position, Provider, RowChange, Ticket, WriteSet};
 use store::{
-    Durability, Inserted, Isolation, Mutation, Outcome, Prepared, SchemaStore, StoreError, Suspend,
-    Table, WaitReason, Xid,
+    Durability, Inserted, Isolation, Mutation, Outcome, Prepared, SchemaStore, Store, StoreError,
+    Suspend, Table, WaitReason, Xid,
 };
 use sync::Mutex;
 use testkit::definitions::table;
@@ -324,6 +324,39 @@ fn what_no_other_node_can_repeat_is_refused() {
         session.commit().await.unwrap();
         let prepared = until_done(|| session.txn.prepare_as(&xid, Durability::Durable)).await;
         assert_eq!(prepared, Ok(Prepared::Nothing));
+    });
+}
+
+/// A transaction was prepared before a crash, and then the node has a part in a group. It cannot
+/// commit there, since no other node has its changes, but it can be rolled back.
+#[test]
+fn what_was_prepared_outside_of_the_group_is_rolled_back_at_the_most() {
+    let world = World::new(14, WorldOptions::default());
+    run(&world, async |world| {
+        let database = world.open().await.unwrap();
+        database.engine.create_table(accounts()).await.unwrap();
+        let table = database.table("accounts");
+        let mut session = database.begin(Isolation::RepeatableRead);
+        session.insert(&table, &row(1, 0, "")).await.unwrap();
+        let xid = Xid::new(1, b"a", b"").unwrap();
+        let prepared = until_done(|| session.txn.prepare_as(&xid, Durability::Durable)).await;
+        assert_eq!(prepared, Ok(Prepared::Ready));
+    });
+    let world = world.crash();
+    run(&world, async |world| {
+        let database = world.open().await.unwrap();
+        let alone = Alone::new(0, 1 << 20);
+        database.engine.shared().set_provider(alone.clone());
+        let mut left = database.engine.take_left_prepared().remove(0).transaction;
+        let refused = until_done(|| left.commit(Durability::Durable)).await;
+        assert!(matches!(refused, Err(StoreError::NotSupported { .. })));
+        until_done(|| left.rollback()).await.unwrap();
+        let table = database.table("accounts");
+        assert_eq!(ids(&database, &table).await, []);
+        let mut session = database.begin(Isolation::RepeatableRead);
+        session.insert(&table, &row(1, 0, "")).await.unwrap();
+        session.commit().await.unwrap();
+        assert_eq!(database.engine.position(), Some(at(1)));
     });
 }
 
