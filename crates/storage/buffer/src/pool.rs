@@ -101,7 +101,7 @@ impl Pool {
             frame_waiters: Mutex::default(),
             wants_frames: AtomicBool::new(false),
             house_calls: (0..worker_count).map(|_| CachePadded::default()).collect(),
-            roles: Roles::new(worker_count),
+            roles: Roles::new(doublewrite.file_count()),
             cold_hand: AtomicU32::new(0),
             doublewrite,
             news: News::default(),

@@ -1,8 +1,8 @@
 //! Who cleans, and who writes a checkpoint.
 //!
-//! Each worker's cleaner has a role of its own, so several batches are on their way at once. The
-//! checkpoint has another one. Whoever must be sure that nothing is being written takes all, in
-//! their order.
+//! Each worker's cleaner has a role of its own, so several batches are on their way at once.
+//! Workers that share a doublewrite file share the role, too. The checkpoint has another one.
+//! Whoever must be sure that nothing is being written takes all, in their order.
 //!
 //! (C1) A page that is on its way is clean, but its file may lack its changes. So a batch publishes
 //! the oldest of them before the first page becomes clean, until all are durable in place. A
@@ -16,7 +16,7 @@ use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// What only one task does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RoleKind {
-    /// Of the cleaner of a worker.
+    /// Of the cleaner of a worker, which other workers may share.
     Cleaner(usize),
     /// Of the writer of a checkpoint.
     Checkpoint,
@@ -29,7 +29,7 @@ pub(crate) struct Roles {
     is_checkpointing: AtomicBool,
 }
 
-/// The state of a worker's cleaner.
+/// The state of a cleaner.
 #[derive(Debug)]
 struct Cleaner {
     is_at_work: AtomicBool,
@@ -38,13 +38,15 @@ struct Cleaner {
 }
 
 impl Roles {
-    pub(crate) fn new(worker_count: usize) -> Self {
+    /// The roles of so many cleaners: one for each doublewrite file.
+    pub(crate) fn new(cleaner_count: usize) -> Self {
+        assert!(0 < cleaner_count, "somebody writes pages");
         let cleaner = || Cleaner {
             is_at_work: AtomicBool::new(false),
             oldest: AtomicU64::new(Lsn::MAX.0),
         };
         Self {
-            cleaners: (0..worker_count)
+            cleaners: (0..cleaner_count)
                 .map(|_| CachePadded::new(cleaner()))
                 .collect(),
             is_checkpointing: AtomicBool::new(false),
@@ -52,8 +54,8 @@ impl Roles {
     }
 
     fn cleaner(&self, worker: usize) -> &Cleaner {
-        let cleaner = self.cleaners.get(worker);
-        cleaner.expect("a worker's number is below their count")
+        let cleaner = self.cleaners.get(worker % self.cleaners.len());
+        cleaner.expect("a remainder is below their count")
     }
 
     /// Whether somebody has the role.
@@ -64,7 +66,7 @@ impl Roles {
         }
     }
 
-    /// Workers that have a cleaner.
+    /// Cleaners that may be at work at once.
     pub(crate) fn cleaner_count(&self) -> usize {
         self.cleaners.len()
     }

@@ -1,9 +1,10 @@
 //! The doublewrite files: copies of the pages that are being written, for the repair of torn ones.
 //!
 //! Layout: `docs/formats/doublewrite.md`. Each worker's cleaner has a file of its own with one
-//! batch. A batch is durable there before its first page is written in place. The next batch comes
-//! into the file only when this one is durable in place. So a page that is torn after a crash has a
-//! whole copy. If the batch is torn, its pages were not yet being written in place.
+//! batch. If the disk has no room for all, workers share files and write one after the other
+//! (`roles`). A batch is durable there before its first page is written in place. The next batch
+//! comes into the file only when this one is durable in place. So a page that is torn after a crash
+//! has a whole copy. If the batch is torn, its pages were not yet being written in place.
 //!
 //! (D1) Batches of all files are numbered in the order in which they begin. A batch names the
 //!      oldest one that was not durable in place then. Repair ignores older ones: a page in them
@@ -42,7 +43,7 @@ const NUMBER_MAX: u64 = 1 << 62;
 /// The open files.
 #[derive(Debug)]
 pub(crate) struct Doublewrite {
-    /// One for each worker; written by its cleaner alone.
+    /// One for each worker, if there is room. Each is written by one cleaner at a time.
     files: Box<[File]>,
     page_size: PageSize,
     batches: Mutex<Batches>,
@@ -164,8 +165,8 @@ impl Batches {
 }
 
 impl Doublewrite {
-    /// Opens the files of so many workers, or makes them. Their old contents are not needed any
-    /// more. Blocks.
+    /// Opens the files of so many workers, or makes them, as far as there is room: a full disk must
+    /// not stop a start. Their old contents are not needed any more. Blocks.
     pub(crate) fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -178,16 +179,19 @@ impl Doublewrite {
         let mut is_one_new = false;
         for worker in 0..worker_count {
             let path = path(directory, worker);
-            let file = match space::open_file(disk, &path, false) {
+            let opened = match space::open_file(disk, &path, false) {
                 Err(error) if error.kind == DiskErrorKind::NotFound => {
                     is_one_new = true;
-                    space::open_file(disk, &path, true)?
+                    space::open_file(disk, &path, true)
                 }
-                other => other?,
+                other => other,
             };
             let pages = batch_pages(options) * page_size.bytes();
-            disk.allocate(&file, stdx::to_u64(HEADER_BYTES + pages))?;
-            files.push(file);
+            let bytes = stdx::to_u64(HEADER_BYTES + pages);
+            match opened.and_then(|file| disk.allocate(&file, bytes).map(|()| file)) {
+                Err(error) if error.kind == DiskErrorKind::Full && !files.is_empty() => break,
+                file => files.push(file?),
+            }
         }
         if is_one_new {
             disk.sync_directory(directory)?;
@@ -204,6 +208,11 @@ impl Doublewrite {
         })
     }
 
+    /// How many files there are: as many batches may be under way.
+    pub(crate) fn file_count(&self) -> usize {
+        self.files.len()
+    }
+
     /// Writes a batch durably to the file of a worker. [`Doublewrite::end`] follows when its pages
     /// are durable in place; if that fails, it never ends.
     pub(crate) async fn write<'a>(
@@ -211,7 +220,8 @@ impl Doublewrite {
         (disk, worker): (&dyn Disk, usize),
         pages: impl ExactSizeIterator<Item = (PageId, &'a [u8])>,
     ) -> Result<Written, DiskError> {
-        let file = self.files.get(worker).expect("each worker has a file");
+        let file = self.files.get(worker % self.files.len());
+        let file = file.expect("the first worker has a file");
         let (size, count) = (self.page_size.bytes(), pages.len());
         let mut buffer = IoBuffer::zeroed(HEADER_BYTES + count * size);
         let mut ids = Vec::with_capacity(count);

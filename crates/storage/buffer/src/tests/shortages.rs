@@ -18,6 +18,44 @@ fn a_failed_growth_fails_the_operation_that_waited() {
     ));
 }
 
+/// A directory of one worker, or of a program that had one doublewrite file, is opened by three on
+/// a full disk. They share what files there are.
+#[test]
+fn workers_share_a_doublewrite_file_where_there_is_no_room_for_more() {
+    let world = World::new(18);
+    let pages = world.open(options(8, 1));
+    let at_work = Rc::clone(&pages);
+    world.run(async move {
+        for page in 0..4 {
+            create(&at_work, page, 1).await.unwrap();
+        }
+        at_work.clean_all().await.unwrap();
+    });
+    drop(pages);
+    let world = world.crash();
+    world.disk.set_capacity(world.disk.used_bytes());
+    let pages = world.open(options(8, 3));
+    assert_eq!(pages.pool().roles.cleaner_count(), 1);
+    let others = [1, 2].map(|worker| pages.pool().pages(worker, world.disk()));
+    world.run(async move {
+        for (page, byte) in [(0, 5), (1, 6), (2, 7)] {
+            put(&pages, page, byte).await.unwrap();
+        }
+        for worker in &others {
+            assert_ne!(worker.clean(1).await.unwrap().pages, 0);
+            put(worker, 3, 9).await.unwrap();
+        }
+        pages.clean_all().await.unwrap();
+    });
+    let world = world.crash();
+    let pages = world.open(options(8, 2));
+    world.run(async move {
+        for (page, byte) in [(0, 5), (1, 6), (2, 7), (3, 9)] {
+            assert_eq!(get(&pages, page).await, Ok(byte));
+        }
+    });
+}
+
 /// The operation that waited for a growth is killed, goes on to another wait, or wants another room
 /// now. Later work does not get the failure.
 #[test]
