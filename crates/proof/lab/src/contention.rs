@@ -8,13 +8,13 @@
 //! The suite fails if Plateau has less than `--share` of MariaDB's commits, or if a wait ended by
 //! its time-out: no transaction here is long enough for that.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use testkit::{Launch, Server};
 
-use crate::bench::contestant::build_release;
+use crate::bench::contestant::MeasuredBuild;
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape, Tally};
 use crate::target::reference;
 
@@ -30,12 +30,8 @@ pub struct Arguments {
     /// The least share of MariaDB's commits.
     #[arg(long, default_value_t = 0.8)]
     share: f64,
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    build: MeasuredBuild,
 }
 
 /// One combination.
@@ -92,10 +88,7 @@ struct Side {
 
 /// Measures every combination; fails if one misses the share.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let program = match &arguments.program {
-        Some(path) => path.clone(),
-        None => build_release()?,
-    };
+    let program = arguments.build.program()?;
     let mut cases = arguments.cases.clone();
     if cases.is_empty() {
         cases.extend(CASES.map(|(load, clients, rows)| Case {
@@ -126,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Runs both servers in turns. Returns Plateau's share of MariaDB's commits.
 fn measure(arguments: &Arguments, program: &Path, case: &Case, told: &str) -> Result<f64> {
-    let plateau = Launch::plateau(program).with_settings(&arguments.settings);
+    let plateau = Launch::plateau(program).with_settings(&arguments.build.settings);
     let mariadb = reference().with("--skip-log-bin");
     let mut sides = [
         Side::start("plateau", plateau, case)?,

@@ -21,9 +21,10 @@ use anyhow::{Context, Result, ensure};
 use env::Clock as _;
 use env::linux::SystemClock;
 use testkit::folder::target_directory;
-use testkit::process::{cpu_us, run as run_program};
+use testkit::process::cpu_us;
 use testkit::{Client, Launch, Login, Server};
 
+use crate::bench::contestant::MeasuredBuild;
 use crate::target::reference;
 
 #[derive(Debug, clap::Args)]
@@ -42,12 +43,8 @@ pub struct Arguments {
     /// Of both servers.
     #[arg(long, default_value = "1G")]
     buffer_pool_size: String,
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    build: MeasuredBuild,
     /// Reports the numbers, and fails only on errors.
     #[arg(long)]
     no_limits: bool,
@@ -89,19 +86,7 @@ struct Sample {
 
 /// Runs the comparison; fails if a limit is missed.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let program = match &arguments.program {
-        Some(path) => path.clone(),
-        None => {
-            run_program(Command::new("cargo").args([
-                "build",
-                "--release",
-                "--quiet",
-                "--package",
-                "plateau",
-            ]))?;
-            target_directory().join("release").join("plateau")
-        }
-    };
+    let program = arguments.build.program()?;
     let mut contestants = [
         Contestant::start("plateau", plateau(arguments, &program))?,
         Contestant::start("mariadb", mariadb(arguments))?,
@@ -189,7 +174,7 @@ fn plateau(arguments: &Arguments, program: &Path) -> Launch {
         String::from("log_size=1G"),
         String::from("flush_log_at_trx_commit=1"),
     ];
-    Launch::plateau(program).with_settings(own.iter().chain(&arguments.settings))
+    Launch::plateau(program).with_settings(own.iter().chain(&arguments.build.settings))
 }
 
 fn mariadb(arguments: &Arguments) -> Launch {

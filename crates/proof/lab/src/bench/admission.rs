@@ -14,13 +14,13 @@
 mod changes;
 mod turns;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use testkit::{Client, Launch, Server};
 
-use super::contestant::program_or_release;
+use super::contestant::MeasuredBuild;
 use super::verdict::{self, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
 
@@ -52,12 +52,8 @@ pub struct Arguments {
     /// Open transactions that do nothing; 0: none.
     #[arg(long, default_value_t = 1000)]
     idle: u32,
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    build: MeasuredBuild,
     /// Reports the numbers, and fails only on errors.
     #[arg(long)]
     no_limits: bool,
@@ -90,7 +86,7 @@ struct Stand {
 
 /// Measures all loads; fails if a limit is missed.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let program = program_or_release(arguments.program.as_deref())?;
+    let program = arguments.build.program()?;
     let mut verdicts = Vec::new();
     let mut loads = arguments.loads.clone();
     if loads.is_empty() {
@@ -133,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Transactions a second without a limit and under `auto`, with each number of clients.
 pub(super) fn off_and_auto(
-    program: &std::path::Path,
+    program: &Path,
     clients: &[u32],
     rounds: u32,
 ) -> Result<Vec<(u32, f64, f64)>> {
@@ -146,8 +142,7 @@ pub(super) fn off_and_auto(
         seconds: 1,
         settle_seconds: 3,
         idle: 0,
-        program: None,
-        settings: Vec::new(),
+        build: MeasuredBuild::default(),
         no_limits: true,
     };
     let rates = |&clients: &u32| {
@@ -159,14 +154,15 @@ pub(super) fn off_and_auto(
 }
 
 impl Stand {
-    fn start(program: &std::path::Path, load: &str, arguments: &Arguments) -> Result<Stand> {
+    fn start(program: &Path, load: &str, arguments: &Arguments) -> Result<Stand> {
         let own = [
             "buffer_pool_size=256M".to_owned(),
             "log_size=1G".to_owned(),
             "max_connections=20000".to_owned(),
             "max_prepared_stmt_count=1000000".to_owned(),
         ];
-        let launch = Launch::plateau(program).with_settings(own.iter().chain(&arguments.settings));
+        let launch =
+            Launch::plateau(program).with_settings(own.iter().chain(&arguments.build.settings));
         let server = launch.start()?;
         let mut root = server.connect()?;
         for statement in [

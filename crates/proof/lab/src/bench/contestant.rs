@@ -12,6 +12,24 @@ use crate::load::Load;
 use crate::sample::LoadArguments;
 use crate::target::reference;
 
+/// The build of Plateau that a command measures.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct MeasuredBuild {
+    /// The build of Plateau to measure; by default `cargo build --release` builds it.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Settings for Plateau as `name=value`.
+    #[arg(long = "set")]
+    pub(crate) settings: Vec<String>,
+}
+
+impl MeasuredBuild {
+    /// The program: the given one, or one of the current source, which is built now.
+    pub(crate) fn program(&self) -> Result<PathBuf> {
+        program_or_release(self.program.as_deref())
+    }
+}
+
 /// What all measurements of a run share.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {

@@ -9,13 +9,13 @@
 //! At the end the transaction ends, and the load continues: undo must return.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use testkit::{Client, Launch, Server, ServerKind};
 
-use super::contestant::program_or_release;
+use super::contestant::MeasuredBuild;
 use super::point::median;
 use super::verdict::{self, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
@@ -35,12 +35,8 @@ pub struct Arguments {
     /// The pool of each server, in MiB.
     #[arg(long, default_value_t = 512)]
     pool: u32,
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    build: MeasuredBuild,
     /// Reports the numbers, and fails only on errors.
     #[arg(long)]
     no_limits: bool,
@@ -94,7 +90,7 @@ struct Side {
 
 /// Measures; fails if a limit is missed.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let program = program_or_release(arguments.program.as_deref())?;
+    let program = arguments.build.program()?;
     let mut sides = Vec::new();
     for open in [Open::Nothing, Open::Writer, Open::Snapshot] {
         for launch in [plateau(arguments, &program), mariadb(arguments)] {
@@ -131,7 +127,7 @@ fn plateau(arguments: &Arguments, program: &Path) -> Launch {
         String::from("log_size=512M"),
         String::from("flush_log_at_trx_commit=1"),
     ];
-    Launch::plateau(program).with_settings(own.iter().chain(&arguments.settings))
+    Launch::plateau(program).with_settings(own.iter().chain(&arguments.build.settings))
 }
 
 /// Its undo is in its system tablespace, which grows by a mebibyte at a time here.

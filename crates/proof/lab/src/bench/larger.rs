@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use testkit::process::DeviceBytes;
 use testkit::{Client, Launch, Server};
 
-use super::contestant::program_or_release;
+use super::contestant::MeasuredBuild;
 use super::point::median;
 use super::verdict::{self, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape, Tally};
@@ -46,15 +46,11 @@ pub struct Arguments {
     /// Seconds at the beginning of a turn that do not count.
     #[arg(long, default_value_t = 2)]
     settle: u64,
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
+    #[command(flatten)]
+    build: MeasuredBuild,
     /// An earlier build of it, to compare with.
     #[arg(long)]
     against: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    settings: Vec<String>,
     /// Reports the numbers, and fails only on errors.
     #[arg(long)]
     no_limits: bool,
@@ -96,7 +92,7 @@ struct Turn {
 
 /// Measures; fails if Plateau misses its limit.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let program = program_or_release(arguments.program.as_deref())?;
+    let program = arguments.build.program()?;
     let mut sides = vec![
         Side::start("plateau", plateau(arguments, &program), arguments)?,
         Side::start("mariadb", mariadb(arguments), arguments)?,
@@ -145,7 +141,7 @@ fn plateau(arguments: &Arguments, program: &Path) -> Launch {
         format!("log_size={}M", arguments.log),
         String::from("flush_log_at_trx_commit=1"),
     ];
-    Launch::plateau(program).with_settings(own.iter().chain(&arguments.settings))
+    Launch::plateau(program).with_settings(own.iter().chain(&arguments.build.settings))
 }
 
 fn mariadb(arguments: &Arguments) -> Launch {

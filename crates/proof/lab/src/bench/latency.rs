@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::contestant::{
-    self, Program, Setup, base_of, is_null, is_plateau, is_reference, null_of, start_all,
+    MeasuredBuild, Program, Setup, base_of, is_null, is_plateau, is_reference, null_of, start_all,
 };
 use super::open;
 use super::pair::{Order, Processor, Timing, measure};
@@ -52,15 +52,11 @@ pub struct Arguments {
     open_clients: u32,
     #[command(flatten)]
     load: LoadArguments,
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
+    #[command(flatten)]
+    build: MeasuredBuild,
     /// An earlier build of Plateau, which read_only is compared with.
     #[arg(long)]
     base: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    settings: Vec<String>,
     /// Keeps the result in `docs/bench`; without it, it goes to the build directory.
     #[arg(long)]
     record: bool,
@@ -159,8 +155,8 @@ impl Arguments {
         Ok(Setup {
             load: self.load.clone(),
             flush: 1,
-            settings: self.settings.clone(),
-            program: contestant::program_or_release(self.program.as_deref())?,
+            settings: self.build.settings.clone(),
+            program: self.build.program()?,
             base: self.base.clone(),
         })
     }

@@ -38,12 +38,11 @@ mod report;
 mod verdict;
 mod walls;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use self::contestant::{Contestant, Program, Setup, start_all};
+use self::contestant::{Contestant, MeasuredBuild, Program, Setup, start_all};
 use self::pair::{Order, Processor, Timing, measure};
 use self::point::line;
 use self::record::{Heading, folder};
@@ -102,12 +101,8 @@ pub struct Arguments {
     /// Idle clients whose memory is measured first; 0 skips this.
     #[arg(long, default_value_t = 10_000)]
     idle: u32,
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    build: MeasuredBuild,
     /// Rates of an open loop that is measured after each workload, as parts of the best
     /// throughput: 0.3,0.6,0.8.
     #[arg(long, value_delimiter = ',')]
@@ -196,8 +191,8 @@ impl Arguments {
         Ok(Setup {
             load: self.load.clone(),
             flush: self.flush,
-            settings: self.settings.clone(),
-            program: contestant::program_or_release(self.program.as_deref())?,
+            settings: self.build.settings.clone(),
+            program: self.build.program()?,
             base: None,
         })
     }
