@@ -18,20 +18,24 @@
 //! next.
 //! (G3) While there is quota, the line is empty.
 //! (G4) A waiter that is overdue is let in above the quota: see [`Gate::tick`].
+//! (G5) Before a transaction waits, room of other workers is taken. Before a waiter is let in, its
+//! place is given to another worker if someone has waited longer there. So is a place that no one
+//! waits for here.
+//! (G6) While anyone waits, there are ticks.
 //!
 //! Parked are transactions whose client has sent nothing for a while. Thousands of them would take
 //! the quota, and do nothing inside. Time is counted in ticks, so that going idle costs no clock.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::numbers::GateNumbers;
-use crate::shared::{Admission, NO_LIMIT, Report};
+use crate::shared::{Admission, NO_LIMIT};
 
 /// Administrators that a worker lets in above its quota.
 pub const ADMINISTRATORS_MAX: u32 = 2;
@@ -64,6 +68,8 @@ pub struct Gate {
     line: RefCell<VecDeque<Rc<Waiter>>>,
     /// Those in `line` that have gone.
     gone: Cell<usize>,
+    /// The worker whose quota was looked at last.
+    looked_at: Cell<usize>,
     /// Administrators above the quota.
     administrators: Cell<u32>,
     /// Transactions without a command, by the tick in which their last one ended: this one, the
@@ -87,6 +93,15 @@ enum Standing {
     Waiting,
     LetIn,
     Gone,
+}
+
+/// How many other workers are looked at for quota.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// The next one: at each end of a transaction, so it must not cost much.
+    One,
+    /// All of them.
+    All,
 }
 
 #[derive(Debug)]
@@ -143,6 +158,7 @@ impl Gate {
             index,
             line: RefCell::default(),
             gone: Cell::new(0),
+            looked_at: Cell::new(index),
             administrators: Cell::new(0),
             idle: Default::default(),
             tick: Cell::new(NonZeroU32::MIN),
@@ -180,7 +196,8 @@ impl Gate {
             return Entry::Free;
         }
         let numbers = self.numbers();
-        if numbers.inside.value() < quota && numbers.waiting.value() == 0 {
+        let is_first = numbers.waiting.value() == 0;
+        if is_first && (numbers.inside.value() < quota || self.take_room(Look::All)) {
             return Entry::Inside(self.let_in(Place::Quota));
         }
         let administrators = self.administrators.get();
@@ -194,6 +211,10 @@ impl Gate {
             waker: RefCell::default(),
             since_us: now_us(),
         });
+        if is_first {
+            numbers.first_us.set(Some(waiter.since_us));
+            self.shared.note_line();
+        }
         self.line.borrow_mut().push_back(Rc::clone(&waiter));
         numbers.waiting.raise();
         numbers.queued.increment();
@@ -232,14 +253,64 @@ impl Gate {
 
     /// One less is inside.
     fn leave(&self) {
-        self.numbers().inside.lower();
-        self.let_next_in();
+        let numbers = self.numbers();
+        numbers.inside.lower();
+        self.let_next_in(Look::One);
+        let has_room = numbers.waiting.value() == 0 && numbers.inside.value() < self.quota();
+        if has_room && self.shared.is_any_line() {
+            self.give_place(u64::MAX);
+        }
     }
 
-    /// Lets waiters in while there is quota (G3).
-    fn let_next_in(&self) {
-        let quota = self.quota();
-        while self.numbers().inside.value() < quota && self.let_first_in() {}
+    /// Lets waiters in while there is quota (G3, G5).
+    fn let_next_in(&self, look: Look) {
+        while let Some(first) = self.first() {
+            if self.numbers().inside.value() < self.quota() {
+                if !self.give_place(first.since_us) {
+                    self.let_first_in();
+                }
+            } else if !self.take_room(look) {
+                return;
+            }
+        }
+    }
+
+    /// Takes room of other workers. Returns false if they have none.
+    fn take_room(&self, look: Look) -> bool {
+        let others = self.shared.worker_count() - 1;
+        let count = match look {
+            Look::One => others.min(1),
+            Look::All => others,
+        };
+        (0..count).any(|_| self.shared.take(self.next_other(), self.index))
+    }
+
+    /// Gives a place to another worker, if its first waiter came earlier than at this time.
+    fn give_place(&self, since_us: u64) -> bool {
+        let is_alone = self.shared.worker_count() == 1;
+        !is_alone && self.shared.give(self.index, self.next_other(), since_us)
+    }
+
+    /// The other workers in turn.
+    fn next_other(&self) -> usize {
+        let worker_count = self.shared.worker_count();
+        let mut next = (self.looked_at.get() + 1) % worker_count;
+        if next == self.index {
+            next = (next + 1) % worker_count;
+        }
+        self.looked_at.set(next);
+        next
+    }
+
+    /// Ready once another worker has given a place to this one, or the limit has risen. Then
+    /// [`Gate::follow`] has to be called. One task at a time.
+    pub fn called(&self) -> impl Future<Output = ()> + use<'_> {
+        self.shared.call(self.index).notified()
+    }
+
+    /// Lets waiters in if there is quota now.
+    pub fn follow(&self) {
+        self.let_next_in(Look::All);
     }
 
     /// Lets the first waiter in. Returns false if there is none.
@@ -252,6 +323,7 @@ impl Gate {
         numbers.waiting.lower();
         numbers.inside.raise();
         waiter.standing.set(Standing::LetIn);
+        self.show_first();
         if let Some(waker) = waiter.waker.take() {
             waker.wake();
         }
@@ -271,16 +343,28 @@ impl Gate {
         None
     }
 
+    /// Shows others when the first of the line came.
+    fn show_first(&self) {
+        let first_us = self.first().map(|it| it.since_us);
+        self.numbers().first_us.set(first_us);
+        if first_us.is_none() {
+            self.shared.note_end_of_line();
+        }
+    }
+
     /// A waiter has gone. They are removed when half of the line has: one by one would cost the
     /// square of thousands of clients that go at once.
     fn note_gone(&self) {
         self.numbers().waiting.lower();
         self.gone.set(self.gone.get() + 1);
-        let mut line = self.line.borrow_mut();
-        if line.len() < 2 * self.gone.get() {
-            line.retain(|it| it.standing.get() == Standing::Waiting);
-            self.gone.set(0);
+        {
+            let mut line = self.line.borrow_mut();
+            if line.len() < 2 * self.gone.get() {
+                line.retain(|it| it.standing.get() == Standing::Waiting);
+                self.gone.set(0);
+            }
         }
+        self.show_first();
     }
 
     /// True once if [`Gate::tick`] has to be called each [`crate::controller::PERIOD_US`] until it
@@ -293,11 +377,12 @@ impl Gate {
         true
     }
 
-    /// Whether half of the quota is in use.
+    /// Whether half of the quota is in use, or anyone waits (G6).
     fn is_busy(&self) -> bool {
-        let quota = self.quota();
-        let count = self.numbers().inside.value() + self.numbers().waiting.value();
-        quota != NO_LIMIT && quota / 2 <= count.max(self.peak.get())
+        let (quota, waiting) = (self.quota(), self.numbers().waiting.value());
+        let count = self.numbers().inside.value() + waiting;
+        let is_used = quota != NO_LIMIT && quota.div_ceil(2) <= count.max(self.peak.get());
+        is_used || waiting != 0
     }
 
     /// A period has passed. Parks transactions that were idle in all of it, lets in who is overdue,
@@ -308,16 +393,13 @@ impl Gate {
         self.let_overdue_in(now_us);
         let is_busy = self.is_busy() || self.idle[..2].iter().any(|it| it.get() != 0);
         let numbers = self.numbers();
-        let report = Report {
-            inside: numbers.inside.value(),
-            waiting: numbers.waiting.value(),
-            blocked: numbers.blocked.value(),
-            demand: if is_busy { self.peak.get() } else { 0 },
-        };
-        self.peak.set(report.inside + report.waiting);
-        self.shared.report(self.index, report, debt, now_us);
-        self.let_next_in();
-        let goes_on = is_busy && !self.is_open();
+        let peak = self
+            .peak
+            .replace(numbers.inside.value() + numbers.waiting.value());
+        let demand = if is_busy { peak } else { 0 };
+        self.shared.report(self.index, demand, debt, now_us);
+        self.let_next_in(Look::All);
+        let goes_on = numbers.waiting.value() != 0 || is_busy && !self.is_open();
         self.is_ticking.set(goes_on);
         goes_on
     }
@@ -330,7 +412,7 @@ impl Gate {
         parked.set(parked.get() + recent.get());
         recent.set(fresh.replace(0));
         self.tick.set(self.tick.get().saturating_add(1));
-        self.let_next_in();
+        self.let_next_in(Look::All);
     }
 
     fn note_rate(&self) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metrics::{Counter, Histogram};
 use sync::CachePadded;
-use sync::atomic::{AtomicU32, Ordering};
+use sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The numbers of a worker's gate, which it alone writes.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(crate) struct GateNumbers {
     pub(crate) inside: Level,
     /// Transactions in the line.
     pub(crate) waiting: Level,
+    /// When the first of the line came.
+    pub(crate) first_us: Moment,
     /// Transactions inside that wait for locks.
     pub(crate) blocked: Level,
     /// Transactions that have got a pass.
@@ -53,6 +55,31 @@ impl Level {
         let before = self.value();
         assert!(count <= before, "who leaves has been there");
         self.0.store(before - count, Ordering::Relaxed);
+    }
+}
+
+/// A time in microseconds, or none, with one writer; any thread reads it.
+#[derive(Debug)]
+pub(crate) struct Moment(AtomicU64);
+
+impl Moment {
+    const NONE: u64 = u64::MAX;
+
+    // Both Relaxed: it stands for itself. Who acts on an old one moves a unit of quota in vain.
+    pub(crate) fn value(&self) -> Option<u64> {
+        let value = self.0.load(Ordering::Relaxed);
+        (value != Self::NONE).then_some(value)
+    }
+
+    pub(crate) fn set(&self, moment: Option<u64>) {
+        self.0
+            .store(moment.unwrap_or(Self::NONE), Ordering::Relaxed);
+    }
+}
+
+impl Default for Moment {
+    fn default() -> Self {
+        Self(AtomicU64::new(Self::NONE))
     }
 }
 

@@ -1,4 +1,5 @@
-//! One worker's gate: order, those who leave the line, idle transactions, the overdue.
+//! One worker's gate: order, those who leave the line, idle transactions, the overdue. And two
+//! gates beside each other.
 
 #![forbid(unsafe_code)]
 
@@ -26,13 +27,23 @@ struct Door {
 impl Door {
     fn new(limit: Limit) -> Self {
         let shared = Admission::new(1);
+        shared.set_limit(limit);
+        Self::of(&shared, 0)
+    }
+
+    /// Two workers with one limit.
+    fn two(limit: Limit) -> [Self; 2] {
+        let shared = Admission::new(2);
+        shared.set_limit(limit);
+        [0, 1].map(|index| Self::of(&shared, index))
+    }
+
+    fn of(shared: &Arc<Admission>, index: usize) -> Self {
         let mut numbers = Registry::new();
         shared.register_metrics(&mut numbers);
-        shared.set_limit(limit);
-        let gate = Gate::new(Arc::clone(&shared), 0);
         Self {
-            shared,
-            gate,
+            shared: Arc::clone(shared),
+            gate: Gate::new(Arc::clone(shared), index),
             numbers,
             now_us: 0,
         }
@@ -62,6 +73,14 @@ impl Door {
     fn tick(&mut self) -> bool {
         self.now_us += PERIOD_US;
         self.gate.tick(self.now_us, Debt::default())
+    }
+
+    /// Whether it was called since this was asked last.
+    fn is_called(&self) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        std::pin::pin!(self.gate.called())
+            .poll(&mut context)
+            .is_ready()
     }
 
     fn number(&self, name: &str) -> u64 {
@@ -244,6 +263,112 @@ fn ticks_end_with_the_load() {
     let again: Vec<Pass> = (0..limit).map(|_| door.inside()).collect();
     assert!(door.gate.begin_ticking());
     drop(again);
+}
+
+/// Set while a visitor came: its gate has no limit when it is asked whether to tick.
+#[test]
+fn while_anyone_waits_there_are_ticks() {
+    let mut door = Door::new(Limit::Fixed(1));
+    let _idle = door.inside();
+    let mut waiting = door.queued();
+    door.shared.set_limit(Limit::Off);
+    assert!(door.gate.begin_ticking());
+    assert!(!door.tick());
+    assert!(poll(&mut waiting).is_some());
+}
+
+#[test]
+fn room_of_another_worker_is_taken_before_anyone_waits() {
+    let [one, other] = Door::two(Limit::Fixed(64));
+    let inside: Vec<Pass> = (0..63).map(|_| one.inside()).collect();
+    let _first = other.inside();
+    assert_eq!(one.number("Admission_inside"), 64);
+    let mut late = [one.queued(), other.queued()];
+    assert!(late.iter_mut().all(|it| poll(it).is_none()));
+    drop(inside);
+    assert!(poll(&mut late[0]).is_some());
+    // The room is found at the end of a transaction, or at a tick.
+    other.gate.follow();
+    assert!(poll(&mut late[1]).is_some());
+}
+
+#[test]
+fn a_place_is_given_to_the_worker_where_someone_has_waited_longer() {
+    let [mut one, mut other] = Door::two(Limit::Fixed(4));
+    let mut inside = [one.inside(), one.inside()].map(Some);
+    let _stuck = [other.inside(), other.inside()];
+    let mut early = [other.queued(), other.queued()];
+    (one.now_us, other.now_us) = (20_000, 20_000);
+    let mut late = one.queued();
+    assert!(one.is_called() && other.is_called(), "there is a limit now");
+    inside[0] = None;
+    assert!(other.is_called() && !one.is_called());
+    assert!(poll(&mut late).is_none(), "others came earlier");
+    assert!(poll(&mut early[0]).is_none(), "its worker has to look");
+    other.gate.follow();
+    let first = poll(&mut early[0]);
+    assert!(first.is_some() && poll(&mut early[1]).is_none());
+    // One place remains with each worker, so its line moves whatever others do.
+    inside[1] = None;
+    assert!(poll(&mut late).is_some());
+    drop(first);
+    assert!(poll(&mut early[1]).is_some());
+    assert!(!other.is_called(), "what it had, it used at once");
+}
+
+/// What moves between workers does not change how many may be inside.
+#[test]
+fn places_that_move_between_workers_are_not_lost() {
+    for seed in 1..20_u64 {
+        let mut doors = Door::two(Limit::Fixed(6));
+        let mut inside: [Vec<Pass>; 2] = Default::default();
+        let mut waiting: [Vec<Waiting>; 2] = Default::default();
+        let mut dice = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        for step in 0..400 {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            let pick = usize::try_from(dice >> 33).unwrap();
+            let at = pick % 2;
+            doors.iter_mut().for_each(|door| door.now_us = step * 3_000);
+            match dice % 5 {
+                0 | 1 => match doors[at].enter() {
+                    Entry::Inside(pass) => inside[at].push(pass),
+                    Entry::Queued(queued) => waiting[at].push(Box::pin(queued.entered(|| 0))),
+                    Entry::Free => unreachable!("there is a limit"),
+                },
+                2 | 3 if !inside[at].is_empty() => {
+                    let count = inside[at].len();
+                    drop(inside[at].swap_remove(pick % count));
+                }
+                4 if !waiting[at].is_empty() => {
+                    let count = waiting[at].len();
+                    drop(waiting[at].swap_remove(pick % count));
+                }
+                _ => {}
+            }
+            for (door, (inside, waiting)) in doors.iter().zip(inside.iter_mut().zip(&mut waiting)) {
+                if door.is_called() {
+                    door.gate.follow();
+                }
+                waiting.retain_mut(|it| poll(it).map(|pass| inside.push(pass)).is_none());
+            }
+            let count = inside[0].len() + inside[1].len();
+            assert!(count <= 6, "seed {seed}: {count} inside");
+            assert!(
+                doors[0].number("Admission_waiting") == 0 || 3 <= count,
+                "seed {seed}"
+            );
+        }
+        inside.iter_mut().for_each(Vec::clear);
+        waiting.iter_mut().for_each(Vec::clear);
+        assert_eq!(doors[0].number("Admission_inside"), 0, "seed {seed}");
+        assert_eq!(doors[0].number("Admission_waiting"), 0, "seed {seed}");
+        // One place stays with each worker.
+        let _all: Vec<Pass> = (0..5).map(|_| doors[0].inside()).collect();
+        assert!(matches!(doors[0].enter(), Entry::Queued(_)), "seed {seed}");
+        drop(doors[1].inside());
+    }
 }
 
 /// Random arrivals, ends, pauses and departures: the numbers never drift, and the line empties.

@@ -14,11 +14,14 @@
 //!
 //! Administrators wait as others do, but a few of them may enter above the limit.
 
+use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use admission::controller::PERIOD_US;
 use admission::{Debt, Entry, Visitor};
 use catalog::Privilege;
+use clients::wait::{Either, first_of};
 use planner::Plan;
 use store::{Store, WaitReason};
 
@@ -97,10 +100,14 @@ impl Session {
     }
 }
 
-/// Tells a worker's gate the time, each period, until it needs that no more.
+/// Tells a worker's gate the time, each period, and when it has got quota, until it needs that no
+/// more.
 async fn tick(worker: Rc<Worker>) {
     loop {
-        runtime::sleep(std::time::Duration::from_micros(PERIOD_US)).await;
+        let mut period = pin!(runtime::sleep(Duration::from_micros(PERIOD_US)));
+        while let Either::Right(()) = first_of(period.as_mut(), pin!(worker.gate.called())).await {
+            worker.gate.follow();
+        }
         let debt = share_of_debt(&*worker.store);
         if !worker.gate.tick(worker.steady_us(), debt) {
             return;
