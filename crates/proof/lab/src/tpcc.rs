@@ -65,6 +65,31 @@ const KILL_LIMIT: Duration = Duration::from_secs(120);
 /// Deadlock and lock wait timeout: a TPC-C client tries again.
 const ALLOWED_ERRORS: [u16; 2] = [1213, 1205];
 
+/// A call of `go-tpc`.
+pub(crate) struct Call<'a> {
+    /// `prepare`, `run` or `check`.
+    pub(crate) action: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) port: u16,
+    pub(crate) warehouses: u32,
+    pub(crate) threads: u32,
+}
+
+impl Call<'_> {
+    /// Gives a command what each call needs.
+    pub(crate) fn arguments(&self, command: &mut Command) {
+        command
+            .args(["tpcc", self.action])
+            .args(["-H", "127.0.0.1", "-D", "tpcc", "-U", self.user])
+            .args(["-P", &self.port.to_string()])
+            .args(["--warehouses", &self.warehouses.to_string()])
+            .args(["-T", &self.threads.to_string()])
+            // Its default is TLS if the server offers it. Plateau always does, and MariaDB only if
+            // it has a certificate: without this, one server would encrypt and the other not.
+            .args(["--conn-params", "tls=false"]);
+    }
+}
+
 /// A server under load.
 struct Contestant {
     name: &'static str,
@@ -162,7 +187,7 @@ fn compare_checks(
 }
 
 /// Where `cargo xtask setup` puts the client.
-fn go_tpc() -> Result<PathBuf> {
+pub(crate) fn go_tpc() -> Result<PathBuf> {
     let program = target_directory().join("clients/go-tpc/go-tpc");
     ensure!(program.exists(), "no go-tpc: run `cargo xtask setup` first");
     Ok(program)
@@ -228,23 +253,14 @@ impl Contestant {
 
     /// Gives a command what each call of `go-tpc` needs.
     fn arguments(&self, command: &mut Command, arguments: &Arguments, action: &str, threads: u32) {
-        command
-            .args([
-                "tpcc",
-                action,
-                "-H",
-                "127.0.0.1",
-                "-U",
-                "root",
-                "-D",
-                "tpcc",
-            ])
-            .args(["-P", &self.server.port().to_string()])
-            .args(["--warehouses", &arguments.warehouses.to_string()])
-            .args(["-T", &threads.to_string()])
-            // Its default is TLS if the server offers it. Plateau always does, and MariaDB only if
-            // it has a certificate: without this, one server would encrypt and the other not.
-            .args(["--conn-params", "tls=false"]);
+        let call = Call {
+            action,
+            user: "root",
+            port: self.server.port(),
+            warehouses: arguments.warehouses,
+            threads,
+        };
+        call.arguments(command);
     }
 
     /// Checks the conditions of the standard, and says how long that took.

@@ -9,9 +9,13 @@
 //! Clients log in as an account without privileges beyond the tables: administrators need no
 //! admission. Statements are prepared.
 //!
-//! Module `turns` has the turns of a sweep, `changes` the change of load and the idle transactions.
+//! The load `tpcc` is TPC-C by `go-tpc`, with the greatest number of clients alone.
+//!
+//! Module `turns` has the turns of a sweep, `changes` the change of load and the idle transactions,
+//! `tpcc` all of TPC-C.
 
 mod changes;
+mod tpcc;
 mod turns;
 
 use std::path::Path;
@@ -28,7 +32,7 @@ use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// `update_index` is a transaction of one statement, `lock_exclusive` of two between BEGIN and
-    /// COMMIT. By default both.
+    /// COMMIT; `tpcc` is TPC-C by `go-tpc`. By default the first two.
     #[arg(long = "load")]
     loads: Vec<String>,
     /// Numbers of clients, each with a sweep of its own.
@@ -52,6 +56,9 @@ pub struct Arguments {
     /// Open transactions that do nothing; 0: none.
     #[arg(long, default_value_t = 1000)]
     idle: u32,
+    /// Warehouses of TPC-C.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    warehouses: u32,
     #[command(flatten)]
     build: MeasuredBuild,
     /// Reports the numbers, and fails only on errors.
@@ -73,6 +80,15 @@ const IDLE_P95_MAX: f64 = 1.1;
 const ROUNDS_MAX: f64 = 4.0;
 /// The account of all clients of a load.
 const ACCOUNT: &str = "user0";
+/// What tells why a load stands still.
+const GATE_NUMBERS: [&str; 6] = [
+    "Admission_limit",
+    "Admission_inside",
+    "Admission_waiting",
+    "Admission_blocked",
+    "Admission_overdue",
+    "Handler_commit",
+];
 /// Threads of the load.
 const THREADS: u32 = 2;
 
@@ -93,6 +109,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         loads.extend(LOADS.map(str::to_owned));
     }
     for load in &loads {
+        if load == "tpcc" {
+            verdicts.extend(tpcc::run(&program, arguments)?);
+            continue;
+        }
         for &clients in &arguments.clients {
             let mut stand = Stand::start(&program, load, arguments)?;
             verdicts.extend(turns::sweep(&mut stand, clients, arguments)?);
@@ -142,6 +162,7 @@ pub(super) fn off_and_auto(
         seconds: 1,
         settle_seconds: 3,
         idle: 0,
+        warehouses: 1,
         build: MeasuredBuild::default(),
         no_limits: true,
     };
@@ -207,6 +228,23 @@ impl Stand {
     fn set(&mut self, limit: &str) -> Result<()> {
         let statement = format!("SET GLOBAL max_concurrent_transactions = {limit}");
         self.root.run(&statement).map(drop)
+    }
+
+    /// Says what the gate shows if the last piece of a run had no transaction.
+    fn show_if_still(&mut self, rates: &[f64]) -> Result<()> {
+        if rates.last().is_some_and(|it| *it != 0.0) {
+            return Ok(());
+        }
+        let mut told = Vec::new();
+        for name in GATE_NUMBERS {
+            told.push(format!("{name} {}", self.root.status(name)?));
+        }
+        println!(
+            "  no transaction in piece {}: {}",
+            rates.len(),
+            told.join(", ")
+        );
+        Ok(())
     }
 
     /// The limit now; 0 for none.

@@ -12,9 +12,9 @@ use super::{ACCOUNT, AUTO_SHARE_MIN, Arguments, IDLE_P95_MAX, ROUNDS_MAX, SETTLE
 /// How long the first load lasts.
 const BEFORE: Duration = Duration::from_secs(15);
 /// The pieces in which throughput is looked at.
-const PIECE: Duration = Duration::from_millis(500);
+pub(super) const PIECE: Duration = Duration::from_millis(500);
 /// How long the second load lasts, in pieces.
-const PIECES: usize = 50;
+pub(super) const PIECES: usize = 50;
 /// The last pieces, whose median is what throughput stays at.
 const LAST_PIECES: usize = 20;
 /// Pieces that are looked at together: one alone may be a slow moment of the machine.
@@ -36,33 +36,44 @@ pub(super) fn change_of_load(stand: &mut Stand, (few, many): (u32, u32)) -> Resu
         let mut rates = Vec::with_capacity(PIECES);
         for _ in 0..PIECES {
             rates.push(rate(&second.run(PIECE)?));
+            stand.show_if_still(&rates)?;
         }
-        let settled = settled_after(&rates);
         let told: Vec<String> = rates.iter().map(|it| format!("{it:.0}")).collect();
         let what = format!("{}, {before} clients, then {after}", stand.load);
         println!("\n{what}: limit {}\n  {}", stand.limit()?, told.join(" "));
-        verdicts.push(judged(
-            format!("{what}, auto settles"),
-            format!("after {:.1} s", settled.as_secs_f64()),
-            format!("<= {} s", SETTLE.as_secs()),
-            Outcome::of(settled <= SETTLE),
-        ));
+        verdicts.push(settles(&what, &rates));
         if before < after {
-            verdicts.push(longest_wait(stand, after, &rates)?);
+            let what = format!("{}, {after} clients", stand.load);
+            verdicts.push(longest_wait(&mut stand.root, &what, (after, &rates))?);
         }
     }
     Ok(verdicts)
 }
 
+/// How soon throughput is what it stays at.
+pub(super) fn settles(what: &str, rates: &[f64]) -> Verdict {
+    let settled = settled_after(rates);
+    judged(
+        format!("{what}, auto settles"),
+        format!("after {:.1} s", settled.as_secs_f64()),
+        format!("<= {} s", SETTLE.as_secs()),
+        Outcome::of(settled <= SETTLE),
+    )
+}
+
 /// The longest wait for entry since the server has started, beside what a round of all clients
 /// takes. All had the same limit, and fewer clients wait less.
-fn longest_wait(stand: &mut Stand, clients: u32, rates: &[f64]) -> Result<Verdict> {
-    let longest_us = stand.root.status("Admission_wait_us_max")?;
+pub(super) fn longest_wait(
+    root: &mut Client,
+    what: &str,
+    (clients, rates): (u32, &[f64]),
+) -> Result<Verdict> {
+    let longest_us = root.status("Admission_wait_us_max")?;
     let longest_s = stdx::u64_to_f64(longest_us) / 1e6;
     let mean = rates.iter().sum::<f64>() / stdx::u64_to_f64(stdx::to_u64(rates.len()));
     let rounds = longest_s * mean / f64::from(clients);
     Ok(judged(
-        format!("{}, {clients} clients, longest wait for entry", stand.load),
+        format!("{what}, longest wait for entry"),
         format!("{longest_s:.2} s, {rounds:.1} N/X"),
         format!("<= {ROUNDS_MAX} N/X"),
         Outcome::of(rounds <= ROUNDS_MAX),

@@ -75,6 +75,25 @@ impl Setting {
         stdx::u64_to_f64(self.cpu_us) / stdx::u64_to_f64(count)
     }
 
+    fn measured(&self) -> Measured {
+        Measured {
+            text: self.text.clone(),
+            rate: self.rate(),
+            cpu_us: self.cpu_us(),
+        }
+    }
+}
+
+/// What a setting gave.
+pub(super) struct Measured {
+    pub(super) text: String,
+    /// Transactions a second: the median of the turns.
+    pub(super) rate: f64,
+    /// Of the server, for each transaction.
+    pub(super) cpu_us: f64,
+}
+
+impl Measured {
     fn is_fixed(&self) -> bool {
         self.text.parse::<u32>().is_ok()
     }
@@ -125,7 +144,8 @@ pub(super) fn sweep(
             setting.limits,
         );
     }
-    judge(&settings, &what)
+    let measured: Vec<Measured> = settings.iter().map(Setting::measured).collect();
+    judge(&measured, &what)
 }
 
 /// Measures `off` and `auto` alone. Returns transactions a second of both.
@@ -146,17 +166,18 @@ pub(super) fn off_and_auto(
     Ok((off.rate(), auto.rate()))
 }
 
-fn judge(settings: &[Setting], what: &str) -> Result<Vec<Verdict>> {
+/// `auto` beside the best fixed limit, and beside none.
+pub(super) fn judge(settings: &[Measured], what: &str) -> Result<Vec<Verdict>> {
     let of = |text: &str| settings.iter().find(|it| it.text == text);
     let (auto, off) = (
         of("auto").context("it had its turns")?,
         of("off").context("it had its turns")?,
     );
     let fixed = settings.iter().filter(|it| it.is_fixed());
-    let best = fixed.max_by(|a, b| a.rate().total_cmp(&b.rate()));
+    let best = fixed.max_by(|a, b| a.rate.total_cmp(&b.rate));
     let best = best.context("a fixed limit of at most as many as there are clients")?;
-    let share = auto.rate() / best.rate();
-    let (of_off, cpu) = (auto.rate() / off.rate(), auto.cpu_us() / off.cpu_us());
+    let share = auto.rate / best.rate;
+    let (of_off, cpu) = (auto.rate / off.rate, auto.cpu_us / off.cpu_us);
     Ok(vec![
         judged(
             format!("{what}, auto"),
