@@ -41,8 +41,9 @@ const EXTENSIONS_MAX: u32 = 2;
 const WIDEN: f64 = 4.0;
 /// The longest jump upward, in octaves (C3). Transactions that came in too many leave slowly.
 const RISE_MAX: f64 = 1.0;
-/// The longest jump downward. While transactions are in no one's way, a quarter of the limit gives a
-/// quarter of the throughput at least. So those who wait during the trial wait four rounds at most.
+/// The longest jump downward. While transactions are in no one's way, a quarter of the limit gives
+/// a quarter of the throughput at least. So those who wait during the trial wait four rounds at
+/// most.
 const FALL_MAX: f64 = 2.0;
 /// A parabola's top that is nearer to the centre needs no trial.
 const TOP_NEAR: f64 = 0.1;

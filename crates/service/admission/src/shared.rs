@@ -100,8 +100,8 @@ pub struct Admission {
     limit: AtomicU32,
     /// What is shown of the controller.
     decision: AtomicU32,
-    /// How many workers have waiters. It is written when a line begins and when it ends, so while no
-    /// one waits all workers have it in their caches.
+    /// How many workers have waiters. It is written when a line begins and when it ends, so while
+    /// no one waits all workers have it in their caches.
     lines: CachePadded<AtomicU32>,
     /// One for each worker: it has got quota.
     calls: Box<[CachePadded<Notify>]>,

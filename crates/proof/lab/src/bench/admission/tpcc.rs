@@ -1,10 +1,10 @@
-//! TPC-C by `go-tpc` with thousands of clients: how soon `auto` settles, the longest wait for entry,
-//! and a sweep of settings.
+//! TPC-C by `go-tpc` with thousands of clients: how soon `auto` settles, the longest wait for
+//! entry, and a sweep of settings.
 //!
 //! One process of `go-tpc` runs all the time, since thousands of its clients take a while to
 //! connect. The settings change while it runs, and commits are counted by the server. At first
-//! there is `auto`, and the load begins: that is the change of load. Pauses are slept by the server,
-//! in a statement of an administrator.
+//! there is `auto`, and the load begins: that is the change of load. Pauses are slept by the
+//! server, in a statement of an administrator.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
