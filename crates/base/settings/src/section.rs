@@ -246,6 +246,13 @@ pub const SECTIONS: &[Section] = &[
                 "By how many connections the limit may be exceeded by sessions that hold others. \
                  Without it: as many as the limit again.",
             ),
+            defaulted(
+                "adaptive",
+                Kind::Bool,
+                "OFF",
+                "Whether the limit is searched that gives the most transactions, up to \
+                 `max_connections`.",
+            ),
         ],
         one_of: &["address", "socket"],
         text: "A MariaDB or MySQL server behind the gateway. With at least one, `listen` and \

@@ -26,6 +26,7 @@ use crate::running::Running;
 pub(crate) mod following;
 pub(crate) mod generation;
 pub(crate) mod server;
+mod steering;
 pub(crate) mod watch;
 
 use generation::Generation;

@@ -81,6 +81,8 @@ pub struct ServerOptions {
     pub connections_max: u32,
     /// By how many sessions may exceed that which hold other connections. `None`: by as many again.
     pub overflow: Option<u32>,
+    /// Whether the best limit of the pool is searched, up to `connections_max`.
+    pub is_adaptive: bool,
 }
 
 /// A place where clients connect.

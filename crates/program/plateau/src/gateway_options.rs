@@ -277,6 +277,7 @@ fn server(
         rank: Rank(count(entry, "rank").unwrap_or_default()),
         connections_max: count(entry, "max_connections").unwrap_or_default(),
         overflow: count(entry, "overflow"),
+        is_adaptive: entry.value("adaptive") == Some(&Value::Bool(true)),
     })
 }
 

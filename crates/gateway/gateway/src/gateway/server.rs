@@ -9,12 +9,14 @@
 use std::sync::{Arc, Weak};
 
 use backend::Target;
+use env::Instant;
 use metrics::Counter;
-use pool::{Limits, Pool, Recycling};
+use pool::{Pool, Recycling};
 use sync::atomic::{AtomicUsize, Ordering};
 use sync::{CachePadded, Mutex};
 
 use crate::connection::Resting;
+use crate::gateway::steering::Steering;
 use crate::options::ServerOptions;
 use crate::service::written::SharedWritten;
 
@@ -31,6 +33,9 @@ pub(crate) struct KnownServer {
     /// address share it: sessions of an older configuration may know this one by another name.
     pub(crate) written: Arc<SharedWritten>,
     pool: Arc<Pool<Resting>>,
+    /// How many connections sessions may share. Touched by changes of the configuration, and each
+    /// period by one worker; taken before the pool's mutex for the server.
+    steering: Mutex<Steering>,
     /// Sessions that have a connection to it. Relaxed: it only decides who gets the next client,
     /// and each session adds and takes away its own one.
     session_count: AtomicUsize,
@@ -39,11 +44,34 @@ pub(crate) struct KnownServer {
 }
 
 impl KnownServer {
-    /// Sets how many connections sessions may share.
-    fn set_limits(&self, limits: Limits) {
-        let closing = self.pool.set_limits(self.pool_id, limits);
+    /// Follows new settings.
+    fn configure(&self, options: &ServerOptions) {
+        let closing = {
+            let mut steering = self.steering.lock();
+            let limits = steering.configure(options);
+            self.pool.set_limits(self.pool_id, limits)
+        };
         // Each is closed by its worker, or here by being dropped.
         drop(closing);
+    }
+
+    /// How many connections sessions may share now.
+    pub(crate) fn limit(&self) -> u32 {
+        self.steering.lock().limit()
+    }
+
+    /// A period has ended: takes a step if the limit is searched. Returns whether it is.
+    fn steer(&self, now: Instant) -> bool {
+        let (is_adaptive, closing) = {
+            let mut steering = self.steering.lock();
+            let numbers = self.pool.numbers(self.pool_id).unwrap_or_default();
+            let limits = steering.step(now, &numbers);
+            let closing = limits.map(|it| self.pool.set_limits(self.pool_id, it));
+            (steering.is_adaptive(), closing)
+        };
+        // As above.
+        drop(closing);
+        is_adaptive
     }
 
     /// How many sessions have a connection to it.
@@ -102,14 +130,13 @@ impl KnownServers {
 
     /// The server that these options are about, with their limits from now on.
     pub(crate) fn take(&self, options: &ServerOptions) -> Arc<KnownServer> {
-        let limits = limits(options);
         let is_it = |it: &&Arc<KnownServer>| {
             it.name == options.name && it.target.is_same_place(&options.target)
         };
         // Outside of the mutex, since the last owner of a server may be among these.
         let known = self.all();
         if let Some(known) = known.iter().find(is_it) {
-            known.set_limits(limits);
+            known.configure(options);
             return Arc::clone(known);
         }
         let mut same = known
@@ -118,6 +145,8 @@ impl KnownServers {
         let written = same.next().map(|it| Arc::clone(&it.written));
         let name = Arc::clone(&options.name);
         let counters = (0..self.worker_count).map(|_| CachePadded::default());
+        let mut steering = Steering::new(options);
+        let limits = steering.configure(options);
         let added = Arc::new(KnownServer {
             pool_id: self
                 .pool
@@ -126,6 +155,7 @@ impl KnownServers {
             target: options.target.clone(),
             written: written.unwrap_or_default(),
             pool: Arc::clone(&self.pool),
+            steering: Mutex::new(steering),
             session_count: AtomicUsize::new(0),
             sent: counters.collect(),
         });
@@ -133,6 +163,12 @@ impl KnownServers {
         all.retain(|it| 0 < it.strong_count());
         all.push(Arc::downgrade(&added));
         added
+    }
+
+    /// A period has ended: limits that are searched take a step. Returns whether there are any.
+    pub(crate) fn steer(&self, now: Instant) -> bool {
+        let steered = self.all().into_iter().filter(|it| it.steer(now));
+        steered.count() != 0
     }
 
     /// All of them, in the order in which they came.
@@ -147,39 +183,14 @@ impl KnownServers {
     }
 }
 
-fn limits(options: &ServerOptions) -> Limits {
-    let usual = Limits::new(options.connections_max);
-    Limits {
-        overflow: options.overflow.unwrap_or(usual.overflow),
-        ..usual
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use backend::TlsMode;
     use monitor::Rank;
-    use runtime::Address;
 
     use super::*;
-
-    fn options(name: &str, port: u16) -> ServerOptions {
-        ServerOptions {
-            name: name.into(),
-            target: Target {
-                address: Address::Tcp(([127, 0, 0, 1], port).into()),
-                tls: TlsMode::Off,
-                proxy_header: None,
-                connect_timeout: Duration::from_secs(1),
-                io_timeout: Duration::from_secs(1),
-            },
-            rank: Rank(0),
-            connections_max: 1,
-            overflow: None,
-        }
-    }
+    use crate::gateway::steering::tests::options;
 
     #[test]
     fn a_server_is_known_by_name_and_place_until_its_last_owner_goes() {

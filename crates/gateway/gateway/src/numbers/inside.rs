@@ -119,7 +119,7 @@ impl Inside {
                 watched: generation.with_state(id, watched),
                 rank: server.options.rank.0,
                 pool: numbers.unwrap_or_default(),
-                connections_max: server.options.connections_max,
+                connections_max: server.known.limit(),
                 sessions: sessions.get(&pool_id).copied().unwrap_or_default(),
                 under_way: loads.map(|(_, it)| u64::from(it.operations)).sum(),
                 statements: server.known.sent(),

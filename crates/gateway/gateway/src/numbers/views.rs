@@ -24,7 +24,7 @@ pub struct ServerView {
     pub rank: u16,
     /// The connections that sessions share.
     pub pool: pool::Numbers,
-    /// Most of them.
+    /// Most of them, at present.
     pub connections_max: u32,
     /// Sessions that stay at it or have a connection to it.
     pub sessions: usize,

@@ -1,11 +1,14 @@
 //! Connections of the pool on their way between sessions, workers and servers.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use admission::controller::PERIOD_US;
 use pool::{Closing, Order, Slot};
 
 use crate::connection::{Connection, Resting};
+use crate::gateway::Gateway;
 use crate::worker::Worker;
 
 /// How often idle connections are looked through.
@@ -33,6 +36,9 @@ impl Worker {
 /// too old, for as long as the gateway runs. Each worker does it.
 pub async fn keep_pool(worker: Rc<Worker>) {
     let (pool, sweeper) = (Rc::clone(&worker.pool), Rc::clone(&worker.pool));
+    if worker.index == 0 {
+        runtime::spawn_background(steer(Arc::clone(&worker.gateway)));
+    }
     // It is of one configuration, and this task is not.
     drop(worker);
     runtime::spawn_background(async move {
@@ -52,6 +58,18 @@ pub async fn keep_pool(worker: Rc<Worker>) {
         for order in pool.answer(runtime::now()) {
             carry_out(order);
         }
+    }
+}
+
+/// Searches the best limits of servers where that is wanted, for as long as the gateway runs.
+async fn steer(gateway: Arc<Gateway>) {
+    loop {
+        let pause = if gateway.servers.steer(runtime::now()) {
+            Duration::from_micros(PERIOD_US)
+        } else {
+            SWEEP_EVERY
+        };
+        runtime::sleep(pause).await;
     }
 }
 

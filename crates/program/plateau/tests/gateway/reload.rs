@@ -148,6 +148,23 @@ fn limits_of_servers_change_at_once() {
     assert!(waiter.value("SELECT 1").is_ok());
 }
 
+/// Without load nothing moves a limit: a search begins with a few connections.
+#[test]
+fn a_limit_is_searched_while_that_is_set() {
+    let backend = backend();
+    let with = |limits: &str| format!("{SHOP}{}", sections_with(&[&backend], limits));
+    let mut reloaded = Reloaded::start(&with("max_connections = 50\nadaptive = true\n"));
+    let mut client = reloaded.connect();
+    assert!(client.value("SELECT 1").is_ok());
+    let limit = "SELECT max_connections FROM plateau.servers";
+    assert_eq!(reloaded.told(limit), ["32"]);
+    reloaded.take(&with("max_connections = 50\n"));
+    assert_eq!(reloaded.told(limit), ["50"]);
+    reloaded.take(&with("max_connections = 3\nadaptive = true\n"));
+    assert_eq!(reloaded.told(limit), ["3"]);
+    assert!(client.value("SELECT 1").is_ok());
+}
+
 #[test]
 fn mistakes_change_nothing_and_the_rest_is_named() {
     let backend = backend();
