@@ -187,7 +187,9 @@ impl Change<'_> {
         }
         assert!(frame.page().is_none());
         frame.set_page(Some(id));
-        frame.set_new(&pool.periods, None);
+        frame.set_loaded(&pool.periods, None);
+        // To make a page is its first use.
+        frame.touch(&pool.periods);
         space.table.set(id.page, no);
         Ok((no, true))
     }

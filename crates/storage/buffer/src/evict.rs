@@ -2,22 +2,30 @@
 //!
 //! Only clean pages are evicted here. Dirty ones wait for the cleaner, which this wakes.
 //!
-//! A page's heat is *new* when it comes in. The next pass of the clock makes it *cold*, and the one
-//! after that evicts it. A use makes it *hot*, but only in a later period than that of its arrival,
-//! because a scan uses each page many times at once and never again. Hot pages stay while they are
-//! at most five eighths of a share. So a scan of any length evicts only its own pages and other
-//! cold ones. If there are more hot pages, a pass makes them *warm*, and the next one cold.
+//! A page is *loaded* when it has come in, and *new* with its first use. The next pass of the clock
+//! makes it *cold*, and the one after that evicts it. A use makes it *hot*, but only in a later
+//! period than that of the first, because a scan uses each page many times at once and never again.
+//! Hot pages stay while they are at most five eighths of a share. So a scan of any length evicts
+//! only its own pages and other cold ones. If there are more hot pages, a pass makes them *warm*,
+//! and the next one cold.
 //!
-//! A page that comes back soon is hot at once: it would have stayed if hot pages had left it room.
+//! The first use counts as the arrival, whenever the page came in. A page that is read ahead waits
+//! for the others of its read, and for the scan to reach it. If that made it hot, a scan would push
+//! out what is used again and again. A page without a use goes as a cold one (*unused*).
+//!
+//! A page that comes back soon is *returned*, and hot with its first use: it would have stayed if hot pages had left it room.
 //! *Soon* means before as many pages came in as may be hot; the page table keeps when a page left.
 //! So pages that are used in a circle longer than three eighths of the pool become hot as well, and
 //! unused hot pages make room. A scan of more pages than the pool has does not come back so soon.
 //!
-//! The transitions, by functions of [`Frame`](crate::frames::Frame); `set_new` makes each page
-//! *new*:
+//! The transitions, by functions of [`Frame`](crate::frames::Frame); `set_loaded` makes each page
+//! *loaded* or *returned*:
 //!
 //! | from | `touch` in the same period | `touch` later | `pass`, few hot | `pass`, many hot |
 //! |---|---|---|---|---|
+//! | loaded | new | new | unused | unused |
+//! | returned | hot | hot | unused | unused |
+//! | unused | new | new | taken | taken |
 //! | new | new | hot | cold | cold |
 //! | cold | cold | hot | taken | taken |
 //! | warm | warm | hot | cold | cold |

@@ -36,8 +36,14 @@ const HEAT_COLD: u8 = 0;
 const HEAT_WARM: u8 = 1;
 /// Heat of a page that was used again in a later period than that of its arrival.
 const HEAT_HOT: u8 = 2;
-/// Heat of a page that has just come in: cold, but not yet seen by the clock.
+/// Heat of a page that was used in the period of its arrival alone, and that no clock has passed.
 const HEAT_NEW: u8 = 3;
+/// Heat of a page that has come in and was not used yet. Its first use makes it new.
+const HEAT_LOADED: u8 = 4;
+/// Heat of a page that has come back soon and was not used yet. Its first use makes it hot.
+const HEAT_RETURNED: u8 = 5;
+/// Heat of a page that the clock has passed before its first use: cold, but a use makes it new.
+const HEAT_UNUSED: u8 = 6;
 
 /// Alignment of the frames' memory: a huge page, which is more than direct I/O needs.
 const MEMORY_ALIGNMENT: usize = 2 << 20;
@@ -63,7 +69,7 @@ pub(crate) struct Frame {
     rec_lsn: AtomicU64,
     /// Use since the clock passed; a hint. The states and transitions are in `crate::evict`.
     heat: AtomicU8,
-    /// The period in which its page came in; a hint.
+    /// The period of its page's arrival, which is the first use; a hint.
     arrival: AtomicU8,
     /// Whether a copy is on its way to the file. Set and cleared by one cleaner at a time.
     is_writing: AtomicBool,
@@ -154,33 +160,45 @@ impl Frame {
     }
 
     /// The uses of a page in the period of its arrival belong to what brought it in, perhaps a
-    /// scan. They do not predict later uses.
+    /// scan. They do not predict later uses. A page arrives with its first use: until then it may
+    /// have waited for other pages of one read, or for the reader's turn.
     #[inline(never)]
     fn touch_cooler(&self, periods: &Periods) {
-        if self.arrival.load(Ordering::Relaxed) != periods.present() {
-            self.heat.store(HEAT_HOT, Ordering::Relaxed);
-        }
-    }
-
-    /// A page has come in. It may have been here before and left at `left_at`.
-    pub(crate) fn set_new(&self, periods: &Periods, left_at: Option<u32>) {
-        let is_back_soon = left_at.is_some_and(|at| periods.is_soon_after(at));
-        let heat = if is_back_soon { HEAT_HOT } else { HEAT_NEW };
-        self.arrival
-            .store(periods.note_arrival(), Ordering::Relaxed);
+        let present = periods.present();
+        let heat = match self.heat.load(Ordering::Relaxed) {
+            HEAT_LOADED | HEAT_UNUSED => HEAT_NEW,
+            HEAT_RETURNED => HEAT_HOT,
+            _ if self.arrival.load(Ordering::Relaxed) != present => HEAT_HOT,
+            _ => return,
+        };
+        self.arrival.store(present, Ordering::Relaxed);
         self.heat.store(heat, Ordering::Relaxed);
     }
 
+    /// A page has come in. It may have been here before and left at `left_at`.
+    pub(crate) fn set_loaded(&self, periods: &Periods, left_at: Option<u32>) {
+        let is_back_soon = left_at.is_some_and(|at| periods.is_soon_after(at));
+        let heat = if is_back_soon {
+            HEAT_RETURNED
+        } else {
+            HEAT_LOADED
+        };
+        periods.note_arrival();
+        self.heat.store(heat, Ordering::Relaxed);
+    }
+
+    /// Whether a cleaner or the clock may take it next.
     pub(crate) fn is_cold(&self) -> bool {
-        self.heat.load(Ordering::Relaxed) == HEAT_COLD
+        matches!(self.heat.load(Ordering::Relaxed), HEAT_COLD | HEAT_UNUSED)
     }
 
     /// The clock passes. Returns the heat that it found.
     pub(crate) fn pass(&self, hot_pages: HotPages) -> Found {
         let (cooler, found) = match (self.heat.load(Ordering::Relaxed), hot_pages) {
-            (HEAT_COLD, _) => return Found::Cold,
+            (HEAT_COLD | HEAT_UNUSED, _) => return Found::Cold,
             (HEAT_HOT, HotPages::Stay) => return Found::Hot,
             (HEAT_HOT, HotPages::Cool) => (HEAT_WARM, Found::Hot),
+            (HEAT_LOADED | HEAT_RETURNED, _) => (HEAT_UNUSED, Found::Cooling),
             // It was new or warm.
             _ => (HEAT_COLD, Found::Cooling),
         };
@@ -222,8 +240,8 @@ const _: () = assert!(HOT_EIGHTHS < 8, "hot pages leave room for others");
 /// changed ([`crate::Pages::end_period`]).
 #[derive(Debug)]
 pub(crate) struct Periods {
-    /// The present period; wraps around. A page that came in exactly 256 periods ago looks new,
-    /// which costs it one period.
+    /// The present period; wraps around. A page that was first used exactly 256 periods ago looks
+    /// new, which costs it one period.
     present: AtomicU8,
     /// Pages that have come in so far; wraps around.
     arrivals: AtomicU32,
@@ -256,13 +274,12 @@ impl Periods {
         since <= self.length.saturating_mul(HOT_EIGHTHS)
     }
 
-    /// Counts a page that comes in. Returns the period.
-    fn note_arrival(&self) -> u8 {
+    /// Counts a page that comes in.
+    fn note_arrival(&self) {
         let before = self.arrivals.fetch_add(1, Ordering::Relaxed);
         if before % self.length == self.length - 1 {
             self.end();
         }
-        self.present()
     }
 
     /// Begins another period.
@@ -419,7 +436,7 @@ mod tests {
     #[test]
     fn only_a_use_in_a_later_period_heats_a_page() {
         let (frame, periods) = (Frame::new(), Periods::new(80));
-        frame.set_new(&periods, None);
+        frame.set_loaded(&periods, None);
         frame.touch(&periods);
         assert_eq!(frame.pass(HotPages::Cool), Found::Cooling);
         frame.touch(&periods);
@@ -430,6 +447,40 @@ mod tests {
         assert_eq!(frame.pass(HotPages::Cool), Found::Hot);
         assert_eq!(frame.pass(HotPages::Stay), Found::Cooling);
         assert!(frame.is_cold());
+    }
+
+    /// It may come in long before: what counts is what happens from the first use on.
+    #[test]
+    fn the_first_use_of_a_page_does_not_heat_it() {
+        for passes in [0, 1] {
+            let (frame, periods) = (Frame::new(), Periods::new(80));
+            frame.set_loaded(&periods, None);
+            for _ in 0..passes {
+                assert_eq!(frame.pass(HotPages::Stay), Found::Cooling);
+                assert!(frame.is_cold());
+            }
+            periods.end();
+            for _ in 0..2 {
+                frame.touch(&periods);
+                assert!(!frame.is_cold(), "it came in with this use");
+            }
+            assert_eq!(frame.pass(HotPages::Stay), Found::Cooling);
+            periods.end();
+            frame.touch(&periods);
+            assert_eq!(frame.pass(HotPages::Stay), Found::Hot);
+        }
+    }
+
+    /// Neither does it stay if it comes back and is never used.
+    #[test]
+    fn a_page_without_a_use_is_taken_in_the_second_pass() {
+        for left_at in [None, Some(0)] {
+            let (frame, periods) = (Frame::new(), Periods::new(80));
+            frame.set_loaded(&periods, left_at);
+            periods.end();
+            assert_eq!(frame.pass(HotPages::Stay), Found::Cooling);
+            assert_eq!(frame.pass(HotPages::Stay), Found::Cold);
+        }
     }
 
     #[test]
@@ -443,7 +494,8 @@ mod tests {
             for _ in 0..later {
                 periods.note_arrival();
             }
-            frame.set_new(&periods, Some(left_at));
+            frame.set_loaded(&periods, Some(left_at));
+            frame.touch(&periods);
             assert_eq!(frame.pass(HotPages::Stay), found);
         }
     }
@@ -452,10 +504,14 @@ mod tests {
     fn an_eighth_of_the_frames_makes_a_period() {
         let periods = Periods::new(80);
         for _ in 0..9 {
-            assert_eq!(periods.note_arrival(), 0);
+            periods.note_arrival();
+            assert_eq!(periods.present(), 0);
         }
-        assert_eq!(periods.note_arrival(), 1);
+        periods.note_arrival();
+        assert_eq!(periods.present(), 1);
         // A pool of few frames has a period for each page.
-        assert_eq!(Periods::new(4).note_arrival(), 1);
+        let periods = Periods::new(4);
+        periods.note_arrival();
+        assert_eq!(periods.present(), 1);
     }
 }

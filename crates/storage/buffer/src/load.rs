@@ -183,7 +183,7 @@ impl Pool {
         assert_eq!(content.len(), page.bytes().len(), "a page fills its frame");
         page.put(0, content).expect("they are equally long");
         frame.set_page(Some(id));
-        frame.set_new(&self.periods, space.table.left_at(id.page));
+        frame.set_loaded(&self.periods, space.table.left_at(id.page));
         space.table.set(id.page, no);
         frame.latch.unlock_exclusive();
         true
