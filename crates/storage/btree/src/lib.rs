@@ -1,6 +1,7 @@
 //! B+trees over the buffer pool, and the tablespaces that their pages come from.
 //!
-//! Start with [`Tree`]. Reading: `descend` (optimistic lock coupling), [`scan`] (a leaf at a time).
+//! Start with [`Tree`]. Reading: `descend` (optimistic lock coupling), [`scan`] (a leaf at a time),
+//! `ahead` (which leaves come next).
 //! Changing: [`change`] (latch the leaf), `split` and [`merge`] (structure, each step its own
 //! mini-transaction), [`space`] (page allocation), [`lob`] (values too large for a leaf).
 //! [`check`] verifies a whole tree; [`mod@measure`] estimates parts of one. Everything goes through
@@ -27,6 +28,7 @@ pub mod scan;
 pub mod space;
 pub mod split;
 
+mod ahead;
 mod descend;
 mod error;
 mod stamp;

@@ -22,6 +22,11 @@ impl LeafStamp {
             lsn: leaf.lsn()?,
         })
     }
+
+    /// The leaf's page.
+    pub fn page(self) -> PageNo {
+        self.number
+    }
 }
 
 impl Tree {

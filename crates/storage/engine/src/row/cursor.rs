@@ -12,8 +12,10 @@
 //! copied, it finds its place again by key and reads another run. Its place is the entry that it
 //! works on, or, between two entries, the gap after the last one. So after a wait for a lock it
 //! sees all that was committed meanwhile, from the awaited entry on. The module [`locking`] has the
-//! locks of gaps; a scan that locks them goes back to the last finished entry.
+//! locks of gaps; a scan that locks them goes back to the last finished entry. The module [`ahead`]
+//! reads the leaves that come next while the scan waits for one.
 
+mod ahead;
 mod locking;
 
 use std::rc::Rc;
@@ -32,6 +34,7 @@ use store::{
 use crate::lob_memo::LobMemo;
 use crate::row::conflict::{Stored, WantedLock, lock_mode};
 use crate::row::covering::Covering;
+use crate::row::cursor::ahead::Ahead;
 use crate::row::cursor::locking::{ScanLocks, Seen, start};
 use crate::row::entries;
 use crate::row::read::{Looks, Version};
@@ -82,6 +85,8 @@ pub(crate) struct EngineCursor {
     locks: ScanLocks,
     /// Counts what was read without returning a row.
     looks: Looks,
+    /// How many leaves the scan has read in a row.
+    ahead: Ahead,
 }
 
 impl EngineCursor {
@@ -139,6 +144,7 @@ impl EngineCursor {
             memo: LobMemo::default(),
             locks: ScanLocks::default(),
             looks: Looks::default(),
+            ahead: Ahead::default(),
         };
         cursor.seek(std::slice::from_ref(&range));
         cursor
@@ -168,7 +174,9 @@ impl EngineCursor {
         }
         let limit = if self.is_alone() { 1 } else { RUN_LIMIT };
         let tree = self.tree();
-        tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run)?;
+        let read = tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run);
+        read.map_err(|interrupt| self.read_ahead(interrupt))?;
+        self.ahead.note(&self.run);
         assert!(
             self.run.len() <= limit,
             "a run has no more than was asked for"
@@ -181,6 +189,7 @@ impl EngineCursor {
     fn enter(&mut self, interval: Interval) {
         self.interval = interval;
         self.run.clear();
+        self.ahead = Ahead::default();
         self.position = 0;
         self.is_begun = false;
         self.is_loaded = false;
