@@ -2,16 +2,26 @@
 
 #![forbid(unsafe_code)]
 
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use env::sim::poll_at_most;
 use format::PageSize;
-use sim::rows::{Row, Session, accounts, all, row};
+use sim::rows::{Row, Session, accounts, all, row, until_done};
 use sim::{Database, World, WorldOptions};
-use store::{Direction, Inserted, Isolation, KeyBound, KeyRange, SchemaStore, Table};
+use store::{
+    Cursor, Direction, Fetched, Inserted, Interrupt, Isolation, KeyBound, KeyRange, RowBatch,
+    SchemaStore, StoreError, Suspend, Table, WaitReason,
+};
 
-/// Frames of the pool, and rows of which a leaf has some seven.
+/// Frames of the pool, and rows of which a leaf has some seven: four pools.
 const FRAMES: u32 = 128;
 const ROW_COUNT: i64 = 3500;
+const LEAF_ROWS_MAX: usize = 8;
+/// Leaves that one wait reads ahead at most in this pool.
+const WINDOW: u64 = 8;
+/// Inner pages of the tree, and pages of the dictionary, at most.
+const OTHER_PAGES: u64 = 8;
 /// Rows that are read again and again: some forty leaves.
 const HOT_COUNT: usize = 280;
 
@@ -62,7 +72,7 @@ async fn look_up(database: &Database, table: &Rc<dyn Table>, rows: &[Row]) -> u6
     pool.pool().pages_read() - before
 }
 
-/// A scan of a table ten times the pool costs the hot set no page.
+/// A scan of a table four times the pool costs the hot set next to no page.
 #[test]
 fn a_scan_does_not_push_out_what_is_read_again_and_again() {
     let (world, rows) = filled(31);
@@ -126,4 +136,210 @@ fn a_scan_reads_many_leaves_at_a_time() {
             assert!(reads * 4 < pages, "{reads} reads of {pages} pages");
         });
     }
+}
+
+/// A scan that is fetched from step by step.
+struct Steps {
+    session: Session,
+    cursor: Box<dyn Cursor>,
+    batch: RowBatch,
+}
+
+impl Steps {
+    fn new(database: &Database, table: &Rc<dyn Table>, direction: Direction) -> Self {
+        let mut options = all();
+        options.direction = direction;
+        Self {
+            session: begin(database),
+            cursor: table.scan(options),
+            batch: RowBatch::new(table.layout().clone()),
+        }
+    }
+
+    /// The next row, or a wait for it; the keys of rows are collected in `keys`.
+    fn step(&mut self, keys: &mut Vec<Vec<u8>>) -> Result<Fetched, Interrupt> {
+        self.batch.clear();
+        let txn = &mut *self.session.txn;
+        let fetched = self.cursor.fetch(txn, 1, &mut self.batch);
+        keys.extend((0..self.batch.len()).map(|at| self.batch.key(at).0.to_vec()));
+        fetched
+    }
+
+    /// Goes on until the scan waits for pages, the `nth` time.
+    async fn until_miss(&mut self, nth: usize) -> Suspend {
+        let (mut misses, mut keys) = (0, Vec::new());
+        loop {
+            match self.step(&mut keys) {
+                Ok(Fetched::More) => {}
+                Ok(Fetched::End) => panic!("the scan has fewer waits"),
+                Err(Interrupt::Error(error)) => panic!("{error}"),
+                Err(Interrupt::Suspend(wait)) => {
+                    misses += usize::from(wait.reason() == WaitReason::PageMiss);
+                    if misses == nth {
+                        return wait;
+                    }
+                    wait.await;
+                }
+            }
+        }
+    }
+
+    /// The keys up to the end or the first error.
+    async fn rest(&mut self) -> (Vec<Vec<u8>>, Result<(), StoreError>) {
+        let mut keys = Vec::new();
+        loop {
+            match until_done(|| self.step(&mut keys)).await {
+                Ok(Fetched::More) => {}
+                Ok(Fetched::End) => return (keys, Ok(())),
+                Err(error) => return (keys, Err(error)),
+            }
+        }
+    }
+}
+
+/// Whoever stops early, as at a LIMIT, has read at most as many pages in vain as were of use, and
+/// never more than a window.
+#[test]
+fn a_scan_that_stops_has_read_little_in_vain() {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let (world, _) = filled(33);
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.expect("it opens");
+            let table = database.table("accounts");
+            let read = || database.engine.pages().pool().pages_read();
+            let start = read();
+            let mut steps = Steps::new(&database, &table, direction);
+            let (mut keys, mut before) = (Vec::new(), start);
+            while keys.len() < 1000 {
+                match steps.step(&mut keys) {
+                    Err(Interrupt::Suspend(wait)) => wait.await,
+                    fetched => assert_eq!(fetched.ok(), Some(Fetched::More)),
+                }
+                let now = read();
+                assert!(now - before <= WINDOW + 1, "{} at a time", now - before);
+                before = now;
+                // Each leaf has some seven rows, the first and the last perhaps fewer.
+                let used = u64::try_from(keys.len() / 6 + 2).expect("they are few");
+                let most = (2 * used).min(used + WINDOW) + OTHER_PAGES;
+                let so_far = now - start;
+                assert!(so_far <= most, "{so_far} pages for {} rows", keys.len());
+            }
+        });
+    }
+}
+
+/// The file of the table, which was made last.
+fn table_file(world: &World) -> PathBuf {
+    let of_space = |path: &PathBuf| path.to_string_lossy().contains("space_");
+    let files = world.files().into_iter().filter(of_space);
+    let last = files.max_by_key(|path| (path.as_os_str().len(), path.clone()));
+    Path::new("data").join(last.expect("the table has a file"))
+}
+
+/// A damaged leaf is no error before the scan comes to it.
+#[test]
+fn a_scan_returns_what_stands_before_a_damaged_leaf() {
+    let (world, rows) = filled(34);
+    world.disk.damage(&table_file(&world), 300 * 4096 + 64, 1);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("it opens");
+        let table = database.table("accounts");
+        let mut counts = 0;
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut steps = Steps::new(&database, &table, direction);
+            let (keys, end) = steps.rest().await;
+            assert!(matches!(end, Err(StoreError::Damaged { .. })), "{end:?}");
+            let expected = rows.iter().map(|(key, _)| key.clone());
+            let expected: Vec<Vec<u8>> = match direction {
+                Direction::Forward => expected.take(keys.len()).collect(),
+                Direction::Backward => expected.rev().take(keys.len()).collect(),
+            };
+            assert_eq!(keys, expected);
+            assert!(700 < keys.len(), "the leaf is far from both ends");
+            counts += keys.len();
+        }
+        let lost = rows.len() - counts;
+        assert!((1..=LEAF_ROWS_MAX).contains(&lost), "{lost} rows of a leaf");
+    });
+}
+
+/// The scan's table is dropped while reads are under way: they end, and their frames are free.
+#[test]
+fn reads_of_a_dropped_table_end() {
+    for is_polled_later in [true, false] {
+        let (world, _) = filled(35);
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.expect("it opens");
+            let table = database.table("accounts");
+            let mut steps = Steps::new(&database, &table, Direction::Forward);
+            let wait = steps.until_miss(6).await;
+            let mut wait = Box::pin(wait);
+            assert!(poll_at_most(1, wait.as_mut()).await.is_none(), "it reads");
+            let dropped = database.engine.drop_table(table.definition().id).await;
+            assert_eq!(dropped, Ok(()));
+            if is_polled_later {
+                wait.await;
+                let (_, end) = steps.rest().await;
+                assert!(matches!(end, Err(StoreError::Damaged { .. })), "{end:?}");
+            } else {
+                drop(wait);
+            }
+            drop(steps);
+            // A table as large as the pool has room.
+            let created = database.engine.create_table(accounts()).await;
+            assert!(created.is_ok());
+            let table = database.table("accounts");
+            let mut txn = begin(&database);
+            for id in 0..900 {
+                let done = txn.insert(&table, &row(id, 0, &"x".repeat(500))).await;
+                assert_eq!(done, Ok(Inserted::Done));
+            }
+            assert_eq!(txn.commit().await, Ok(()));
+            assert_eq!(database.close().await, Ok(()));
+        });
+    }
+}
+
+/// A session that ends in the wait gives its reads up; others read the pages themselves, and the
+/// server can end.
+#[test]
+fn a_server_ends_while_pages_are_read_ahead() {
+    let (world, rows) = filled(36);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("it opens");
+        let table = database.table("accounts");
+        for _ in 0..FRAMES {
+            let mut steps = Steps::new(&database, &table, Direction::Forward);
+            let wait = steps.until_miss(5).await;
+            assert!(poll_at_most(1, Box::pin(wait).as_mut()).await.is_none());
+        }
+        let all_rows = begin(&database).scan(&table, all()).await;
+        assert_eq!(all_rows.as_deref(), Ok(rows.as_slice()));
+        let mut steps = Steps::new(&database, &table, Direction::Backward);
+        let mut wait = Box::pin(steps.until_miss(5).await);
+        assert!(poll_at_most(1, wait.as_mut()).await.is_none(), "it reads");
+        drop(wait);
+        drop(steps);
+        assert_eq!(database.close().await, Ok(()));
+    });
+}
+
+/// Files are open already: a scan needs no descriptor.
+#[test]
+fn a_scan_reads_ahead_without_descriptors() {
+    let (world, _) = filled(37);
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("it opens");
+        let table = database.table("accounts");
+        inner.disk.take_descriptors();
+        for direction in [Direction::Forward, Direction::Backward] {
+            assert_eq!(scan(&database, &table, direction).await, ROW_COUNT);
+        }
+        inner.disk.give_descriptors();
+    });
 }
