@@ -397,3 +397,35 @@ fn debt_lowers_the_limit_until_it_is_paid_or_that_does_not_help() {
     engine.mean(&load, 10);
     assert!(0.9 <= engine.mean(&load, 10));
 }
+
+/// TPC-C with few warehouses on a machine that others use, too: few commits, a speed that changes
+/// all the time, and most of those inside wait for locks at any limit.
+#[test]
+fn a_load_that_fights_is_not_starved_by_a_machine_that_changes_its_speed() {
+    let shape = Shape::Thrashing {
+        knee: 24.0,
+        loss: 0.0,
+    };
+    for top in [500.0, 4_000.0] {
+        let mut shares = Vec::new();
+        for seed in 1..=24 {
+            let mut engine = Engine::new(seed, 0.1);
+            let mut share = 0.0;
+            let mut speeds = Dice(seed | 1 << 40);
+            for _ in 0..40 {
+                let load = Load {
+                    shape,
+                    top: top * (0.5 + speeds.unit()),
+                    clients: 4096.0,
+                };
+                let periods = 5 + small(speeds.unit() * 20.0);
+                let mean = (0..periods).map(|_| engine.period(&load)).sum::<f64>();
+                share += mean / f64::from(periods) / load.best() / 40.0;
+            }
+            shares.push(share);
+        }
+        let mean = shares.iter().sum::<f64>() / 24.0;
+        let least = shares.iter().copied().fold(1.0, f64::min);
+        assert!(0.95 <= mean && 0.9 <= least, "{top} a second: {shares:.3?}");
+    }
+}

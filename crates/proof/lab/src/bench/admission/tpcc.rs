@@ -23,7 +23,9 @@ use crate::tpcc::{Call, go_tpc};
 
 /// The uncounted beginning of a turn: what was admitted before has ended.
 const TURN_SETTLE: Duration = Duration::from_secs(5);
-/// How long all clients may take to connect.
+/// The limit before `auto` begins.
+const BEFORE_AUTO: &str = "64";
+/// How long all clients may take to begin.
 const CONNECT_MAX: Duration = Duration::from_secs(120);
 /// Threads that load the tables.
 const LOAD_THREADS: u32 = 4;
@@ -159,7 +161,7 @@ impl Stand {
         Ok(command)
     }
 
-    /// Starts all clients, and waits until they are connected.
+    /// Starts all clients, and waits until they are connected and have begun.
     fn terminals(&mut self, clients: u32) -> Result<Terminals> {
         self.root.run(&format!("CREATE USER {ACCOUNT}"))?;
         self.root
@@ -169,11 +171,14 @@ impl Stand {
         command.args(["--ignore-error", "--silence"]);
         let mut terminals = Terminals(command.spawn().context("cannot start go-tpc")?);
         let begun_at = SystemClock.now();
-        while self.root.status("Threads_connected")? < u64::from(clients) {
+        // They connect, then they prepare their statements, and then there are commits.
+        while self.root.status("Threads_connected")? < u64::from(clients)
+            || self.count(PIECE)?.commits == 0
+        {
             let ended = terminals.0.try_wait()?;
             ensure!(ended.is_none(), "go-tpc has ended: {ended:?}");
             let waited = SystemClock.now().since(begun_at);
-            ensure!(waited < CONNECT_MAX, "not all connected in {waited:?}");
+            ensure!(waited < CONNECT_MAX, "not all have begun in {waited:?}");
             self.pass(PIECE)?;
         }
         Ok(terminals)
@@ -232,6 +237,12 @@ impl Setting {
     }
 
     fn take_turn(&mut self, stand: &mut Stand, arguments: &Arguments) -> Result<()> {
+        if self.text == "auto" {
+            // Those that came in without a limit have no pass. Until they have ended, no limit is
+            // worth what it seems to be.
+            stand.set(BEFORE_AUTO)?;
+            stand.pass(TURN_SETTLE)?;
+        }
         stand.set(&self.text)?;
         if self.text == "auto" {
             stand.pass(Duration::from_secs(arguments.settle_seconds))?;
