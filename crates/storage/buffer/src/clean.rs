@@ -9,8 +9,7 @@
 //!
 //! * A reserve of frames: the cold pages that the clock's hand will meet next in the worker's share
 //!   are clean before it comes. So whoever needs a frame evicts a page and waits for nobody.
-//! * The oldest changes, if the checkpoint is due or more of the pool is dirty than the
-//!   reserves leave.
+//! * The oldest changes, if the checkpoint is due or much of the pool is dirty.
 //! * Cold pages anywhere, once somebody has found no frame.
 
 use std::collections::BTreeMap;
@@ -29,9 +28,9 @@ use sync::atomic::Ordering;
 use wal::{LogLevel, WalError};
 
 use crate::evict::LOOKS_PER_TURN;
-use crate::frames::dirty::{DirtyEntry, LOOKS_PER_BATCH};
-use crate::frames::share::{RESERVE_SHARE, Share};
-use crate::frames::{FrameNo, HOT_EIGHTHS};
+use crate::frames::FrameNo;
+use crate::frames::dirty::DirtyEntry;
+use crate::frames::share::Share;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::roles::RoleKind;
@@ -45,11 +44,15 @@ const CHECKPOINT_DUE_PERCENT: u64 = 40;
 /// Share of the log's greatest age at which cleaners pause no more between batches.
 const CHECKPOINT_URGENT_PERCENT: u64 = 60;
 
+/// Eighths of the frames that may be dirty before the oldest changes are written. A page that is
+/// changed again and again is written less often if it may stay dirty for longer.
+const DIRTY_EIGHTHS: usize = 4;
+
+/// Eighths of the frames that are dirty when cleaners pause no more between batches.
+const DIRTY_URGENT_EIGHTHS: usize = 6;
+
 const _: () = assert!(CHECKPOINT_DUE_PERCENT < CHECKPOINT_URGENT_PERCENT);
-const _: () = assert!(
-    HOT_EIGHTHS * RESERVE_SHARE <= 8 * (RESERVE_SHARE - 1),
-    "hot pages alone cause no writes of the oldest"
-);
+const _: () = assert!(DIRTY_EIGHTHS < DIRTY_URGENT_EIGHTHS);
 
 /// Frames that are searched for pages of a dropped tablespace before other tasks run: some 100 us
 /// if their headers are in no cache.
@@ -78,7 +81,7 @@ struct Need {
     reserve: bool,
     /// The checkpoint is due.
     checkpoint: bool,
-    /// More of the pool is dirty than the reserves leave.
+    /// Much of the pool is dirty.
     dirty: bool,
 }
 
@@ -160,13 +163,11 @@ impl Pool {
 }
 
 impl Pool {
-    /// Whether more is dirty than the reserves leave, which are all that misses take. The rest is
-    /// mostly hot, since hot pages may take [`HOT_EIGHTHS`]. One that is written for its age is soon
-    /// dirty again, so a lower limit only writes it more often. How long a page stays dirty is
-    /// bounded by the log. Admission lowers its limit at a larger share of dirty pages.
-    fn is_mostly_dirty(&self) -> bool {
-        let frames = self.frames.count();
-        stdx::to_usize(frames - frames / RESERVE_SHARE) < self.dirty.count()
+    /// Whether more than so many eighths of the frames are dirty. Also if the lists are so long: an
+    /// old page that stays dirty keeps the entries behind it, and has to be written then.
+    fn is_dirty_above(&self, eighths: usize) -> bool {
+        let frames = stdx::to_usize(self.frames.count());
+        frames * eighths / 8 < self.dirty.len()
     }
 
     /// The share of a worker.
@@ -227,7 +228,7 @@ impl Pool {
         let (id, rec_lsn) = (frame.page()?, frame.rec_lsn()?);
         let Some(space) = self.spaces.get(id.space) else {
             frame.set_rec_lsn(None);
-            self.dirty.note_cleaned(worker);
+            self.dirty.note_clean(worker);
             return None;
         };
         // SAFETY: the shared latch is held while the slice lives.
@@ -247,7 +248,7 @@ impl Pool {
         // In this order (C1).
         self.roles.note_oldest(worker, rec_lsn);
         frame.set_rec_lsn(None);
-        self.dirty.note_cleaned(worker);
+        self.dirty.note_clean(worker);
         let file = space.file.clone();
         Some((PageCopy { id, file, bytes }, lsn))
     }
@@ -317,6 +318,7 @@ impl Pages {
         self.pool.wants_frames.load(Ordering::SeqCst)
             || self.pool.share(self.worker).is_reserve_used_up()
             || CHECKPOINT_URGENT_PERCENT < self.pool.wal.age_percent()
+            || self.pool.is_dirty_above(DIRTY_URGENT_EIGHTHS)
     }
 
     /// Frames that the clock of this worker's share has passed so far; wraps around. While it
@@ -330,7 +332,7 @@ impl Pages {
             frames: self.pool.wants_frames.load(Ordering::SeqCst),
             reserve: self.pool.share(self.worker).is_reserve_short(),
             checkpoint: self.needs_checkpoint(),
-            dirty: self.pool.is_mostly_dirty(),
+            dirty: self.pool.is_dirty_above(DIRTY_EIGHTHS),
         }
     }
 
@@ -403,7 +405,6 @@ impl Pages {
                 copies.push(copy);
             }
         }
-        pool.dirty.tidy(self.worker, &pool.frames, LOOKS_PER_BATCH);
         if copies.is_empty() {
             batch.is_done = true;
             return Ok(0);
@@ -491,9 +492,9 @@ impl Pages {
                     "nothing is written while this has the roles"
                 );
                 if frame.rec_lsn().is_some() {
-                    self.pool.dirty.note_cleaned(self.worker);
+                    frame.set_rec_lsn(None);
+                    self.pool.dirty.note_clean(self.worker);
                 }
-                frame.set_rec_lsn(None);
                 frame.set_page(None);
             }
             frame.latch.unlock_exclusive();

@@ -164,7 +164,7 @@ impl Pool {
 
     /// Dirty pages.
     pub fn dirty_pages(&self) -> usize {
-        self.dirty.count()
+        self.dirty.page_count()
     }
 
     /// Makes the file of a new tablespace, durably, and opens it.

@@ -28,7 +28,6 @@ mod removal;
 mod shortages;
 mod threads;
 mod verify;
-mod writes;
 
 /// Between two checks of a background task: about a fifth of a slow disk's time.
 const TICK: Duration = Duration::from_micros(100);

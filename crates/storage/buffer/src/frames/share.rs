@@ -24,7 +24,7 @@ pub(crate) struct Share {
 }
 
 /// The cleaner looks at this share of the frames before the hand comes, at most [`RESERVE_MAX`].
-pub(crate) const RESERVE_SHARE: u32 = 4;
+const RESERVE_SHARE: u32 = 4;
 
 /// The hand takes some milliseconds for so many, however fast pages come and go.
 pub(crate) const RESERVE_MAX: u32 = 4096;

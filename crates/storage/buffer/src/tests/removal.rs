@@ -54,6 +54,7 @@ fn dirty_pages_are_counted_as_they_are() {
             assert_eq!(pages.clean(1).await, Ok(Cleaned { pages: 1 }));
             assert_eq!(pages.pool().dirty_pages(), 1);
         }
+        assert_eq!(pages.pool().dirty.len(), 7);
         drop(holder);
         pages.clean_all().await.unwrap();
         assert_eq!(pages.pool().dirty_pages(), 0);
