@@ -13,10 +13,11 @@
 //! for the others of its read, and for the scan to reach it. If that made it hot, a scan would push
 //! out what is used again and again. A page without a use goes as a cold one (*unused*).
 //!
-//! A page that comes back soon is *returned*, and hot with its first use: it would have stayed if hot pages had left it room.
-//! *Soon* means before as many pages came in as may be hot; the page table keeps when a page left.
-//! So pages that are used in a circle longer than three eighths of the pool become hot as well, and
-//! unused hot pages make room. A scan of more pages than the pool has does not come back so soon.
+//! A page that comes back soon is *returned*, and hot with its first use: it would have stayed if
+//! hot pages had left it room. *Soon* means before as many pages came in as may be hot; the page
+//! table keeps when a page left. So pages that are used in a circle longer than three eighths of
+//! the pool become hot as well, and unused hot pages make room. A scan of more pages than the pool
+//! has does not come back so soon.
 //!
 //! The transitions, by functions of [`Frame`](crate::frames::Frame); `set_loaded` makes each page
 //! *loaded* or *returned*:
