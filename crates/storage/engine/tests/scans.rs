@@ -217,7 +217,8 @@ fn a_scan_that_stops_has_read_little_in_vain() {
                     fetched => assert_eq!(fetched.ok(), Some(Fetched::More)),
                 }
                 let now = read();
-                assert!(now - before <= WINDOW + 1, "{} at a time", now - before);
+                // The awaited page comes with them, and background work may read one, too.
+                assert!(now - before <= WINDOW + 2, "{} at a time", now - before);
                 before = now;
                 // Each leaf has some seven rows, the first and the last perhaps fewer.
                 let used = u64::try_from(keys.len() / 6 + 2).expect("they are few");
