@@ -14,8 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use testkit::{Launch, Server};
 
-use crate::bench::contestant::MeasuredBuild;
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape, Tally};
+use crate::target::MeasuredBuild;
 use crate::target::reference;
 
 /// About three minutes with what stands here as defaults.

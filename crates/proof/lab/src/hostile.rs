@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 use testkit::hostile::{Attack, Report, attack, percentile};
 use testkit::{Launch, ServerKind};
 
-use crate::bench::contestant::program_or_release;
+use crate::target::program_or_release;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {

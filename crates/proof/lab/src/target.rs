@@ -1,10 +1,12 @@
 //! The server that a suite runs against.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Result;
-use testkit::folder::Folder;
+use testkit::folder::{Folder, target_directory};
+use testkit::process::run;
 use testkit::server::plateau_program;
 use testkit::topology::{Galera, Replicated};
 use testkit::{Client, Launch, Login, Server, ServerKind, wait_for};
@@ -254,4 +256,33 @@ impl Running {
     pub(crate) fn connect(&self) -> Result<Client> {
         Client::connect(&Login::root(self.port))
     }
+}
+
+/// The build of Plateau that a command measures.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct MeasuredBuild {
+    /// The build of Plateau to measure; by default `cargo build --release` builds it.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Settings for Plateau as `name=value`.
+    #[arg(long = "set")]
+    pub(crate) settings: Vec<String>,
+}
+
+impl MeasuredBuild {
+    /// The program: the given one, or one of the current source, which is built now.
+    pub(crate) fn program(&self) -> Result<PathBuf> {
+        program_or_release(self.program.as_deref())
+    }
+}
+
+/// The measured build: the given one, or one of the current source.
+pub(crate) fn program_or_release(given: Option<&Path>) -> Result<PathBuf> {
+    given.map_or_else(build_release, |path| Ok(path.to_path_buf()))
+}
+
+/// Builds the server as for users.
+pub(crate) fn build_release() -> Result<PathBuf> {
+    run(Command::new("cargo").args(["build", "--release", "--quiet", "--package", "plateau"]))?;
+    Ok(target_directory().join("release").join("plateau"))
 }

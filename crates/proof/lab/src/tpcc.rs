@@ -24,8 +24,14 @@ use testkit::folder::target_directory;
 use testkit::process::cpu_us;
 use testkit::{Client, Launch, Login, Server};
 
-use crate::bench::contestant::MeasuredBuild;
+use crate::target::MeasuredBuild;
 use crate::target::reference;
+
+/// Connections that both servers allow: more than any number of threads that fits on a machine.
+const CONNECTIONS_MAX: u32 = 20_000;
+
+/// Prepared statements that both servers allow: each thread of the client has some 30.
+const STATEMENTS_MAX: u32 = 1_000_000;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -198,6 +204,8 @@ fn plateau(arguments: &Arguments, program: &Path) -> Launch {
         format!("buffer_pool_size={}", arguments.buffer_pool_size),
         String::from("log_size=1G"),
         String::from("flush_log_at_trx_commit=1"),
+        format!("max_connections={CONNECTIONS_MAX}"),
+        format!("max_prepared_stmt_count={STATEMENTS_MAX}"),
     ];
     Launch::plateau(program).with_settings(own.iter().chain(&arguments.build.settings))
 }
@@ -210,6 +218,8 @@ fn mariadb(arguments: &Arguments) -> Launch {
         ))
         .with("--innodb-log-file-size=1G")
         .with("--innodb-flush-log-at-trx-commit=1")
+        .with(format!("--max-connections={CONNECTIONS_MAX}"))
+        .with(format!("--max-prepared-stmt-count={STATEMENTS_MAX}"))
         .with("--skip-log-bin")
 }
 

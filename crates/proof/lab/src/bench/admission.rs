@@ -24,9 +24,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use testkit::{Client, Launch, Server};
 
-use super::contestant::MeasuredBuild;
 use super::verdict::{self, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
+use crate::target::MeasuredBuild;
 
 /// Some twelve minutes with what stands here as defaults.
 #[derive(Debug, clap::Args)]

@@ -12,24 +12,6 @@ use crate::load::Load;
 use crate::sample::LoadArguments;
 use crate::target::reference;
 
-/// The build of Plateau that a command measures.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct MeasuredBuild {
-    /// The build of Plateau to measure; by default `cargo build --release` builds it.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Settings for Plateau as `name=value`.
-    #[arg(long = "set")]
-    pub(crate) settings: Vec<String>,
-}
-
-impl MeasuredBuild {
-    /// The program: the given one, or one of the current source, which is built now.
-    pub(crate) fn program(&self) -> Result<PathBuf> {
-        program_or_release(self.program.as_deref())
-    }
-}
-
 /// What all measurements of a run share.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
@@ -259,15 +241,4 @@ fn null(io: &str) -> Result<Launch> {
     run(Command::new("cargo").args(arguments))?;
     let program = target_directory().join("release").join("null_server");
     Ok(Launch::plateau(program).with_settings([format!("io={io}")]))
-}
-
-/// The measured build: the given one, or one of the current source.
-pub(crate) fn program_or_release(given: Option<&Path>) -> Result<PathBuf> {
-    given.map_or_else(build_release, |path| Ok(path.to_path_buf()))
-}
-
-/// Builds the server as for users.
-pub(crate) fn build_release() -> Result<PathBuf> {
-    run(Command::new("cargo").args(["build", "--release", "--quiet", "--package", "plateau"]))?;
-    Ok(target_directory().join("release").join("plateau"))
 }

@@ -13,10 +13,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::WORKLOADS;
-use super::contestant::{self, Contestant, Program, Setup, base_of, start_all};
+use super::contestant::{Contestant, Program, Setup, base_of, start_all};
 use super::pair::{Order, Processor, Timing, measure};
 use super::point::{Point, median};
 use crate::sample::LoadArguments;
+use crate::target::program_or_release;
 
 /// About ten minutes with what stands here as defaults.
 #[derive(Debug, clap::Args)]
@@ -116,7 +117,7 @@ impl Arguments {
             load: self.load.clone(),
             flush: 1,
             settings: self.settings.clone(),
-            program: contestant::program_or_release(self.program.as_deref())?,
+            program: program_or_release(self.program.as_deref())?,
             base: Some(self.against.clone()),
         })
     }

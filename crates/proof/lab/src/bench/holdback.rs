@@ -15,11 +15,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use testkit::{Client, Launch, Server, ServerKind};
 
-use super::contestant::MeasuredBuild;
 use super::point::median;
 use super::verdict::{self, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
 use crate::load;
+use crate::target::MeasuredBuild;
 use crate::target::reference;
 
 /// With 60 seconds some seven minutes; the promise is about 600.

@@ -13,11 +13,11 @@ use anyhow::{Context, Result, ensure};
 use testkit::process::DeviceBytes;
 use testkit::{Client, Launch, Server};
 
-use super::contestant::MeasuredBuild;
 use super::point::median;
 use super::verdict::{self, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape, Tally};
 use crate::load;
+use crate::target::MeasuredBuild;
 use crate::target::reference;
 
 /// About three minutes with what stands here as defaults.

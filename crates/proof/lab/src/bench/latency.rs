@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::contestant::{
-    MeasuredBuild, Program, Setup, base_of, is_null, is_plateau, is_reference, null_of, start_all,
+    Program, Setup, base_of, is_null, is_plateau, is_reference, null_of, start_all,
 };
 use super::open;
 use super::pair::{Order, Processor, Timing, measure};
@@ -21,6 +21,7 @@ use super::report::Report;
 use super::verdict::{Outcome, Verdict};
 use crate::generator::{JUDGED_MEAN, SHARE_LEAST, SHARE_MOST};
 use crate::sample::{LoadArguments, Sample};
+use crate::target::MeasuredBuild;
 
 /// About three quarters of an hour with what stands here as defaults.
 #[derive(Debug, clap::Args)]

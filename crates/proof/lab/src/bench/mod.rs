@@ -42,13 +42,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use self::contestant::{Contestant, MeasuredBuild, Program, Setup, start_all};
+use self::contestant::{Contestant, Program, Setup, start_all};
 use self::pair::{Order, Processor, Timing, measure};
 use self::point::line;
 use self::record::{Heading, folder};
 use self::report::Report;
 use crate::generator::{Address, IdleClients, WARM_TIME_MAX};
 use crate::sample::LoadArguments;
+use crate::target::MeasuredBuild;
 
 /// Comparisons beside that of servers.
 #[derive(Debug, clap::Subcommand)]

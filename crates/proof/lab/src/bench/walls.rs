@@ -28,7 +28,7 @@ use anyhow::{Result, ensure};
 
 use self::crowd::Measured;
 use super::admission;
-use super::contestant::program_or_release;
+use crate::target::program_or_release;
 
 /// Some four minutes with what stands here as defaults.
 #[derive(Debug, clap::Args)]
