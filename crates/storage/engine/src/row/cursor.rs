@@ -193,6 +193,7 @@ impl EngineCursor {
         self.position = 0;
         self.is_begun = false;
         self.is_loaded = false;
+        self.is_claimed = false;
         self.place.key.clear();
         self.place.from = start(self.options.direction, &self.interval, &mut self.place.key);
         self.locks.start(&self.interval);
