@@ -72,10 +72,7 @@ impl DeleteRunner {
                 State::Row => {
                     if let Some(&(table, slot)) = self.plan.targets.get(self.target) {
                         let is_new = self.finder.is_first(self.target);
-                        let is_deleted = match is_new {
-                            true => self.delete(cx, table, slot)?,
-                            false => false,
-                        };
+                        let is_deleted = is_new && self.delete(cx, table, slot)?;
                         if self.state == State::Confirming {
                             continue;
                         }
