@@ -19,7 +19,7 @@
 //! (A2) A worker keeps one unit at least. So its line moves, whatever others do.
 //! (A3) Before a gate lets a waiter in, it looks at one other worker, each time at the next one. If
 //! that worker's first waiter came [`DRIFT_US`] earlier, the place is given to it, unless it has
-//! [`GIVEN_MAX`] places that it has not used yet. What follows is measured in `tests/fairness.rs`.
+//! `GIVEN_MAX` places that it has not used yet. What follows is measured in `tests/fairness.rs`.
 //!
 //! No gate lets another one's waiters in: they belong to its worker. It calls that worker's task
 //! ([`Gate::called`](crate::Gate::called)). Refused: quotas after the number of clients alone. A
