@@ -81,6 +81,7 @@ files! {
     looking_after
     looking_after_commits
     mixed_types
+    named_rows
     names_of_tables
     negations
     password

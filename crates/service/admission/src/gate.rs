@@ -197,7 +197,7 @@ impl Gate {
         }
         let numbers = self.numbers();
         let is_first = numbers.waiting.value() == 0;
-        if is_first && (numbers.inside.value() < quota || self.take_room(Look::All)) {
+        if is_first && self.find_room(Look::All) {
             return Entry::Inside(self.let_in(Place::Quota));
         }
         let administrators = self.administrators.get();
@@ -265,12 +265,25 @@ impl Gate {
     /// Lets waiters in while there is quota (G3, G5).
     fn let_next_in(&self, look: Look) {
         while let Some(first) = self.first() {
-            if self.numbers().inside.value() < self.quota() {
-                if !self.give_place(first.since_us) {
-                    self.let_first_in();
-                }
-            } else if !self.take_room(look) {
+            if !self.find_room(look) {
                 return;
+            }
+            if !self.give_place(first.since_us) {
+                self.let_first_in();
+            }
+        }
+    }
+
+    /// Whether there is room for one more, which may be taken from other workers. A worker that has
+    /// more inside than its quota takes none: it would have to take much to no avail.
+    fn find_room(&self, look: Look) -> bool {
+        loop {
+            let (inside, quota) = (self.numbers().inside.value(), self.quota());
+            if inside < quota {
+                return true;
+            }
+            if quota < inside || !self.take_room(look) {
+                return false;
             }
         }
     }
@@ -396,10 +409,11 @@ impl Gate {
         let peak = self
             .peak
             .replace(numbers.inside.value() + numbers.waiting.value());
-        let demand = if is_busy { peak } else { 0 };
+        let is_limited = is_busy && !self.is_open();
+        let demand = if is_limited { peak } else { 0 };
         self.shared.report(self.index, demand, debt, now_us);
         self.let_next_in(Look::All);
-        let goes_on = numbers.waiting.value() != 0 || is_busy && !self.is_open();
+        let goes_on = numbers.waiting.value() != 0 || is_limited;
         self.is_ticking.set(goes_on);
         goes_on
     }

@@ -530,6 +530,17 @@ impl Expression {
         })
     }
 
+    /// True if its evaluation may change something beside its value: a function of the session, or
+    /// a stored one.
+    pub fn acts(&self) -> bool {
+        self.contains(&|expression| {
+            matches!(
+                expression.kind,
+                ExpressionKind::Session(_) | ExpressionKind::Stored(_)
+            )
+        })
+    }
+
     /// True if the value is known before a row is read and costs nothing: a constant, a parameter,
     /// or the year that one of them means.
     pub fn is_given(&self) -> bool {

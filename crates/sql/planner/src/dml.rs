@@ -575,7 +575,7 @@ fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition)
 fn is_repeatable(target: &UpdateTarget) -> bool {
     let values = target.assignments.iter().map(|it| it.value.as_ref());
     let mut values = values.chain(target.defaults.iter().map(Option::as_ref));
-    values.all(|value| value.is_none_or(|value| !value.is_volatile()))
+    values.all(|value| value.is_none_or(|value| !value.is_volatile() && !value.acts()))
 }
 
 /// Lets a scan claim its row in place of locking it, if it names one row of the store's own order

@@ -8,8 +8,8 @@ use std::rc::Rc;
 use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Cursor, Fetched, Hold, Inserted, Isolation, KeyRange, LockWait, Mutation, RowBatch, RowLock,
-    ScanOptions, SchemaStore, Store, StoreError, Table, Uniqueness,
+    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, KeyRange, LockWait, Mutation, RowBatch,
+    RowLock, ScanOptions, SchemaStore, Store, StoreError, Table, Uniqueness,
 };
 use value::Value;
 
@@ -88,7 +88,9 @@ async fn is_locked(database: &Database, table: &Rc<dyn Table>, id: i64) -> bool 
         wait: LockWait::NoWait,
         ..by_id(id, RowLock::Exclusive)
     };
-    match other.scan(table, options).await {
+    let scanned = other.scan(table, options).await;
+    assert_eq!(other.rollback().await, Ok(()));
+    match scanned {
         Ok(_) => false,
         Err(StoreError::LockNotAvailable) => true,
         Err(error) => panic!("{error}"),
@@ -239,6 +241,82 @@ fn a_change_that_is_undone_leaves_its_lock() {
             assert!(!is_locked(&database, &table, 5).await);
         });
     }
+}
+
+/// A row that was waited for is locked and not claimed, and nothing is left of the wait.
+#[test]
+fn a_row_that_was_waited_for_is_locked() {
+    for level in LEVELS {
+        run(async move |database, table| {
+            let mut first = database.begin(level);
+            let found = Found::claim(&mut first, &table, 3).await;
+            let done = first.update(&table, &found.key(), &row(3, 30, "x")).await;
+            assert_eq!(done, Ok(Mutation::Done));
+            let mut second = database.begin(level);
+            let mut cursor = table.scan(by_id(3, RowLock::Claim));
+            let mut batch = RowBatch::new(table.layout().clone());
+            let fetched = cursor.fetch(&mut *second.txn, 1, &mut batch);
+            let Err(Interrupt::Suspend(wait)) = fetched else {
+                panic!("it waits, and not {fetched:?}");
+            };
+            assert_eq!(database.engine.activity().waits.len(), 1);
+            assert_eq!(first.commit().await, Ok(()));
+            wait.await;
+            let fetched = until_done(|| cursor.fetch(&mut *second.txn, 1, &mut batch)).await;
+            assert_eq!(fetched, Ok(Fetched::More));
+            assert_eq!((batch.len(), batch.hold()), (1, Hold::AsAsked));
+            assert_eq!(database.engine.activity().waits.len(), 0);
+            assert_eq!(locks(&database, &second).0, 1);
+        });
+    }
+}
+
+/// Another is removing the claimed row. Under READ COMMITTED nothing of it stays locked.
+#[test]
+fn a_row_that_goes_while_it_is_waited_for_leaves_no_lock() {
+    for (level, locks_gap) in [
+        (Isolation::ReadCommitted, false),
+        (Isolation::RepeatableRead, true),
+    ] {
+        run(async move |database, table| {
+            let mut first = database.begin(level);
+            let mut found = Found::claim(&mut first, &table, 3).await;
+            let mut second = database.begin(level);
+            let key = found.key();
+            assert_eq!(second.delete(&table, &key).await, Ok(Mutation::Done));
+            let done = first.delete(&table, &key).await;
+            assert_eq!(done, Ok(Mutation::Changed), "it does not wait here");
+            let (cursor, batch) = (&mut found.cursor, &mut found.batch);
+            let confirmed = cursor.confirm(&mut *first.txn, batch);
+            let Err(Interrupt::Suspend(wait)) = confirmed else {
+                panic!("it waits, and not {confirmed:?}");
+            };
+            assert_eq!(second.commit().await, Ok(()));
+            wait.await;
+            assert_eq!(found.confirm(&mut first).await, Ok(false));
+            assert_eq!(database.engine.purge_all().await, Ok(()));
+            second.txn.set_lock_wait_timeout(0);
+            let inserted = second.insert(&table, &row(3, 30, "")).await;
+            let expected = match locks_gap {
+                true => Err(StoreError::LockWaitTimeout),
+                false => Ok(Inserted::Done),
+            };
+            assert_eq!(inserted, expected);
+        });
+    }
+}
+
+/// A claim ends with its change: a part of the same statement may change the row again, by its key.
+#[test]
+fn a_claim_ends_with_its_change() {
+    run(async |database, table| {
+        let mut first = database.begin(Isolation::RepeatableRead);
+        let found = Found::claim(&mut first, &table, 3).await;
+        let done = first.update(&table, &found.key(), &row(3, 30, "x")).await;
+        assert_eq!(done, Ok(Mutation::Done));
+        let done = first.delete(&table, &found.key()).await;
+        assert_eq!(done, Ok(Mutation::Done));
+    });
 }
 
 /// A claim ends with the next fetch or statement: no later change is compared with it.

@@ -54,11 +54,6 @@ impl Footprint {
         self.count(index, LockKind::EXCLUSIVE_RECORD);
     }
 
-    /// Such a lock has been entered in the table, and counted as granted.
-    pub(crate) fn enter_implicit(&mut self, index: IndexId) {
-        self.discount(index, LockKind::EXCLUSIVE_RECORD);
-    }
-
     fn count(&mut self, index: IndexId, kind: LockKind) {
         if let Some(part) = self.part(index, kind) {
             part.count += 1;
@@ -86,11 +81,7 @@ impl Footprint {
 
     /// A lock was released before the transaction's end.
     pub(crate) fn release(&mut self, name: &LockName, kind: LockKind) {
-        self.discount(name.index(), shared_kind(name, kind));
-    }
-
-    fn discount(&mut self, index: IndexId, kind: LockKind) {
-        if let Some(part) = self.part(index, kind)
+        if let Some(part) = self.part(name.index(), shared_kind(name, kind))
             && 0 < part.count
         {
             part.count -= 1;

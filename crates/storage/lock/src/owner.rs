@@ -405,15 +405,6 @@ impl OwnerLocks {
         self.footprint.add_implicit(index);
     }
 
-    /// The owner has asked for a lock in place of one that [`count_implicit`](Self::count_implicit)
-    /// has counted, and was granted it.
-    pub fn enter_implicit(&mut self, index: IndexId) {
-        if 0 < self.implicit_count {
-            self.implicit_count -= 1;
-            self.footprint.enter_implicit(index);
-        }
-    }
-
     /// Number of locked rows, for `INNODB_TRX`: locks that are kept, and rows that are locked by
     /// the owner's id in them.
     pub fn row_count(&self) -> usize {

@@ -160,7 +160,9 @@ impl InsertRunner {
                 State::Rewrite => self.rewrite(cx)?,
                 State::Delete => {
                     let table = &cx.tables[self.plan.table];
-                    if table.delete(cx.txn, RowKey(&self.duplicate))? == Mutation::Done {
+                    let mutation = table.delete(cx.txn, RowKey(&self.duplicate))?;
+                    assert_ne!(mutation, Mutation::Changed, "a duplicate is locked");
+                    if mutation == Mutation::Done {
                         self.summary.affected_rows += 1;
                         self.summary.matched_rows += 1;
                     }
@@ -532,6 +534,7 @@ impl InsertRunner {
         let row = row_refs(cx.frame.rows(self.plan.new_slot));
         let key = RowKey(&self.duplicate);
         let mutation = table.update(cx.txn, key, &row, RowLock::Exclusive)?;
+        assert_ne!(mutation, Mutation::Changed, "a duplicate is locked");
         cx.handler.count(HandlerCall::Update);
         if mutation != Mutation::Done {
             self.state = State::Insert;

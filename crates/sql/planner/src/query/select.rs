@@ -487,17 +487,11 @@ impl Binder<'_> {
         {
             return false;
         }
-        let acts = |part: &Expression| {
-            matches!(
-                part.kind,
-                ExpressionKind::Session(_) | ExpressionKind::Stored(_)
-            )
-        };
         let reads_long = |part: &Expression| {
             matches!(part.kind, ExpressionKind::Column(_)) && part.column_type.kind.is_blob()
         };
         expression.is_volatile()
-            || expression.contains(&acts)
+            || expression.acts()
             || (is_limited && !expression.contains(&reads_long))
     }
 

@@ -7,7 +7,8 @@
 //! waits for it enters it for the transaction (`lock::LockTable::convert_implicit`).
 //!
 //! (C1) A claim is what the last fetch of the transaction has read. Each fetch drops the one
-//! before, so no change is compared with a version that its caller has not read.
+//! before, and a change ends its own, so no change is compared with a version that its caller has
+//! not read. A function's statements are parts of one statement: nothing else would end it there.
 //! (C2) InnoDB keeps the lock of a row whose change is undone before the transaction's end. The id
 //! is gone from the row then, so the lock is entered first ([`EngineTransaction::keep_lock`]).
 //!
@@ -17,11 +18,10 @@ use btree::damaged;
 use format::row_header::RowHeader;
 use format::undo::{UndoKind, UndoRecord};
 use format::{IndexId, TxnId, UndoPointer};
-use lock::{LockKind, LockMode, LockName};
+use lock::{Converted, LockKind, LockMode, LockName, OwnerLocks};
 use stdx::planted::{Mistake, is_planted};
-use store::{LockWait, Outcome};
+use store::{Interrupt, Mutation, Outcome, StoreError};
 
-use crate::row::conflict::Access;
 use crate::row::write::RowPlace;
 use crate::transaction::EngineTransaction;
 use crate::transaction::claim::Claim;
@@ -48,7 +48,9 @@ impl EngineTransaction {
         };
         let shared = &self.worker.shared;
         let is_own = self.id == Some(header.txn);
-        if header.is_deleted || header.is_spilled {
+        // Whoever has waited for the lock of the row gets it, and fetches what became of the wait.
+        let has_waited = self.locks.as_ref().is_some_and(OwnerLocks::has_pending);
+        if header.is_deleted || header.is_spilled || has_waited {
             return false;
         }
         if !is_own && shared.txns.is_active(header.txn) {
@@ -104,43 +106,66 @@ impl EngineTransaction {
     /// Counts the lock that a change of a claimed row has put into it: for the choice of a
     /// deadlock's victim, and for `INNODB_TRX`.
     pub(crate) fn count_claim(&mut self, place: RowPlace<'_>, before: RowHeader) {
-        let is_new = self.id != Some(before.txn);
-        if is_new && self.claim_of(place).is_some() {
-            let locks = self.locks.as_mut().expect("a writer has an id");
-            locks.count_implicit(place.tree.index);
-            self.show_locks();
+        let own = self.id.expect("a writer has an id");
+        if own == before.txn || self.claim_of(place).is_none() {
+            return;
+        }
+        let (table, index) = (&self.worker.shared.locks, place.tree.index);
+        let is_held = || {
+            let name = LockName::key(index, place.key);
+            table.is_held(own, &name, LockKind::EXCLUSIVE_RECORD)
+        };
+        if table.has_locks(index) && is_held() {
+            return;
+        }
+        let locks = self.locks.as_mut().expect("an id comes with locks");
+        locks.count_implicit(index);
+        self.show_locks();
+    }
+
+    /// A change that has an outcome ends the claim (C1). One that waits goes on with it. If the row
+    /// was lost, it stays lost until the caller has it confirmed.
+    pub(crate) fn end_claim(&mut self, outcome: &Outcome<Mutation>) {
+        match outcome {
+            Err(Interrupt::Suspend(_)) => {}
+            Ok(Mutation::Changed) => {
+                let is_lost = self.claim.as_ref().is_some_and(|claim| claim.is_lost);
+                assert!(is_lost, "a row that was not claimed is locked");
+            }
+            Ok(_) | Err(Interrupt::Error(_)) => self.claim = None,
         }
     }
 
     /// Before the record at `pointer` is undone while the transaction goes on: the row that it
     /// leads back to stays locked (C2).
     pub(crate) fn keep_lock(&mut self, pointer: UndoPointer) -> Outcome<()> {
+        assert!(!pointer.is_null(), "there is something to be undone");
         let mut bytes = Vec::new();
         read_record(&self.worker.pages, pointer, &mut bytes)?;
         let record = UndoRecord::decode(&bytes)
             .ok_or_else(|| damaged(page_of(pointer), "no undo record"))?;
         let is_change = matches!(record.kind, UndoKind::Update | UndoKind::Delete);
-        if !is_change || record.is_settled || self.id == Some(record.old_header.txn) {
+        let own = self.id.expect("who has written has an id");
+        if !is_change || record.is_settled || own == record.old_header.txn {
             return Ok(());
         }
         let Some(table) = self.worker.undo_table(record.table) else {
             return Ok(());
         };
-        let index = table.tree.index;
         let kind = LockKind {
             mode: LockMode::Exclusive,
             extent: self.record_extent(),
         };
-        let name = LockName::key(index, record.key);
-        let before = self.kept_lock_count();
-        let access = self.acquire(&name, kind, LockWait::NoWait)?;
-        assert_eq!(access, Access::Granted, "the row is its writer's");
-        if before < self.kept_lock_count()
-            && let Some(locks) = &mut self.locks
-        {
-            locks.enter_implicit(index);
-            self.show_locks();
+        let name = LockName::key(table.tree.index, record.key);
+        let locks = &self.worker.shared.locks;
+        if locks.is_held(own, &name, kind) {
+            return Ok(());
         }
-        Ok(())
+        // Entered as others would for it: nobody else can have it.
+        match locks.convert_implicit(own, &name, |_| true) {
+            Converted::Entered => Ok(()),
+            Converted::Full => Err(StoreError::LockTableFull.into()),
+            Converted::Ended => unreachable!("its own transaction goes on"),
+        }
     }
 }

@@ -107,13 +107,6 @@ impl EngineCursor {
             Some(index) => Some(index - usize::from(has_key)),
             None => None,
         };
-        let range = options.range.clone();
-        let covering = match (secondary, options.columns.as_deref(), options.lock) {
-            (Some(at), Some(columns), lock) if lock != RowLock::Change => {
-                Covering::of(&table, &table.secondary[at], columns)
-            }
-            _ => None,
-        };
         let claiming = match (options.lock, secondary) {
             (RowLock::Claim, None) => Claiming::Wanted,
             _ => Claiming::Never,
@@ -121,6 +114,13 @@ impl EngineCursor {
         if options.lock == RowLock::Claim {
             options.lock = RowLock::Change;
         }
+        let range = options.range.clone();
+        let covering = match (secondary, options.columns.as_deref(), options.lock) {
+            (Some(at), Some(columns), lock) if lock != RowLock::Change => {
+                Covering::of(&table, &table.secondary[at], columns)
+            }
+            _ => None,
+        };
         let mut cursor = Self {
             worker,
             transactions,
@@ -654,6 +654,7 @@ impl Cursor for EngineCursor {
             (_, [_]) => Claiming::Wanted,
             (_, _) => Claiming::Over,
         };
+        self.fetch_began = None;
         self.following.clear();
         let first = match ranges {
             [] => Interval::nothing(),

@@ -509,7 +509,7 @@ impl EngineTable {
         row: &[ValueRef<'_>],
         mode: LockMode,
     ) -> Outcome<Mutation> {
-        txn.run_operation(
+        let outcome = txn.run_operation(
             |txn| {
                 let written = match txn.pending.refusal {
                     None => self.update_steps(txn, key, row, mode)?,
@@ -528,12 +528,14 @@ impl EngineTable {
                 })
             },
             |mutation| *mutation == Mutation::Done,
-        )
+        );
+        txn.end_claim(&outcome);
+        outcome
     }
 
     /// Deletes the row of a key. Restartable.
     pub(crate) fn delete_by(&self, txn: &mut EngineTransaction, key: &[u8]) -> Outcome<Mutation> {
-        txn.run_operation(
+        let outcome = txn.run_operation(
             |txn| {
                 let mutation = self.delete_steps(txn, key)?;
                 if mutation == Mutation::Done && txn.is_captured() {
@@ -543,7 +545,9 @@ impl EngineTable {
                 Ok(mutation)
             },
             |mutation| *mutation == Mutation::Done,
-        )
+        );
+        txn.end_claim(&outcome);
+        outcome
     }
 
     /// Appends the newest version of a row to the batch, if there is one.

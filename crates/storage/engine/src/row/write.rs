@@ -212,11 +212,12 @@ impl EngineTransaction {
                 return Ok(Attempt::Refused);
             }
         }
-        if self.check_write(name)? == Access::Changed {
-            return Ok(Attempt::Again);
-        }
+        // Before a wait: whoever confirms the row waits for the lock that its level asks for.
         if !is_insert && self.has_lost(place, Some(header)) {
             return Ok(Attempt::Changed);
+        }
+        if self.check_write(name)? == Access::Changed {
+            return Ok(Attempt::Again);
         }
         if !is_insert && header.is_deleted {
             return Ok(Attempt::Refused);
