@@ -285,7 +285,7 @@ impl Binder<'_> {
         let conditions = self.where_clause(update.condition.as_ref())?;
         let order = self.write_order(&update.order_by)?;
         let order_column = order_column(&order, targets[0].slot);
-        let input = self.write_input(from, conditions, order, update.limit.as_ref())?;
+        let mut input = self.write_input(from, conditions, order, update.limit.as_ref())?;
         let is_limited = update.limit.is_some();
         crate::limits::check_write(&input, is_limited, self.settings.limits)?;
         self.blocks.pop();
@@ -300,7 +300,6 @@ impl Binder<'_> {
         let values = targets.iter().flat_map(|target| &target.assignments);
         let dependent = self.dependents(values.filter_map(|assignment| assignment.value.as_ref()));
         let is_late = self.order_late(&mut targets, &tables);
-        let mut input = input;
         if !is_kept && !is_late && dependent.is_empty() && targets.iter().all(is_repeatable) {
             claim_row(&mut input);
         }
@@ -379,13 +378,12 @@ impl Binder<'_> {
         let order_column = targets
             .first()
             .and_then(|&(_, slot)| order_column(&order, slot));
-        let input = self.write_input(from, conditions, order, delete.limit.as_ref())?;
+        let mut input = self.write_input(from, conditions, order, delete.limit.as_ref())?;
         let is_limited = delete.limit.is_some() && delete.condition.is_some();
         crate::limits::check_write(&input, is_limited, self.settings.limits)?;
         let (returning, described) = self.returning(&delete.returning)?;
         self.blocks.pop();
         let is_kept = tables.len() > 1 || !are_plain;
-        let mut input = input;
         if !is_kept {
             claim_row(&mut input);
         }

@@ -97,6 +97,16 @@ async fn is_locked(database: &Database, table: &Rc<dyn Table>, id: i64) -> bool 
     }
 }
 
+/// Whether an insert has to wait for a lock.
+async fn is_refused(session: &mut Session, table: &Rc<dyn Table>, row: &[Value]) -> bool {
+    session.txn.set_lock_wait_timeout(0);
+    match session.insert(table, row).await {
+        Ok(Inserted::Done) => false,
+        Err(StoreError::LockWaitTimeout) => true,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Rows that it has locked, and the memory of its lock objects.
 fn locks(database: &Database, session: &Session) -> (u64, u64) {
     let open = database.engine.activity().transactions;
@@ -176,13 +186,10 @@ fn a_removal_by_another_is_seen() {
             let done = first.delete(&table, &key).await;
             assert_eq!(done, Ok(Mutation::Changed));
             assert_eq!(found.confirm(&mut first).await, Ok(false));
-            second.txn.set_lock_wait_timeout(0);
-            let inserted = second.insert(&table, &row(4, 40, "")).await;
-            let expected = match locks_gap {
-                true => Err(StoreError::LockWaitTimeout),
-                false => Ok(Inserted::Done),
-            };
-            assert_eq!(inserted, expected);
+            assert_eq!(
+                is_refused(&mut second, &table, &row(4, 40, "")).await,
+                locks_gap
+            );
         });
     }
 }
@@ -295,13 +302,10 @@ fn a_row_that_goes_while_it_is_waited_for_leaves_no_lock() {
             wait.await;
             assert_eq!(found.confirm(&mut first).await, Ok(false));
             assert_eq!(database.engine.purge_all().await, Ok(()));
-            second.txn.set_lock_wait_timeout(0);
-            let inserted = second.insert(&table, &row(3, 30, "")).await;
-            let expected = match locks_gap {
-                true => Err(StoreError::LockWaitTimeout),
-                false => Ok(Inserted::Done),
-            };
-            assert_eq!(inserted, expected);
+            assert_eq!(
+                is_refused(&mut second, &table, &row(3, 30, "")).await,
+                locks_gap
+            );
         });
     }
 }

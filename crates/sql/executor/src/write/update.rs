@@ -58,17 +58,6 @@ enum State {
     Passing,
 }
 
-/// What a write has led to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Written {
-    /// The target is done.
-    Done,
-    /// It is stored, and there is a number to report to the counter.
-    Passing,
-    /// It was claimed, and another was faster.
-    Changed,
-}
-
 impl UpdateRunner {
     pub(crate) fn new(plan: Rc<Update>, tables: &[Rc<dyn Table>]) -> Self {
         let targets: Vec<usize> = plan.targets.iter().map(|target| target.slot).collect();
@@ -128,11 +117,7 @@ impl UpdateRunner {
                     self.state = if is_there { State::Row } else { State::Next };
                 }
                 State::Writing => {
-                    self.state = match self.write(cx)? {
-                        Written::Passing => State::Passing,
-                        Written::Done => self.written(),
-                        Written::Changed => self.take_back(cx),
-                    };
+                    self.state = self.write(cx)?;
                 }
                 State::Passing => {
                     self.pass(cx)?;
@@ -246,15 +231,15 @@ impl UpdateRunner {
         Ok(is_changed && check::is_allowed(cx, new, definition, plan.is_ignore)?)
     }
 
-    /// Writes the target's new row.
-    fn write(&mut self, cx: &mut Context<'_>) -> Outcome<Written> {
+    /// Writes the target's new row. Returns what follows.
+    fn write(&mut self, cx: &mut Context<'_>) -> Outcome<State> {
         let target: &UpdateTarget = &self.plan.targets[self.target];
         let table = &cx.tables[target.table];
         let row = cx.frame.slots[target.slot].row.expect("a row is at hand");
         let key: RowKey<'_> = cx.frame.batch(target.slot).key(row);
         let mutation = table.update(cx.txn, key, &self.change.refs(), RowLock::Shared)?;
         if mutation == Mutation::Changed {
-            return Ok(Written::Changed);
+            return Ok(self.take_back(cx));
         }
         cx.handler.count(HandlerCall::Update);
         match mutation {
@@ -262,10 +247,9 @@ impl UpdateRunner {
                 self.summary.affected_rows += 1;
                 let column = table.definition().auto_increment_column();
                 let has_number = column.is_some_and(|column| assigns(&target.assignments, column));
-                return Ok(match has_number {
-                    true => Written::Passing,
-                    false => Written::Done,
-                });
+                if has_number {
+                    return Ok(State::Passing);
+                }
             }
             Mutation::Gone | Mutation::Changed => {}
             Mutation::Duplicate { index, .. } => {
@@ -276,7 +260,7 @@ impl UpdateRunner {
                 }
             }
         }
-        Ok(Written::Done)
+        Ok(self.written())
     }
 
     /// Later rows get numbers above the one that was assigned to this row.

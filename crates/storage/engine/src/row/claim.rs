@@ -25,7 +25,7 @@ use store::{Interrupt, Mutation, Outcome, StoreError};
 use crate::row::write::RowPlace;
 use crate::transaction::EngineTransaction;
 use crate::transaction::claim::Claim;
-use crate::undo_log::{page_of, read_record};
+use crate::undo_log::page_of;
 
 /// What a transaction claims of a row.
 #[derive(Debug, Clone, Copy)]
@@ -140,8 +140,8 @@ impl EngineTransaction {
     /// leads back to stays locked (C2).
     pub(crate) fn keep_lock(&mut self, pointer: UndoPointer) -> Outcome<()> {
         assert!(!pointer.is_null(), "there is something to be undone");
-        let mut bytes = Vec::new();
-        read_record(&self.worker.pages, pointer, &mut bytes)?;
+        let progress = self.pending.undoing.get_or_insert_default();
+        let bytes = self.worker.undo_bytes(pointer, progress)?;
         let record = UndoRecord::decode(&bytes)
             .ok_or_else(|| damaged(page_of(pointer), "no undo record"))?;
         let is_change = matches!(record.kind, UndoKind::Update | UndoKind::Delete);

@@ -81,11 +81,12 @@ impl Worker {
         }
     }
 
-    fn undo_record(
+    /// The bytes of the record at `pointer`, which are read once for all of its undo.
+    pub(crate) fn undo_bytes(
         &self,
         pointer: UndoPointer,
         progress: &mut UndoProgress,
-    ) -> Outcome<UndoPointer> {
+    ) -> Outcome<Rc<[u8]>> {
         if progress.pointer != pointer {
             let mut bytes = Vec::new();
             read_record(&self.pages, pointer, &mut bytes)?;
@@ -95,7 +96,15 @@ impl Worker {
                 ..UndoProgress::default()
             };
         }
-        let bytes = Rc::clone(&progress.bytes);
+        Ok(Rc::clone(&progress.bytes))
+    }
+
+    fn undo_record(
+        &self,
+        pointer: UndoPointer,
+        progress: &mut UndoProgress,
+    ) -> Outcome<UndoPointer> {
+        let bytes = self.undo_bytes(pointer, progress)?;
         let record = UndoRecord::decode(&bytes)
             .ok_or_else(|| damaged(page_of(pointer), "no undo record"))?;
         if !record.is_settled {
