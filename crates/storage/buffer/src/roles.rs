@@ -1,7 +1,7 @@
 //! Who cleans, and who writes a checkpoint.
 //!
 //! Each worker's cleaner has a role of its own, so several batches are on their way at once.
-//! Workers that share a doublewrite file share the role, too. The checkpoint has another one.
+//! Workers that share a doublewrite file also share the role. The checkpoint has a role of its own.
 //! Whoever must be sure that nothing is being written takes all, in their order.
 //!
 //! (C1) A page that is on its way is clean, but its file may lack its changes. So a batch publishes

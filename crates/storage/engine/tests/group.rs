@@ -434,6 +434,17 @@ fn a_displaced_write_set_has_an_appliers_patience() {
     });
 }
 
+/// After a crash: the next start has the rows and the place of the node's beginning.
+fn finds_nothing_new(world: World) {
+    let world = world.crash();
+    run(&world, async |world| {
+        let database = world.open().await.expect("it opens again");
+        assert_eq!(database.engine.position(), Some(at(1)));
+        let table = database.table("accounts");
+        assert_eq!(ids(&database, &table).await.len(), 3);
+    });
+}
+
 /// A session goes away behind its write set, and nothing comes from the group any more. The engine
 /// ends, and the next start has neither the changes nor their place.
 #[test]
@@ -449,13 +460,7 @@ fn an_end_does_not_wait_for_the_group() {
         let closed = poll_at_most(10_000, database.close()).await;
         assert_eq!(closed, Some(Ok(())));
     });
-    let world = world.crash();
-    run(&world, async |world| {
-        let database = world.open().await.unwrap();
-        assert_eq!(database.engine.position(), Some(at(1)));
-        let table = database.table("accounts");
-        assert_eq!(ids(&database, &table).await.len(), 3);
-    });
+    finds_nothing_new(world);
 }
 
 /// The same with a place: the worker has applied it, and waits for its turn.
@@ -474,13 +479,7 @@ fn an_end_does_not_wait_for_a_turn() {
         let closed = poll_at_most(10_000, database.close()).await;
         assert_eq!(closed, Some(Ok(())));
     });
-    let world = world.crash();
-    run(&world, async |world| {
-        let database = world.open().await.unwrap();
-        assert_eq!(database.engine.position(), Some(at(1)));
-        let table = database.table("accounts");
-        assert_eq!(ids(&database, &table).await.len(), 3);
-    });
+    finds_nothing_new(world);
 }
 
 /// A kill at each step of three commits and of places without an outcome: the place that the node

@@ -161,7 +161,7 @@ impl EngineTransaction {
         if locks.is_held(own, &name, kind) {
             return Ok(());
         }
-        // Entered as others would for it: nobody else can have it.
+        // As a waiter would enter it. No other owner can have it.
         match locks.convert_implicit(own, &name, |_| true) {
             Converted::Entered => Ok(()),
             Converted::Full => Err(StoreError::LockTableFull.into()),
