@@ -20,8 +20,18 @@ use crate::Failure;
 /// What a statement may keep without the pool: an idle execution keeps as much.
 const UNCOUNTED_BYTES: usize = 64 << 10;
 
-/// What is reserved from the pool at a time.
-const GRAIN_BYTES: usize = 1 << 20;
+/// What is reserved from the pool at a time: about an eighth of what is used, and so much at least
+/// and at most. Ten thousand sessions with little more than [`UNCOUNTED_BYTES`] each must fit into
+/// the pool, and a large sort should not ask for each row.
+const GRAIN_BYTES_MIN: usize = 16 << 10;
+const GRAIN_BYTES_MAX: usize = 1 << 20;
+
+/// The grain of a memory with so many bytes.
+fn grain(used: usize) -> usize {
+    (used / 8)
+        .clamp(GRAIN_BYTES_MIN, GRAIN_BYTES_MAX)
+        .next_power_of_two()
+}
 
 /// A limit on the memory of the whole process (`server_memory_limit`).
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +128,7 @@ impl Memory {
             }
             let missing = used.saturating_sub(self.reserved.get() + UNCOUNTED_BYTES);
             if missing != 0 {
-                let bytes = missing.next_multiple_of(GRAIN_BYTES);
+                let bytes = missing.next_multiple_of(grain(used));
                 if !self.pool.get_or_init(pool).take(bytes) {
                     return Err(Box::new(ClientError::new(ER_OUT_OF_RESOURCES, &[])));
                 }
@@ -138,7 +148,7 @@ impl Memory {
         let given = if needed == 0 {
             spare
         } else {
-            spare.saturating_sub(GRAIN_BYTES)
+            spare.saturating_sub(grain(self.used.get()))
         };
         if given != 0
             && let Some(pool) = self.pool.get()
@@ -247,6 +257,20 @@ mod tests {
         drop(a);
         assert_eq!(set(&mut c, 3 << 20, &other, &pool), 0, "what went is free");
         drop((b, c));
+        assert_eq!(pool.used(), 0);
+    }
+
+    /// Each session reserves what it uses, and not a large grain.
+    #[test]
+    fn ten_thousand_small_sessions_fit() {
+        let pool = Arc::new(MemoryPool::new(512 << 20));
+        let session = |_| (Rc::new(Memory::default()), Share::default());
+        let mut sessions: Vec<_> = (0..10_000).map(session).collect();
+        for (memory, share) in &mut sessions {
+            assert_eq!(set(share, 100 << 10, memory, &pool), 0);
+        }
+        assert_eq!(pool.used(), 10_000 * (48 << 10));
+        drop(sessions);
         assert_eq!(pool.used(), 0);
     }
 
