@@ -306,13 +306,19 @@ impl Access {
                 ("null", condition, String::new()),
             );
         }
-        let drawn = draw_form("k", value, K_STEP * (K_COUNT + 4), random);
+        // Rows of one `k` have an order in the index alone: MariaDB may sort them for a backward
+        // UPDATE, and then LIMIT takes another one of them.
+        let directions: &[&str] = match table.secondary {
+            Secondary::Unique => &EACH_DIRECTION,
+            _ => &[""],
+        };
+        let drawn = draw_form("k", value, K_STEP * (K_COUNT + 4), directions, random);
         Access::of(index, " FORCE INDEX (k)", drawn)
     }
 
     fn by_id(table: &Table, random: &mut Random) -> Access {
         let value = |random: &mut Random| table.draw_id(random);
-        let drawn = draw_form("id", value, ID_LIMIT + 4, random);
+        let drawn = draw_form("id", value, ID_LIMIT + 4, &EACH_DIRECTION, random);
         match table.primary {
             Primary::Id => Access::of("primary", " FORCE INDEX (PRIMARY)", drawn),
             Primary::Absent => Access::of("rowid", " FORCE INDEX (id)", drawn),
@@ -355,11 +361,15 @@ impl Access {
     }
 }
 
+/// Both orders of a column.
+const EACH_DIRECTION: [&str; 2] = ["", " DESC"];
+
 /// The form of a condition on a column with an index, the condition, and its ORDER BY and LIMIT.
 fn draw_form(
     column: &str,
     value: impl Fn(&mut Random) -> u64,
     end: u64,
+    directions: &[&str],
     random: &mut Random,
 ) -> (&'static str, String, String) {
     let (a, b) = (value(random), value(random));
@@ -374,7 +384,7 @@ fn draw_form(
     };
     let limit = match random.below(5) {
         0 if form == "range" => {
-            let direction = random.of(&["", " DESC"]);
+            let direction = random.of(directions);
             format!(
                 " ORDER BY {column}{direction} LIMIT {}",
                 1 + random.below(3)
