@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use env::sim::poll_at_most;
-use sim::rows::{Row, accounts, all, big, row, until_done};
+use sim::rows::{Row, accounts, all, big, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::replication::{Certified, GroupId, Position, Provider, RowChange, Ticket, WriteSet};
 use store::{
     Durability, Inserted, Isolation, Mutation, Outcome, Prepared, SchemaStore, Store, StoreError,
-    Suspend, Table, WaitReason, Xid,
+    Suspend, Table, Uniqueness, WaitReason, Xid,
 };
 use sync::Mutex;
 use testkit::definitions::table;
@@ -87,11 +87,11 @@ impl Provider for Alone {
 
     fn enter(&self, position: Position) -> Outcome<()> {
         let state = self.state.lock();
-        assert_eq!(state.left + 1, position.seqno);
-        match state.mood {
-            Mood::HoldsTurns => Err(silence().into()),
-            _ => Ok(()),
+        if state.mood == Mood::HoldsTurns {
+            return Err(silence().into());
         }
+        assert_eq!(state.left + 1, position.seqno);
+        Ok(())
     }
 
     fn leave(&self, position: Position) {
@@ -137,19 +137,23 @@ async fn node(world: &World, bytes_max: u64) -> (Database, Arc<Alone>, Rc<dyn Ta
 }
 
 /// What another node has made of a row.
-fn change(table: &Rc<dyn Table>, before: &[Value], after: &[Value]) -> Arc<WriteSet> {
+fn change(
+    table: &Rc<dyn Table>,
+    before: Option<&[Value]>,
+    after: Option<&[Value]>,
+) -> Arc<WriteSet> {
     let encode = |values: &[Value]| {
         let values: Vec<_> = values.iter().map(Value::as_ref).collect();
         let mut bytes = Vec::new();
         let encoded = table.layout().encode(&values, &mut bytes);
         encoded.expect("a row of the table");
-        Some(bytes.into_boxed_slice())
+        bytes.into_boxed_slice()
     };
     Arc::new(WriteSet {
         changes: vec![RowChange {
             table: Arc::clone(table.definition()),
-            before: encode(before),
-            after: encode(after),
+            before: before.map(encode),
+            after: after.map(encode),
         }],
         keys: Vec::new(),
     })
@@ -416,7 +420,7 @@ fn a_displaced_write_set_has_an_appliers_patience() {
         alone.set_mood(Mood::IsSilent);
         assert_eq!(poll_at_most(1, session.commit()).await, None);
         let foreign = row(0, 7, "foreign");
-        let writes = change(&table, old, &foreign);
+        let writes = change(&table, Some(old), Some(&foreign));
         let applied = database.engine.apply(at(2), writes, Durability::Durable);
         applied.await.unwrap();
         let mut other = database.begin(Isolation::ReadCommitted);
@@ -431,6 +435,48 @@ fn a_displaced_write_set_has_an_appliers_patience() {
         assert_eq!((orders.sent, orders.idle, orders.replayed), (1, 1, 1));
         let found = session.scan(&table, all()).await.unwrap();
         assert_eq!(found[0].1, own);
+    });
+}
+
+/// A write set with a later place has looked for its unique value among deleted entries. It locks
+/// no gap beside them: an earlier one inserts there, and the later one need not go.
+#[test]
+fn what_is_applied_passes_the_gaps_of_what_is_applied() {
+    let world = World::new(14, WorldOptions::default());
+    run(&world, async |world| {
+        let (database, alone, _, _) = node(&world, 1 << 20).await;
+        let columns = vec![big("id"), big("number")];
+        let primary = index("PRIMARY", Uniqueness::Primary, &[0]);
+        let unique = index("number", Uniqueness::Unique, &[1]);
+        let numbered = table("numbered", columns, vec![primary, unique]);
+        database.engine.create_table(numbered).await.unwrap();
+        let numbered = database.table("numbered");
+        let pair = |id, number| vec![Value::Int(id), Value::Int(number)];
+        let mut session = database.begin(Isolation::RepeatableRead);
+        session.insert(&numbered, &pair(1, 20)).await.unwrap();
+        session.commit().await.unwrap();
+        // It keeps the deleted entry from purge.
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        let rows = reader.scan(&numbered, all()).await.unwrap();
+        session.delete(&numbered, &rows[0].0).await.unwrap();
+        session.commit().await.unwrap();
+        assert_eq!(database.engine.position(), Some(at(3)));
+
+        let insert = |id, number| change(&numbered, None, Some(&pair(id, number)));
+        let apply = |place, writes| {
+            let engine = &database.engine;
+            engine.apply(at(place), writes, Durability::Durable)
+        };
+        alone.set_mood(Mood::HoldsTurns);
+        let mut later = std::pin::pin!(apply(5, insert(3, 20)));
+        for _ in 0..20 {
+            assert_eq!(poll_at_most(1, later.as_mut()).await, None);
+            database.sleep(std::time::Duration::from_millis(1)).await;
+        }
+        alone.set_mood(Mood::Accepts);
+        apply(4, insert(2, 15)).await.unwrap();
+        assert_eq!(database.engine.shared().order_counts().applying, 0);
+        assert_eq!(database.engine.position(), Some(at(4)));
     });
 }
 

@@ -194,7 +194,8 @@ impl EngineTransaction {
     /// entry is there, and is its writer's.
     ///
     /// InnoDB locks the same entries. A deleted one does not end the search, and the entry after
-    /// those with the own part is locked then, too.
+    /// those with the own part is locked then, too. What is applied locks none of these gaps, so
+    /// that it lets other write sets pass: the lock of the own part alone keeps the value unique.
     pub(crate) fn find_duplicate(
         &mut self,
         index: &IndexShape,
@@ -224,7 +225,11 @@ impl EngineTransaction {
         mode: LockMode,
     ) -> Outcome<Searched> {
         assert!(!entry.has_null, "NULL equals nothing");
-        let extent = LockExtent::NextKey;
+        let locks_gaps = self.applied_seqno().is_none();
+        let extent = match locks_gaps {
+            true => LockExtent::NextKey,
+            false => LockExtent::BareRecord,
+        };
         let wanted = WantedLock::all(LockKind { mode, extent }, LockWait::Wait);
         let pages = Rc::clone(&self.worker);
         let pages = &pages.pages;
@@ -236,7 +241,8 @@ impl EngineTransaction {
             for number in 0..run.len() {
                 let (key, _) = run.entry(number);
                 let is_match = key.starts_with(entry.own());
-                if !is_match && !has_deleted {
+                let is_asked_for = is_match || has_deleted && locks_gaps;
+                if !is_asked_for {
                     return Ok(Searched::Found(None));
                 }
                 let is_deleted = self.lock_entry((tree, Stored::Entry), key, wanted)?;
@@ -256,7 +262,7 @@ impl EngineTransaction {
             passed.extend(run.leaf());
             std::mem::swap(&mut place, &mut run.next);
         }
-        if has_deleted {
+        if has_deleted && locks_gaps {
             let gap = LockKind {
                 mode,
                 extent: LockExtent::Gap,
