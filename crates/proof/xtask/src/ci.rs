@@ -78,8 +78,10 @@ const STEPS: &[Step] = &[
     Step::new("doc", Part::Full, doc),
     Step::new("loom", Part::Full, loom),
     Step::new("shuttle", Part::Full, shuttle),
+    // With a test of it, and the features that the workspace's tests give to libraries: so it is
+    // there once they have run.
     Step::new("server", Part::Full, |shell| {
-        cargo(shell, &["build", "--package", "plateau"])
+        cargo(shell, &["test", "--workspace", "--test", "start", "--no-run"])
     }),
     Step::new("smoke", Part::Full, |shell| on_both(shell, &["smoke"])),
     Step::new("gateway", Part::Full, gateway),
@@ -211,9 +213,10 @@ const ON_EACH_DRIVER: [&str; 13] = [
 ];
 
 /// Some of the server's tests again, on the other driver: the step `test` lets the server choose,
-/// which is io_uring where the kernel allows it.
+/// which is io_uring where the kernel allows it. As it names the workspace, libraries have the
+/// features that they have in that step, and are not built again.
 fn epoll(shell: &Shell) -> Result<()> {
-    let mut arguments = vec!["test", "--package", "plateau", "--bins"];
+    let mut arguments = vec!["test", "--workspace"];
     arguments.extend(ON_EACH_DRIVER.iter().flat_map(|it| ["--test", it]));
     arguments.extend(["--no-fail-fast", "--"]);
     arguments.extend(ABOVE_THE_DRIVER.iter().flat_map(|it| ["--skip", it]));
