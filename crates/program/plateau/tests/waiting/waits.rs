@@ -184,3 +184,39 @@ fn every_wait_is_named_and_ends_by_kill() {
         holder.query("rollback").expect("an end");
     });
 }
+
+/// The scan of a statement that sleeps has come to a page that is not in memory. Others get it.
+#[test]
+fn a_sleeper_keeps_no_page_from_others() {
+    let mut server = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
+        .start()
+        .expect("the server starts");
+    let mut client = server.connect().expect("it serves");
+    let rows: Vec<String> = (0..1000)
+        .map(|id| format!("({id}, repeat('x', 1500))"))
+        .collect();
+    for statement in [
+        "create database d",
+        "create table d.t (id int primary key, pad varchar(8000))",
+        &format!("insert into d.t values {}", rows.join(", ")),
+    ] {
+        client.run(statement).expect("it is done");
+    }
+    server.stop().expect("an orderly end");
+    server.start_again().expect("it starts again");
+    let mut sleeper = server.connect().expect("it serves");
+    sleeper
+        .send_query(b"select count(*) from d.t where sleep(600 + id) = 0")
+        .expect("it reads");
+    let mut client = server.connect().expect("it serves");
+    let id = sleeper.connection_id;
+    let state = format!("select state from information_schema.processlist where id = {id}");
+    let mut shown = || client.value(&state).expect("a state").unwrap_or_default();
+    wait_for("a sleep", &mut shown, |shown| shown == "User sleep");
+    let count = "set statement max_statement_time = 60 for select count(*) from d.t";
+    assert_eq!(
+        client.value(count).expect("it ends").as_deref(),
+        Some("1000")
+    );
+    client.run(&format!("kill {id}")).expect("it is there");
+}

@@ -351,7 +351,7 @@ impl Session {
                 mark,
             };
             // Boxed: few statements need the room.
-            if run.has_sleep() && !matches!(stepped, Err(Interrupt::Error(_))) {
+            if run.has_sleep() && matches!(stepped, Ok(_) | Err(Interrupt::Call(_))) {
                 let slept = Box::pin(self.sleep_off(run, deadline)).await;
                 slept.map_err(failed)?;
             }
@@ -371,7 +371,7 @@ impl Session {
                 Ok(Progress::Paused) => Box::pin(self.send_rows(deadline)).await,
                 // Boxed: most statements never wait, and all would be larger for it.
                 Err(Interrupt::Suspend(suspend)) => {
-                    Box::pin(self.wait_and_tell(suspend, rows, plan, deadline)).await
+                    Box::pin(self.wait_and_sleep(suspend, rows, (plan, run), deadline)).await
                 }
                 Err(Interrupt::Call(call)) => {
                     let since = (options.now_us, deadline);
@@ -383,6 +383,22 @@ impl Session {
             };
             stopped.map_err(failed)?;
         }
+    }
+
+    /// Waits for the store, and then sleeps for what the statement has requested before. In this
+    /// order: others may wait for the pages that the wait brings in.
+    async fn wait_and_sleep(
+        &mut self,
+        suspend: Suspend,
+        rows: &mut Rows<'_>,
+        (plan, run): (&Plan, &StatementRun),
+        deadline: Option<u64>,
+    ) -> Result<(), Stop> {
+        self.wait_and_tell(suspend, rows, plan, deadline).await?;
+        if run.has_sleep() {
+            self.sleep_off(run, deadline).await?;
+        }
+        Ok(())
     }
 
     /// Ends a statement of several runs in the store.
