@@ -263,3 +263,21 @@ fn idle_transactions_take_no_place() {
     assert_eq!(before, after, "they came back at once");
     assert_eq!(root.status("Admission_inside").expect("a number"), 0);
 }
+
+/// A statement that is refused before it begins holds neither a place nor its tables.
+#[test]
+fn a_refused_statement_holds_nothing() {
+    let server = start("1");
+    let mut root = server.connect().expect("it serves");
+    let mut client = connect(&server);
+    for select in [
+        "select id, n into @a from t",
+        "select id, n into @a from t where id = 1 for update",
+    ] {
+        assert_eq!(client.error_number(select).expect("an answer"), 1222);
+        assert_eq!(root.status("Admission_inside").expect("a number"), 0);
+        root.run("set lock_wait_timeout = 1").expect("a limit");
+        root.run("alter table d.t comment 'nobody uses it'")
+            .expect(select);
+    }
+}

@@ -75,6 +75,11 @@ impl Session {
             self.check_may_write()?;
         }
         self.programs.check_written(&plan)?;
+        let is_taken = !plan.into_variables.is_empty();
+        if is_taken {
+            check_into(&plan)?;
+        }
+        // From here on the statement holds something, and ends by `finish_run`.
         if self.needs_admission(&plan, run) {
             self.admit().await?;
         }
@@ -86,10 +91,6 @@ impl Session {
             (!uses_tables && self.transaction.opened().is_none()).then_some(self.transaction.next);
         let charset = self.state.variables.borrow().active().results_charset;
         let mut result = ResultState::new(run.protocol, charset, self.status());
-        let is_taken = !plan.into_variables.is_empty();
-        if is_taken {
-            check_into(&plan)?;
-        }
         let mut taken = is_taken.then(|| CursorRows::of_one_row(&self.state));
         let mut execution = shared.take();
         let mut rows = match taken.as_mut().or(kept) {
