@@ -347,8 +347,10 @@ impl Session {
     async fn answer_all(&mut self, estimates: &Estimates<'_>) -> Result<(), Stop> {
         let store = Rc::clone(&self.state.worker.store);
         let deadline = self.statement_deadline();
-        while let Some((place, suspend)) = estimates.take_wait() {
-            self.wait_until(suspend, deadline).await?;
+        while let Some((place, wait)) = estimates.take_wait() {
+            if let Some(suspend) = wait {
+                self.wait_until(suspend, deadline).await?;
+            }
             estimates.ask_again(&*store, place);
         }
         Ok(())
