@@ -275,14 +275,18 @@ impl Gate {
     }
 
     /// Whether there is room for one more, which may be taken from other workers. A worker that has
-    /// more inside than its quota takes none: it would have to take much to no avail.
+    /// more inside than its quota takes some only if that is enough: else it would take all in
+    /// vain.
     fn find_room(&self, look: Look) -> bool {
         loop {
             let (inside, quota) = (self.numbers().inside.value(), self.quota());
             if inside < quota {
                 return true;
             }
-            if quota < inside || !self.take_room(look) {
+            let is_enough =
+                || look == Look::All && inside - quota < self.shared.room_beside(self.index);
+            let is_above = quota < inside;
+            if is_above && !is_enough() || !self.take_room(look) {
                 return false;
             }
         }

@@ -221,6 +221,22 @@ impl Admission {
         self.move_units(from, to, count.min(quota.saturating_sub(1)))
     }
 
+    /// The room that worker `index` could take of all others.
+    pub(crate) fn room_beside(&self, index: usize) -> u32 {
+        let room_of = |it: usize| {
+            let (numbers, quota) = (self.numbers_of(it), self.quota(it));
+            let is_none = quota == NO_LIMIT || numbers.waiting.value() != 0;
+            let kept = numbers.inside.value().max(1);
+            if is_none {
+                0
+            } else {
+                quota.saturating_sub(kept)
+            }
+        };
+        let others = (0..self.worker_count()).filter(|it| *it != index);
+        others.map(room_of).fold(0, u32::saturating_add)
+    }
+
     /// Gives a unit of worker `from`, whose first waiter came at `since_us`, to worker `to` if that
     /// one's first waiter came earlier (A3). Returns whether it did.
     pub(crate) fn give(&self, from: usize, to: usize, since_us: u64) -> bool {
@@ -516,6 +532,16 @@ mod tests {
         assert_eq!(quotas(&shared), [29, 35]);
         let shared = two(2, [0, 1], [Some(late), Some(0)]);
         assert!(!shared.give(0, 1, late), "one remains (A2)");
+    }
+
+    #[test]
+    fn what_the_others_have_room_for_is_what_can_be_taken() {
+        let shared = two(64, [2, 32], [None, Some(0)]);
+        assert_eq!((shared.room_beside(0), shared.room_beside(1)), (0, 30));
+        let shared = two(64, [0, 0], [None, None]);
+        assert_eq!((shared.room_beside(0), shared.room_beside(1)), (31, 31));
+        shared.set_limit(Limit::Off);
+        assert_eq!(shared.room_beside(0), 0);
     }
 
     #[test]

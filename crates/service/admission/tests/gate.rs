@@ -292,6 +292,24 @@ fn room_of_another_worker_is_taken_before_anyone_waits() {
     assert!(poll(&mut late[1]).is_some());
 }
 
+/// Idle transactions that come back are above the quota, which another worker has taken meanwhile.
+#[test]
+fn room_is_taken_above_the_quota_if_there_is_enough() {
+    let [mut one, other] = Door::two(Limit::Fixed(8));
+    let mut idle: Vec<Pass> = (0..6).map(|_| one.inside()).collect();
+    idle.iter_mut().for_each(Pass::set_idle);
+    one.tick();
+    one.tick();
+    let busy: Vec<Pass> = (0..5).map(|_| other.inside()).collect();
+    drop(busy);
+    idle.iter_mut().for_each(Pass::set_busy);
+    assert_eq!(one.number("Admission_inside"), 6);
+    // One place stays with each worker.
+    let _seventh = one.inside();
+    drop(one.queued());
+    drop(other.inside());
+}
+
 #[test]
 fn a_place_is_given_to_the_worker_where_someone_has_waited_longer() {
     let [mut one, mut other] = Door::two(Limit::Fixed(4));
@@ -368,6 +386,52 @@ fn places_that_move_between_workers_are_not_lost() {
         let _all: Vec<Pass> = (0..5).map(|_| doors[0].inside()).collect();
         assert!(matches!(doors[0].enter(), Entry::Queued(_)), "seed {seed}");
         drop(doors[1].inside());
+    }
+}
+
+/// Random arrivals, ends and pauses over three workers. Two of them may keep a place in vain.
+#[test]
+fn while_anyone_waits_the_limit_is_used_up() {
+    for seed in 1..20_u64 {
+        let shared = Admission::new(3);
+        shared.set_limit(Limit::Fixed(9));
+        let doors = [0, 1, 2].map(|index| Door::of(&shared, index));
+        let mut inside: [Vec<Pass>; 3] = Default::default();
+        let mut waiting: [Vec<Waiting>; 3] = Default::default();
+        let mut dice = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        for step in 0..300 {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            let pick = usize::try_from(dice >> 33).unwrap();
+            let at = pick % 3;
+            let count = inside[at].len();
+            match dice % 6 {
+                0 | 1 => match doors[at].enter() {
+                    Entry::Inside(pass) => inside[at].push(pass),
+                    Entry::Queued(queued) => waiting[at].push(Box::pin(queued.entered(|| 0))),
+                    Entry::Free => unreachable!("there is a limit"),
+                },
+                2 if count != 0 => drop(inside[at].swap_remove(pick % count)),
+                3 => inside[at].iter_mut().for_each(Pass::set_idle),
+                4 => inside[at].iter_mut().for_each(Pass::set_busy),
+                _ => {}
+            }
+            // The time stands still, so none is overdue.
+            for door in doors.iter().cycle().take(9) {
+                door.gate.tick(0, Debt::default());
+                door.gate.follow();
+            }
+            for (inside, waiting) in inside.iter_mut().zip(&mut waiting) {
+                waiting.retain_mut(|it| poll(it).map(|pass| inside.push(pass)).is_none());
+            }
+            let wait_count = doors[0].number("Admission_waiting");
+            let inside_count = doors[0].number("Admission_inside");
+            assert!(
+                wait_count == 0 || 7 <= inside_count,
+                "seed {seed}, step {step}: {inside_count} inside, {wait_count} wait"
+            );
+        }
     }
 }
 
