@@ -47,6 +47,8 @@ const OVERDUE_ROUNDS: u64 = 2;
 const OVERDUE_SHARE: usize = 8;
 /// Ticks over which the rate of ended transactions is averaged: some six seconds.
 const RATE_TICKS: u64 = 64;
+/// A rate has so many parts of a transaction: one may take hours.
+const RATE_UNIT: u64 = 1 << 16;
 
 /// Who wants to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +85,13 @@ pub struct Gate {
     is_ticking: Cell<bool>,
     /// Transactions that have left since the last tick.
     left: Cell<u32>,
-    /// Transactions that leave in `RATE_TICKS` ticks.
+    /// Ticks since the last one in which any has left.
+    still_ticks: Cell<u64>,
+    /// Transactions that leave in `RATE_TICKS` ticks, in units of one through `RATE_UNIT`, as of
+    /// the last tick in which any has left; 0 before the first.
     rate: Cell<u64>,
+    /// The ticks that it is the mean of.
+    rate_ticks: Cell<u64>,
 }
 
 /// Whether a waiter was let in.
@@ -110,6 +117,8 @@ struct Waiter {
     waker: RefCell<Option<Waker>>,
     /// When it came, in microseconds.
     since_us: u64,
+    /// How many were inside or waited then.
+    count: u32,
 }
 
 /// What became of a transaction that wants to enter.
@@ -165,7 +174,9 @@ impl Gate {
             peak: Cell::new(0),
             is_ticking: Cell::new(false),
             left: Cell::new(0),
+            still_ticks: Cell::new(0),
             rate: Cell::new(0),
+            rate_ticks: Cell::new(0),
         })
     }
 
@@ -210,6 +221,7 @@ impl Gate {
             standing: Cell::new(Standing::Waiting),
             waker: RefCell::default(),
             since_us: now_us(),
+            count: numbers.inside.value() + numbers.waiting.value() + 1,
         });
         if is_first {
             numbers.first_us.set(Some(waiter.since_us));
@@ -391,6 +403,9 @@ impl Gate {
             return false;
         }
         self.is_ticking.set(true);
+        // Those of before belong to no tick.
+        self.left.set(0);
+        self.still_ticks.set(0);
         true
     }
 
@@ -433,33 +448,50 @@ impl Gate {
         self.let_next_in(Look::All);
     }
 
+    /// Renews the rate, if any has left. While none does, the rate of before tells a stall.
     fn note_rate(&self) {
         let left = u64::from(self.left.replace(0));
-        let rate = self.rate.get();
-        self.rate.set(rate - rate / RATE_TICKS + left);
+        let ticks = self.still_ticks.get().saturating_add(1);
+        if left == 0 {
+            self.still_ticks.set(ticks);
+            return;
+        }
+        self.still_ticks.set(0);
+        let averaged = (self.rate_ticks.get() + ticks).min(RATE_TICKS);
+        self.rate_ticks.set(averaged);
+        let (before, now) = (self.rate.get(), left * RATE_TICKS * RATE_UNIT / ticks);
+        let weight = ticks.min(averaged);
+        let mean = (before * (averaged - weight) + now * weight) / averaged;
+        self.rate.set(mean.max(1));
     }
 
-    /// How long a waiter may wait: twice what all who are there would take at the present rate.
-    /// Whoever comes last needs once that. So only a stall makes a waiter overdue.
-    fn overdue_us(&self) -> u64 {
+    /// Whether a waiter has waited for twice as long as all take at the rate of those that have
+    /// left last: all who are there, or were when it came. Whoever comes last needs once that. So
+    /// only a stall makes a waiter overdue.
+    fn is_overdue(&self, waiter: &Waiter, now_us: u64) -> bool {
         let numbers = self.numbers();
-        let count = u64::from(numbers.inside.value() + numbers.waiting.value());
-        let span_us = RATE_TICKS * crate::controller::PERIOD_US;
-        let round_us = (count * span_us).checked_div(self.rate.get());
-        round_us.map_or(OVERDUE_US_MIN, |round_us| {
-            (round_us * OVERDUE_ROUNDS).max(OVERDUE_US_MIN)
-        })
+        let present = numbers.inside.value() + numbers.waiting.value();
+        let span_us = RATE_TICKS * RATE_UNIT * crate::controller::PERIOD_US;
+        let round_us = u64::from(present.max(waiter.count))
+            .saturating_mul(span_us)
+            .checked_div(self.rate.get());
+        let limit_us = round_us.map_or(OVERDUE_US_MIN, |round_us| {
+            round_us.saturating_mul(OVERDUE_ROUNDS).max(OVERDUE_US_MIN)
+        });
+        limit_us < now_us.saturating_sub(waiter.since_us)
     }
 
     fn let_overdue_in(&self, now_us: u64) {
-        let latest_us = now_us.saturating_sub(self.overdue_us());
-        let count = {
-            let line = self.line.borrow();
-            line.partition_point(|it| it.since_us < latest_us)
-        };
+        let is_overdue = |it: &Rc<Waiter>| self.is_overdue(it, now_us);
+        let count = self
+            .line
+            .borrow()
+            .iter()
+            .filter(|it| is_overdue(it))
+            .count();
         for _ in 0..count.div_ceil(OVERDUE_SHARE) {
-            let is_overdue = self.first().is_some_and(|it| it.since_us < latest_us);
-            if !is_overdue || !self.let_first_in() {
+            let is_first = self.first().is_some_and(|it| is_overdue(&it));
+            if !is_first || !self.let_first_in() {
                 return;
             }
             self.numbers().overdue.increment();

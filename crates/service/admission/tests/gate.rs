@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -215,6 +216,84 @@ fn a_stall_lets_those_in_who_are_overdue_and_no_one_earlier() {
     let_in(&mut waiting);
     assert!(waiting.is_empty(), "none waits for ever");
     assert_eq!(door.number("Admission_overdue"), 20);
+}
+
+/// One transaction leaves each 20 seconds, and all ten take 200.
+#[test]
+fn a_limit_holds_however_long_transactions_take() {
+    let mut door = Door::new(Limit::Fixed(1));
+    let last = |door: &mut Door, pass: Pass| {
+        for _ in 0..200 {
+            door.tick();
+        }
+        drop(pass);
+    };
+    for _ in 0..3 {
+        let pass = door.inside();
+        door.gate.begin_ticking();
+        last(&mut door, pass);
+    }
+    let mut inside = door.inside();
+    let waiting: Vec<Waiting> = (0..9).map(|_| door.queued()).collect();
+    for mut next in waiting {
+        last(&mut door, inside);
+        inside = poll(&mut next).expect("its turn");
+    }
+    assert_eq!(door.number("Admission_overdue"), 0);
+}
+
+/// Of 1,000 clients 200 leave each second, and then none.
+#[test]
+fn a_stall_is_told_by_the_rate_before_it() {
+    let mut door = Door::new(Limit::Fixed(10));
+    let mut inside: VecDeque<Pass> = (0..10).map(|_| door.inside()).collect();
+    let mut waiting: VecDeque<Waiting> = (0..990).map(|_| door.queued()).collect();
+    door.gate.begin_ticking();
+    for _ in 0..300 {
+        for _ in 0..20 {
+            drop(inside.pop_front());
+            let mut next = waiting.pop_front().expect("a thousand clients");
+            inside.push_back(poll(&mut next).expect("its turn"));
+            waiting.push_back(door.queued());
+        }
+        door.tick();
+    }
+    assert_eq!(door.number("Admission_overdue"), 0);
+    for _ in 0..60 {
+        door.tick();
+    }
+    // The first of the line has waited for two rounds of five seconds.
+    assert_ne!(door.number("Admission_overdue"), 0);
+}
+
+#[test]
+fn what_has_left_before_the_first_tick_is_no_rate() {
+    let mut door = Door::new(Limit::Fixed(4));
+    for _ in 0..100_000 {
+        drop(door.inside());
+    }
+    let mut inside: VecDeque<Pass> = (0..4).map(|_| door.inside()).collect();
+    assert!(door.gate.begin_ticking());
+    // One of four leaves each two seconds.
+    let mut go_on = |door: &mut Door, waiting: &mut VecDeque<Waiting>| {
+        for _ in 0..20 {
+            door.tick();
+        }
+        drop(inside.pop_front());
+        inside.push_back(match waiting.pop_front() {
+            Some(mut next) => poll(&mut next).expect("its turn"),
+            None => door.inside(),
+        });
+    };
+    let mut waiting = VecDeque::new();
+    for _ in 0..20 {
+        go_on(&mut door, &mut waiting);
+    }
+    waiting.extend((0..30).map(|_| door.queued()));
+    while !waiting.is_empty() {
+        go_on(&mut door, &mut waiting);
+    }
+    assert_eq!(door.number("Admission_overdue"), 0);
 }
 
 #[test]
