@@ -143,7 +143,10 @@ impl Controller {
         }
         let is_blocked = BLOCKED_MAX < sample.blocked_share();
         self.blocked = if is_blocked { self.blocked + 1 } else { 0 };
-        let fewer = (f64::from(sample.admitted) * BLOCKED_FALL).floor();
+        // Those that come back from a pause may be more than the limit.
+        let fewer = (f64::from(sample.admitted) * BLOCKED_FALL)
+            .floor()
+            .min(self.limit);
         if BLOCKED_PERIODS <= self.blocked && self.bounds.clamp(fewer) <= fewer {
             self.blocked = 0;
             self.limit = fewer;

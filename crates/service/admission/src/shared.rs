@@ -289,6 +289,10 @@ impl Admission {
     pub(crate) fn report(&self, index: usize, demand: u32, debt: Debt, now_us: u64) {
         let mut control = self.control.lock();
         control.demands[index] = demand;
+        if control.since_us.is_none() {
+            // What was reported before belongs to no period.
+            control.debt = Debt::default();
+        }
         control.debt = Debt {
             log: control.debt.log.max(debt.log),
             dirty: control.debt.dirty.max(debt.dirty),
@@ -542,6 +546,22 @@ mod tests {
         assert_eq!((shared.room_beside(0), shared.room_beside(1)), (31, 31));
         shared.set_limit(Limit::Off);
         assert_eq!(shared.room_beside(0), 0);
+    }
+
+    #[test]
+    fn a_debt_counts_in_its_own_period_alone() {
+        let shared = Admission::new(2);
+        shared.set_limit(Limit::Auto);
+        let debt = Debt {
+            log: 1.0,
+            ..Debt::default()
+        };
+        shared.report(0, 0, debt, 0);
+        shared.report(0, 40, Debt::default(), 5 * PERIOD_US);
+        shared.report(0, 40, Debt::default(), 6 * PERIOD_US);
+        assert_eq!(shared.limit(), Some(2 * START_PER_WORKER));
+        shared.report(0, 40, debt, 7 * PERIOD_US);
+        assert!(shared.limit() < Some(2 * START_PER_WORKER));
     }
 
     #[test]

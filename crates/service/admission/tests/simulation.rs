@@ -429,3 +429,18 @@ fn a_load_that_fights_is_not_starved_by_a_machine_that_changes_its_speed() {
         assert!(0.95 <= mean && 0.9 <= least, "{top} a second: {shares:.3?}");
     }
 }
+
+/// Transactions that come back from a pause are above the limit, and all wait for locks.
+#[test]
+fn those_above_the_limit_do_not_raise_it() {
+    let mut controller = Controller::new(BOUNDS, START);
+    let sample = Sample {
+        span_us: PERIOD_US,
+        admitted: 20 * START,
+        blocked: 20 * START,
+        ..Sample::default()
+    };
+    for _ in 0..SECOND {
+        assert!(controller.step(&sample) <= START);
+    }
+}

@@ -70,6 +70,10 @@ impl Steering {
             };
             self.controller = options.is_adaptive.then(|| Controller::new(bounds, start));
         }
+        if !options.is_adaptive {
+            // What is counted until the next search belongs to none of its periods.
+            self.before = None;
+        }
         self.most = most;
         let steered = self.controller.as_ref().map(Controller::limit);
         self.limits = Limits {
@@ -221,6 +225,25 @@ pub(super) mod tests {
             run(&mut steering, 5);
             assert!((1..=most).contains(&steering.limit()));
         }
+    }
+
+    #[test]
+    fn a_search_that_begins_again_sees_nothing_of_before() {
+        let mut steering = Steering::new(&adaptive(500));
+        let mut numbers = Numbers::default();
+        assert!(steering.step(Instant::default(), &numbers).is_none());
+        let fixed = ServerOptions {
+            is_adaptive: false,
+            ..adaptive(500)
+        };
+        steering.configure(&fixed);
+        steering.configure(&adaptive(500));
+        (numbers.waited, numbers.taken_waiting) = (9_000, 9_000);
+        let later = Instant::default() + Duration::from_secs(3600);
+        assert!(steering.step(later, &numbers).is_none());
+        let controller = steering.controller.as_ref();
+        let decision = controller.map(Controller::decision);
+        assert_eq!(decision, Some(admission::Decision::Free));
     }
 
     #[test]
