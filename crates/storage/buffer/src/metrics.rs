@@ -22,6 +22,12 @@ const FILE_READS: Metric = Metric::counter(
     Unit::Count,
     "Reads of files; one may bring in several pages.",
 );
+const READS_AHEAD_CUT: Metric = Metric::counter(
+    "Read_ahead_cut",
+    Unit::Count,
+    "Reads ahead of scans that were cut short: all of them together have an eighth of the pool \
+     at most. `buffer_pool_size` may be too small for so many scans at once.",
+);
 const FRAME_WAITS: Metric = Metric::counter(
     "Innodb_buffer_pool_wait_free",
     Unit::Count,
@@ -63,6 +69,7 @@ impl Pool {
                 (REQUESTS, |pool| pool.sum(|counters| &counters.requests)),
                 (READS, Pool::pages_read),
                 (FILE_READS, Pool::reads),
+                (READS_AHEAD_CUT, Pool::reads_ahead_cut),
                 (FRAME_WAITS, |pool| {
                     pool.sum(|counters| &counters.frame_waits)
                 }),

@@ -72,6 +72,10 @@ pub struct Pool {
     pub(crate) pages_read: AtomicU64,
     /// Reads of files so far, of one page or of several.
     pub(crate) reads: AtomicU64,
+    /// Frames that reads ahead have now.
+    pub(crate) frames_ahead: AtomicU32,
+    /// Reads ahead so far that were cut short: the pool had no frames for more.
+    pub(crate) reads_ahead_cut: AtomicU64,
     /// Pages written to files so far.
     pub(crate) pages_written: AtomicU64,
 }
@@ -108,6 +112,8 @@ impl Pool {
             counters: (0..worker_count).map(|_| Arc::default()).collect(),
             pages_read: AtomicU64::new(0),
             reads: AtomicU64::new(0),
+            frames_ahead: AtomicU32::new(0),
+            reads_ahead_cut: AtomicU64::new(0),
             pages_written: AtomicU64::new(0),
         })
     }
@@ -155,6 +161,11 @@ impl Pool {
     /// Reads of files so far; one may bring in several pages.
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Reads ahead so far that were cut short, because the pool had no frames for more.
+    pub fn reads_ahead_cut(&self) -> u64 {
+        self.reads_ahead_cut.load(Ordering::Relaxed)
     }
 
     /// Pages written to files so far.

@@ -2,8 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::task::Poll;
 
 use env::sim::poll_at_most;
 use format::PageSize;
@@ -343,4 +345,50 @@ fn a_scan_reads_ahead_without_descriptors() {
         }
         inner.disk.give_descriptors();
     });
+}
+
+/// Scans that go on at once, each of a part of the table.
+const SCANS: usize = 35;
+/// Pages that they read: half as many again as the 535 leaves of their parts.
+const PART_PAGES_MAX: u64 = 800;
+
+/// Many scans at once do not push out each other's pages before their use.
+#[test]
+fn many_scans_at_once_read_each_page_about_once() {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let (world, rows) = filled(38);
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.expect("it opens");
+            let table = database.table("accounts");
+            let pool = database.engine.pages().pool();
+            let before = pool.pages_read();
+            let part = rows.len() / SCANS;
+            let scan = |number: usize| {
+                let bound = |at: usize| KeyBound::Inclusive(vec![rows[at].1[0].clone()]);
+                let mut options = all();
+                options.range = KeyRange {
+                    lower: bound(number * part),
+                    upper: bound(number * part + part - 1),
+                };
+                options.direction = direction;
+                let (database, table) = (&database, &table);
+                async move {
+                    let found = begin(database).scan(table, options).await;
+                    assert_eq!(found.map(|rows| rows.len()), Ok(part));
+                }
+            };
+            let mut scans: Vec<_> = (0..SCANS).map(scan).map(Box::pin).collect();
+            poll_fn(|context| {
+                scans.retain_mut(|scan| scan.as_mut().poll(context).is_pending());
+                match scans.is_empty() {
+                    true => Poll::Ready(()),
+                    false => Poll::Pending,
+                }
+            })
+            .await;
+            let pages = pool.pages_read() - before;
+            assert!(pages <= PART_PAGES_MAX, "{pages} pages");
+        });
+    }
 }

@@ -41,7 +41,7 @@ fn numbers(pages: &[u32]) -> Vec<PageNo> {
 #[test]
 fn near_pages_come_by_one_read() {
     // Two runs: 9 is too far after 2, and 5 to 8 of the second are not wanted.
-    let (world, pages) = cold(31, &[0, 1, 2, 9, 10, 14, 15], 32);
+    let (world, pages) = cold(31, &[0, 1, 2, 9, 10, 14, 15], 64);
     let ahead = pages.read_ahead(SPACE, &numbers(&[15, 9, 1, 2, 0, 9]));
     let told = format!("{ahead:?}");
     assert_eq!(told, "ReadAhead { runs: 3, .. }");
@@ -81,13 +81,34 @@ fn what_cannot_be_read_is_left_to_the_reader() {
     });
 }
 
+/// All that are under way have an eighth of the pool, however they end.
 #[test]
-fn without_frames_it_brings_what_it_can() {
+fn reads_ahead_leave_frames_to_pages_that_are_asked_for() {
     let written: Vec<u32> = (0..20).collect();
-    let (world, pages) = cold(33, &written, 8);
-    let all: Vec<u32> = (0..20).collect();
-    world.run(pages.read_ahead(SPACE, &numbers(&all)));
-    assert_eq!(present(&pages, 0..20), (0..8).collect::<Vec<u32>>());
+    let (world, pages) = cold(33, &written, 64);
+    let pool = Arc::clone(pages.pool());
+    let frames = || pool.frames_ahead.load(Ordering::Relaxed);
+    let ask = |first: u32| {
+        let ahead = pages.read_ahead(SPACE, &numbers(&[first, first + 1, first + 2]));
+        (ahead, frames())
+    };
+    let (first, second, third, fourth) = (ask(0), ask(4), ask(8), ask(12));
+    assert_eq!([first.1, second.1, third.1, fourth.1], [3, 6, 8, 8]);
+    assert_eq!(pool.reads_ahead_cut(), 2);
+    drop(first);
+    assert_eq!(frames(), 5);
+    let fifth = ask(12);
+    assert_eq!(fifth.1, 8);
+    for (ahead, _) in [second, third, fourth, fifth] {
+        world.run(ahead);
+    }
+    assert_eq!(present(&pages, 0..20), [4, 5, 6, 8, 9, 12, 13, 14]);
+    assert_eq!(frames(), 0);
+    // Whoever waits for a frame comes first.
+    pool.wants_frames.store(true, Ordering::SeqCst);
+    assert_eq!(ask(0).1, 0);
+    pool.wants_frames.store(false, Ordering::SeqCst);
+    assert_eq!(ask(0).1, 3);
 }
 
 /// A task that waits for a page of a dropped read then reads the page itself.
