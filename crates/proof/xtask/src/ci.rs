@@ -81,7 +81,10 @@ const STEPS: &[Step] = &[
     // With a test of it, and the features that the workspace's tests give to libraries: so it is
     // there once they have run.
     Step::new("server", Part::Full, |shell| {
-        cargo(shell, &["test", "--workspace", "--test", "start", "--no-run"])
+        cargo(
+            shell,
+            &["test", "--workspace", "--test", "start", "--no-run"],
+        )
     }),
     Step::new("smoke", Part::Full, |shell| on_both(shell, &["smoke"])),
     Step::new("gateway", Part::Full, gateway),
