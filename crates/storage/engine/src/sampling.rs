@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use btree::{From, Measure, Place, Run, Tree};
 use format::TableId;
-use store::StoreError;
+use store::{StoreError, until_done};
 use sync::atomic::Ordering;
 use tracing::warn;
 use value::key::successor;
@@ -53,6 +53,10 @@ impl Worker {
         if is_changed() {
             return Ok(());
         }
+        // Damage is told here, since what a dropped tree looks like is none.
+        if let Err(failure) = &sampled {
+            self.pages.pool().news().note_error(failure);
+        }
         let (rows, indexes) = sampled?;
         assert_eq!(
             indexes.len(),
@@ -85,9 +89,7 @@ impl Worker {
         let of = |index: &'_ IndexShape| index.tree;
         let secondary = shape.secondary.iter().map(|it| (of(it), Some(&it.key)));
         for (tree, key) in clustered.chain(secondary) {
-            let measured = self
-                .until_done(|| tree.measure(&self.pages, b"", None))
-                .await?;
+            let measured = until_done(|| tree.measure(&self.pages, b"", None)).await?;
             if indexes.is_empty() {
                 rows = measured.entries;
             }
@@ -181,7 +183,7 @@ impl Sampler<'_> {
         while place.from != From::Nothing {
             let (tree, pages) = (self.tree, &self.worker.pages);
             let read = || tree.read_run(pages, &place, usize::MAX, &mut run);
-            self.worker.until_done(read).await?;
+            until_done(read).await?;
             self.spend_page().await;
             changes.see(&run);
             std::mem::swap(&mut place, &mut run.next);
@@ -199,7 +201,7 @@ impl Sampler<'_> {
             let seed = self.tree.index.0.wrapping_mul(SAMPLE_COUNT) + number;
             let (tree, pages) = (self.tree, &self.worker.pages);
             let read = || tree.sample_leaf(pages, seed, &mut run);
-            self.worker.until_done(read).await?;
+            until_done(read).await?;
             self.spend_page().await;
             changes.last.clear();
             changes.see(&run);
@@ -220,7 +222,7 @@ impl Sampler<'_> {
         while place.from != From::Nothing {
             let (tree, pages) = (self.tree, &self.worker.pages);
             let read = || tree.read_run(pages, &place, 1, &mut run);
-            self.worker.until_done(read).await?;
+            until_done(read).await?;
             self.spend_page().await;
             if run.is_empty() {
                 std::mem::swap(&mut place, &mut run.next);

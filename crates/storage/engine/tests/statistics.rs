@@ -4,13 +4,18 @@
 #![forbid(unsafe_code)]
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use env::sim::poll_at_most;
 use sim::rows::{accounts, index, row};
 use sim::{Database, World, WorldOptions};
 use store::{
     Isolation, KeyBound, KeyRange, SchemaStore, Store, Table, TableDefinition, Uniqueness,
 };
+use sync::atomic::{AtomicU64, Ordering};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
 use value::Value;
 
 /// Accounts with an index on their balance.
@@ -122,6 +127,55 @@ fn statistics_outlive_a_crash_and_a_truncated_table_has_none() {
         assert_eq!(statistics.data_bytes, 0);
         assert!(statistics.row_count < 10);
     });
+}
+
+/// TRUNCATE drops the trees while they are sampled. That is no damage, and none is told.
+#[test]
+fn a_table_that_is_truncated_meanwhile_is_not_damaged() {
+    let errors = Errors::default();
+    let count = Arc::clone(&errors.0);
+    let story = || {
+        let world = World::new(44, options());
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.unwrap();
+            database.engine.create_table(definition()).await.unwrap();
+            let id = fill(&database, 0..20_000, 7).await.definition().id;
+            let mut renewing = database.engine.renew_statistics(id);
+            assert_eq!(poll_at_most(1, renewing.as_mut()).await, None);
+            database.engine.truncate_table(id).await.unwrap();
+            renewing.await.unwrap();
+            database.sleep(Duration::from_secs(2)).await;
+        });
+    };
+    tracing::subscriber::with_default(errors, story);
+    assert_eq!(count.load(Ordering::Relaxed), 0);
+}
+
+/// Counts what the log would have as an error.
+#[derive(Debug, Default)]
+struct Errors(Arc<AtomicU64>);
+
+impl Subscriber for Errors {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::ERROR
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
 }
 
 #[test]
