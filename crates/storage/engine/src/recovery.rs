@@ -173,20 +173,7 @@ impl Engine {
         });
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&open).await?;
-        let loser_count = losers.len();
-        for (id, last_undo) in losers {
-            engine.worker.roll_back_loser(id, last_undo).await?;
-            assert!(
-                !engine.worker.shared.txns.is_active(id),
-                "a loser ends before others work"
-            );
-        }
-        if loser_count != 0 {
-            info!(
-                transactions = loser_count,
-                "rolled back the transactions that had not committed"
-            );
-        }
+        engine.worker.roll_back_losers(losers).await?;
         let left_count = engine.worker.shared.left_prepared.lock().len();
         if left_count != 0 {
             info!(
@@ -576,6 +563,34 @@ impl Worker {
             }
             restore_version(&record, version).ok_or_else(damage)?;
         }
+    }
+
+    /// Rolls back what had not committed.
+    async fn roll_back_losers(
+        self: &Rc<Self>,
+        losers: BTreeMap<TxnId, UndoPointer>,
+    ) -> Result<(), StoreError> {
+        let transactions = losers.len();
+        if transactions == 0 {
+            return Ok(());
+        }
+        // It may take minutes, and the operator must not take it for a hang.
+        warn!(
+            transactions,
+            "rolling back the transactions that had not committed, before anybody can log in"
+        );
+        for (id, last_undo) in losers {
+            self.roll_back_loser(id, last_undo).await?;
+            assert!(
+                !self.shared.txns.is_active(id),
+                "a loser ends before others work"
+            );
+        }
+        info!(
+            transactions,
+            "rolled back the transactions that had not committed"
+        );
+        Ok(())
     }
 
     async fn roll_back_loser(
