@@ -215,6 +215,9 @@ impl Session {
     async fn lock_tables(&mut self, tables: &[ast::TableLock]) -> Result<(), Stop> {
         self.commit().await?;
         self.locked.clear();
+        if tables.iter().any(|table| table.write) {
+            self.check_may_write()?;
+        }
         loop {
             let wanted = self.tables_to_lock(tables)?;
             let mut locked = Vec::new();
