@@ -213,7 +213,11 @@ fn the_report_of_a_deadlock_names_both_sides() {
     let begin = report.find("LATEST DETECTED DEADLOCK\n").expect("a report");
     let end = report.find("------------\nTRANSACTIONS\n").expect("a list");
     assert_sides(&report[begin..end], [&one_id, &two_id], made);
-    drop((one, two, watcher));
+    // It stays as it was, also once its clients are gone and its table is another.
+    drop((one, two));
+    watcher.run("alter table d.t force").expect("a new table");
+    assert!(status(&mut watcher).contains(&report[begin..end]));
+    drop(watcher);
     server.stop().expect("an end");
 }
 

@@ -4,7 +4,7 @@
 //! one that it loaded. Each worker has its own counters, which are summed on demand.
 
 pub mod control;
-pub(crate) mod deadlock_log;
+pub(crate) mod deadlock_reports;
 pub(crate) mod draft;
 pub(crate) mod engine_status;
 mod witness;
@@ -28,7 +28,7 @@ use crate::lock::metadata::MetadataLocks;
 use crate::lock::named_locks::NamedLocks;
 use crate::metrics::{AllCounters, Counters};
 use crate::server::control::Control;
-use crate::server::deadlock_log::DeadlockLog;
+use crate::server::deadlock_reports::DeadlockReports;
 use crate::server::draft::Heap;
 use crate::server::witness::Statements;
 use crate::xa::XaNames;
@@ -46,8 +46,8 @@ pub struct Server {
     pub named_locks: NamedLocks,
     /// Which XA transactions there are.
     pub(crate) xa_names: Arc<XaNames>,
-    /// Reports of deadlocks that were written to the log.
-    pub(crate) deadlock_log: DeadlockLog,
+    /// The last report of a deadlock.
+    pub(crate) deadlock_reports: DeadlockReports,
     /// The global variables; replaced under `settings_change`.
     settings: ArcSwap<Settings>,
     /// `flush_log_at_trx_commit` of `settings`, which each commit asks for.
@@ -165,7 +165,7 @@ impl Server {
             settings: ArcSwap::from_pointee(settings),
             named_locks: NamedLocks::default(),
             xa_names: Arc::default(),
-            deadlock_log: DeadlockLog::default(),
+            deadlock_reports: DeadlockReports::default(),
             prepared_count: AtomicU64::new(0),
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),

@@ -675,11 +675,12 @@ impl Session {
             return self.write_rows(&columns, Vec::new(), run);
         }
         let worker = &self.state.worker;
+        let processes = processes(&self.state);
         let status = engine_status::status(&engine_status::Shown {
             now_us: u64::try_from(worker.wall_us()).unwrap_or(0),
             activity: &worker.store.activity(),
-            deadlock: worker.store.deadlocks(0).last(),
-            processes: &processes(&self.state),
+            deadlock: self.last_deadlock_report(&processes),
+            processes: &processes,
         });
         let row = [ENGINES[0], "", &status].map(|text| Value::bytes(text.as_bytes()));
         self.write_rows(&columns, vec![row.to_vec()], run)

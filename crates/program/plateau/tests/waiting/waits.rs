@@ -164,6 +164,35 @@ fn every_wait_has_a_limit() {
     });
 }
 
+/// What is set while a transaction is open holds from its next wait, as in MariaDB.
+#[test]
+fn a_transaction_waits_as_long_as_is_set_last() {
+    let server = start();
+    let connect = || Client::connect(&Login::root(server.port())).expect("it serves");
+    let (mut holder, mut waiter) = (connect(), connect());
+    holder.run("begin").expect("it begins");
+    holder.run("delete from d0.t where id = 1").expect("locked");
+    waiter.run("create table d0.o (id int)").expect("a table");
+    waiter.run("set max_statement_time = 30").expect("a limit");
+    for (before, statement) in [
+        (
+            "set innodb_lock_wait_timeout = 1",
+            "delete from d0.t where id = 1",
+        ),
+        (
+            "set innodb_lock_wait_timeout = 50",
+            "set statement innodb_lock_wait_timeout = 1 for delete from d0.t where id = 1",
+        ),
+    ] {
+        waiter.run("begin").expect("it begins");
+        waiter.run("insert into d0.o values (1)").expect("a change");
+        waiter.run(before).expect("a limit");
+        waiter.send_query(statement.as_bytes()).expect("it reads");
+        assert_eq!(error_number(&mut waiter), 1205, "{statement}");
+        waiter.run("rollback").expect("an end");
+    }
+}
+
 #[test]
 fn every_wait_is_named_and_ends_by_kill() {
     with_each_wait(|connect, wait| {

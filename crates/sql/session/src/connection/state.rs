@@ -75,8 +75,8 @@ pub struct State {
     pub(crate) definition_wait_s: Cell<Option<u64>>,
     /// While a stored function runs: when the calling statement began.
     pub(crate) function_now: RefCell<Option<FunctionNow>>,
-    /// The number of the deadlock whose report the session has logged last.
-    pub(crate) logged_deadlock: Cell<u64>,
+    /// The number of the deadlock that the session has reported last.
+    pub(crate) reported_deadlock: Cell<u64>,
     /// Whether the connection goes over TLS; set at login.
     pub has_tls: Cell<bool>,
     /// LOCK TABLES is in effect; written by `LockedTables` alone.
@@ -166,7 +166,7 @@ impl State {
             deadline_us: Cell::new(None),
             definition_wait_s: Cell::new(None),
             function_now: RefCell::default(),
-            logged_deadlock: Cell::new(0),
+            reported_deadlock: Cell::new(0),
             has_tls: Cell::new(false),
             locks_tables: Rc::default(),
             liveness_probe: LivenessProbe::default(),

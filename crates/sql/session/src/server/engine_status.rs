@@ -16,8 +16,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) now_us: u64,
     /// Transactions and waits.
     pub(crate) activity: &'a Activity,
-    /// The last deadlock, if there was one.
-    pub(crate) deadlock: Option<&'a ShownDeadlock>,
+    /// The report of the last deadlock, if there was one.
+    pub(crate) deadlock: Option<String>,
     /// All sessions.
     pub(crate) processes: &'a [Process],
 }
@@ -28,9 +28,9 @@ pub(crate) fn status(shown: &Shown<'_>) -> String {
     let line = "=====================================\n";
     let now = moment(shown.now_us);
     out += &format!("{line}{now} INNODB MONITOR OUTPUT\n{line}");
-    if let Some(deadlock) = shown.deadlock {
+    if let Some(report) = &shown.deadlock {
         out += "------------------------\nLATEST DETECTED DEADLOCK\n------------------------\n";
-        out += &deadlock_report(deadlock, shown.processes);
+        out += report;
     }
     out += "------------\nTRANSACTIONS\n------------\nLIST OF TRANSACTIONS FOR EACH SESSION:\n";
     append_transactions(shown, &mut out);

@@ -1,8 +1,11 @@
-//! The victim of a deadlock reports it to the log (`innodb_print_all_deadlocks`). So each report is
-//! written once, where the error ends.
+//! The victim of a deadlock reports it, where the error ends: for SHOW ENGINE INNODB STATUS, and
+//! once for the log (`innodb_print_all_deadlocks`). Then its table and clients still have names.
 
+use catalog::information_schema::Process;
+use errcode::ER_LOCK_DEADLOCK;
 use store::{ClientId, ShownDeadlock};
 
+use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::server::engine_status::deadlock_report;
 use crate::statement::virtual_store::all_processes;
@@ -17,23 +20,39 @@ fn lost_by(deadlocks: &[ShownDeadlock], client: ClientId) -> Option<&ShownDeadlo
 }
 
 impl Session {
-    /// The store has rolled the transaction back: writes the report of the deadlock that was the
-    /// reason, if it is wanted.
-    pub(crate) fn log_deadlock(&self) {
-        let worker = &self.state.worker;
-        let server = &worker.server;
-        if !server.settings().is_on("innodb_print_all_deadlocks") {
+    /// The store has rolled the transaction back: reports the deadlock, if one was the reason and
+    /// there are not too many.
+    pub(crate) fn report_deadlock(&self, stop: &Stop) {
+        let is_deadlock = matches!(stop, Stop::Error(error) if error.code == ER_LOCK_DEADLOCK);
+        if !is_deadlock {
             return;
         }
-        let deadlocks = worker.store.deadlocks(self.state.logged_deadlock.get());
+        let worker = &self.state.worker;
+        let server = &worker.server;
+        let Some(left_out) = server.deadlock_reports.admit(worker.steady_us()) else {
+            return;
+        };
+        let deadlocks = worker.store.deadlocks(self.state.reported_deadlock.get());
         let Some(lost) = lost_by(&deadlocks, ClientId(self.state.handle.id())) else {
             return;
         };
-        self.state.logged_deadlock.set(lost.number);
-        if let Some(left_out) = server.deadlock_log.admit(worker.steady_us()) {
-            let report = deadlock_report(lost, &all_processes(&self.state));
-            tracing::warn!(number = lost.number, left_out, %report, "a deadlock was broken");
+        let number = lost.number;
+        self.state.reported_deadlock.set(number);
+        let report = deadlock_report(lost, &all_processes(&self.state));
+        if server.settings().is_on("innodb_print_all_deadlocks") {
+            tracing::warn!(number, left_out, %report, "a deadlock was broken");
         }
+        server.deadlock_reports.keep(number, report);
+    }
+
+    /// The report of the last deadlock. If its victim did not make one, it is made now, with what
+    /// still has a name.
+    pub(crate) fn last_deadlock_report(&self, processes: &[Process]) -> Option<String> {
+        let worker = &self.state.worker;
+        let deadlocks = worker.store.deadlocks(0);
+        let last = deadlocks.last()?;
+        let kept = worker.server.deadlock_reports.of(last.number);
+        Some(kept.unwrap_or_else(|| deadlock_report(last, processes)))
     }
 }
 

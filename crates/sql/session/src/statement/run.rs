@@ -303,12 +303,17 @@ impl Session {
         open.mark()
     }
 
-    /// The store's transaction, created if there is none.
+    /// The store's transaction, created if there is none. It waits for row locks as long as the
+    /// session says now.
     fn opened_transaction(&mut self) -> &mut Box<dyn Transaction> {
         let options = self.transaction_options();
+        let patience_s = options.lock_wait_timeout_s;
         let worker_store = Rc::clone(&self.state.worker.store);
-        self.transaction
-            .store_transaction(&*worker_store, || options)
+        let open = self
+            .transaction
+            .store_transaction(&*worker_store, || options);
+        open.set_lock_wait_timeout(patience_s);
+        open
     }
 
     /// Runs an execution to its end within a statement that has begun; with the statement's start
@@ -461,7 +466,7 @@ impl Session {
                 ..
             }) => {
                 self.lose_transaction(&stop);
-                self.log_deadlock();
+                self.report_deadlock(&stop);
                 Err(stop)
             }
             Err(Failed { stop, effect, mark }) => {
