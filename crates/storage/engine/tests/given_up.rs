@@ -2,11 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+use std::path::{Path, PathBuf};
+
 use btree::{From, Place, Run, Tree};
 use env::sim::poll_at_most;
 use format::page_op::PageOp;
 use format::{IndexId, PageId, PageNo, SpaceId, undo};
-use sim::rows::{accounts, index, row, until_done};
+use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
     Isolation, SchemaStore, Store, StoreError, TableDefinition, TableId, TableName, Uniqueness,
@@ -184,7 +186,7 @@ fn a_purge_that_is_given_up_holds_up_no_other() {
                 txn.insert(&table, &row(id, id, &note)).await.unwrap();
             }
             txn.commit().await.unwrap();
-            for (key, _) in txn.scan(&table, sim::rows::all()).await.unwrap() {
+            for (key, _) in txn.scan(&table, all()).await.unwrap() {
                 txn.delete(&table, &key).await.unwrap();
             }
             txn.commit().await.unwrap();
@@ -231,4 +233,106 @@ fn a_circle_of_undo_pages_is_damage_and_no_endless_start() {
         panic!("{refused:?}");
     };
     assert!(what.contains("run in a circle"), "{what}");
+}
+
+/// Accounts with an index on their balance, which has several leaves. All is in its file.
+fn indexed(seed: u64) -> World {
+    let world = World::new(seed, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("the disk is whole");
+        let mut definition = accounts();
+        let by_balance = index("by_balance", Uniqueness::None, &[1]);
+        definition.indexes.push(by_balance);
+        database
+            .engine
+            .create_table(definition)
+            .await
+            .expect("the disk is whole");
+        let table = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..INDEXED_COUNT {
+            txn.insert(&table, &row(id, id, "note"))
+                .await
+                .expect("the disk is whole");
+        }
+        txn.commit().await.expect("the disk is whole");
+        database.close().await.expect("the disk is whole");
+    });
+    world.crash()
+}
+
+const INDEXED_COUNT: i64 = 400;
+
+/// The file of the table, which was made last.
+fn table_file(world: &World) -> PathBuf {
+    let of_space = |path: &PathBuf| path.to_string_lossy().contains("space_");
+    let files = world.files().into_iter().filter(of_space);
+    let last = files.max_by_key(|path| (path.as_os_str().len(), path.clone()));
+    Path::new("data").join(last.expect("the table has a file"))
+}
+
+/// Changes rows until one change fails since a page of the index is damaged. Returns the rows
+/// before, or `None` if no change fails or the damaged page has rows.
+async fn fail_on_damage(database: &Database, txn: &mut Session) -> Option<Vec<Row>> {
+    let table = database.table("accounts");
+    let rows = txn.scan(&table, all()).await.ok()?;
+    for (key, old) in &rows {
+        let balance = integer(&old[1]) + INDEXED_COUNT;
+        let new = row(integer(&old[0]), balance, "new");
+        if txn.update(&table, key, &new).await.is_err() {
+            return Some(rows);
+        }
+    }
+    None
+}
+
+/// Each page of an index is damaged in turn. A change that comes to it fails, and its transaction
+/// is rolled back all the same: by itself, or by the start after a crash. The rows are as before,
+/// and the table can be dropped.
+#[test]
+fn a_damaged_index_does_not_stop_a_rollback() {
+    let mut failed_count = 0;
+    for page in 3..24 {
+        for crashes in [false, true] {
+            let world = indexed(25);
+            world.disk.damage(&table_file(&world), page * 4096 + 64, 1);
+            let inner = world.clone();
+            let before = world.run(async move {
+                // It reads the roots.
+                let database = inner.open().await.ok()?;
+                let mut txn = database.begin(Isolation::RepeatableRead);
+                let rows = fail_on_damage(&database, &mut txn).await?;
+                if crashes {
+                    // Its change is durable with this.
+                    let other = TableDefinition {
+                        name: named("other".to_owned()),
+                        ..accounts()
+                    };
+                    database.engine.create_table(other).await.unwrap();
+                    Box::leak(Box::new(txn));
+                } else {
+                    txn.rollback().await.unwrap();
+                    database.close().await.unwrap();
+                }
+                Some(rows)
+            });
+            let Some(before) = before else {
+                continue;
+            };
+            failed_count += 1;
+            let world = world.crash();
+            let inner = world.clone();
+            world.run(async move {
+                let database = inner.open().await.unwrap();
+                let table = database.table("accounts");
+                let mut txn = database.begin(Isolation::RepeatableRead);
+                assert_eq!(txn.scan(&table, all()).await.unwrap(), before);
+                txn.commit().await.unwrap();
+                let id = table.definition().id;
+                database.engine.drop_table(id).await.unwrap();
+            });
+        }
+    }
+    assert!(6 <= failed_count, "{failed_count} cases");
 }

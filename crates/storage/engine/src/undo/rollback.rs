@@ -24,6 +24,7 @@ use format::slotted::Splice;
 use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
 use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
+use tracing::error;
 use txn::Visibility;
 
 use crate::lob_memo::LobMemo;
@@ -35,6 +36,27 @@ use crate::transaction::UNDONE_PER_TURN;
 use crate::transaction::pending::{EntryStep, UndoProgress};
 use crate::undo_log::{apply, page_of, read_record, settle};
 use crate::worker::Worker;
+
+/// Leaves an entry as it is that lies on a damaged page. Nobody can read it there before the index
+/// is made again from the rows, which makes it right, too. If the undo failed instead, the
+/// transaction would hold its table for ever, and the server would not start.
+fn pass_over_damage(restored: Outcome<()>, tree: Tree) -> Outcome<()> {
+    match restored {
+        Err(Interrupt::Error(StoreError::Damaged {
+            what,
+            page: Some(page),
+        })) if page.space == tree.space => {
+            error!(
+                %what,
+                index = tree.index.0,
+                "a rollback passes over an index with a damaged page: make the index again \
+                 (ALTER TABLE .. FORCE)"
+            );
+            Ok(())
+        }
+        restored => restored,
+    }
+}
 
 /// How often undoing, which must have room, checks for it on a full disk.
 const ROOM_WAIT: Duration = Duration::from_millis(100);
@@ -250,12 +272,13 @@ impl Worker {
         }
         let steps = progress.steps.as_mut().expect("they were found just now");
         while let Some(step) = steps.front() {
-            if step.is_put {
-                self.take_back_entry(step.tree, &step.key, record.txn)?;
+            let restored = if step.is_put {
+                self.take_back_entry(step.tree, &step.key, record.txn)
             } else {
                 let entry = (step.key.as_slice(), record.old_header.txn);
-                self.mark_entry(step.tree, entry, Mark::Live, |_| Ok(()))?;
-            }
+                self.mark_entry(step.tree, entry, Mark::Live, |_| Ok(()))
+            };
+            pass_over_damage(restored, step.tree)?;
             steps.pop_front();
         }
         Ok(())
