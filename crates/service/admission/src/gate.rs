@@ -117,8 +117,8 @@ struct Waiter {
     waker: RefCell<Option<Waker>>,
     /// When it came, in microseconds.
     since_us: u64,
-    /// How many were inside or waited then.
-    count: u32,
+    /// How many were inside or waited then, on all workers.
+    count: u64,
 }
 
 /// What became of a transaction that wants to enter.
@@ -158,6 +158,18 @@ enum Place {
 /// A transaction that waits for a lock, until this is dropped.
 #[derive(Debug)]
 pub struct Blocked(Rc<Gate>);
+
+/// How long a waiter waits before it is overdue: twice as long as `count` transactions take. So
+/// many are there, or were when it came. `rate` is that of those that have left last. Whoever comes
+/// last needs once that, so only a stall makes a waiter overdue. All workers count, as they have
+/// one line: few may leave by the gate of one.
+fn patience_us(count: u64, rate: u64) -> u64 {
+    let span_us = RATE_TICKS * RATE_UNIT * crate::controller::PERIOD_US;
+    let round_us = count.saturating_mul(span_us).checked_div(rate);
+    round_us.map_or(OVERDUE_US_MIN, |round_us| {
+        round_us.saturating_mul(OVERDUE_ROUNDS).max(OVERDUE_US_MIN)
+    })
+}
 
 impl Gate {
     /// The gate of worker `index`.
@@ -221,7 +233,7 @@ impl Gate {
             standing: Cell::new(Standing::Waiting),
             waker: RefCell::default(),
             since_us: now_us(),
-            count: numbers.inside.value() + numbers.waiting.value() + 1,
+            count: self.shared.present() + 1,
         });
         if is_first {
             numbers.first_us.set(Some(waiter.since_us));
@@ -406,6 +418,7 @@ impl Gate {
         // Those of before belong to no tick.
         self.left.set(0);
         self.still_ticks.set(0);
+        self.numbers().rate.set(self.rate.get());
         true
     }
 
@@ -434,6 +447,9 @@ impl Gate {
         self.let_next_in(Look::All);
         let goes_on = numbers.waiting.value() != 0 || is_limited;
         self.is_ticking.set(goes_on);
+        if !goes_on {
+            numbers.rate.set(0);
+        }
         goes_on
     }
 
@@ -463,26 +479,14 @@ impl Gate {
         let weight = ticks.min(averaged);
         let mean = (before * (averaged - weight) + now * weight) / averaged;
         self.rate.set(mean.max(1));
-    }
-
-    /// Whether a waiter has waited for twice as long as all take at the rate of those that have
-    /// left last: all who are there, or were when it came. Whoever comes last needs once that. So
-    /// only a stall makes a waiter overdue.
-    fn is_overdue(&self, waiter: &Waiter, now_us: u64) -> bool {
-        let numbers = self.numbers();
-        let present = numbers.inside.value() + numbers.waiting.value();
-        let span_us = RATE_TICKS * RATE_UNIT * crate::controller::PERIOD_US;
-        let round_us = u64::from(present.max(waiter.count))
-            .saturating_mul(span_us)
-            .checked_div(self.rate.get());
-        let limit_us = round_us.map_or(OVERDUE_US_MIN, |round_us| {
-            round_us.saturating_mul(OVERDUE_ROUNDS).max(OVERDUE_US_MIN)
-        });
-        limit_us < now_us.saturating_sub(waiter.since_us)
+        self.numbers().rate.set(self.rate.get());
     }
 
     fn let_overdue_in(&self, now_us: u64) {
-        let is_overdue = |it: &Rc<Waiter>| self.is_overdue(it, now_us);
+        let (present, rate) = (self.shared.present(), self.shared.rate());
+        let is_overdue = |it: &Rc<Waiter>| {
+            patience_us(present.max(it.count), rate) < now_us.saturating_sub(it.since_us)
+        };
         let count = self
             .line
             .borrow()

@@ -29,6 +29,9 @@ pub(crate) struct GateNumbers {
     pub(crate) commits: Counter,
     /// Statements of transactions with a pass.
     pub(crate) statements: Counter,
+    /// How many leave: a part of the rate of all workers (see `gate::patience_us`). 0 while the
+    /// gate has no ticks.
+    pub(crate) rate: Amount,
     /// How long those waited that were let in.
     pub(crate) waited_us: Histogram,
 }
@@ -55,6 +58,21 @@ impl Level {
         let before = self.value();
         assert!(count <= before, "who leaves has been there");
         self.0.store(before - count, Ordering::Relaxed);
+    }
+}
+
+/// A large number with one writer; any thread reads it.
+#[derive(Debug, Default)]
+pub(crate) struct Amount(AtomicU64);
+
+impl Amount {
+    // Both Relaxed: as of a `Level`.
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self, amount: u64) {
+        self.0.store(amount, Ordering::Relaxed);
     }
 }
 

@@ -284,6 +284,16 @@ impl Admission {
         levels.sum()
     }
 
+    /// How many are inside or wait.
+    pub(crate) fn present(&self) -> u64 {
+        self.sum(|it| &it.inside) + self.sum(|it| &it.waiting)
+    }
+
+    /// How many leave, in the unit of the gates.
+    pub(crate) fn rate(&self) -> u64 {
+        self.numbers.iter().map(|it| it.rate.value()).sum()
+    }
+
     /// Takes a gate's report: the most that it had inside and waiting, 0 if it reports no more.
     /// Ends the period if it is over.
     pub(crate) fn report(&self, index: usize, demand: u32, debt: Debt, now_us: u64) {

@@ -266,6 +266,34 @@ fn a_stall_is_told_by_the_rate_before_it() {
     assert_ne!(door.number("Admission_overdue"), 0);
 }
 
+/// One transaction has left on a worker in six seconds, and many on another. They have one line,
+/// and so the waiters of both know the stall.
+#[test]
+fn a_stall_is_told_by_the_rate_of_all_workers() {
+    let [mut slow, mut fast] = Door::two(Limit::Fixed(2));
+    let first = slow.inside();
+    let mut inside = fast.inside();
+    slow.gate.begin_ticking();
+    fast.gate.begin_ticking();
+    for _ in 0..64 {
+        for _ in 0..20 {
+            drop(inside);
+            inside = fast.inside();
+        }
+        slow.tick();
+        fast.tick();
+    }
+    drop(first);
+    let _stuck = slow.inside();
+    let mut waiting: Vec<Waiting> = (0..3).map(|_| slow.queued()).collect();
+    for _ in 0..20 {
+        slow.tick();
+        fast.tick();
+    }
+    let entered = waiting.iter_mut().filter_map(poll).count();
+    assert_eq!(entered, 3, "two seconds are a stall");
+}
+
 #[test]
 fn what_has_left_before_the_first_tick_is_no_rate() {
     let mut door = Door::new(Limit::Fixed(4));
