@@ -207,7 +207,9 @@ fn the_report_of_a_deadlock_names_both_sides() {
     let connect = || server.connect().expect("a login");
     let (mut one, mut two, mut watcher) = (connect(), connect(), connect());
     let (one_id, two_id) = (id_of(&mut one), id_of(&mut two));
-    assert!(!status(&mut watcher).contains("LATEST DETECTED DEADLOCK"));
+    let before = status(&mut watcher);
+    assert!(!before.contains("LATEST DETECTED DEADLOCK"));
+    assert!(before.contains("\nHistory list length "), "{before}");
     let made = make_deadlock([&mut one, &mut two, &mut watcher]);
     let report = status(&mut watcher);
     let begin = report.find("LATEST DETECTED DEADLOCK\n").expect("a report");

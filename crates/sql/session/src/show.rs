@@ -676,10 +676,13 @@ impl Session {
         }
         let worker = &self.state.worker;
         let processes = processes(&self.state);
+        let numbers = worker.server.status(worker.steady_us());
+        let history_length = numbers.get("Innodb_history_list_length");
         let status = engine_status::status(&engine_status::Shown {
             now_us: u64::try_from(worker.wall_us()).unwrap_or(0),
             activity: &worker.store.activity(),
             deadlock: self.last_deadlock_report(&processes),
+            history_length: history_length.copied().unwrap_or(0),
             processes: &processes,
         });
         let row = [ENGINES[0], "", &status].map(|text| Value::bytes(text.as_bytes()));

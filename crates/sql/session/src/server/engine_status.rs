@@ -18,6 +18,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) activity: &'a Activity,
     /// The report of the last deadlock, if there was one.
     pub(crate) deadlock: Option<String>,
+    /// Old row versions that purge has not removed.
+    pub(crate) history_length: u64,
     /// All sessions.
     pub(crate) processes: &'a [Process],
 }
@@ -32,7 +34,9 @@ pub(crate) fn status(shown: &Shown<'_>) -> String {
         out += "------------------------\nLATEST DETECTED DEADLOCK\n------------------------\n";
         out += report;
     }
-    out += "------------\nTRANSACTIONS\n------------\nLIST OF TRANSACTIONS FOR EACH SESSION:\n";
+    out += "------------\nTRANSACTIONS\n------------\n";
+    out += &format!("History list length {}\n", shown.history_length);
+    out += "LIST OF TRANSACTIONS FOR EACH SESSION:\n";
     append_transactions(shown, &mut out);
     out += "----------------------------\nEND OF INNODB MONITOR OUTPUT\n";
     out += "============================\n";
