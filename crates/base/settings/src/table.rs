@@ -237,7 +237,7 @@ pub const TABLE: &[Setting] = &[
         "off",
         "Transactions that may be inside the engine at a time; others wait at their first \
          statement. auto: the server finds the number. Reads that are their own transaction and \
-         lock no rows do not count.",
+         lock no rows do not count, nor does a transaction whose client is silent.",
     ),
     session(
         "wait_timeout",
