@@ -316,6 +316,17 @@ impl World {
             .expect("nobody waits for ever")
     }
 
+    /// The file of the table that was made last, for the disk.
+    ///
+    /// # Panics
+    /// If there is no table.
+    pub fn newest_table_file(&self) -> PathBuf {
+        let of_space = |path: &PathBuf| path.to_string_lossy().contains("space_");
+        let files = self.files().into_iter().filter(of_space);
+        let last = files.max_by_key(|path| (path.as_os_str().len(), path.clone()));
+        Path::new(DIRECTORY).join(last.expect("a table has a file"))
+    }
+
     /// The files of the data directory.
     pub fn files(&self) -> Vec<PathBuf> {
         let files = self.disk.list(Path::new(DIRECTORY));

@@ -2,8 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::path::{Path, PathBuf};
-
 use btree::{From, Place, Run, Tree};
 use env::sim::poll_at_most;
 use format::page_op::PageOp;
@@ -264,14 +262,6 @@ fn indexed(seed: u64) -> World {
 
 const INDEXED_COUNT: i64 = 400;
 
-/// The file of the table, which was made last.
-fn table_file(world: &World) -> PathBuf {
-    let of_space = |path: &PathBuf| path.to_string_lossy().contains("space_");
-    let files = world.files().into_iter().filter(of_space);
-    let last = files.max_by_key(|path| (path.as_os_str().len(), path.clone()));
-    Path::new("data").join(last.expect("the table has a file"))
-}
-
 /// Changes rows until one change fails since a page of the index is damaged. Returns the rows
 /// before, or `None` if no change fails or the damaged page has rows.
 async fn fail_on_damage(database: &Database, txn: &mut Session) -> Option<Vec<Row>> {
@@ -296,7 +286,9 @@ fn a_damaged_index_does_not_stop_a_rollback() {
     for page in 3..24 {
         for crashes in [false, true] {
             let world = indexed(25);
-            world.disk.damage(&table_file(&world), page * 4096 + 64, 1);
+            world
+                .disk
+                .damage(&world.newest_table_file(), page * 4096 + 64, 1);
             let inner = world.clone();
             let before = world.run(async move {
                 // It reads the roots.

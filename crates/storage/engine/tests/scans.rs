@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::future::{Future, poll_fn};
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::task::Poll;
 
@@ -232,19 +231,13 @@ fn a_scan_that_stops_has_read_little_in_vain() {
     }
 }
 
-/// The file of the table, which was made last.
-fn table_file(world: &World) -> PathBuf {
-    let of_space = |path: &PathBuf| path.to_string_lossy().contains("space_");
-    let files = world.files().into_iter().filter(of_space);
-    let last = files.max_by_key(|path| (path.as_os_str().len(), path.clone()));
-    Path::new("data").join(last.expect("the table has a file"))
-}
-
 /// A damaged leaf is no error before the scan comes to it.
 #[test]
 fn a_scan_returns_what_stands_before_a_damaged_leaf() {
     let (world, rows) = filled(34);
-    world.disk.damage(&table_file(&world), 300 * 4096 + 64, 1);
+    world
+        .disk
+        .damage(&world.newest_table_file(), 300 * 4096 + 64, 1);
     let inner = world.clone();
     world.run(async move {
         let database = inner.open().await.expect("it opens");
