@@ -9,6 +9,9 @@ const CHUNK_BYTES: u64 = 4096;
 /// Shared by copies of a disk until one of them writes.
 type Chunk = Arc<[u8; 4096]>;
 
+/// A chunk of a hole.
+static ZEROES: [u8; 4096] = [0; 4096];
+
 /// Bytes from 0 to a length; what was never written is 0.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Content {
@@ -42,10 +45,10 @@ impl Content {
             let first = stdx::to_usize(at % CHUNK_BYTES);
             let entry = self.chunks.entry(at / CHUNK_BYTES);
             // Zeroes on an empty chunk stay a hole: files are large and mostly prepared.
-            if matches!(entry, Entry::Vacant(_)) && source.iter().all(|&byte| byte == 0) {
+            if matches!(entry, Entry::Vacant(_)) && source == &ZEROES[..source.len()] {
                 continue;
             }
-            let chunk = Arc::make_mut(entry.or_insert_with(|| Arc::new([0; 4096])));
+            let chunk = Arc::make_mut(entry.or_insert_with(|| Arc::new(ZEROES)));
             chunk[first..first + source.len()].copy_from_slice(source);
         }
         self.length = self.length.max(offset + stdx::to_u64(bytes.len()));
