@@ -24,7 +24,6 @@ use format::slotted::Splice;
 use format::undo::{PurgeItem, UndoKind, UndoRecord};
 use format::{PageId, PageNo, SpaceId, TableId, UndoPointer};
 use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
-use tracing::error;
 use txn::Visibility;
 
 use crate::lob_memo::LobMemo;
@@ -43,17 +42,8 @@ use crate::worker::Worker;
 fn pass_over_damage(restored: Outcome<()>, tree: Tree) -> Outcome<()> {
     match restored {
         Err(Interrupt::Error(StoreError::Damaged {
-            what,
-            page: Some(page),
-        })) if page.space == tree.space => {
-            error!(
-                %what,
-                index = tree.index.0,
-                "a rollback passes over an index with a damaged page: make the index again \
-                 (ALTER TABLE .. FORCE)"
-            );
-            Ok(())
-        }
+            page: Some(page), ..
+        })) if page.space == tree.space => Ok(()),
         restored => restored,
     }
 }
@@ -278,7 +268,7 @@ impl Worker {
                 let entry = (step.key.as_slice(), record.old_header.txn);
                 self.mark_entry(step.tree, entry, Mark::Live, |_| Ok(()))
             };
-            pass_over_damage(restored, step.tree)?;
+            pass_over_damage(self.reported(restored), step.tree)?;
             steps.pop_front();
         }
         Ok(())
