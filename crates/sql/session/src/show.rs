@@ -681,7 +681,7 @@ impl Session {
         let status = engine_status::status(&engine_status::Shown {
             now_us: u64::try_from(worker.wall_us()).unwrap_or(0),
             activity: &worker.store.activity(),
-            deadlock: self.last_deadlock_report(&processes),
+            deadlock: self.last_deadlock_report(),
             history_length: history_length.copied().unwrap_or(0),
             processes: &processes,
         });

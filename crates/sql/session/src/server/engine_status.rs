@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use catalog::information_schema::Process;
-use store::{Activity, OpenTransaction, ShownDeadlock, ShownExtent, ShownLock};
+use store::{Activity, ClientId, OpenTransaction, ShownDeadlock, ShownExtent, ShownLock};
 use value::{DateTime, Value};
 
 /// What the text is made from.
@@ -43,8 +43,11 @@ pub(crate) fn status(shown: &Shown<'_>) -> String {
     out
 }
 
-/// All sides of a deadlock, and which one was rolled back.
-pub(crate) fn deadlock_report(deadlock: &ShownDeadlock, processes: &[Process]) -> String {
+/// All sides of a deadlock, and which one was rolled back. `process` finds a client by its number.
+pub(crate) fn deadlock_report(
+    deadlock: &ShownDeadlock,
+    process: impl Fn(ClientId) -> Option<Process>,
+) -> String {
     let mut out = moment(deadlock.at_us);
     out.push('\n');
     for (at, member) in deadlock.members.iter().enumerate() {
@@ -56,8 +59,8 @@ pub(crate) fn deadlock_report(deadlock: &ShownDeadlock, processes: &[Process]) -
             at + 1,
             member.weight
         );
-        let line = processes.iter().find(|line| line.id == member.client.0);
-        append_client(member.client.0, line, &mut out);
+        let line = process(member.client);
+        append_client(member.client.0, line.as_ref(), &mut out);
         let statement = member.statement.as_deref();
         out += statement.unwrap_or("(a statement that is not known)");
         out += "\n*** WAITING FOR THIS LOCK TO BE GRANTED:\n";

@@ -1,14 +1,13 @@
 //! The victim of a deadlock reports it, where the error ends: for SHOW ENGINE INNODB STATUS, and
 //! once for the log (`innodb_print_all_deadlocks`). Then its table and clients still have names.
 
-use catalog::information_schema::Process;
 use errcode::ER_LOCK_DEADLOCK;
 use store::{ClientId, ShownDeadlock};
 
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
 use crate::server::engine_status::deadlock_report;
-use crate::statement::virtual_store::all_processes;
+use crate::statement::virtual_store::process;
 
 /// The last of these deadlocks whose victim was a transaction of `client`.
 fn lost_by(deadlocks: &[ShownDeadlock], client: ClientId) -> Option<&ShownDeadlock> {
@@ -38,7 +37,7 @@ impl Session {
         };
         let number = lost.number;
         self.state.reported_deadlock.set(number);
-        let report = deadlock_report(lost, &all_processes(&self.state));
+        let report = self.shown_deadlock(lost);
         if server.settings().is_on("innodb_print_all_deadlocks") {
             tracing::warn!(number, left_out, %report, "a deadlock was broken");
         }
@@ -47,12 +46,20 @@ impl Session {
 
     /// The report of the last deadlock. If its victim did not make one, it is made now, with what
     /// still has a name.
-    pub(crate) fn last_deadlock_report(&self, processes: &[Process]) -> Option<String> {
+    pub(crate) fn last_deadlock_report(&self) -> Option<String> {
         let worker = &self.state.worker;
         let deadlocks = worker.store.deadlocks(0);
         let last = deadlocks.last()?;
         let kept = worker.server.deadlock_reports.of(last.number);
-        Some(kept.unwrap_or_else(|| deadlock_report(last, processes)))
+        Some(kept.unwrap_or_else(|| self.shown_deadlock(last)))
+    }
+
+    fn shown_deadlock(&self, deadlock: &ShownDeadlock) -> String {
+        let worker = &self.state.worker;
+        deadlock_report(deadlock, |client| {
+            let handle = worker.server.clients.registry().find(client.0)?;
+            Some(process(&handle, worker.steady_us()))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, ParameterFacts, Process, TableFacts};
 use catalog::{Privilege, Routine, RowSource, VirtualTable, is_virtual, system_tables};
+use clients::SessionHandle;
 use executor::HandlerCall;
 use expression::StoredFunction;
 use planner::{GivenValues, Names, PlanError};
@@ -139,34 +140,26 @@ pub fn processes(state: &State) -> Vec<Process> {
     let privileges = state.privileges();
     let own_user = &privileges.account().name.user;
     let sees_all = privileges.global().has(Privilege::Process);
-    let mut all = all_processes(state);
+    let now_us = state.worker.steady_us();
+    let handles = state.worker.server.clients.registry().all();
+    let mut all: Vec<Process> = handles.iter().map(|it| process(it, now_us)).collect();
     all.retain(|process| sees_all || process.user == *own_user);
     all
 }
 
-/// All sessions, for reports that are not the session's own.
-pub(crate) fn all_processes(state: &State) -> Vec<Process> {
-    let worker = &state.worker;
-    let now_us = worker.steady_us();
-    let lines = worker
-        .server
-        .clients
-        .registry()
-        .all()
-        .into_iter()
-        .map(|handle| handle.line());
-    lines
-        .map(|line| Process {
-            id: line.id,
-            user: line.user,
-            host: line.host,
-            database: line.database,
-            command: line.command.to_owned(),
-            time_ms: now_us.saturating_sub(line.since_us) / 1000,
-            state: line.state.to_owned(),
-            info: Some(line.statement).filter(|text| !text.is_empty()),
-        })
-        .collect()
+/// What others see of a session now.
+pub(crate) fn process(handle: &SessionHandle, now_us: u64) -> Process {
+    let line = handle.line();
+    Process {
+        id: line.id,
+        user: line.user,
+        host: line.host,
+        database: line.database,
+        command: line.command.to_owned(),
+        time_ms: now_us.saturating_sub(line.since_us) / 1000,
+        state: line.state.to_owned(),
+        info: Some(line.statement).filter(|text| !text.is_empty()),
+    }
 }
 
 impl Store for VirtualStore {
