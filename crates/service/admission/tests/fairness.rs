@@ -171,7 +171,7 @@ impl House {
             }
             self.pass_calls_on();
         }
-        // The waits that have not ended count, too.
+        // Waits that are still open count as well.
         for waiter in self.lines.iter().flatten() {
             self.longest_us = self.longest_us.max(end_us - waiter.since_us);
             self.ended_max = self.ended_max.max(self.ended - waiter.since_ended);

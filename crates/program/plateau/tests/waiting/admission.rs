@@ -277,7 +277,7 @@ fn a_refused_statement_holds_nothing() {
         assert_eq!(client.error_number(select).expect("an answer"), 1222);
         assert_eq!(root.status("Admission_inside").expect("a number"), 0);
         root.run("set lock_wait_timeout = 1").expect("a limit");
-        root.run("alter table d.t comment 'nobody uses it'")
+        root.run("alter table d.t comment 'not in use'")
             .expect(select);
     }
 }
