@@ -55,6 +55,8 @@ const RESTS: std::ops::RangeInclusive<u32> = 2..=32;
 const CHANGE: f64 = 1.25;
 /// The same of numbers of transactions, which vary more.
 const POPULATION_CHANGE: f64 = 2.0;
+/// A share of blocked transactions that is less by this is another load's.
+const BLOCKED_CHANGE: f64 = 0.15;
 
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,22 +285,25 @@ impl Climb {
         (TOP_NEAR < top.abs()).then_some(center.octave() + top)
     }
 
+    /// Whether a window at rest, and the one before, have measured another load. Then the climb has
+    /// to be restarted. To be asked once about each window.
+    pub(crate) fn is_another_load(&mut self, measured: &Point) -> bool {
+        let (Some(center), None) = (&self.center, self.trial) else {
+            return false;
+        };
+        self.changed = if is_of_another_load(center, measured) {
+            self.changed + 1
+        } else {
+            0
+        };
+        2 <= self.changed
+    }
+
     /// A window at the centre has ended.
     fn rested(&mut self, center: Point, measured: Point) -> f64 {
-        let is_other = |now: f64, then: f64, factor: f64| {
-            now.max(1.0) * factor < then.max(1.0) || then.max(1.0) * factor < now.max(1.0)
-        };
-        let is_another = is_other(measured.rate, center.rate, CHANGE)
-            || is_other(measured.population, center.population, POPULATION_CHANGE);
-        if is_another {
-            self.changed += 1;
-            if self.changed < 2 {
-                return center.limit;
-            }
-            self.restart(STEP_MAX);
-            return self.begin(measured);
+        if is_of_another_load(&center, &measured) {
+            return center.limit;
         }
-        self.changed = 0;
         let merged = self.memory.merge(measured);
         let drift = measured.rate / center.rate.max(1.0);
         // The load itself drifts: what is known of other limits drifts with it, by half.
@@ -342,6 +347,16 @@ impl Climb {
         self.extensions = 0;
         limit
     }
+}
+
+/// Whether the rate or the number of transactions has changed by much, or far fewer are blocked.
+fn is_of_another_load(center: &Point, measured: &Point) -> bool {
+    let is_other = |now: f64, then: f64, factor: f64| {
+        now.max(1.0) * factor < then.max(1.0) || then.max(1.0) * factor < now.max(1.0)
+    };
+    measured.blocked + BLOCKED_CHANGE < center.blocked
+        || is_other(measured.rate, center.rate, CHANGE)
+        || is_other(measured.population, center.population, POPULATION_CHANGE)
 }
 
 /// Limits are whole numbers.

@@ -7,12 +7,17 @@
 //! ```
 //!
 //! Free: there are fewer transactions than the limit, so throughput says nothing about it; it
-//! stays. If many of them are blocked, the limit goes down to where it keeps some out.
+//! stays. If many of them are blocked, the limit goes down to where it keeps some out. If it keeps
+//! some out and hardly any are blocked, it doubles each period (R1).
 //! Climbing: see `climb`.
 //! Paying: too much work was put off (log, dirty pages, old versions). The limit falls by a fifth
 //! each period, so that what does that work gets the processors. If that does not help within
 //! `PAYING_PERIODS_MAX`, something else is the cause, as a disk or an old snapshot. Then the debt
 //! is left alone until it was paid once.
+//!
+//! (R1) Most loads have few conflicts. Then a limit helps nobody, and a search for a better one
+//! keeps clients waiting. So a climb begins only where some are blocked, or if nobody knows that.
+//! Throughput that is lost without blocked transactions is not looked for.
 //!
 //! It has no clock and does no I/O: the same samples make the same limits. So a gateway can steer
 //! the limit of a pool by it, as well as an engine its transactions.
@@ -39,6 +44,10 @@ const LOOSE_WINDOWS: u32 = 2;
 const BLOCKED_FALL: f64 = 0.7;
 /// Periods, one after the other, with too many blocked ones before a free limit falls.
 const BLOCKED_PERIODS: u32 = 3;
+/// Of blocked transactions: with more, a limit that keeps some out does not rise (R1).
+const RISE_BLOCKED_MAX: f64 = 0.1;
+/// A limit that rises grows by this factor each period.
+const RISE: f64 = 2.0;
 /// After a debt was paid, the search goes on with this step, in octaves.
 const STEP_AFTER_DEBT: f64 = 0.5;
 
@@ -68,8 +77,15 @@ pub struct Controller {
     loose: u32,
     /// Free periods with too many blocked ones, one after the other.
     blocked: u32,
+    /// The limit before the last rise, if that was in the last period (R1).
+    risen_from: Option<f64>,
     /// Periods in debt, one after the other.
     in_debt: u32,
+}
+
+/// Whether hardly any are blocked (R1).
+fn needs_no_limit(sample: &Sample) -> bool {
+    sample.blocked.is_some() && sample.blocked_share() <= RISE_BLOCKED_MAX
 }
 
 impl Controller {
@@ -84,6 +100,7 @@ impl Controller {
             climb,
             loose: 0,
             blocked: 0,
+            risen_from: None,
             in_debt: 0,
         }
     }
@@ -130,6 +147,12 @@ impl Controller {
         self.limit = self.bounds.clamp((self.limit * DEBT_FALL).floor());
     }
 
+    fn be_free(&mut self) {
+        self.decision = Decision::Free;
+        self.climb.restart(1.0);
+        self.loose = 0;
+    }
+
     fn begin_climb(&mut self) {
         self.decision = Decision::Searching;
         self.window = Window::after_change(self.climb.precision());
@@ -137,8 +160,15 @@ impl Controller {
     }
 
     fn step_free(&mut self, sample: &Sample) {
-        if sample.is_binding() {
+        let risen_from = self.risen_from.take();
+        if sample.is_binding() && !needs_no_limit(sample) {
+            self.limit = risen_from.unwrap_or(self.limit);
             self.begin_climb();
+            return;
+        }
+        if sample.is_binding() {
+            self.risen_from = Some(self.limit);
+            self.limit = self.bounds.clamp(self.limit * RISE);
             return;
         }
         let is_blocked = BLOCKED_MAX < sample.blocked_share();
@@ -166,12 +196,17 @@ impl Controller {
             self.loose + 1
         };
         if LOOSE_WINDOWS <= self.loose {
-            self.decision = Decision::Free;
-            self.climb.restart(1.0);
-            self.loose = 0;
+            self.be_free();
             return;
         }
         let before = self.limit;
+        if self.climb.is_another_load(&point) {
+            if needs_no_limit(sample) {
+                self.be_free();
+                return;
+            }
+            self.climb.restart(1.0);
+        }
         self.limit = self.climb.next(point);
         self.decision = if self.climb.is_searching() {
             Decision::Searching

@@ -347,7 +347,7 @@ impl Admission {
             commits: now.commits - before.commits,
             statements: now.statements - before.statements,
             admitted: sum(|it| &it.inside),
-            blocked: sum(|it| &it.blocked),
+            blocked: Some(sum(|it| &it.blocked)),
             waiting: sum(|it| &it.waiting),
             queued: now.queued - before.queued,
             debt: std::mem::take(&mut control.debt),

@@ -107,7 +107,7 @@ impl Steering {
             commits: seen.taken.saturating_sub(before.taken),
             statements: 0,
             admitted: count(numbers.open.saturating_sub(numbers.idle)),
-            blocked: 0,
+            blocked: None,
             waiting: count(numbers.waiting),
             queued: seen.waited.saturating_sub(before.waited),
             debt: Debt::default(),
