@@ -234,7 +234,7 @@ pub const TABLE: &[Setting] = &[
     global(
         "max_concurrent_transactions",
         Kind::CountOrAuto { max: 100_000 },
-        "off",
+        "auto",
         "Transactions that may be inside the engine at a time; others wait at their first \
          statement. auto: the server finds the number. Reads that are their own transaction and \
          lock no rows do not count, nor does a transaction whose client is silent.",

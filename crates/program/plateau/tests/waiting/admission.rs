@@ -215,7 +215,7 @@ fn the_limit_changes_while_the_server_runs() {
         ("auto", "auto", 32),
         ("'AUTO'", "auto", 32),
         ("100000", "100000", 100_000),
-        ("default", "off", 0),
+        ("default", "auto", 32),
         ("OFF", "off", 0),
     ] {
         let statement = format!("set global max_concurrent_transactions = {set}");
