@@ -25,9 +25,22 @@ pub(crate) struct Covering {
 }
 
 impl Covering {
-    /// For a scan that reads these columns by this index; `None` if entries are not enough.
-    pub(crate) fn of(table: &TableShape, index: &IndexShape, columns: &[usize]) -> Option<Self> {
+    /// For a scan that reads these columns by this index, or all columns. Returns `None` if entries
+    /// are not enough.
+    pub(crate) fn of(
+        table: &TableShape,
+        index: &IndexShape,
+        columns: Option<&[usize]>,
+    ) -> Option<Self> {
         let (mut own_count, mut row_count) = (0, 0);
+        let all: Vec<usize>;
+        let columns = match columns {
+            Some(columns) => columns,
+            None => {
+                all = (0..table.layout.column_count()).collect();
+                &all
+            }
+        };
         for &column in columns {
             let row_key = table.row_key();
             match (

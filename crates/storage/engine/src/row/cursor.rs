@@ -115,11 +115,9 @@ impl EngineCursor {
             options.lock = RowLock::Change;
         }
         let range = options.range.clone();
-        let covering = match (secondary, options.columns.as_deref(), options.lock) {
-            (Some(at), Some(columns), lock) if lock != RowLock::Change => {
-                Covering::of(&table, &table.secondary[at], columns)
-            }
-            _ => None,
+        let covering = match (secondary, options.lock) {
+            (None, _) | (_, RowLock::Change) => None,
+            (Some(at), _) => Covering::of(&table, &table.secondary[at], options.columns.as_deref()),
         };
         let mut cursor = Self {
             worker,

@@ -1,0 +1,84 @@
+//! What others may do beside a locking read: it locks no more than InnoDB does.
+
+#![forbid(unsafe_code)]
+
+use std::rc::Rc;
+
+use sim::rows::{accounts, all, index, row};
+use sim::{Database, World, WorldOptions};
+use store::{
+    Inserted, Isolation, KeyRange, LockWait, RowLock, ScanOptions, SchemaStore, StoreError, Table,
+    Uniqueness,
+};
+use value::Value;
+
+/// The primary key, and the index of balances.
+const BY_ID: usize = 0;
+const BY_BALANCE: usize = 1;
+
+/// Accounts 1, 5 and 9 with balances of ten times that, without notes.
+async fn fill(database: &Database) -> Rc<dyn Table> {
+    let mut definition = accounts();
+    definition.columns.truncate(2);
+    let by_balance = index("by_balance", Uniqueness::None, &[1]);
+    definition.indexes.push(by_balance);
+    let created = database.engine.create_table(definition).await;
+    created.expect("a new table");
+    let table = database.table("accounts");
+    let mut txn = database.begin(Isolation::ReadCommitted);
+    for id in [1, 5, 9] {
+        assert_eq!(txn.insert(&table, &account(id)).await, Ok(Inserted::Done));
+    }
+    assert_eq!(txn.commit().await, Ok(()));
+    table
+}
+
+fn account(id: i64) -> Vec<Value> {
+    row(id, id * 10, "").into_iter().take(2).collect()
+}
+
+/// A locking read of one value of an index.
+fn point(index: usize, value: i64, lock: RowLock) -> ScanOptions {
+    ScanOptions {
+        index: Some(index),
+        range: KeyRange::equal(vec![Value::Int(value)]),
+        lock,
+        ..all()
+    }
+}
+
+/// The same, which fails where it would wait.
+fn impatient(index: usize, value: i64) -> ScanOptions {
+    ScanOptions {
+        wait: LockWait::NoWait,
+        ..point(index, value, RowLock::Exclusive)
+    }
+}
+
+fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database) -> F + 'static) {
+    let world = World::new(28, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("a new directory opens");
+        test(database).await;
+    });
+}
+
+/// The entries have all columns, so a shared lock of them is enough.
+#[test]
+fn a_shared_read_of_all_columns_leaves_the_rows_to_others() {
+    for (lock, is_free) in [(RowLock::Shared, true), (RowLock::Exclusive, false)] {
+        run(async move |database| {
+            let table = fill(&database).await;
+            let mut reader = database.begin(Isolation::RepeatableRead);
+            let read = reader.scan(&table, point(BY_BALANCE, 50, lock)).await;
+            assert_eq!(read.expect("it waits for nothing")[0].1, account(5));
+            let mut other = database.begin(Isolation::RepeatableRead);
+            let found = other.scan(&table, impatient(BY_ID, 5)).await;
+            match is_free {
+                true => assert_eq!(found.expect("the row is free")[0].1, account(5)),
+                false => assert_eq!(found, Err(StoreError::LockNotAvailable)),
+            }
+        });
+    }
+}
