@@ -4,11 +4,11 @@
 
 use std::rc::Rc;
 
-use sim::rows::{accounts, all, index, row};
+use sim::rows::{Row, Session, accounts, all, index, row};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Inserted, Isolation, KeyRange, LockWait, RowLock, ScanOptions, SchemaStore, StoreError, Table,
-    Uniqueness,
+    Inserted, Isolation, KeyBound, KeyRange, LockWait, Mutation, RowLock, ScanOptions,
+    SchemaStore, StoreError, Table, Uniqueness,
 };
 use value::Value;
 
@@ -16,8 +16,9 @@ use value::Value;
 const BY_ID: usize = 0;
 const BY_BALANCE: usize = 1;
 
-/// Accounts 1, 5 and 9 with balances of ten times that, without notes.
-async fn fill(database: &Database) -> Rc<dyn Table> {
+/// Accounts 1, 5 and 9 with balances of ten times that, without notes, and the rows as they are
+/// found.
+async fn fill(database: &Database) -> (Rc<dyn Table>, Vec<Row>) {
     let mut definition = accounts();
     definition.columns.truncate(2);
     let by_balance = index("by_balance", Uniqueness::None, &[1]);
@@ -30,7 +31,9 @@ async fn fill(database: &Database) -> Rc<dyn Table> {
         assert_eq!(txn.insert(&table, &account(id)).await, Ok(Inserted::Done));
     }
     assert_eq!(txn.commit().await, Ok(()));
-    table
+    let rows = txn.scan(&table, all()).await.expect("rows");
+    assert_eq!(txn.commit().await, Ok(()));
+    (table, rows)
 }
 
 fn account(id: i64) -> Vec<Value> {
@@ -64,12 +67,23 @@ fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database) -> F + 'sta
     });
 }
 
+/// A deleted row that purge cannot remove, since the session that is returned may see it.
+async fn delete_behind(database: &Database, table: &Rc<dyn Table>, row: &Row) -> Session {
+    let mut reader = database.begin(Isolation::RepeatableRead);
+    assert_eq!(reader.scan(table, all()).await.expect("rows").len(), 3);
+    let mut deleter = database.begin(Isolation::ReadCommitted);
+    let deleted = deleter.delete(table, &row.0).await;
+    assert_eq!(deleted, Ok(Mutation::Done));
+    assert_eq!(deleter.commit().await, Ok(()));
+    reader
+}
+
 /// The entries have all columns, so a shared lock of them is enough.
 #[test]
 fn a_shared_read_of_all_columns_leaves_the_rows_to_others() {
     for (lock, is_free) in [(RowLock::Shared, true), (RowLock::Exclusive, false)] {
         run(async move |database| {
-            let table = fill(&database).await;
+            let (table, _) = fill(&database).await;
             let mut reader = database.begin(Isolation::RepeatableRead);
             let read = reader.scan(&table, point(BY_BALANCE, 50, lock)).await;
             assert_eq!(read.expect("it waits for nothing")[0].1, account(5));
@@ -81,4 +95,46 @@ fn a_shared_read_of_all_columns_leaves_the_rows_to_others() {
             }
         });
     }
+}
+
+/// Under READ COMMITTED a deleted entry is passed, whoever has locked it, if its deletion is
+/// committed.
+#[test]
+fn what_is_deleted_for_good_is_not_waited_for() {
+    run(async |database| {
+        let (table, rows) = fill(&database).await;
+        let _snapshot = delete_behind(&database, &table, &rows[1]).await;
+        let mut holder = database.begin(Isolation::RepeatableRead);
+        for (index, value) in [(BY_ID, 5), (BY_BALANCE, 50)] {
+            let held = holder.scan(&table, point(index, value, RowLock::Exclusive));
+            assert_eq!(held.await, Ok(Vec::new()));
+            for (isolation, found) in [
+                (Isolation::ReadCommitted, Ok(Vec::new())),
+                (Isolation::RepeatableRead, Err(StoreError::LockNotAvailable)),
+            ] {
+                let mut other = database.begin(isolation);
+                let read = other.scan(&table, impatient(index, value)).await;
+                assert_eq!(read, found, "{isolation:?} {index}");
+            }
+        }
+        // A range whose end is behind it passes it, too.
+        let range = ScanOptions {
+            range: KeyRange {
+                upper: KeyBound::Inclusive(vec![Value::Int(40)]),
+                ..KeyRange::all()
+            },
+            ..impatient(BY_BALANCE, 0)
+        };
+        let mut other = database.begin(Isolation::ReadCommitted);
+        let read = other.scan(&table, range).await;
+        assert_eq!(read.expect("it waits for nothing").len(), 1);
+        // This deletion can still be undone.
+        let deleted = other.delete(&table, &rows[2].0).await;
+        assert_eq!(deleted, Ok(Mutation::Done));
+        let mut reader = database.begin(Isolation::ReadCommitted);
+        for (index, value) in [(BY_ID, 9), (BY_BALANCE, 90)] {
+            let read = reader.scan(&table, impatient(index, value)).await;
+            assert_eq!(read, Err(StoreError::LockNotAvailable), "{index}");
+        }
+    });
 }

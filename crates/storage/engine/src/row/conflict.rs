@@ -64,8 +64,8 @@ pub(crate) struct RowName<'a> {
 pub(crate) struct WantedLock {
     /// For an entry that is not deleted.
     pub(crate) live: LockKind,
-    /// For a deleted one.
-    pub(crate) deleted: LockKind,
+    /// For a deleted one. `None`: one whose deletion is committed is not locked.
+    pub(crate) deleted: Option<LockKind>,
     /// What to do if another has it.
     pub(crate) wait: LockWait,
     /// How long it is kept.
@@ -76,7 +76,7 @@ impl WantedLock {
     /// The entry itself, exclusively, deleted or not.
     pub(crate) const ROW: Self = Self {
         live: LockKind::EXCLUSIVE_RECORD,
-        deleted: LockKind::EXCLUSIVE_RECORD,
+        deleted: Some(LockKind::EXCLUSIVE_RECORD),
         wait: LockWait::Wait,
         term: Term::Transaction,
     };
@@ -85,15 +85,29 @@ impl WantedLock {
     pub(crate) fn all(kind: LockKind, wait: LockWait) -> Self {
         Self {
             live: kind,
-            deleted: kind,
+            deleted: Some(kind),
             wait,
             term: Term::Transaction,
         }
     }
 
-    /// The lock of an entry.
-    fn kind(&self, is_deleted: bool) -> LockKind {
-        if is_deleted { self.deleted } else { self.live }
+    /// The same lock for each entry of a reader that locks no gaps. As in InnoDB, it has no use for
+    /// an entry whose deletion is committed, and does not wait for others that have locked that.
+    pub(crate) fn without_gaps(kind: LockKind, wait: LockWait) -> Self {
+        assert!(kind.extent == LockExtent::BareRecord, "no gap is locked");
+        Self {
+            deleted: None,
+            ..Self::all(kind, wait)
+        }
+    }
+
+    /// The lock of an entry; `None`: it is not locked.
+    fn kind(&self, is_deleted: bool, needs_lock: impl FnOnce() -> bool) -> Option<LockKind> {
+        match self.deleted {
+            _ if !is_deleted => Some(self.live),
+            None => needs_lock().then_some(self.live),
+            kind => kind,
+        }
     }
 }
 
@@ -258,8 +272,18 @@ impl EngineTransaction {
                     key,
                     writer,
                 };
-                let kind = wanted.kind(is_deleted);
-                let access = self.lock_row_for(wanted.term, row, (kind, wanted.wait))?;
+                let needs_lock = || {
+                    // A deletion may be undone until its transaction has ended. What was waited for
+                    // is locked already, and counts as this entry's.
+                    let name = || LockName::key(tree.index, key);
+                    let locks = self.locks.as_ref();
+                    worker.shared.txns.is_active(writer)
+                        || locks.is_some_and(|it| it.is_pending(&name(), wanted.live))
+                };
+                let access = match wanted.kind(is_deleted, needs_lock) {
+                    Some(kind) => self.lock_row_for(wanted.term, row, (kind, wanted.wait))?,
+                    None => Access::Granted,
+                };
                 if access == Access::Granted {
                     see(payload);
                 }

@@ -567,7 +567,10 @@ impl EngineTable {
                 mode: lock_mode(lock),
                 extent: txn.record_extent(),
             };
-            let wanted = WantedLock::all(kind, LockWait::Wait);
+            let wanted = match txn.locks_gaps() {
+                true => WantedLock::all(kind, LockWait::Wait),
+                false => WantedLock::without_gaps(kind, LockWait::Wait),
+            };
             txn.touch(self.shape.id(), kind.mode);
             lock_and_read(txn, &self.shape, key, wanted, &mut version)?
         };

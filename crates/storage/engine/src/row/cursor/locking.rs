@@ -5,14 +5,17 @@
 //! exactly, are locked without their gap. Then the end: an equality locks the gap before the next
 //! entry. A range also locks that entry, as MariaDB does, which looks at it before it sees that the
 //! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward also
-//! locks the gap where it begins. With an entry of a secondary index its row is locked, but not if
-//! a shared lock of the entry is all that a reader of the index needs. Behind a range the row is
-//! locked by a change, by FOR UPDATE if the index has all that is read, and by a backward scan that
-//! reads rows. Other readers of a range see by the entry alone that it has ended (MariaDB's index
-//! condition pushdown, which it does not use backward).
+//! locks the gap where it begins.
+//!
+//! With an entry of a secondary index its row is locked, but not if a shared lock of the entry is
+//! all that a reader of the index needs. Behind a range the row is locked by a change, by FOR
+//! UPDATE if the index has all that is read, and by a backward scan that reads rows. Other readers
+//! of a range see by the entry alone that it has ended (MariaDB's index condition pushdown, which
+//! it does not use backward).
 //!
 //! Under READ COMMITTED and READ UNCOMMITTED only entries are locked. A range waits for the entry
 //! behind it, too. A forward scan of the clustered index lets that one go, a backward one keeps it.
+//! An entry whose deletion is committed is not locked.
 //!
 //! (S1) A gap lock counts once the scan has found, after the lock was entered, that no leaf between
 //! its last finished entry and the locked one has changed. If one has, the scan reads on from the
@@ -288,7 +291,7 @@ impl EngineCursor {
         };
         let wait = self.locks.wait;
         if !txn.locks_gaps() {
-            return WantedLock::all(kind(LockExtent::BareRecord), wait);
+            return WantedLock::without_gaps(kind(LockExtent::BareRecord), wait);
         }
         let (key, _) = self.run.entry(self.position);
         assert!(
@@ -308,7 +311,7 @@ impl EngineCursor {
         let next_key = kind(LockExtent::NextKey);
         WantedLock {
             live: if self.is_alone() { record } else { next_key },
-            deleted: next_key,
+            deleted: Some(next_key),
             wait,
             term: Term::Transaction,
         }
@@ -395,6 +398,10 @@ impl EngineCursor {
         };
         let mut is_passed = false;
         if is_range {
+            let all = match locks_gaps {
+                true => WantedLock::all(kind, self.locks.wait),
+                false => WantedLock::without_gaps(kind, self.locks.wait),
+            };
             let wanted = WantedLock {
                 term: match (extent, self.secondary) {
                     (LockExtent::BareRecord, None) if is_forward => Term::Operation,
@@ -404,7 +411,7 @@ impl EngineCursor {
                     true => LockWait::SkipLocked,
                     false => self.locks.wait,
                 },
-                ..WantedLock::all(kind, self.locks.wait)
+                ..all
             };
             let locked = self.lock_entry(txn, wanted)?;
             // SKIP LOCKED passes a locked entry before it sees that the range has ended.
