@@ -97,6 +97,41 @@ fn a_shared_read_of_all_columns_leaves_the_rows_to_others() {
     }
 }
 
+/// A primary key names one entry, deleted or not. Its lock keeps the key free, and nothing else.
+#[test]
+fn a_deleted_row_is_locked_without_its_gaps() {
+    run(async |database| {
+        let (table, rows) = fill(&database).await;
+        let _snapshot = delete_behind(&database, &table, &rows[1]).await;
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        let read = reader.scan(&table, point(BY_ID, 5, RowLock::Exclusive));
+        assert_eq!(read.await, Ok(Vec::new()));
+        let mut other = database.begin(Isolation::RepeatableRead);
+        for id in [4, 6] {
+            assert_eq!(other.insert(&table, &account(id)).await, Ok(Inserted::Done));
+        }
+        let refused = other.insert(&table, &account(5)).await;
+        assert_eq!(refused, Err(StoreError::LockWaitTimeout));
+    });
+}
+
+/// Purge removes a deleted row that a reader has locked. Then the reader has the joined gap.
+#[test]
+fn the_key_of_a_locked_row_stays_free_behind_purge() {
+    run(async |database| {
+        let (table, rows) = fill(&database).await;
+        let mut snapshot = delete_behind(&database, &table, &rows[1]).await;
+        let mut reader = database.begin(Isolation::RepeatableRead);
+        let read = reader.scan(&table, point(BY_ID, 5, RowLock::Shared));
+        assert_eq!(read.await, Ok(Vec::new()));
+        assert_eq!(snapshot.commit().await, Ok(()));
+        assert_eq!(database.engine.purge_all().await, Ok(()));
+        let mut other = database.begin(Isolation::RepeatableRead);
+        let refused = other.insert(&table, &account(5)).await;
+        assert_eq!(refused, Err(StoreError::LockWaitTimeout));
+    });
+}
+
 /// Under READ COMMITTED a deleted entry is passed, whoever has locked it, if its deletion is
 /// committed.
 #[test]

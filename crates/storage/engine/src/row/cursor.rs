@@ -27,8 +27,8 @@ use format::row_header::EntryHeader;
 use lock::LockKind;
 use stdx::planted::{Mistake, is_planted};
 use store::{
-    Cursor, Direction, FETCH_BYTES_MAX, Fetched, Hold, Interrupt, KeyRange, Outcome, RowBatch,
-    RowLock, ScanOptions, StoreError, Transaction, Transactions,
+    Cursor, Direction, FETCH_BYTES_MAX, Fetched, Hold, Interrupt, KeyRange, LockWait, Outcome,
+    RowBatch, RowLock, ScanOptions, StoreError, Transaction, Transactions,
 };
 
 use crate::lob_memo::LobMemo;
@@ -575,7 +575,13 @@ impl EngineCursor {
         if is_locking {
             self.note_locks(txn, sight, row_count);
         }
-        if is_locking && sight == Sight::Seen && self.is_alone() {
+        // What is left out was not locked.
+        let is_found = match sight {
+            Sight::Seen => self.is_alone(),
+            Sight::Unseen => self.is_only() && self.options.wait != LockWait::SkipLocked,
+            Sight::Changed => false,
+        };
+        if is_locking && is_found {
             self.locks.has_tail = true;
             self.place.from = From::Nothing;
         }

@@ -5,7 +5,8 @@
 //! exactly, are locked without their gap. Then the end: an equality locks the gap before the next
 //! entry. A range also locks that entry, as MariaDB does, which looks at it before it sees that the
 //! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward also
-//! locks the gap where it begins.
+//! locks the gap where it begins. A deleted entry counts as a live one. But if a unique key of a
+//! secondary index names it, it is locked with its gap, and the search goes on.
 //!
 //! With an entry of a secondary index its row is locked, but not if a shared lock of the entry is
 //! all that a reader of the index needs. Behind a range the row is locked by a change, by FOR
@@ -24,7 +25,6 @@
 
 use btree::LeafStamp;
 use lock::{LockExtent, LockKind, LockName, Term};
-use store::LockWait;
 
 use super::*;
 use crate::row::conflict::{Stored, WantedLock, lock_mode};
@@ -309,12 +309,20 @@ impl EngineCursor {
             return WantedLock::all(record, wait);
         }
         let next_key = kind(LockExtent::NextKey);
+        let live = if self.is_alone() { record } else { next_key };
+        let deleted = if self.is_only() { record } else { next_key };
         WantedLock {
-            live: if self.is_alone() { record } else { next_key },
-            deleted: Some(next_key),
+            live,
+            deleted: Some(deleted),
             wait,
             term: Term::Transaction,
         }
+    }
+
+    /// Whether the interval can have one entry at the most, deleted or not. The lock of a deleted
+    /// one keeps its key free: an insert of that key puts the row there again.
+    pub(super) fn is_only(&self) -> bool {
+        self.secondary.is_none() && self.is_alone()
     }
 
     /// Whether the interval can have one live entry at the most.
