@@ -35,7 +35,7 @@ use crate::schema::new_counter::NewCounter;
 use crate::stages::{Ending, TxnOutcome};
 use crate::transaction::claim::Claim;
 use crate::transaction::group::{Replication, Stage};
-use crate::transaction::pending::Pending;
+use crate::transaction::pending::{LeftLock, Pending};
 use crate::transaction::touched_tables::TouchedTables;
 use crate::worker::open_slots::{LockNumbers, OpenSlot};
 use crate::worker::{LeftUndo, Orphan, Worker};
@@ -339,9 +339,13 @@ impl EngineTransaction {
             if after == After::GoesOn {
                 self.keep_lock(self.last_undo)?;
             }
-            let previous = self
-                .worker
-                .undo_one(self.last_undo, self.pending.undoing.get_or_insert_default())?;
+            let left = match self.locks_gaps() {
+                true => LeftLock::Gap,
+                false => LeftLock::Nothing,
+            };
+            let progress = self.pending.undoing.get_or_insert_default();
+            progress.left = left;
+            let previous = self.worker.undo_one(self.last_undo, progress)?;
             self.undo_count -= 1;
             self.last_undo = previous;
             if let Some(replication) = &mut self.replication {

@@ -4,11 +4,11 @@
 
 use std::rc::Rc;
 
-use sim::rows::{Row, Session, accounts, all, index, row};
+use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Inserted, Isolation, KeyBound, KeyRange, LockWait, Mutation, RowLock, ScanOptions,
-    SchemaStore, StoreError, Table, Uniqueness,
+    Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait, Mutation, RowLock, ScanOptions,
+    SchemaStore, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
 
@@ -172,4 +172,43 @@ fn what_is_deleted_for_good_is_not_waited_for() {
             assert_eq!(read, Err(StoreError::LockNotAvailable), "{index}");
         }
     });
+}
+
+/// A row is waited for and then taken back. Its writer, which goes on, keeps the gap where the row
+/// was, if its level locks gaps.
+#[test]
+fn a_row_that_is_taken_back_leaves_no_gap_where_the_level_locks_none() {
+    for (isolation, is_free) in [
+        (Isolation::ReadCommitted, true),
+        (Isolation::RepeatableRead, false),
+    ] {
+        run(async move |database| {
+            let (table, _) = fill(&database).await;
+            let mut writer = database.begin(isolation);
+            let mark = writer.txn.mark();
+            let inserted = writer.insert(&table, &account(3)).await;
+            assert_eq!(inserted, Ok(Inserted::Done));
+            let mut waiter = database.begin(isolation);
+            let values = account(3);
+            let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+            let mut insert = || table.insert(&mut *waiter.txn, &values, RowLock::Shared);
+            let wait = loop {
+                match insert() {
+                    Err(Interrupt::Suspend(wait)) if wait.reason() == WaitReason::RowLock => {
+                        break wait;
+                    }
+                    Err(Interrupt::Suspend(wait)) => wait.await,
+                    other => panic!("it waits for the row, and not {other:?}"),
+                }
+            };
+            let undone = until_done(|| writer.txn.rollback_to(mark)).await;
+            undone.expect("it can be undone");
+            wait.await;
+            let inserted = until_done(insert).await;
+            match is_free {
+                true => assert_eq!(inserted, Ok(Inserted::Done)),
+                false => assert_eq!(inserted, Err(StoreError::LockWaitTimeout)),
+            }
+        });
+    }
 }

@@ -20,6 +20,7 @@ use store::{Interrupt, LockWait, Outcome, StoreError};
 use crate::row::conflict::{Access, RowName, Stored, WantedLock};
 use crate::schema::table_shape::{EntryKey, IndexShape};
 use crate::transaction::EngineTransaction;
+use crate::transaction::pending::LeftLock;
 use crate::undo_log::apply;
 use crate::worker::Worker;
 
@@ -359,7 +360,12 @@ impl Worker {
     /// Undoes an entry that `id` has put: one that was there before is deleted again, a new one is
     /// removed. A deleted one was not put yet: the undone operation did not get that far, and older
     /// versions may need it.
-    pub(crate) fn take_back_entry(&self, tree: Tree, key: &[u8], id: TxnId) -> Outcome<()> {
+    pub(crate) fn take_back_entry(
+        &self,
+        tree: Tree,
+        key: &[u8],
+        (id, left): (TxnId, LeftLock),
+    ) -> Outcome<()> {
         let root = PageId::new(tree.space, tree.root);
         let mut is_gone = false;
         let decide = |payload: Option<&[u8]>| {
@@ -382,7 +388,7 @@ impl Worker {
             Ok(Edit::Put(new.encode().to_vec()))
         };
         tree.modify_and(&self.pages, key, decide, |change, spot| {
-            self.join_gap(tree, (change, spot), key)
+            self.leave_gap(tree, (change, spot), key, (id, left))
         })?;
         if is_gone {
             self.leave_record(tree, key, id);

@@ -19,6 +19,7 @@ use stdx::planted::{Mistake, is_planted};
 use store::{LockWait, Outcome};
 
 use crate::transaction::EngineTransaction;
+use crate::transaction::pending::LeftLock;
 use crate::worker::Worker;
 
 impl EngineTransaction {
@@ -68,6 +69,22 @@ impl Worker {
         if locks.has_locks(tree.index) {
             locks.leave_record(writer, &LockName::key(tree.index, key));
         }
+    }
+
+    /// As [`join_gap`](Self::join_gap), before a rollback removes `key`. If the writer's lock
+    /// leaves nothing, it ends before the gap is joined. Until the removal the writer's id still
+    /// locks the entry, and whoever goes on now waits for the latch of the leaf.
+    pub(crate) fn leave_gap(
+        &self,
+        tree: Tree,
+        place: (&Change<'_>, Spot),
+        key: &[u8],
+        (writer, left): (TxnId, LeftLock),
+    ) -> Outcome<()> {
+        if left == LeftLock::Nothing {
+            self.leave_record(tree, key, writer);
+        }
+        self.join_gap(tree, place, key)
     }
 
     /// Before the removal of `key`, which stands at a spot. An entry that comes behind it meanwhile

@@ -105,6 +105,18 @@ pub(crate) struct UndoProgress {
     pub(crate) steps: Option<VecDeque<EntryStep>>,
     /// The inserted row is removed, and the record settled.
     pub(crate) is_removed: bool,
+    /// What removed entries leave of their writer's lock; set before each call.
+    pub(crate) left: LeftLock,
+}
+
+/// What an entry that is taken back leaves of its writer's lock. Only a waiter has entered that.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftLock {
+    /// The gap where it was: the writer's level locks gaps.
+    #[default]
+    Gap,
+    /// Nothing.
+    Nothing,
 }
 
 /// An entry to be restored.

@@ -105,6 +105,7 @@ impl Worker {
             *progress = UndoProgress {
                 pointer,
                 bytes: bytes.into(),
+                left: progress.left,
                 ..UndoProgress::default()
             };
         }
@@ -153,7 +154,8 @@ impl Worker {
             let undo = change.latch(page_of(pointer))?;
             if self.is_version_of(&change, spot, pointer)? {
                 let slot = spot.slot_number();
-                self.join_gap(table.tree, (&change, spot), record.key)?;
+                let left = (record.txn, progress.left);
+                self.leave_gap(table.tree, (&change, spot), record.key, left)?;
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
                 table.count_row(false);
             }
@@ -198,7 +200,8 @@ impl Worker {
             let slot = spot.slot_number();
             let is_gone = self.is_gone_for_all(record);
             if is_gone {
-                self.join_gap(table.tree, (&change, spot), record.key)?;
+                let left = (record.txn, progress.left);
+                self.leave_gap(table.tree, (&change, spot), record.key, left)?;
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
             } else {
                 let payload_bytes = older.len().saturating_sub(newer.len());
@@ -260,10 +263,11 @@ impl Worker {
             progress.steps = Some(steps);
             progress.memo = LobMemo::default();
         }
+        let left = progress.left;
         let steps = progress.steps.as_mut().expect("they were found just now");
         while let Some(step) = steps.front() {
             let restored = if step.is_put {
-                self.take_back_entry(step.tree, &step.key, record.txn)
+                self.take_back_entry(step.tree, &step.key, (record.txn, left))
             } else {
                 let entry = (step.key.as_slice(), record.old_header.txn);
                 self.mark_entry(step.tree, entry, Mark::Live, |_| Ok(()))
