@@ -318,7 +318,12 @@ impl Access {
 
     fn by_id(table: &Table, random: &mut Random) -> Access {
         let value = |random: &mut Random| table.draw_id(random);
-        let drawn = draw_form("id", value, ID_LIMIT + 4, &EACH_DIRECTION, random);
+        // Without a primary key rows may have one `id`, as they may have one `k`.
+        let directions: &[&str] = match table.primary {
+            Primary::Absent => &[""],
+            Primary::Id | Primary::Composite => &EACH_DIRECTION,
+        };
+        let drawn = draw_form("id", value, ID_LIMIT + 4, directions, random);
         match table.primary {
             Primary::Id => Access::of("primary", " FORCE INDEX (PRIMARY)", drawn),
             Primary::Absent => Access::of("rowid", " FORCE INDEX (id)", drawn),
