@@ -11,15 +11,19 @@
 //!
 //! * `table`, `statement`, `draw`: what is drawn;
 //! * `pair`: plays a schedule on both servers, and judges it;
+//! * `differing`, `scene`, `sign`: what differs, what the records tell, and of which reason;
 //! * `compare`: finds the first difference, and names its class;
 //! * `reduce`: finds a smaller schedule that differs in the same way;
 //! * `classes`: counts, and knows what is listed.
 
 mod classes;
 mod compare;
+mod differing;
 mod draw;
 mod pair;
 mod reduce;
+mod scene;
+mod sign;
 mod statement;
 mod table;
 
@@ -68,7 +72,8 @@ pub(super) struct Options {
 /// Schedules of a round: many times the players, since the end of a round waits for the slowest.
 const ROUND: u64 = 512;
 
-/// More classes than this are too many to be understood.
+/// More classes than this are too many to be understood: reasons of the list, and classes that it
+/// does not have.
 const CLASSES_MAX: usize = 12;
 
 /// So many of a hundred schedules may differ as listed.
@@ -97,7 +102,7 @@ struct Findings {
     planned: BTreeMap<String, u64>,
 }
 
-/// Draws and compares; fails if a result is wrong, a class is not listed, or too many differ.
+/// Draws and compares; fails if a result is wrong, or if there are too many differences or classes.
 pub(super) fn run(options: &Options, target: &Target) -> Result<()> {
     let listed = read_reasons("schedule_classes.txt")?;
     let (reference, candidate) = start_pair(target)?;
@@ -282,10 +287,7 @@ fn report(
     let wrong = summary.wrong_count;
     ensure!(wrong == 0, "{wrong} schedules have a wrong result");
     let unlisted = summary.unlisted_count;
-    ensure!(
-        unlisted == 0,
-        "{unlisted} differ in a way that is not listed"
-    );
+    println!("{unlisted} differ in a way that is not listed");
     ensure!(
         summary.class_count <= CLASSES_MAX,
         "there are {} classes of differences, more than {CLASSES_MAX}",

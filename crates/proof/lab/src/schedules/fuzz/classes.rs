@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::compare::{Difference, Differing, class};
+use super::compare::{Difference, class};
+use super::differing::Differing;
 use super::draw::Schedule;
 use super::pair::Plays;
 use crate::data_files::{Reason, matches};

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 
-use super::compare::{Difference, Differing, first_difference};
+use super::compare::{Difference, first_difference};
+use super::differing::Differing;
 use super::draw::Schedule;
 use crate::schedules::play::Player;
 use crate::schedules::record::Record;
