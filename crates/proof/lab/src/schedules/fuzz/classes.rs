@@ -2,7 +2,7 @@
 //! `data/schedule_classes.txt` lists it.
 //!
 //! The list has reasons, and patterns of classes below each. A class with a wrong result cannot be
-//! listed.
+//! listed. One that is not proven wrong is neither listed nor told as such: it is counted apart.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -41,9 +41,12 @@ struct Example {
 pub(super) struct Summary {
     pub(super) wrong_count: u64,
     pub(super) unlisted_count: u64,
+    /// Results behind a race, which prove nothing.
+    pub(super) raced_count: u64,
     /// Reasons of the list that were met, and classes that are not listed.
     pub(super) class_count: usize,
-    /// A line for each class and its example, wrong results first, then by their counts.
+    /// A line for each class and its example, wrong results first, then those behind a race, then
+    /// by their counts.
     pub(super) shown: Vec<String>,
 }
 
@@ -72,7 +75,7 @@ impl Classes {
             .entry(beginning(schedule, difference))
             .or_default();
         *count += 1;
-        *count <= limit || difference.what.is_wrong()
+        *count <= limit || difference.what.is_wrong() || difference.what == Differing::Raced
     }
 
     /// Counts a difference that was not reduced.
@@ -106,15 +109,26 @@ impl Classes {
     /// Sorts the classes and compares them with the list.
     pub(super) fn summary(&self, listed: &[Reason]) -> Summary {
         let mut classes: Vec<(&String, &Class)> = self.found.iter().collect();
-        classes.sort_by_key(|(_, it)| (!it.what.is_wrong(), std::cmp::Reverse(it.count)));
+        let rank = |what: Differing| match what {
+            _ if what.is_wrong() => 0,
+            Differing::Raced => 1,
+            _ => 2,
+        };
+        classes.sort_by_key(|(_, it)| (rank(it.what), std::cmp::Reverse(it.count)));
         let mut summary = Summary {
             wrong_count: 0,
             unlisted_count: 0,
+            raced_count: 0,
             class_count: 0,
             shown: Vec::new(),
         };
         let mut met = vec![false; listed.len()];
         for (name, class) in classes {
+            if class.what == Differing::Raced {
+                summary.raced_count += class.count;
+                summary.shown.push(class.shown(name, "not proven wrong"));
+                continue;
+            }
             let is_of = |reason: &Reason| reason.lines.iter().any(|it| matches(it, name));
             let place = listed.iter().position(is_of);
             let place = place.filter(|_| !class.what.is_wrong());
@@ -206,5 +220,40 @@ impl Example {
             })
         };
         text + &format!("MariaDB:\n{}here:\n{}\n", rest(expected), rest(got))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Results behind a race are shown behind wrong ones, and no list can excuse either.
+    #[test]
+    fn results_behind_a_race_are_counted_apart() {
+        let mut classes = Classes::default();
+        for (name, what, count) in [
+            ("raced/rr/select/plain/insert", Differing::Raced, 1),
+            ("waits-here/rr/insert/plain/lock", Differing::WaitsHere, 3),
+            ("rows/rr/select/plain/insert", Differing::Rows, 1),
+            ("wakes-here/rr/insert/plain/lock", Differing::WakesHere, 2),
+        ] {
+            classes.class(name.to_owned(), what).count = count;
+        }
+        let listed = [Reason {
+            text: "a reason".to_owned(),
+            lines: ["raced/*", "rows/*", "waits-here/*"]
+                .map(str::to_owned)
+                .into(),
+        }];
+        let summary = classes.summary(&listed);
+        assert_eq!(summary.raced_count, 1);
+        assert_eq!(summary.wrong_count, 1);
+        // What is wrong, and what wakes here.
+        assert_eq!(summary.unlisted_count, 3);
+        assert_eq!(summary.class_count, 3);
+        let begins = ["rows/", "raced/", "waits-here/", "wakes-here/"];
+        let mut both = summary.shown.iter().zip(begins);
+        assert!(both.all(|(shown, begin)| shown.contains(&format!(" {begin}"))));
+        assert!(summary.shown[1].contains("(not proven wrong)"));
     }
 }

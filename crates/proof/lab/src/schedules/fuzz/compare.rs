@@ -77,6 +77,9 @@ pub(super) fn first_difference(
     if is_dead_here && !what.is_wrong() {
         what = Differing::DeadlockHere;
     }
+    if what.is_wrong() && what != Differing::Broken && scene.has_race() {
+        what = Differing::Raced;
+    }
     let late = scene.late(session);
     let early = scene.early(late.map(|(_, it)| it.session));
     Some(Difference {
@@ -239,5 +242,48 @@ mod tests {
         let here = record(&ok, Some(&dead));
         let difference = first_difference(&schedule(Kind::Update), &there, &here);
         assert_eq!(difference.map(|it| it.what), Some(Differing::Victim));
+    }
+
+    /// A result differs behind a step in which two sessions went on at once on one server. If that
+    /// step has let one go on alone, the result is wrong.
+    #[test]
+    fn a_race_proves_no_result_wrong() {
+        let (ok, blocked) = (answer("ok"), What::Blocked);
+        let (a, b) = (Some(A), Some(B));
+        let c = Some(SessionName('C'));
+        for (gone_here, wanted) in [
+            (vec![(a, &ok), (b, &ok)], Differing::Raced),
+            (vec![(a, &ok), (b, &blocked)], Differing::Rows),
+        ] {
+            let mut schedule = schedule(Kind::Select);
+            schedule.levels = vec![1; 3];
+            let select = schedule.moves[1].clone();
+            let commit = Move {
+                session: 2,
+                statement: Statement::plain(Kind::Commit, "COMMIT"),
+            };
+            schedule.moves = vec![select.clone(), select.clone(), commit, select];
+            schedule.moves[0].session = 0;
+            let mut moves = schedule.moves.clone();
+            moves[3].session = 2;
+            schedule.moves = moves;
+            let play = |rows: &str| {
+                let mut record = Record::default();
+                record.add(0, a, blocked.clone());
+                record.add(1, b, blocked.clone());
+                record.add(2, c, ok.clone());
+                for (session, what) in &gone_here {
+                    record.add(2, *session, (*what).clone());
+                }
+                record.add(3, c, answer(rows));
+                record
+            };
+            let (there, here) = (play("| id |"), play("| id |\n 1"));
+            let difference = first_difference(&schedule, &there, &here);
+            assert_eq!(difference.map(|it| it.what), Some(wanted));
+            assert!(
+                !Differing::Raced.is_wrong() && wanted.is_wrong() != (wanted == Differing::Raced)
+            );
+        }
     }
 }

@@ -9,6 +9,9 @@ pub(super) enum Differing {
     Affected,
     Error,
     Contents,
+    /// A result behind a step in which sessions went on at once that were blocked. Either may have
+    /// been first, so no server is proven wrong.
+    Raced,
     /// A statement that has waited has other results. What it waited for may have differed before.
     AfterWait,
     /// A statement waits there, not here. Where it must not wait, it fails there.
@@ -34,6 +37,7 @@ impl Differing {
             Differing::Affected => "affected",
             Differing::Error => "error",
             Differing::Contents => "contents",
+            Differing::Raced => "raced",
             Differing::AfterWait => "after-wait",
             Differing::WaitsThere => "waits-there",
             Differing::WaitsHere => "waits-here",
@@ -59,6 +63,6 @@ mod tests {
     #[test]
     fn wrong_results_come_first() {
         assert!(Differing::Contents.is_wrong() && Differing::Broken.is_wrong());
-        assert!(!Differing::AfterWait.is_wrong() && !Differing::WaitsThere.is_wrong());
+        assert!(!Differing::Raced.is_wrong() && !Differing::WaitsThere.is_wrong());
     }
 }

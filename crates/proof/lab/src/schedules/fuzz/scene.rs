@@ -67,6 +67,20 @@ impl<'a> Scene<'a> {
         sessions.filter(move |it| Self::is_blocked_before(self.there, self.step, *it))
     }
 
+    /// Whether two sessions or more that were blocked have gone on at one step, up to this one, on
+    /// one of the servers.
+    pub(super) fn has_race(self) -> bool {
+        let is_one = |record: &Record, step: usize| {
+            let gone = (0..self.schedule.levels.len()).filter(|session| {
+                let outcome = Scene::outcome(record, (step, *session));
+                Self::is_blocked_before(record, step, *session)
+                    && outcome.is_some_and(|it| *it != What::Blocked)
+            });
+            2 <= gone.count()
+        };
+        (0..=self.step).any(|step| is_one(self.there, step) || is_one(self.here, step))
+    }
+
     /// Whether a statement is under way at the step, or its transaction was open then.
     pub(super) fn holds(self, (place, it): Sent<'a>) -> bool {
         let session = it.session;
