@@ -15,21 +15,24 @@ pub(super) enum Sign {
     Ordered,
     /// A statement of another session has waited for a row, and its level locks no gaps.
     Waited,
+    /// There SKIP LOCKED has left out a row whose entry of another index it keeps.
+    Kept,
+    /// There an insert waits for the gap before an entry that another names by its unique key.
+    UniqueGap,
     /// An UPDATE or DELETE waits, or has failed, in the middle of its rows.
     Halted,
     /// A statement that puts a value of a unique key was blocked before the step.
     Awaited,
     /// Three sessions or more: here one of them is a victim of a deadlock, and not there.
     Among,
-    /// There SKIP LOCKED has left out a row whose entry of another index it keeps.
-    Kept,
-    /// There an insert waits for the gap before an entry that another names by its unique key.
-    UniqueGap,
     /// There the holder of an entry is in a deadlock with one that waits for that entry alone.
     Holder,
     /// SKIP LOCKED reads a key behind a change of its own transaction, and another is blocked.
     Own,
-    /// There an insert waits for a gap, and a row was taken back before.
+    /// Another session has read a single value backward.
+    Backward,
+    /// There an insert waits for a gap, and a row was taken back before. Or something waits here,
+    /// and a row was taken back that a session without gap locks has waited for.
     TakenBack,
     /// A scan that locks no gaps has waited, and another has put rows meanwhile.
     Grown,
@@ -38,16 +41,17 @@ pub(super) enum Sign {
 }
 
 /// All of them, in the order in which they are looked for.
-const SIGNS: [Sign; 12] = [
+const SIGNS: [Sign; 13] = [
     Sign::Ordered,
     Sign::Waited,
+    Sign::Kept,
+    Sign::UniqueGap,
     Sign::Halted,
     Sign::Awaited,
     Sign::Among,
-    Sign::Kept,
-    Sign::UniqueGap,
     Sign::Holder,
     Sign::Own,
+    Sign::Backward,
     Sign::TakenBack,
     Sign::Grown,
     Sign::Order,
@@ -68,6 +72,7 @@ impl Sign {
             Sign::UniqueGap => "unique-gap",
             Sign::Holder => "holder",
             Sign::Own => "own",
+            Sign::Backward => "backward",
             Sign::TakenBack => "taken-back",
             Sign::Grown => "grown",
             Sign::Order => "order",
@@ -118,8 +123,19 @@ impl Sign {
             }
             (Sign::Holder, DeadlockThere) => is_holder(scene),
             (Sign::Own, Skips) => is_own(scene),
+            (Sign::Backward, WaitsHere) => {
+                let is_other = |it: &Sent<'_>| Some(it.1.session) != session_of(session);
+                let mut others = scene.sent().filter(is_other);
+                others.any(|it| reads_backward(scene, it))
+            }
             (Sign::TakenBack, WaitsThere | WakesHere) => {
                 waits_for_gap(locked_there()) && has_taken_back(scene)
+            }
+            (Sign::TakenBack, WaitsHere) => {
+                let mover = scene.mover().map(|it| it.session);
+                let is_other = |it: &Sent<'_>| Some(it.1.session) != mover;
+                let mut others = scene.sent().filter(is_other);
+                others.any(|it| waited(scene, it, scene.step) && has_taken_back(scene))
             }
             (Sign::Grown, AfterWait) => has_grown(scene, session),
             (Sign::Order, WakesThere | WakesHere | AfterWait | DeadlockThere) => {
@@ -275,14 +291,27 @@ fn is_own(scene: Scene<'_>) -> bool {
     reads_entries && scene.blocked().next().is_some() && scene.sent().any(|it| changes(&it))
 }
 
+/// Whether a statement that locks gaps has read a single value backward, and has its locks.
+fn reads_backward(scene: Scene<'_>, sent: Sent<'_>) -> bool {
+    let (_, it) = sent;
+    let locks_gaps = matches!(scene.schedule.level(it.session), "rr" | "ser");
+    let text = &it.statement.text;
+    locks_gaps && text.contains(" DESC LIMIT ") && is_one_value(text) && scene.holds(sent)
+}
+
 /// Whether a condition names single values of k.
 fn names_value(text: &str) -> bool {
-    let one = text.split_once("k BETWEEN ").is_some_and(|(_, range)| {
+    let is_one = text.contains("k BETWEEN ") && is_one_value(text);
+    is_one || text.contains("WHERE k = ") || text.contains("k IN (")
+}
+
+/// Whether a range has one value.
+fn is_one_value(text: &str) -> bool {
+    text.split_once(" BETWEEN ").is_some_and(|(_, range)| {
         let mut words = range.split(' ');
         let (low, high) = (words.next(), words.nth(1));
         low.is_some() && low == high
-    });
-    one || text.contains("WHERE k = ") || text.contains("k IN (")
+    })
 }
 
 /// Whether a row was taken back, by the end of a transaction, a return to a savepoint or an error.

@@ -234,6 +234,20 @@ fn a_wait_for_a_gap_tells_of_a_unique_key_or_of_a_row_that_is_gone() {
     let back = same('A', (Kind::RollbackTo, "ROLLBACK TO s"), &[('A', "ok")]);
     let plays = Plays::of(RR, &[begin('A'), back, last]);
     assert_eq!(plays.with_lock('B', GAP).sign(), "waits-there taken-back");
+    // A scan has waited for the row that is gone, and keeps its key here.
+    let scan = same('C', (Kind::SelectShare, "S"), &[('C', BLOCKED)]);
+    let back = same('A', (Kind::Rollback, "ROLLBACK"), &[('A', "ok"), ('C', OK)]);
+    let waits = (
+        'B',
+        Kind::Insert,
+        "I",
+        &[('B', OK)][..],
+        &[('B', BLOCKED)][..],
+    );
+    for (level, sign) in [(RC, "waits-here taken-back"), (RR, "waits-here none")] {
+        let plays = Plays::of(level, &[begin('C'), begin('A'), scan, back, waits]);
+        assert_eq!(plays.sign(), sign);
+    }
 }
 
 #[test]
@@ -311,4 +325,26 @@ fn a_reader_may_have_changed_the_row_that_it_skips() {
     assert_eq!(sign(Kind::Update, "S: unique-range"), "skips own");
     assert_eq!(sign(Kind::Update, "S: primary-range"), "skips none");
     assert_eq!(sign(Kind::SelectShare, "S: unique-range"), "skips none");
+}
+
+#[test]
+fn a_value_that_was_read_backward_has_two_gaps() {
+    let waits = (
+        'B',
+        Kind::Insert,
+        "I",
+        &[('B', OK)][..],
+        &[('B', BLOCKED)][..],
+    );
+    let sign = |level, text| {
+        let read = same('A', (Kind::SelectShare, text), &[('A', OK)]);
+        Plays::of(level, &[begin('A'), read, waits]).sign()
+    };
+    let backward = "WHERE k BETWEEN 5 AND 5 ORDER BY k DESC LIMIT 1";
+    assert_eq!(sign(RR, backward), "waits-here backward");
+    assert_eq!(sign(RC, backward), "waits-here none");
+    let forward = "WHERE k BETWEEN 5 AND 5 ORDER BY k LIMIT 1";
+    assert_eq!(sign(RR, forward), "waits-here none");
+    let range = "WHERE k BETWEEN 5 AND 9 ORDER BY k DESC LIMIT 1";
+    assert_eq!(sign(RR, range), "waits-here none");
 }
