@@ -178,7 +178,7 @@ impl Leaf {
         self.latch();
         if self.table.has_locks(INDEX) && self.slip != Slip::JoinsNoGap {
             let gap = name(self.successor(key));
-            self.table.join_gap(&name(Some(key)), &gap);
+            self.table.join_gap(&name(Some(key)), &gap, None);
         }
         self.keys.lock().remove(&key);
         self.latch.unlock_exclusive();

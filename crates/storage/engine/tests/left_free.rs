@@ -127,8 +127,10 @@ fn the_key_of_a_locked_row_stays_free_behind_purge() {
         assert_eq!(snapshot.commit().await, Ok(()));
         assert_eq!(database.engine.purge_all().await, Ok(()));
         let mut other = database.begin(Isolation::RepeatableRead);
-        let refused = other.insert(&table, &account(5)).await;
-        assert_eq!(refused, Err(StoreError::LockWaitTimeout));
+        for id in [4, 5, 6] {
+            let refused = other.insert(&table, &account(id)).await;
+            assert_eq!(refused, Err(StoreError::LockWaitTimeout), "{id}");
+        }
     });
 }
 

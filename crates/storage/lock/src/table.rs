@@ -72,6 +72,8 @@ pub(crate) enum Requested {
 #[derive(Debug, Clone, Copy)]
 struct Inherited {
     is_inherited: fn(LockKind) -> bool,
+    /// The owner whose exclusive lock of the record itself is not inherited.
+    leaver: Option<TxnId>,
     /// The owner that takes its own onto its list: it calls, so it is not about to end.
     taker: Option<TxnId>,
 }
@@ -235,18 +237,21 @@ impl LockTable {
         assert!(new_key != successor, "a gap is split between its ends");
         let inherited = Inherited {
             is_inherited: LockKind::covers_gap,
+            leaver: None,
             taker: Some(inserter),
         };
         self.inherit_gap(successor, new_key, inherited, |_| {})
     }
 
     /// `removed` is removed. Each owner that has locked it, or the gap before it, has the joined
-    /// gap before `successor` locked from now on, except for a bare record. Call it with the leaf
+    /// gap before `successor` locked from now on, except for a bare record. The exclusive lock of
+    /// the record that `leaver` has, its writer, leaves nothing either. Call it with the leaf
     /// latched exclusively.
-    pub fn join_gap(&self, removed: &LockName, successor: &LockName) {
+    pub fn join_gap(&self, removed: &LockName, successor: &LockName, leaver: Option<TxnId>) {
         assert!(removed != successor, "a gap is joined with the next one");
         let inherited = Inherited {
             is_inherited: LockKind::outlives_record,
+            leaver,
             taker: None,
         };
         self.inherit_gap(removed, successor, inherited, |_| {});
@@ -265,11 +270,12 @@ impl LockTable {
         mut between: impl FnMut(TxnId),
     ) -> SmallVec<[LockKind; 2]> {
         let mut taken = SmallVec::new();
-        for grant in self
-            .grants(from)
-            .into_iter()
-            .filter(|grant| (inherited.is_inherited)(grant.kind))
-        {
+        let is_inherited = |grant: &Grant| {
+            let is_left =
+                grant.kind == LockKind::EXCLUSIVE_RECORD && inherited.leaver == Some(grant.owner);
+            !is_left && (inherited.is_inherited)(grant.kind)
+        };
+        for grant in self.grants(from).into_iter().filter(is_inherited) {
             let kind = LockKind {
                 mode: grant.kind.mode,
                 extent: LockExtent::Gap,
@@ -694,6 +700,7 @@ mod tests {
         let heir = &mut owner;
         let inherited = Inherited {
             is_inherited: |_| true,
+            leaver: None,
             taker: None,
         };
         let release = |_| heir.release_one(&names[0], GAP);
@@ -723,6 +730,7 @@ mod tests {
         assert_eq!(convert(&names[2]), Converted::Entered);
         let inherited = Inherited {
             is_inherited: |_| true,
+            leaver: None,
             taker: None,
         };
         let heir = &mut owner;
@@ -765,12 +773,12 @@ mod tests {
         let mut owner = OwnerLocks::new(Arc::clone(&table), id(1), ClientId::NONE);
         let held = owner.acquire(ask(&names[0]), 0);
         assert!(matches!(held, Ok(crate::Acquired::Granted)));
-        table.join_gap(&names[0], &names[1]);
+        table.join_gap(&names[0], &names[1], None);
         owner.release_one(&names[0], GAP);
         let mut is_first = true;
         table.finish_around(id(1), || {
             if std::mem::take(&mut is_first) {
-                table.join_gap(&names[1], &names[2]);
+                table.join_gap(&names[1], &names[2], None);
             }
         });
         assert!(table.is_empty());

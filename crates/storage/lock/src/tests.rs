@@ -415,10 +415,32 @@ fn a_removed_key_leaves_its_lock_to_the_gap_of_its_successor() {
     let table = Arc::new(LockTable::new(u64::MAX));
     let (mut a, b) = (owner(&table, 1), owner(&table, 2));
     granted(&mut a, &key("g"), NEXT_KEY);
-    table.join_gap(&key("g"), &LockName::supremum(IndexId(7)));
+    table.join_gap(&key("g"), &LockName::supremum(IndexId(7)), None);
     assert!(table.is_gap_locked(b.owner(), &LockName::supremum(IndexId(7))));
     a.release_all();
     assert!(table.is_empty());
+}
+
+/// The writer of the removed key keeps its lock of it, so that nobody gets that before the removal,
+/// and has no gap behind it. A reader's lock goes to the gap.
+#[test]
+fn the_lock_of_a_writer_may_leave_no_gap() {
+    for is_left in [false, true] {
+        let table = Arc::new(LockTable::new(u64::MAX));
+        let (mut a, other) = (owner(&table, 1), owner(&table, 3));
+        granted(&mut a, &key("g"), EXCLUSIVE);
+        let leaver = is_left.then_some(a.owner());
+        table.join_gap(&key("g"), &key("m"), leaver);
+        assert_eq!(table.is_gap_locked(other.owner(), &key("m")), !is_left);
+        assert!(table.is_held(a.owner(), &key("g"), EXCLUSIVE));
+        let mut b = owner(&table, 2);
+        granted(&mut b, &key("n"), NEXT_KEY);
+        table.join_gap(&key("n"), &key("p"), leaver);
+        assert!(table.is_gap_locked(other.owner(), &key("p")));
+        a.release_all();
+        b.release_all();
+        assert!(table.is_empty());
+    }
 }
 
 #[test]

@@ -275,10 +275,11 @@ impl EngineTransaction {
                 let needs_lock = || {
                     // A deletion may be undone until its transaction has ended. What was waited for
                     // is locked already, and counts as this entry's.
-                    let name = || LockName::key(tree.index, key);
-                    let locks = self.locks.as_ref();
-                    worker.shared.txns.is_active(writer)
-                        || locks.is_some_and(|it| it.is_pending(&name(), wanted.live))
+                    let locks = self.locks.as_ref().filter(|it| it.has_pending());
+                    let is_awaited = |locks: &OwnerLocks| {
+                        locks.is_pending(&LockName::key(tree.index, key), wanted.live)
+                    };
+                    worker.shared.txns.is_active(writer) || locks.is_some_and(is_awaited)
                 };
                 let access = match wanted.kind(is_deleted, needs_lock) {
                     Some(kind) => self.lock_row_for(wanted.term, row, (kind, wanted.wait))?,

@@ -33,24 +33,19 @@ impl Covering {
         columns: Option<&[usize]>,
     ) -> Option<Self> {
         let (mut own_count, mut row_count) = (0, 0);
-        let all: Vec<usize>;
-        let columns = match columns {
-            Some(columns) => columns,
-            None => {
-                all = (0..table.layout.column_count()).collect();
-                &all
-            }
-        };
-        for &column in columns {
-            let row_key = table.row_key();
-            match (
-                index.key.reach(column),
-                row_key.and_then(|key| key.reach(column)),
-            ) {
+        let row_key = table.row_key();
+        let reach = |column: usize| {
+            let of_row = row_key.and_then(|key| key.reach(column));
+            match (index.key.reach(column), of_row) {
                 (Some(count), _) => own_count = own_count.max(count),
                 (None, Some(count)) => row_count = row_count.max(count),
                 (None, None) => return None,
             }
+            Some(())
+        };
+        match columns {
+            Some(columns) => columns.iter().copied().try_for_each(reach)?,
+            None => (0..table.layout.column_count()).try_for_each(reach)?,
         }
         Some(Self {
             own_count,

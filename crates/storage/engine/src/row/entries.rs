@@ -388,7 +388,7 @@ impl Worker {
             Ok(Edit::Put(new.encode().to_vec()))
         };
         tree.modify_and(&self.pages, key, decide, |change, spot| {
-            self.leave_gap(tree, (change, spot), key, (id, left))
+            self.join_gap(tree, (change, spot), key, left.leaver(id))
         })?;
         if is_gone {
             self.leave_record(tree, key, id);

@@ -19,7 +19,6 @@ use stdx::planted::{Mistake, is_planted};
 use store::{LockWait, Outcome};
 
 use crate::transaction::EngineTransaction;
-use crate::transaction::pending::LeftLock;
 use crate::worker::Worker;
 
 impl EngineTransaction {
@@ -71,29 +70,15 @@ impl Worker {
         }
     }
 
-    /// As [`join_gap`](Self::join_gap), before a rollback removes `key`. If the writer's lock
-    /// leaves nothing, it ends before the gap is joined. Until the removal the writer's id still
-    /// locks the entry, and whoever goes on now waits for the latch of the leaf.
-    pub(crate) fn leave_gap(
-        &self,
-        tree: Tree,
-        place: (&Change<'_>, Spot),
-        key: &[u8],
-        (writer, left): (TxnId, LeftLock),
-    ) -> Outcome<()> {
-        if left == LeftLock::Nothing {
-            self.leave_record(tree, key, writer);
-        }
-        self.join_gap(tree, place, key)
-    }
-
     /// Before the removal of `key`, which stands at a spot. An entry that comes behind it meanwhile
-    /// has a part of the joined gap, so the next one is looked up until nothing changes.
+    /// has a part of the joined gap, so the next one is looked up until nothing changes. The lock of
+    /// the entry that `leaver` has leaves no gap.
     pub(crate) fn join_gap(
         &self,
         tree: Tree,
         (change, spot): (&Change<'_>, Spot),
         key: &[u8],
+        leaver: Option<TxnId>,
     ) -> Outcome<()> {
         assert!(spot.is_match, "what is removed is there");
         let locks = &self.shared.locks;
@@ -104,7 +89,7 @@ impl Worker {
         loop {
             let successor = tree.successor(&self.pages, change, spot)?;
             let gap = LockName::of(tree.index, successor.key.as_deref());
-            locks.join_gap(&entry, &gap);
+            locks.join_gap(&entry, &gap, leaver);
             if tree.are_current(&self.pages, &successor.leaves) {
                 return Ok(());
             }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use btree::Tree;
 use format::row_header::LobReference;
-use format::{PageNo, UndoPointer};
+use format::{PageNo, TxnId, UndoPointer};
 use store::{Inserted, Mutation, StoreError};
 
 use crate::lob_memo::LobMemo;
@@ -109,7 +109,9 @@ pub(crate) struct UndoProgress {
     pub(crate) left: LeftLock,
 }
 
-/// What an entry that is taken back leaves of its writer's lock. Only a waiter has entered that.
+/// What an entry that is taken back leaves of its writer's lock of it. That was entered for a
+/// waiter, or by the writer behind the lock of another. An abandoned transaction leaves gaps at any
+/// level, until its end.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeftLock {
     /// The gap where it was: the writer's level locks gaps.
@@ -117,6 +119,13 @@ pub(crate) enum LeftLock {
     Gap,
     /// Nothing.
     Nothing,
+}
+
+impl LeftLock {
+    /// The owner whose lock leaves no gap.
+    pub(crate) fn leaver(self, writer: TxnId) -> Option<TxnId> {
+        (self == LeftLock::Nothing).then_some(writer)
+    }
 }
 
 /// An entry to be restored.

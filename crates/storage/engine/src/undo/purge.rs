@@ -447,7 +447,7 @@ impl Worker {
             Ok(if is_garbage { Edit::Remove } else { Edit::Keep })
         };
         let removed = tree.modify_and(&self.pages, key, decide, |change, spot| {
-            self.join_gap(tree, (change, spot), key)
+            self.join_gap(tree, (change, spot), key, None)
         })?;
         if removed {
             tree.shrink(&self.pages, key)
@@ -473,7 +473,7 @@ impl Worker {
             if !is_it {
                 return Ok(());
             }
-            self.join_gap(table.tree, (&change, spot), key)?;
+            self.join_gap(table.tree, (&change, spot), key, None)?;
             apply(
                 &mut change,
                 spot.leaf,

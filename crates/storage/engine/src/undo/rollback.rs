@@ -154,8 +154,8 @@ impl Worker {
             let undo = change.latch(page_of(pointer))?;
             if self.is_version_of(&change, spot, pointer)? {
                 let slot = spot.slot_number();
-                let left = (record.txn, progress.left);
-                self.leave_gap(table.tree, (&change, spot), record.key, left)?;
+                let leaver = progress.left.leaver(record.txn);
+                self.join_gap(table.tree, (&change, spot), record.key, leaver)?;
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
                 table.count_row(false);
             }
@@ -200,8 +200,8 @@ impl Worker {
             let slot = spot.slot_number();
             let is_gone = self.is_gone_for_all(record);
             if is_gone {
-                let left = (record.txn, progress.left);
-                self.leave_gap(table.tree, (&change, spot), record.key, left)?;
+                let leaver = progress.left.leaver(record.txn);
+                self.join_gap(table.tree, (&change, spot), record.key, leaver)?;
                 apply(&mut change, spot.leaf, &PageOp::TreeRemove { slot })?;
             } else {
                 let payload_bytes = older.len().saturating_sub(newer.len());

@@ -146,10 +146,10 @@ fn gaps_of_compact_locks_are_split_and_joined() {
     a.split_gap(&key("g"), &key("m"));
     assert!(table.is_gap_locked(b.owner(), &key("g")));
     let supremum = LockName::supremum(IndexId(7));
-    table.join_gap(&key("m"), &supremum);
+    table.join_gap(&key("m"), &supremum, None);
     assert!(table.is_gap_locked(b.owner(), &supremum));
     let bytes = table.bytes();
-    table.join_gap(&key("m"), &supremum);
+    table.join_gap(&key("m"), &supremum, None);
     assert_eq!(table.bytes(), bytes, "it is inherited once");
     // What is compact is not inherited as an object in addition.
     granted(&mut a, &key("z"), GAP);
@@ -434,7 +434,7 @@ proptest! {
                 Step::End => player.end_some(),
                 Step::Begin => player.end(),
                 Step::Split(new, next) => player.locks.split_gap(&names[new], &names[next]),
-                Step::Join(old, next) => table.join_gap(&names[old], &names[next]),
+                Step::Join(old, next) => table.join_gap(&names[old], &names[next], None),
             }
             assert_apart(&players)?;
             prop_assert!(!has_cycle(&table), "each cycle is found when it closes");
