@@ -32,7 +32,7 @@ use crate::window::{Point, Precision};
 /// VLDB 1992). To count all locks would cost more, and most rows are locked without an entry.
 pub(crate) const BLOCKED_MAX: f64 = 0.3;
 /// A search begins with this step.
-const STEP_MAX: f64 = 1.0;
+pub(crate) const STEP_MAX: f64 = 1.0;
 /// Below it differences vanish in noise: the limit is off by 5 % or so.
 const STEP_MIN: f64 = 0.125;
 /// Windows that an undecided trial may have in addition.
@@ -55,7 +55,7 @@ const RESTS: std::ops::RangeInclusive<u32> = 2..=32;
 const CHANGE: f64 = 1.25;
 /// The same of numbers of transactions, which vary more.
 const POPULATION_CHANGE: f64 = 2.0;
-/// A share of blocked transactions that is less by this is another load's.
+/// So much less of a share of blocked transactions is another load: twice what chance gives a window.
 const BLOCKED_CHANGE: f64 = 0.15;
 
 /// Which way.
@@ -285,9 +285,9 @@ impl Climb {
         (TOP_NEAR < top.abs()).then_some(center.octave() + top)
     }
 
-    /// Whether a window at rest, and the one before, have measured another load. Then the climb has
-    /// to be restarted. To be asked once about each window.
-    pub(crate) fn is_another_load(&mut self, measured: &Point) -> bool {
+    /// Notes a window. Returns whether it and the one before, both at rest, have measured another
+    /// load. Then the climb has to be restarted.
+    pub(crate) fn note_rested(&mut self, measured: &Point) -> bool {
         let (Some(center), None) = (&self.center, self.trial) else {
             return false;
         };
@@ -301,7 +301,7 @@ impl Climb {
 
     /// A window at the centre has ended.
     fn rested(&mut self, center: Point, measured: Point) -> f64 {
-        if is_of_another_load(&center, &measured) {
+        if self.changed != 0 {
             return center.limit;
         }
         let merged = self.memory.merge(measured);

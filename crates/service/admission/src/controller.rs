@@ -1,9 +1,9 @@
 //! [`Controller`]: from the sample of a period to the limit of the next.
 //!
 //! ```text
-//!   Free      --the limit keeps transactions out--> Climbing
-//!   Climbing  --it does not, for some windows--> Free
-//!   any       --debt above DEBT_HIGH--> Paying --debt below DEBT_LOW--> Climbing
+//!   Free      --the limit keeps transactions out, and some are blocked--> Climbing
+//!   Climbing  --it keeps none out for some windows, or another load has hardly any blocked--> Free
+//!   any       --debt above DEBT_HIGH--> Paying --debt below DEBT_LOW--> Climbing or Free
 //! ```
 //!
 //! Free: there are fewer transactions than the limit, so throughput says nothing about it; it
@@ -15,15 +15,15 @@
 //! `PAYING_PERIODS_MAX`, something else is the cause, as a disk or an old snapshot. Then the debt
 //! is left alone until it was paid once.
 //!
-//! (R1) Most loads have few conflicts. Then a limit helps nobody, and a search for a better one
-//! keeps clients waiting. So a climb begins only where some are blocked, or if nobody knows that.
+//! (R1) Most loads have few conflicts. Then a limit does not help, and a search for a better one
+//! keeps clients waiting. So a climb begins only where some are blocked, or where that is unknown.
 //! Throughput that is lost without blocked transactions is not looked for.
 //!
 //! It has no clock and does no I/O: the same samples make the same limits. So a gateway can steer
 //! the limit of a pool by it, as well as an engine its transactions.
 
 use crate::Bounds;
-use crate::climb::{BLOCKED_MAX, Climb};
+use crate::climb::{BLOCKED_MAX, Climb, STEP_MAX};
 use crate::sample::Sample;
 use crate::window::Window;
 
@@ -44,9 +44,10 @@ const LOOSE_WINDOWS: u32 = 2;
 const BLOCKED_FALL: f64 = 0.7;
 /// Periods, one after the other, with too many blocked ones before a free limit falls.
 const BLOCKED_PERIODS: u32 = 3;
-/// Of blocked transactions: with more, a limit that keeps some out does not rise (R1).
+/// Of blocked transactions: with more, a limit that keeps some out does not rise (R1). A third of
+/// [`BLOCKED_MAX`], so that a rise ends before many are blocked.
 const RISE_BLOCKED_MAX: f64 = 0.1;
-/// A limit that rises grows by this factor each period.
+/// A limit that rises grows by this factor each period: ten thousand are in within a second.
 const RISE: f64 = 2.0;
 /// After a debt was paid, the search goes on with this step, in octaves.
 const STEP_AFTER_DEBT: f64 = 0.5;
@@ -54,7 +55,7 @@ const STEP_AFTER_DEBT: f64 = 0.5;
 /// What the controller does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// The limit keeps none out, and stays.
+    /// The limit keeps none out and stays, or it rises until it does.
     Free,
     /// It is searched for a better limit.
     Searching,
@@ -75,7 +76,8 @@ pub struct Controller {
     window: Window,
     /// Windows, or periods, that found nothing in their way, one after the other.
     loose: u32,
-    /// Free periods with too many blocked ones, one after the other.
+    /// Free periods with too many blocked ones, one after the other, in which the limit keeps none
+    /// out.
     blocked: u32,
     /// The limit before the last rise, if that was in the last period (R1).
     risen_from: Option<f64>,
@@ -119,6 +121,8 @@ impl Controller {
     pub fn step(&mut self, sample: &Sample) -> u32 {
         if self.is_in_debt(sample.debt.worst()) {
             self.pay();
+        } else if self.decision == Decision::Paying && needs_no_limit(sample) {
+            self.be_free();
         } else if self.decision == Decision::Paying {
             self.climb.restart(STEP_AFTER_DEBT);
             self.begin_climb();
@@ -144,33 +148,44 @@ impl Controller {
 
     fn pay(&mut self) {
         self.decision = Decision::Paying;
+        self.risen_from = None;
         self.limit = self.bounds.clamp((self.limit * DEBT_FALL).floor());
     }
 
     fn be_free(&mut self) {
         self.decision = Decision::Free;
-        self.climb.restart(1.0);
+        self.climb.restart(STEP_MAX);
         self.loose = 0;
+        self.blocked = 0;
+        self.risen_from = None;
     }
 
     fn begin_climb(&mut self) {
         self.decision = Decision::Searching;
         self.window = Window::after_change(self.climb.precision());
         self.loose = 0;
+        self.blocked = 0;
+        self.risen_from = None;
     }
 
-    fn step_free(&mut self, sample: &Sample) {
-        let risen_from = self.risen_from.take();
-        if sample.is_binding() && !needs_no_limit(sample) {
-            self.limit = risen_from.unwrap_or(self.limit);
-            self.begin_climb();
-            return;
-        }
-        if sample.is_binding() {
+    /// A period in which a free limit has kept some out (R1).
+    fn step_binding(&mut self, sample: &Sample) {
+        if needs_no_limit(sample) {
+            self.blocked = 0;
             self.risen_from = Some(self.limit);
             self.limit = self.bounds.clamp(self.limit * RISE);
             return;
         }
+        self.limit = self.risen_from.unwrap_or(self.limit);
+        self.begin_climb();
+    }
+
+    fn step_free(&mut self, sample: &Sample) {
+        if sample.is_binding() {
+            self.step_binding(sample);
+            return;
+        }
+        self.risen_from = None;
         let is_blocked = BLOCKED_MAX < sample.blocked_share();
         self.blocked = if is_blocked { self.blocked + 1 } else { 0 };
         // Those that come back from a pause may be more than the limit.
@@ -200,12 +215,12 @@ impl Controller {
             return;
         }
         let before = self.limit;
-        if self.climb.is_another_load(&point) {
-            if needs_no_limit(sample) {
+        if self.climb.note_rested(&point) {
+            if sample.blocked.is_some() && point.blocked <= RISE_BLOCKED_MAX {
                 self.be_free();
                 return;
             }
-            self.climb.restart(1.0);
+            self.climb.restart(STEP_MAX);
         }
         self.limit = self.climb.next(point);
         self.decision = if self.climb.is_searching() {

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::numbers::GateNumbers;
-use crate::shared::{Admission, NO_LIMIT};
+use crate::shared::{Admission, MIN_PER_WORKER, NO_LIMIT};
 
 /// Administrators that a worker lets in above its quota.
 pub const ADMINISTRATORS_MAX: u32 = 2;
@@ -422,12 +422,15 @@ impl Gate {
         true
     }
 
-    /// Whether half of the quota is in use, or anyone waits (G6).
+    /// Whether half of the quota is in use, some of those inside wait for locks, or anyone waits
+    /// for entry (G6). A limit that rose for a crowd is far above those who fight for rows later.
     fn is_busy(&self) -> bool {
-        let (quota, waiting) = (self.quota(), self.numbers().waiting.value());
-        let count = self.numbers().inside.value() + waiting;
-        let is_used = quota != NO_LIMIT && quota.div_ceil(2) <= count.max(self.peak.get());
-        is_used || waiting != 0
+        let numbers = self.numbers();
+        let (quota, waiting) = (self.quota(), numbers.waiting.value());
+        let count = numbers.inside.value() + waiting;
+        let is_used = quota.div_ceil(2) <= count.max(self.peak.get());
+        let is_fought = MIN_PER_WORKER <= numbers.blocked.value();
+        quota != NO_LIMIT && (is_used || is_fought) || waiting != 0
     }
 
     /// A period has passed. Parks transactions that were idle in all of it, lets in who is overdue,

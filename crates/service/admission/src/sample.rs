@@ -11,7 +11,7 @@ pub struct Sample {
     pub statements: u64,
     /// Transactions that are inside now and count.
     pub admitted: u32,
-    /// Those of them that wait for locks; `None` if nobody knows.
+    /// Those of them that wait for locks; `None` if that is unknown.
     pub blocked: Option<u32>,
     /// Transactions that wait for entry now.
     pub waiting: u32,
@@ -50,18 +50,12 @@ impl Sample {
             .max(self.statements / Self::STATEMENTS_PER_COMMIT)
     }
 
-    /// The share of blocked transactions among the admitted ones; 0 if nobody knows.
+    /// The share of blocked transactions among the admitted ones; 0 if that is unknown.
     pub(crate) fn blocked_share(&self) -> f64 {
         if self.admitted == 0 {
             return 0.0;
         }
         (f64::from(self.blocked.unwrap_or(0)) / f64::from(self.admitted)).min(1.0)
-    }
-
-    /// Work a second.
-    pub(crate) fn rate(&self) -> f64 {
-        let seconds = stdx::u64_to_f64(self.span_us.max(1)) / 1e6;
-        stdx::u64_to_f64(self.work()) / seconds
     }
 
     /// True if the limit has kept transactions out.

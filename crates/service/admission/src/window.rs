@@ -119,7 +119,8 @@ impl Window {
 
     /// Adds a period. Returns the point when there are enough.
     pub(crate) fn add(&mut self, sample: &Sample, limit: f64, hopeless: f64) -> Option<Point> {
-        let rate = sample.rate();
+        let seconds = stdx::u64_to_f64(sample.span_us.max(1)) / 1e6;
+        let rate = stdx::u64_to_f64(sample.work()) / seconds;
         let chance = 4.0 / stdx::u64_to_f64(sample.events().max(1)).sqrt();
         let is_hopeless = rate * (1.0 + chance) < hopeless && self.is_full(sample, limit);
         if self.is_unsettled(sample, limit) && !is_hopeless {

@@ -588,3 +588,18 @@ fn no_place_is_lost_or_made() {
         assert_eq!(door.number("Admission_inside"), 0, "seed {seed}");
     }
 }
+
+/// A limit that rose for a crowd is far above those who fight for rows later.
+#[test]
+fn a_gate_ticks_while_some_wait_for_locks() {
+    let door = Door::new(Limit::Fixed(1000));
+    let passes: Vec<Pass> = (0..8).map(|_| door.inside()).collect();
+    let blocked: Vec<_> = passes.iter().take(3).map(Pass::block).collect();
+    assert!(!door.gate.begin_ticking(), "few wait");
+    let one_more = passes[3].block();
+    assert!(door.gate.begin_ticking());
+    assert!(door.gate.tick(PERIOD_US, Debt::default()));
+    drop((blocked, one_more));
+    door.gate.tick(2 * PERIOD_US, Debt::default());
+    assert!(!door.gate.tick(3 * PERIOD_US, Debt::default()));
+}
