@@ -61,6 +61,8 @@ enum Command {
     Cost(lab::bench::cost::Arguments),
     /// Compares random changes of a table that is larger than the buffer pool with MariaDB's.
     Larger(lab::bench::larger::Arguments),
+    /// Compares a durable change of one client with a durable write, and with MariaDB's.
+    Single(lab::bench::single::Arguments),
     /// Measures what one open transaction costs the changes beside it, and what undo it keeps.
     Holdback(lab::bench::holdback::Arguments),
     /// Draws a recorded bench run as SVG. Without a run and a file, draws the README's picture, of
@@ -144,6 +146,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Latency(arguments) => optimized(|| lab::bench::latency::run(&arguments)),
         Command::Cost(arguments) => optimized(|| lab::bench::cost::run(&arguments)),
         Command::Larger(arguments) => optimized(|| lab::bench::larger::run(&arguments)),
+        Command::Single(arguments) => optimized(|| lab::bench::single::run(&arguments)),
         Command::Holdback(arguments) => optimized(|| lab::bench::holdback::run(&arguments)),
         Command::Draw(arguments) => draw(&arguments),
         Command::Drive(arguments) => optimized(|| lab::drive::run(&arguments)),

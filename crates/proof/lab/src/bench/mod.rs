@@ -35,6 +35,7 @@ pub mod picture;
 mod point;
 mod record;
 mod report;
+pub mod single;
 mod verdict;
 mod walls;
 
