@@ -55,7 +55,7 @@ const RESTS: std::ops::RangeInclusive<u32> = 2..=32;
 const CHANGE: f64 = 1.25;
 /// The same of numbers of transactions, which vary more.
 const POPULATION_CHANGE: f64 = 2.0;
-/// So much less of a share of blocked transactions is another load: twice what chance gives a window.
+/// So much less of a share of blocked transactions is another load: twice what chance makes.
 const BLOCKED_CHANGE: f64 = 0.15;
 
 /// Which way.

@@ -1,8 +1,8 @@
 //! One client: what a durable change takes beyond a read, beside what the disk takes alone.
 //!
 //! A commit of one client cannot be quicker than one durable write. So the median of an UPDATE,
-//! less that of a SELECT of one row by its key, is compared with the median of a write of 4 KiB to a
-//! file that is open with `O_DSYNC`, in the same file system. The file has its blocks before, as
+//! less that of a SELECT of one row by its key, is compared with the median of a write of 4 KiB to
+//! a file that is open with `O_DSYNC`, in the same file system. The file has its blocks before, as
 //! a log has them. Throughput of the same UPDATE is compared with MariaDB's.
 //!
 //! The disk, both statements, and MariaDB take turns, so that a slow moment affects all of them.

@@ -71,8 +71,8 @@ impl Worker {
     }
 
     /// Before the removal of `key`, which stands at a spot. An entry that comes behind it meanwhile
-    /// has a part of the joined gap, so the next one is looked up until nothing changes. The lock of
-    /// the entry that `leaver` has leaves no gap.
+    /// has a part of the joined gap, so the next one is looked up until nothing changes. The lock
+    /// of the entry that `leaver` has leaves no gap.
     pub(crate) fn join_gap(
         &self,
         tree: Tree,
