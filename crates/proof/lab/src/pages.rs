@@ -126,7 +126,9 @@ fn walk(application: &Application, database_port: u16) -> Result<String> {
     let port = free_port()?;
     let mut web = Command::new("php");
     let folder_of = |name: &str| format!("{name}={}", folder.path().display());
-    web.args(["-d", "display_errors=0", "-d", "sendmail_path=/bin/true"])
+    // It reads the mail to its end: PHP reports a failure if the reader goes earlier.
+    let mail = "sendmail_path=/bin/sh -c 'cat > /dev/null'";
+    web.args(["-d", "display_errors=0", "-d", mail])
         .args(["-d", &folder_of("session.save_path")])
         .args(["-d", &folder_of("sys_temp_dir")]);
     if let Some(file) = application.prepended {
