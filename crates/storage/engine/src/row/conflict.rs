@@ -183,6 +183,15 @@ impl EngineTransaction {
         }
     }
 
+    /// The lock that its locking reads take of each entry.
+    pub(crate) fn wanted_lock(&self, kind: LockKind, wait: LockWait) -> WantedLock {
+        if self.locks_gaps() {
+            WantedLock::all(kind, wait)
+        } else {
+            WantedLock::without_gaps(kind, wait)
+        }
+    }
+
     /// Whether its locking reads lock the gaps between entries, too.
     pub(crate) fn locks_gaps(&self) -> bool {
         match self.locking_options().isolation {

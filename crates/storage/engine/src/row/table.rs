@@ -567,10 +567,7 @@ impl EngineTable {
                 mode: lock_mode(lock),
                 extent: txn.record_extent(),
             };
-            let wanted = match txn.locks_gaps() {
-                true => WantedLock::all(kind, LockWait::Wait),
-                false => WantedLock::without_gaps(kind, LockWait::Wait),
-            };
+            let wanted = txn.wanted_lock(kind, LockWait::Wait);
             txn.touch(self.shape.id(), kind.mode);
             lock_and_read(txn, &self.shape, key, wanted, &mut version)?
         };

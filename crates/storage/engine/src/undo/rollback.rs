@@ -36,8 +36,8 @@ use crate::transaction::pending::{EntryStep, UndoProgress};
 use crate::undo_log::{apply, page_of, read_record, settle};
 use crate::worker::Worker;
 
-/// Leaves an entry as it is that lies on a damaged page. Nobody can read it there before the index
-/// is made again from the rows, which makes it right, too. If the undo failed instead, the
+/// An entry on a damaged page stays as it is. It cannot be read before the index is made again from
+/// the rows, and that puts it right. If the undo failed instead, the
 /// transaction would hold its table for ever, and the server would not start.
 fn pass_over_damage(restored: Outcome<()>, tree: Tree) -> Outcome<()> {
     match restored {

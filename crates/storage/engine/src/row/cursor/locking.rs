@@ -388,12 +388,12 @@ impl EngineCursor {
             "the range has ended"
         );
         self.is_begun = true;
-        let (is_range, locks_gaps) = (self.interval.equality == Equality::None, txn.locks_gaps());
+        let is_range = self.interval.equality == Equality::None;
         let is_forward = self.options.direction == Direction::Forward;
         let is_tested = self.reads_committed(txn);
         txn.ensure_id()?;
         let (key, _) = self.run.entry(self.position);
-        let extent = match (is_range, locks_gaps) {
+        let extent = match (is_range, txn.locks_gaps()) {
             (true, true) => LockExtent::NextKey,
             (true, false) if is_tested && is_forward => return Ok(Seen::Current),
             (true, false) => LockExtent::BareRecord,
@@ -406,10 +406,6 @@ impl EngineCursor {
         };
         let mut is_passed = false;
         if is_range {
-            let all = match locks_gaps {
-                true => WantedLock::all(kind, self.locks.wait),
-                false => WantedLock::without_gaps(kind, self.locks.wait),
-            };
             let wanted = WantedLock {
                 term: match (extent, self.secondary) {
                     (LockExtent::BareRecord, None) if is_forward => Term::Operation,
@@ -419,7 +415,7 @@ impl EngineCursor {
                     true => LockWait::SkipLocked,
                     false => self.locks.wait,
                 },
-                ..all
+                ..txn.wanted_lock(kind, self.locks.wait)
             };
             let locked = self.lock_entry(txn, wanted)?;
             // SKIP LOCKED passes a locked entry before it sees that the range has ended.
