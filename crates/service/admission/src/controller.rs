@@ -85,9 +85,9 @@ pub struct Controller {
     in_debt: u32,
 }
 
-/// Whether hardly any are blocked (R1).
-fn needs_no_limit(sample: &Sample) -> bool {
-    sample.blocked.is_some() && sample.blocked_share() <= RISE_BLOCKED_MAX
+/// Whether it is known that hardly any are blocked (R1): `share` of those inside.
+fn needs_no_limit(sample: &Sample, share: f64) -> bool {
+    sample.blocked.is_some() && share <= RISE_BLOCKED_MAX
 }
 
 impl Controller {
@@ -121,17 +121,24 @@ impl Controller {
     pub fn step(&mut self, sample: &Sample) -> u32 {
         if self.is_in_debt(sample.debt.worst()) {
             self.pay();
-        } else if self.decision == Decision::Paying && needs_no_limit(sample) {
-            self.be_free();
         } else if self.decision == Decision::Paying {
-            self.climb.restart(STEP_AFTER_DEBT);
-            self.begin_climb();
+            self.end_debt(sample);
         } else if self.decision == Decision::Free {
             self.step_free(sample);
         } else {
             self.step_climb(sample);
         }
         self.limit()
+    }
+
+    /// A debt was paid.
+    fn end_debt(&mut self, sample: &Sample) {
+        if needs_no_limit(sample, sample.blocked_share()) {
+            self.be_free();
+        } else {
+            self.climb.restart(STEP_AFTER_DEBT);
+            self.begin_climb();
+        }
     }
 
     /// Whether there is a debt that a lower limit may pay.
@@ -146,31 +153,32 @@ impl Controller {
         (1..=PAYING_PERIODS_MAX).contains(&self.in_debt)
     }
 
-    fn pay(&mut self) {
-        self.decision = Decision::Paying;
+    /// Does something else from now on, and counts anew.
+    fn turn_to(&mut self, decision: Decision) {
+        self.decision = decision;
+        self.loose = 0;
+        self.blocked = 0;
         self.risen_from = None;
+    }
+
+    fn pay(&mut self) {
+        self.turn_to(Decision::Paying);
         self.limit = self.bounds.clamp((self.limit * DEBT_FALL).floor());
     }
 
     fn be_free(&mut self) {
-        self.decision = Decision::Free;
+        self.turn_to(Decision::Free);
         self.climb.restart(STEP_MAX);
-        self.loose = 0;
-        self.blocked = 0;
-        self.risen_from = None;
     }
 
     fn begin_climb(&mut self) {
-        self.decision = Decision::Searching;
+        self.turn_to(Decision::Searching);
         self.window = Window::after_change(self.climb.precision());
-        self.loose = 0;
-        self.blocked = 0;
-        self.risen_from = None;
     }
 
     /// A period in which a free limit has kept some out (R1).
     fn step_binding(&mut self, sample: &Sample) {
-        if needs_no_limit(sample) {
+        if needs_no_limit(sample, sample.blocked_share()) {
             self.blocked = 0;
             self.risen_from = Some(self.limit);
             self.limit = self.bounds.clamp(self.limit * RISE);
@@ -216,7 +224,7 @@ impl Controller {
         }
         let before = self.limit;
         if self.climb.note_rested(&point) {
-            if sample.blocked.is_some() && point.blocked <= RISE_BLOCKED_MAX {
+            if needs_no_limit(sample, point.blocked) {
                 self.be_free();
                 return;
             }

@@ -90,6 +90,13 @@ struct Load {
     clients: f64,
 }
 
+/// Thousands of clients without conflicts.
+const CALM: Load = Load {
+    shape: Shape::Rising { half: 300.0 },
+    top: 20_000.0,
+    clients: 4096.0,
+};
+
 impl Load {
     /// What the best fixed limit gives, as a part of `top`.
     fn best(&self) -> f64 {
@@ -343,9 +350,8 @@ fn a_limit_stays_within_its_bounds_whatever_it_is_told() {
 #[test]
 fn few_clients_are_never_in_the_way_of_each_other() {
     let load = Load {
-        shape: Shape::Rising { half: 300.0 },
-        top: 20_000.0,
         clients: 40.0,
+        ..CALM
     };
     let mut engine = Engine::new(3, 0.03);
     for _ in 0..100 {
@@ -358,16 +364,11 @@ fn few_clients_are_never_in_the_way_of_each_other() {
 /// All come in within a second, and no search keeps any of them out later.
 #[test]
 fn clients_without_conflicts_are_let_in_at_once() {
-    let load = Load {
-        shape: Shape::Rising { half: 300.0 },
-        top: 20_000.0,
-        clients: 4096.0,
-    };
     let mut engine = Engine::new(3, 0.1);
-    engine.mean(&load, 1);
+    engine.mean(&CALM, 1);
     for _ in 0..60 * SECOND {
-        engine.period(&load);
-        assert!(load.clients <= engine.inside);
+        engine.period(&CALM);
+        assert!(CALM.clients <= engine.inside);
         assert_eq!(engine.controller.decision(), Decision::Free);
     }
 }
@@ -375,20 +376,15 @@ fn clients_without_conflicts_are_let_in_at_once() {
 /// Behind a debt they come in again without a search, and what a rise began is forgotten.
 #[test]
 fn a_debt_does_not_keep_out_clients_without_conflicts() {
-    let load = Load {
-        shape: Shape::Rising { half: 300.0 },
-        top: 20_000.0,
-        clients: 4096.0,
-    };
     let mut engine = Engine::new(3, 0.0);
-    engine.mean(&load, 1);
+    engine.mean(&CALM, 1);
     engine.debt.log = 0.96;
-    engine.mean(&load, 2);
+    engine.mean(&CALM, 2);
     assert_eq!(engine.controller.decision(), Decision::Paying);
     engine.debt.log = 0.8;
-    engine.mean(&load, 1);
+    engine.mean(&CALM, 1);
     assert_eq!(engine.controller.decision(), Decision::Free);
-    assert!(load.clients <= engine.inside);
+    assert!(CALM.clients <= engine.inside);
 }
 
 /// A rise is undone if many are blocked behind it, but not if a debt came between.
@@ -418,7 +414,7 @@ fn a_climb_begins_before_the_rise_that_blocked_many() {
     }
 }
 
-/// Where rows were fought for, and are no more, all come in at once, too.
+/// All come in at once, too, when conflicts for rows have ended.
 #[test]
 fn a_limit_rises_when_conflicts_end() {
     let hot = Load {
@@ -429,17 +425,12 @@ fn a_limit_rises_when_conflicts_end() {
         top: 2_000.0,
         clients: 4096.0,
     };
-    let calm = Load {
-        shape: Shape::Rising { half: 300.0 },
-        top: 20_000.0,
-        ..hot
-    };
     for seed in 1..=8 {
         let mut engine = Engine::new(seed, 0.03);
         engine.mean(&hot, 20);
         assert!(engine.inside < 100.0, "{seed}");
-        engine.mean(&calm, 10);
-        assert!(calm.clients <= engine.inside, "{seed}: {}", engine.inside);
+        engine.mean(&CALM, 10);
+        assert!(CALM.clients <= engine.inside, "{seed}: {}", engine.inside);
     }
 }
 
