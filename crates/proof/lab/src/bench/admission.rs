@@ -21,10 +21,10 @@ mod turns;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use testkit::{Client, Launch, Server};
 
-use super::verdict::{self, Outcome, Verdict};
+use super::verdict::{Limits, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
 use crate::target::MeasuredBuild;
 
@@ -61,9 +61,8 @@ pub struct Arguments {
     warehouses: u32,
     #[command(flatten)]
     build: MeasuredBuild,
-    /// Reports the numbers, and fails only on errors.
-    #[arg(long)]
-    no_limits: bool,
+    #[command(flatten)]
+    verdict: Limits,
 }
 
 /// From one for each worker and a few more, to all clients.
@@ -137,14 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             verdicts.push(changes::idle_transactions(&mut stand, *least, arguments)?);
         }
     }
-    println!("\n{}", verdict::table(&verdicts));
-    let missed = verdict::missed(&verdicts);
-    ensure!(
-        missed.is_empty() || arguments.no_limits,
-        "missed:\n{}",
-        missed.join("\n")
-    );
-    Ok(())
+    arguments.verdict.judge(&verdicts)
 }
 
 /// Transactions a second without a limit and under `auto`, with each number of clients.
@@ -164,7 +156,7 @@ pub(super) fn off_and_auto(
         idle: 0,
         warehouses: 1,
         build: MeasuredBuild::default(),
-        no_limits: true,
+        verdict: Limits { no_limits: true },
     };
     let rates = |&clients: &u32| {
         let mut stand = Stand::start(program, "lock_exclusive", &arguments)?;

@@ -12,11 +12,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use testkit::{Client, Launch, Server, ServerKind};
 
 use super::point::median;
-use super::verdict::{self, Outcome, Verdict};
+use super::verdict::{Limits, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
 use crate::load;
 use crate::target::MeasuredBuild;
@@ -37,9 +37,8 @@ pub struct Arguments {
     pool: u32,
     #[command(flatten)]
     build: MeasuredBuild,
-    /// Reports the numbers, and fails only on errors.
-    #[arg(long)]
-    no_limits: bool,
+    #[command(flatten)]
+    verdict: Limits,
 }
 
 /// The last part of the time must have this share of the first one's throughput, relative to the
@@ -111,14 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             verdicts.push(side.undo_returns()?);
         }
     }
-    println!("\n{}", verdict::table(&verdicts));
-    let missed = verdict::missed(&verdicts);
-    ensure!(
-        missed.is_empty() || arguments.no_limits,
-        "missed:\n{}",
-        missed.join("\n")
-    );
-    Ok(())
+    arguments.verdict.judge(&verdicts)
 }
 
 fn plateau(arguments: &Arguments, program: &Path) -> Launch {

@@ -9,12 +9,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use testkit::process::DeviceBytes;
 use testkit::{Client, Launch, Server};
 
 use super::point::median;
-use super::verdict::{self, Outcome, Verdict};
+use super::verdict::{Limits, Outcome, Verdict};
 use crate::generator::{Address, Distribution, Generator, Protocol, Shape, Tally};
 use crate::load;
 use crate::target::MeasuredBuild;
@@ -51,9 +51,8 @@ pub struct Arguments {
     /// An earlier build of it, to compare with.
     #[arg(long)]
     against: Option<PathBuf>,
-    /// Reports the numbers, and fails only on errors.
-    #[arg(long)]
-    no_limits: bool,
+    #[command(flatten)]
+    verdict: Limits,
 }
 
 /// Throughput must be at least this multiple of MariaDB's.
@@ -120,14 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         println!("{}", side.line());
     }
     let verdicts = judge(&sides)?;
-    println!("\n{}", verdict::table(&verdicts));
-    let missed = verdict::missed(&verdicts);
-    ensure!(
-        missed.is_empty() || arguments.no_limits,
-        "missed:\n{}",
-        missed.join("\n")
-    );
-    Ok(())
+    arguments.verdict.judge(&verdicts)
 }
 
 fn rows(arguments: &Arguments) -> u32 {

@@ -11,14 +11,14 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use env::Clock as _;
 use env::linux::SystemClock;
 use testkit::folder::Folder;
 use testkit::{Client, Launch, Server};
 
 use super::point::median;
-use super::verdict::{self, Outcome, Verdict};
+use super::verdict::{Limits, Outcome, Verdict};
 use crate::load;
 use crate::random::Random;
 use crate::target::MeasuredBuild;
@@ -37,9 +37,8 @@ pub struct Arguments {
     rows: u32,
     #[command(flatten)]
     build: MeasuredBuild,
-    /// Reports the numbers, and fails only on errors.
-    #[arg(long)]
-    no_limits: bool,
+    #[command(flatten)]
+    verdict: Limits,
 }
 
 /// An UPDATE takes at most this multiple of a durable write longer than a SELECT.
@@ -100,14 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         println!("{name:<8} update {}", side.updates.line());
     }
     let verdicts = judge(&disk, &sides);
-    println!("\n{}", verdict::table(&verdicts));
-    let missed = verdict::missed(&verdicts);
-    ensure!(
-        missed.is_empty() || arguments.no_limits,
-        "missed:\n{}",
-        missed.join("\n")
-    );
-    Ok(())
+    arguments.verdict.judge(&verdicts)
 }
 
 fn judge(disk: &Disk, [plateau, mariadb]: &[Side; 2]) -> Vec<Verdict> {

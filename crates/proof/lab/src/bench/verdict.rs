@@ -1,5 +1,29 @@
 //! A limit, the measured value, and whether it holds.
 
+use anyhow::{Result, ensure};
+
+/// Whether a missed limit fails the run.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Limits {
+    /// Reports the numbers, and fails only on errors.
+    #[arg(long)]
+    pub(super) no_limits: bool,
+}
+
+impl Limits {
+    /// Prints what was measured. Fails if a limit is missed, unless that was asked not to count.
+    pub(super) fn judge(self, verdicts: &[Verdict]) -> Result<()> {
+        println!("\n{}", table(verdicts));
+        let missed = missed(verdicts);
+        ensure!(
+            missed.is_empty() || self.no_limits,
+            "missed:\n{}",
+            missed.join("\n")
+        );
+        Ok(())
+    }
+}
+
 /// How a limit was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
