@@ -28,6 +28,10 @@ const BLOCKED: &str = "";
 const DEAD: &str = "error 1213";
 const TAKEN: &str = "error 1062";
 
+/// The last step: B inserts a row, and waits for another on one of the servers.
+const INSERT_WAITS_THERE: Play<'static> = ('B', Kind::Insert, "I", &[('B', BLOCKED)], &[('B', OK)]);
+const INSERT_WAITS_HERE: Play<'static> = ('B', Kind::Insert, "I", &[('B', OK)], &[('B', BLOCKED)]);
+
 /// Two plays that are alike but for the last step.
 struct Plays {
     schedule: Schedule,
@@ -112,27 +116,16 @@ const GAP: &str = "index k, lock X locks gap before rec insert intention waiting
 #[test]
 fn a_change_that_has_failed_in_the_middle_tells_of_locks_ahead() {
     let failed = same('A', (Kind::UpdateKey, "UPDATE t"), &[('A', TAKEN)]);
-    let insert = ('B', Kind::Insert, "I");
-    let waits = |begun: Play<'static>, failed| {
-        let (letter, kind, text) = insert;
-        let last = (letter, kind, text, &[('B', OK)][..], &[('B', BLOCKED)][..]);
-        Plays::of(RR, &[begun, failed, last]).sign()
-    };
+    let waits =
+        |begun: Play<'static>, failed| Plays::of(RR, &[begun, failed, INSERT_WAITS_HERE]).sign();
     assert_eq!(waits(begin('A'), failed), "waits-here halted");
     // Its transaction is over.
     assert_eq!(waits(begin('C'), failed), "waits-here none");
     let text = "UPDATE t SET k = 7 WHERE id < 9 ORDER BY id LIMIT 2";
     let ordered = same('A', (Kind::UpdateKey, text), &[('A', TAKEN)]);
-    let last = (
-        'B',
-        Kind::Insert,
-        "I",
-        &[('B', BLOCKED)][..],
-        &[('B', OK)][..],
-    );
-    let plays = Plays::of(RR, &[begin('A'), ordered, last]);
+    let plays = Plays::of(RR, &[begin('A'), ordered, INSERT_WAITS_THERE]);
     assert_eq!(plays.sign(), "waits-there ordered");
-    let plays = Plays::of(RR, &[begin('A'), failed, last]);
+    let plays = Plays::of(RR, &[begin('A'), failed, INSERT_WAITS_THERE]);
     assert_eq!(plays.sign(), "waits-there none");
     // Its own session waits there for what it has locked ahead here.
     let own = (
@@ -171,14 +164,7 @@ fn a_blocked_insert_tells_of_its_key() {
 fn a_wait_without_gap_locks_tells_of_a_lock_that_is_kept() {
     let scan = same('A', (Kind::Update, "U"), &[('A', BLOCKED)]);
     let end = same('C', (Kind::Commit, "COMMIT"), &[('C', "ok"), ('A', OK)]);
-    let last = (
-        'B',
-        Kind::Insert,
-        "I",
-        &[('B', BLOCKED)][..],
-        &[('B', OK)][..],
-    );
-    let waits = |level, end| Plays::of(level, &[begin('A'), scan, end, last]).sign();
+    let waits = |level, end| Plays::of(level, &[begin('A'), scan, end, INSERT_WAITS_THERE]).sign();
     assert_eq!(waits(RC, end), "waits-there waited");
     assert_eq!(waits(RR, end), "waits-there none");
     let (there, here) = ([('B', "| id |")], [('B', "| id |\n 1")]);
@@ -190,7 +176,7 @@ fn a_wait_without_gap_locks_tells_of_a_lock_that_is_kept() {
     assert_eq!(waits(RC, select), "waits-there none");
     // SKIP LOCKED keeps an entry.
     let skipped = same('A', (Kind::SkipLocked, "S"), &[('A', OK)]);
-    let plays = || Plays::of(RC, &[begin('A'), skipped, last]);
+    let plays = || Plays::of(RC, &[begin('A'), skipped, INSERT_WAITS_THERE]);
     let entry = plays().with_lock('B', "index k, lock X locks rec but not gap waiting");
     assert_eq!(entry.sign(), "waits-there kept");
     let row = plays().with_lock('B', "index PRIMARY, lock X locks rec but not gap waiting");
@@ -199,16 +185,9 @@ fn a_wait_without_gap_locks_tells_of_a_lock_that_is_kept() {
 
 #[test]
 fn a_wait_for_a_gap_tells_of_a_unique_key_or_of_a_row_that_is_gone() {
-    let last = (
-        'B',
-        Kind::Insert,
-        "I",
-        &[('B', BLOCKED)][..],
-        &[('B', OK)][..],
-    );
     let waits = |text, begun| {
         let read = same('A', (Kind::SelectForUpdate, text), &[('A', OK)]);
-        let plays = Plays::of(RR, &[begin(begun), read, last]);
+        let plays = Plays::of(RR, &[begin(begun), read, INSERT_WAITS_THERE]);
         plays.with_lock('B', GAP).sign()
     };
     for text in [
@@ -232,20 +211,16 @@ fn a_wait_for_a_gap_tells_of_a_unique_key_or_of_a_row_that_is_gone() {
     let plays = Plays::of(RR, &[begin('B'), check, dead]);
     assert_eq!(plays.sign(), "deadlock-there unique-gap");
     let back = same('A', (Kind::RollbackTo, "ROLLBACK TO s"), &[('A', "ok")]);
-    let plays = Plays::of(RR, &[begin('A'), back, last]);
+    let plays = Plays::of(RR, &[begin('A'), back, INSERT_WAITS_THERE]);
     assert_eq!(plays.with_lock('B', GAP).sign(), "waits-there taken-back");
     // A scan has waited for the row that is gone, and keeps its key here.
     let scan = same('C', (Kind::SelectShare, "S"), &[('C', BLOCKED)]);
     let back = same('A', (Kind::Rollback, "ROLLBACK"), &[('A', "ok"), ('C', OK)]);
-    let waits = (
-        'B',
-        Kind::Insert,
-        "I",
-        &[('B', OK)][..],
-        &[('B', BLOCKED)][..],
-    );
     for (level, sign) in [(RC, "waits-here taken-back"), (RR, "waits-here none")] {
-        let plays = Plays::of(level, &[begin('C'), begin('A'), scan, back, waits]);
+        let plays = Plays::of(
+            level,
+            &[begin('C'), begin('A'), scan, back, INSERT_WAITS_HERE],
+        );
         assert_eq!(plays.sign(), sign);
     }
 }
@@ -329,16 +304,9 @@ fn a_reader_may_have_changed_the_row_that_it_skips() {
 
 #[test]
 fn a_value_that_was_read_backward_has_two_gaps() {
-    let waits = (
-        'B',
-        Kind::Insert,
-        "I",
-        &[('B', OK)][..],
-        &[('B', BLOCKED)][..],
-    );
     let sign = |level, text| {
         let read = same('A', (Kind::SelectShare, text), &[('A', OK)]);
-        Plays::of(level, &[begin('A'), read, waits]).sign()
+        Plays::of(level, &[begin('A'), read, INSERT_WAITS_HERE]).sign()
     };
     let backward = "WHERE k BETWEEN 5 AND 5 ORDER BY k DESC LIMIT 1";
     assert_eq!(sign(RR, backward), "waits-here backward");
