@@ -7,8 +7,8 @@ use std::rc::Rc;
 use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait, Mutation, RowLock, ScanOptions,
-    SchemaStore, StoreError, Table, Uniqueness, WaitReason,
+    Fetched, Hold, Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait, Mutation,
+    RowBatch, RowLock, ScanOptions, SchemaStore, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
 
@@ -213,4 +213,42 @@ fn a_row_that_is_taken_back_leaves_no_gap_where_the_level_locks_none() {
             }
         });
     }
+}
+
+/// A change is told to test a row as it was committed last, and waits for it because it matches.
+/// Meanwhile the row's deletion is committed.
+#[test]
+fn a_row_that_is_gone_behind_the_wait_of_a_change_stays_free() {
+    run(async |database| {
+        let (table, rows) = fill(&database).await;
+        let mut deleter = database.begin(Isolation::ReadCommitted);
+        let deleted = deleter.delete(&table, &rows[1].0).await;
+        assert_eq!(deleted, Ok(Mutation::Done));
+        let options = ScanOptions {
+            index: Some(BY_ID),
+            lock: RowLock::Change,
+            wait: LockWait::SemiConsistent,
+            ..all()
+        };
+        let mut changer = database.begin(Isolation::ReadCommitted);
+        let mut cursor = table.scan(options);
+        let mut batch = RowBatch::new(table.layout().clone());
+        for hold in [Hold::AsAsked, Hold::Committed] {
+            batch.clear();
+            let fetch = || cursor.fetch(&mut *changer.txn, usize::MAX, &mut batch);
+            assert_eq!(until_done(fetch).await, Ok(Fetched::More));
+            assert_eq!((batch.len(), batch.hold()), (1, hold));
+        }
+        let mut confirm = || cursor.confirm(&mut *changer.txn, &mut batch);
+        let waits = confirm();
+        let Err(Interrupt::Suspend(wait)) = waits else {
+            panic!("it waits for the row, and not {waits:?}");
+        };
+        assert_eq!(deleter.commit().await, Ok(()));
+        wait.await;
+        assert_eq!(until_done(confirm).await, Ok(false));
+        let mut other = database.begin(Isolation::ReadCommitted);
+        let inserted = other.insert(&table, &account(5)).await;
+        assert_eq!(inserted, Ok(Inserted::Done));
+    });
 }

@@ -170,7 +170,11 @@ impl EngineCursor {
         if self.place.from == From::Nothing {
             return Ok(false);
         }
-        let limit = if self.is_alone() { 1 } else { RUN_LIMIT };
+        let limit = if self.names_one_live_entry() {
+            1
+        } else {
+            RUN_LIMIT
+        };
         let tree = self.tree();
         let read = tree.read_run(&self.worker.pages, &self.place, limit, &mut self.run);
         read.map_err(|interrupt| self.read_ahead(interrupt))?;
@@ -332,7 +336,7 @@ impl EngineCursor {
                 return Ok(Sight::Unseen);
             }
         }
-        if self.claiming == Claiming::Wanted && self.is_alone() {
+        if self.claiming == Claiming::Wanted && self.names_one_live_entry() {
             let tree = self.table.clustered;
             self.is_claimed = txn.claim(tree.index, &self.row_key, &self.version.bytes);
             if self.is_claimed {
@@ -577,8 +581,8 @@ impl EngineCursor {
         }
         // What is left out was not locked.
         let is_found = match sight {
-            Sight::Seen => self.is_alone(),
-            Sight::Unseen => self.is_only() && self.options.wait != LockWait::SkipLocked,
+            Sight::Seen => self.names_one_live_entry(),
+            Sight::Unseen => self.names_one_entry() && self.options.wait != LockWait::SkipLocked,
             Sight::Changed => false,
         };
         if is_locking && is_found {

@@ -102,7 +102,7 @@ impl EngineCursor {
         self.options.wait == LockWait::SemiConsistent
             && !txn.locks_gaps()
             && self.secondary.is_none()
-            && !self.is_alone()
+            && !self.names_one_live_entry()
             && 0 < txn.options.lock_wait_timeout_s
     }
 
@@ -194,14 +194,15 @@ impl EngineCursor {
         let kept_before = txn.kept_lock_count();
         let (table, version) = (&self.table, &mut self.version);
         let is_there = lock_and_read(txn, table, &self.row_key, wanted, version)?;
+        self.locks.kept_before = kept_before;
         if !is_there {
+            self.note_locks(txn, Sight::Unseen, batch.len());
             return Ok(false);
         }
         self.is_loaded = true;
         let pushed = self.push(batch);
         self.is_loaded = false;
         pushed?;
-        self.locks.kept_before = kept_before;
         self.note_locks(txn, Sight::Seen, batch.len());
         Ok(true)
     }
@@ -309,8 +310,16 @@ impl EngineCursor {
             return WantedLock::all(record, wait);
         }
         let next_key = kind(LockExtent::NextKey);
-        let live = if self.is_alone() { record } else { next_key };
-        let deleted = if self.is_only() { record } else { next_key };
+        let live = if self.names_one_live_entry() {
+            record
+        } else {
+            next_key
+        };
+        let deleted = if self.names_one_entry() {
+            record
+        } else {
+            next_key
+        };
         WantedLock {
             live,
             deleted: Some(deleted),
@@ -321,12 +330,12 @@ impl EngineCursor {
 
     /// Whether the interval can have one entry at the most, deleted or not. The lock of a deleted
     /// one keeps its key free: an insert of that key puts the row there again.
-    pub(super) fn is_only(&self) -> bool {
-        self.secondary.is_none() && self.is_alone()
+    pub(super) fn names_one_entry(&self) -> bool {
+        self.secondary.is_none() && self.names_one_live_entry()
     }
 
     /// Whether the interval can have one live entry at the most.
-    pub(super) fn is_alone(&self) -> bool {
+    pub(super) fn names_one_live_entry(&self) -> bool {
         let is_unique = self.index().is_none_or(|index| index.is_unique);
         is_unique && self.interval.equality == Equality::Whole
     }
