@@ -29,7 +29,8 @@ use smallvec::{SmallVec, smallvec};
 use stdx::Slab;
 
 use super::files::{HelperTransfers, WorkerDisk};
-use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
+use super::in_place::InPlaceTransfers;
+use super::{Driver, InPlace, SendBuffers, SocketKey, SpentBuffers};
 use crate::hot_memory::{HotMemory, HotPlace};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
@@ -373,9 +374,10 @@ impl Driver for EpollDriver {
         Ok(())
     }
 
-    fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk> {
+    fn disk(self: Rc<Self>, shared: &Arc<Shared>, in_place: &Rc<InPlace>) -> Rc<dyn Disk> {
+        let transfers = HelperTransfers::new(shared.clone());
         Rc::new(WorkerDisk::new(
-            HelperTransfers::new(shared.clone()),
+            InPlaceTransfers::new(transfers, in_place),
             shared,
         ))
     }
