@@ -67,5 +67,6 @@ pub(crate) fn wait_for_end(
             "sessions were cut off at shutdown"
         );
     }
+    tracing::info!("stopped");
     Ok(())
 }

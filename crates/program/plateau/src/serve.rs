@@ -37,7 +37,10 @@ pub(crate) fn start(
         started_us,
     );
     let handle = runtime.handle().clone();
-    server.on_shutdown(move || handle.shutdown(end.total()));
+    server.on_shutdown(move || {
+        tracing::info!(termination = "SHUTDOWN", "asked to stop");
+        handle.shutdown(end.total());
+    });
     let front = configuration::front_options(settings, keys)?;
     let packet_memory_bytes = usize::try_from(settings.unsigned("packet_memory_size"))?;
     let packet_memory = front::PacketMemory::new(packet_memory_bytes);

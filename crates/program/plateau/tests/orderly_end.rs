@@ -1,4 +1,4 @@
-//! The shutdown by SIGTERM, as clients see it.
+//! The shutdown by SIGTERM or SHUTDOWN, as clients and the log see it.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -12,8 +12,11 @@ use testkit::{Launch, Outcome, Signal, on_each_driver, wait_for, wait_until};
 #[test]
 fn idle_clients_are_dismissed_and_running_statements_are_not() {
     on_each_driver(|io| {
-        let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
-            .with_settings([format!("io={io}"), "workers=2".to_owned()]);
+        let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings([
+            &format!("io={io}"),
+            "workers=2",
+            "log=info",
+        ]);
         let mut server = launch.start().expect("the server starts");
         let mut idle: Vec<_> = (0..5).map(|_| server.connect().unwrap()).collect();
         let mut silent = std::net::TcpStream::connect(("127.0.0.1", server.port())).unwrap();
@@ -37,6 +40,8 @@ fn idle_clients_are_dismissed_and_running_statements_are_not() {
         server.stop().unwrap();
         let log = server.log();
         assert!(!log.contains("cut off"), "{io}: {log}");
+        assert!(log.contains("asked to stop termination=SIGTERM"), "{log}");
+        assert!(log.contains(" stopped"), "{io}: {log}");
         let outcomes = waiting.read_outcomes().unwrap();
         match &outcomes[..] {
             [Outcome::Rows(got)] => assert_eq!(got.rows, [[Some(b"1".to_vec())]], "{io}"),
@@ -123,4 +128,20 @@ fn what_never_ends_is_killed(io: &str, cause: KilledBy) {
     let mut client = server.connect().unwrap();
     let whole = client.value("select count(*) > 100 from d.t").unwrap();
     assert_eq!(whole.as_deref(), Some("1"));
+}
+
+#[test]
+fn shutdown_in_sql_is_in_the_log() {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings(["log=info"]);
+    let mut server = launch.start().expect("the server starts");
+    let mut client = server.connect().unwrap();
+    client.run("shutdown").unwrap();
+    let status = server.process().wait().unwrap();
+    let log = server.log();
+    assert!(status.success(), "{status}: {log}");
+    assert!(
+        log.contains("asked to stop termination=\"SHUTDOWN\""),
+        "{log}"
+    );
+    assert!(log.contains(" stopped"), "{log}");
 }
