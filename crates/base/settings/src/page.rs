@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use crate::section::{Field, Presence, Repetition, SECTIONS, Section};
-use crate::table::{Scope, Setting, TABLE};
+use crate::setting::{Scope, Setting};
+use crate::table::TABLE;
 
 /// The text of `docs/settings.md`.
 pub fn reference_page() -> String {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::table::{Setting, TABLE};
+use crate::setting::Setting;
+use crate::table::TABLE;
 
 /// The entry of a name or alias and its place in the table. `-` counts as `_`; case is ignored.
 pub fn find(name: &str) -> Option<(usize, &'static Setting)> {

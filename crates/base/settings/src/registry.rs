@@ -3,8 +3,9 @@
 use crate::error::{SettingError, shown};
 use crate::kind::{Kind, Value};
 use crate::places::{as_in_table, find};
+use crate::setting::{Scope, Setting};
 use crate::suggest::nearest;
-use crate::table::{Scope, Setting, TABLE};
+use crate::table::TABLE;
 
 /// A value for each entry of [`TABLE`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -355,7 +355,12 @@ impl Session {
         if self.client.long_packet_bytes() != 0 {
             Box::pin(self.send_long_rows()).await?;
         }
-        let timeout_s = self.state.variables.borrow().active().wait_timeout_s;
+        let times = self.state.variables.borrow().active().idle_times;
+        let timeout_s = match (self.transaction.is_open(), self.transaction.seen.writes) {
+            (false, _) => times.outside(),
+            (true, false) => times.reading(),
+            (true, true) => times.writing(),
+        };
         // Others may wait for a transaction's locks and snapshot, and for locked tables.
         let class = if self.transaction.is_open() || self.locked.are_on() {
             TaskClass::InTransaction

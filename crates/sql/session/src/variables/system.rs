@@ -13,6 +13,8 @@ use store::Isolation;
 use value::temporal::Zone;
 use value::{Charset, CollationId};
 
+use super::idle_times::IdleTimes;
+
 /// The longest `timestamp` that can be set, in seconds: the end of 32-bit TIMESTAMP.
 const TIMESTAMP_S_MAX: f64 = 2_147_483_647.0;
 
@@ -63,8 +65,8 @@ pub struct Active {
     pub tells_insert_warnings: bool,
     /// Which changes are reported to the client.
     pub tracked: Tracked,
-    /// `wait_timeout`.
-    pub wait_timeout_s: u64,
+    /// How long the client may be silent.
+    pub idle_times: IdleTimes,
     /// Options of expressions; each statement fills in the time.
     pub options: StatementOptions,
 }
@@ -528,7 +530,7 @@ fn decode(values: &Settings) -> Active {
             transaction: values.text("session_track_transaction_info") != "OFF",
             variables: values.text("session_track_system_variables").into(),
         },
-        wait_timeout_s: values.unsigned("wait_timeout"),
+        idle_times: IdleTimes::of(values),
         options: options(values),
     }
 }
