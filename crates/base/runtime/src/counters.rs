@@ -1,7 +1,5 @@
 //! What each worker counts of the tasks and turns of its loop.
 
-use std::sync::Arc;
-
 use metrics::Counter;
 
 /// What a worker's loop has done. Written by that worker alone.
@@ -13,6 +11,4 @@ pub(crate) struct LoopCounters {
     pub(crate) refused: Counter,
     /// Polls of tasks.
     pub(crate) polls: Counter,
-    /// Durable writes that it has waited for itself.
-    pub(crate) writes_in_place: Arc<Counter>,
 }

@@ -16,11 +16,6 @@ const POLLS: Metric = Metric::counter(
     Unit::Count,
     "Times that a worker has run a task until it waited or gave way.",
 );
-const WRITES_IN_PLACE: Metric = Metric::counter(
-    "Worker_writes_in_place",
-    Unit::Count,
-    "Durable writes that a worker with one busy client has waited for itself.",
-);
 const REFUSED: Metric = Metric::counter(
     "Connection_errors_accept",
     Unit::Count,
@@ -58,9 +53,6 @@ impl Shared {
             &[
                 (TURNS, |shared| shared.sum(|it| it.counters.turns.value())),
                 (POLLS, |shared| shared.sum(|it| it.counters.polls.value())),
-                (WRITES_IN_PLACE, |shared| {
-                    shared.sum(|it| it.counters.writes_in_place.value())
-                }),
                 (REFUSED, |shared| {
                     shared.sum(|it| it.counters.refused.value())
                 }),

@@ -27,7 +27,7 @@ use env::{Clock as _, Disk, Instant};
 use stdx::Slab;
 
 use crate::coroutine::{self, Outcome, TaskCoroutine, TaskFuture, WayGiven};
-use crate::driver::{Driver, InPlace};
+use crate::driver::Driver;
 use crate::hot_memory::{self, HotMemory, HotPlace};
 use crate::options::Preemption;
 use crate::run_queue::{Quantum, RunQueue, TaskClass};
@@ -91,8 +91,6 @@ pub(crate) struct Worker {
     pub(crate) driver: Rc<dyn Driver>,
     /// This worker's handle on files. Constant.
     pub(crate) disk: Rc<dyn Disk>,
-    /// Whether this worker may wait for the disk.
-    in_place: Rc<InPlace>,
     pub(crate) timers: RefCell<Wheel>,
     /// Runnable tasks.
     run_queue: RefCell<RunQueue<Arc<Header>>>,
@@ -196,12 +194,9 @@ impl Worker {
         preemption: Preemption,
     ) -> Self {
         let now = SystemClock.now();
-        let writes = Arc::clone(&shared.mailboxes[index].counters.writes_in_place);
-        let in_place = Rc::new(InPlace::new(writes));
         Self {
             index,
-            disk: driver.clone().disk(&shared, &in_place),
-            in_place,
+            disk: driver.clone().disk(&shared),
             shared,
             driver,
             timers: RefCell::new(Wheel::new(now)),
@@ -412,12 +407,7 @@ impl Worker {
 
     /// `quantum` is the task's present quantum, if its client was readable.
     fn run_task(&self, header: Arc<Header>, quantum: Option<Quantum>) {
-        let taken = self.with_slot(&header, |slot| {
-            if slot.is_client() {
-                self.in_place.note_client(header.slot());
-            }
-            (slot.work.take(), slot.is_cancelled)
-        });
+        let taken = self.with_slot(&header, |slot| (slot.work.take(), slot.is_cancelled));
         // The task is gone already, or cancelled.
         let Some((Some(work), is_cancelled)) = taken else {
             return;
@@ -551,7 +541,7 @@ impl Worker {
             kind,
             work: Some(Work::Future(future)),
             is_cancelled: false,
-            placed,
+            _placed: placed,
         };
         let index = tasks.insert(slot);
         let header = Header::new(self.shared.clone(), self.index, index);

@@ -29,8 +29,7 @@ use smallvec::{SmallVec, smallvec};
 use stdx::Slab;
 
 use super::files::{HelperTransfers, WorkerDisk};
-use super::in_place::InPlaceTransfers;
-use super::{Driver, InPlace, SendBuffers, SocketKey, SpentBuffers};
+use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
 use crate::hot_memory::{HotMemory, HotPlace};
 use crate::received::{BufferPool, ReceivedBytes};
 use crate::shared::Shared;
@@ -374,10 +373,9 @@ impl Driver for EpollDriver {
         Ok(())
     }
 
-    fn disk(self: Rc<Self>, shared: &Arc<Shared>, in_place: &Rc<InPlace>) -> Rc<dyn Disk> {
-        let transfers = HelperTransfers::new(shared.clone());
+    fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk> {
         Rc::new(WorkerDisk::new(
-            InPlaceTransfers::new(transfers, in_place),
+            HelperTransfers::new(shared.clone()),
             shared,
         ))
     }

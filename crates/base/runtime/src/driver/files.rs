@@ -1,6 +1,5 @@
-//! A worker's files. Reads, writes and syncs take long, so the driver does them; `in_place.rs` has
-//! the exception. Other calls may block the calling thread, as their contract says, or go to a
-//! helper thread by [`Disk::later`].
+//! A worker's files. Reads, writes and syncs take long, so the driver does them. Other calls may
+//! block the calling thread, as their contract says, or go to a helper thread by [`Disk::later`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

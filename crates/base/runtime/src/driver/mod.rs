@@ -10,7 +10,6 @@
 
 mod epoll;
 mod files;
-mod in_place;
 mod uring;
 
 use std::cell::RefCell;
@@ -26,7 +25,6 @@ use env::{Disk, Instant};
 use smallvec::SmallVec;
 
 pub(crate) use epoll::EpollDriver;
-pub(crate) use in_place::InPlace;
 pub(crate) use uring::{UringDriver, probe as probe_uring};
 
 use crate::hot_memory::HotMemory;
@@ -126,7 +124,7 @@ pub(crate) trait Driver {
     fn wait(&self, timeout: Option<Duration>) -> io::Result<()>;
 
     /// The worker's handle on files.
-    fn disk(self: Rc<Self>, shared: &Arc<Shared>, in_place: &Rc<InPlace>) -> Rc<dyn Disk>;
+    fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk>;
 }
 
 /// Which body a runtime uses.

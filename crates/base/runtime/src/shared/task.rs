@@ -58,14 +58,8 @@ pub(crate) struct Slot {
     pub(crate) work: Option<Work>,
     /// Cancelled during a poll, or while its poll was left: drop it after the poll.
     pub(crate) is_cancelled: bool,
-    /// Of a connection's task; counts it out when the slot is dropped.
-    pub(crate) placed: Option<Placed>,
-}
-
-impl Slot {
-    pub(crate) fn is_client(&self) -> bool {
-        self.placed.is_some()
-    }
+    /// Counts a connection's task out when the slot is dropped.
+    pub(crate) _placed: Option<Placed>,
 }
 
 /// A task's work.

@@ -100,25 +100,3 @@ fn the_history_grows_while_a_snapshot_is_open() {
     wait_until("purge is through", || status(&mut writer, length) == 0);
     assert!(0 < status(&mut writer, "Purged_undo_records"));
 }
-
-/// A worker waits for the disk itself only while it has one busy client. Two that take turns would
-/// wait for each other's writes.
-#[test]
-fn a_worker_with_two_busy_clients_waits_for_no_write() {
-    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings(["workers=1"]);
-    let server = launch.start().expect("the server starts");
-    let mut root = server.connect().expect("it serves");
-    root.run("create database d").expect("a new name");
-    root.run("create table d.t (id int primary key, n int)")
-        .expect("a new name");
-    root.run("insert into d.t values (1, 0), (2, 0)")
-        .expect("an empty table");
-    let mut other = server.connect().expect("it serves");
-    let before = status(&mut root, "Worker_writes_in_place");
-    for _ in 0..100 {
-        for client in [&mut root, &mut other] {
-            client.run("update d.t set n = n + 1").expect("two rows");
-        }
-    }
-    assert_eq!(status(&mut root, "Worker_writes_in_place"), before);
-}

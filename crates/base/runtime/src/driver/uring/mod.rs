@@ -43,8 +43,7 @@ use self::files::{FileOperation, RingTransfers};
 use self::socket::Socket;
 use self::token::{Kind, token, untoken};
 use super::files::WorkerDisk;
-use super::in_place::InPlaceTransfers;
-use super::{Driver, InPlace, SendBuffers, SocketKey, SpentBuffers};
+use super::{Driver, SendBuffers, SocketKey, SpentBuffers};
 use crate::hot_memory::{self, HotMemory, HotPlace};
 use crate::received::ring::{BUFFER_GROUP, BufferRing};
 use crate::received::{BufferPool, ReceivedBytes};
@@ -524,9 +523,8 @@ impl Driver for UringDriver {
         Ok(())
     }
 
-    fn disk(self: Rc<Self>, shared: &Arc<Shared>, in_place: &Rc<InPlace>) -> Rc<dyn Disk> {
-        let transfers = InPlaceTransfers::new(RingTransfers::new(self), in_place);
-        Rc::new(WorkerDisk::new(transfers, shared))
+    fn disk(self: Rc<Self>, shared: &Arc<Shared>) -> Rc<dyn Disk> {
+        Rc::new(WorkerDisk::new(RingTransfers::new(self), shared))
     }
 }
 
