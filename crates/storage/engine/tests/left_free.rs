@@ -7,8 +7,9 @@ use std::rc::Rc;
 use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Fetched, Hold, Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait, Mutation,
-    RowBatch, RowLock, ScanOptions, SchemaStore, StoreError, Table, Uniqueness, WaitReason,
+    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait, Mutation,
+    RowBatch, RowLock, ScanOptions, SchemaStore, StoreError, Suspend, Table, Uniqueness,
+    WaitReason,
 };
 use value::Value;
 
@@ -194,15 +195,7 @@ fn a_row_that_is_taken_back_leaves_no_gap_where_the_level_locks_none() {
             let values = account(3);
             let values: Vec<_> = values.iter().map(Value::as_ref).collect();
             let mut insert = || table.insert(&mut *waiter.txn, &values, RowLock::Shared);
-            let wait = loop {
-                match insert() {
-                    Err(Interrupt::Suspend(wait)) if wait.reason() == WaitReason::RowLock => {
-                        break wait;
-                    }
-                    Err(Interrupt::Suspend(wait)) => wait.await,
-                    other => panic!("it waits for the row, and not {other:?}"),
-                }
-            };
+            let wait = row_wait(&mut insert).await;
             let undone = until_done(|| writer.txn.rollback_to(mark)).await;
             undone.expect("it can be undone");
             wait.await;
@@ -216,39 +209,112 @@ fn a_row_that_is_taken_back_leaves_no_gap_where_the_level_locks_none() {
 }
 
 /// A change is told to test a row as it was committed last, and waits for it because it matches.
-/// Meanwhile the row's deletion is committed.
+/// Meanwhile the row's deletion is committed, and purge may remove the row.
 #[test]
 fn a_row_that_is_gone_behind_the_wait_of_a_change_stays_free() {
+    for is_purged in [false, true] {
+        run(async move |database| {
+            let (table, rows) = fill(&database).await;
+            let mut deleter = database.begin(Isolation::ReadCommitted);
+            let deleted = deleter.delete(&table, &rows[1].0).await;
+            assert_eq!(deleted, Ok(Mutation::Done));
+            let mut changer = database.begin(Isolation::ReadCommitted);
+            let mut change = Change::of(&mut changer, &table).await;
+            let wait = change.wait(&mut changer);
+            assert_eq!(deleter.commit().await, Ok(()));
+            wait.await;
+            if is_purged {
+                assert_eq!(database.engine.purge_all().await, Ok(()));
+            }
+            assert_eq!(change.confirm(&mut changer).await, Ok(false));
+            let mut other = database.begin(Isolation::ReadCommitted);
+            let inserted = other.insert(&table, &account(5)).await;
+            assert_eq!(inserted, Ok(Inserted::Done), "purged: {is_purged}");
+        });
+    }
+}
+
+/// Between the test of a row and the wait for it, a function of the same statement has replaced a
+/// row that it waited for. That row's lock is not one of the row that is gone.
+#[test]
+fn what_a_change_has_locked_meanwhile_stays_locked() {
     run(async |database| {
         let (table, rows) = fill(&database).await;
         let mut deleter = database.begin(Isolation::ReadCommitted);
         let deleted = deleter.delete(&table, &rows[1].0).await;
         assert_eq!(deleted, Ok(Mutation::Done));
+        let mut changer = database.begin(Isolation::ReadCommitted);
+        let mut change = Change::of(&mut changer, &table).await;
+        let mut writer = database.begin(Isolation::ReadCommitted);
+        let inserted = writer.insert(&table, &account(7)).await;
+        assert_eq!(inserted, Ok(Inserted::Done));
+        let values = account(7);
+        let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+        let mut insert = || table.insert(&mut *changer.txn, &values, RowLock::Exclusive);
+        let wait = row_wait(&mut insert).await;
+        assert_eq!(writer.rollback().await, Ok(()));
+        wait.await;
+        assert_eq!(until_done(insert).await, Ok(Inserted::Done));
+        let mut other = database.begin(Isolation::ReadCommitted);
+        let mut scan = table.scan(point(BY_ID, 7, RowLock::Exclusive));
+        let mut batch = RowBatch::new(table.layout().clone());
+        let mut fetch = || scan.fetch(&mut *other.txn, 1, &mut batch);
+        let wait = row_wait(&mut fetch).await;
+        assert_eq!(deleter.commit().await, Ok(()));
+        assert_eq!(change.confirm(&mut changer).await, Ok(false));
+        wait.await;
+        let refused = until_done(fetch).await;
+        assert_eq!(refused, Err(StoreError::LockWaitTimeout));
+    });
+}
+
+/// A scan for a change, whose second row is locked by another transaction.
+struct Change {
+    cursor: Box<dyn Cursor>,
+    batch: RowBatch,
+}
+
+impl Change {
+    /// Fetches the first row, and the second one as it was committed last.
+    async fn of(session: &mut Session, table: &Rc<dyn Table>) -> Self {
         let options = ScanOptions {
             index: Some(BY_ID),
             lock: RowLock::Change,
             wait: LockWait::SemiConsistent,
             ..all()
         };
-        let mut changer = database.begin(Isolation::ReadCommitted);
         let mut cursor = table.scan(options);
         let mut batch = RowBatch::new(table.layout().clone());
         for hold in [Hold::AsAsked, Hold::Committed] {
             batch.clear();
-            let fetch = || cursor.fetch(&mut *changer.txn, usize::MAX, &mut batch);
+            let fetch = || cursor.fetch(&mut *session.txn, usize::MAX, &mut batch);
             assert_eq!(until_done(fetch).await, Ok(Fetched::More));
             assert_eq!((batch.len(), batch.hold()), (1, hold));
         }
-        let mut confirm = || cursor.confirm(&mut *changer.txn, &mut batch);
-        let waits = confirm();
-        let Err(Interrupt::Suspend(wait)) = waits else {
-            panic!("it waits for the row, and not {waits:?}");
-        };
-        assert_eq!(deleter.commit().await, Ok(()));
-        wait.await;
-        assert_eq!(until_done(confirm).await, Ok(false));
-        let mut other = database.begin(Isolation::ReadCommitted);
-        let inserted = other.insert(&table, &account(5)).await;
-        assert_eq!(inserted, Ok(Inserted::Done));
-    });
+        Self { cursor, batch }
+    }
+
+    /// Begins to wait for the second row.
+    fn wait(&mut self, session: &mut Session) -> Suspend {
+        match self.cursor.confirm(&mut *session.txn, &mut self.batch) {
+            Err(Interrupt::Suspend(wait)) => wait,
+            other => panic!("it waits for the row, and not {other:?}"),
+        }
+    }
+
+    async fn confirm(&mut self, session: &mut Session) -> Result<bool, StoreError> {
+        let (cursor, batch) = (&mut self.cursor, &mut self.batch);
+        until_done(|| cursor.confirm(&mut *session.txn, batch)).await
+    }
+}
+
+/// Calls until the call waits for another's row.
+async fn row_wait<T: std::fmt::Debug>(call: &mut impl FnMut() -> Result<T, Interrupt>) -> Suspend {
+    loop {
+        match call() {
+            Err(Interrupt::Suspend(wait)) if wait.reason() == WaitReason::RowLock => return wait,
+            Err(Interrupt::Suspend(wait)) => wait.await,
+            other => panic!("it waits for the row, and not {other:?}"),
+        }
+    }
 }

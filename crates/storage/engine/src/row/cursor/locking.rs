@@ -191,11 +191,15 @@ impl EngineCursor {
         let wanted = WantedLock::all(kind, LockWait::Wait);
         self.row_key.clear();
         self.row_key.extend_from_slice(batch.key(0).0);
-        let kept_before = txn.kept_lock_count();
         let (table, version) = (&self.table, &mut self.version);
+        let name = LockName::key(table.clustered.index, &self.row_key);
+        txn.leave_other_wait(&name, kind)?;
+        let kept_before = txn.kept_lock_count();
         let is_there = lock_and_read(txn, table, &self.row_key, wanted, version)?;
         self.locks.kept_before = kept_before;
         if !is_there {
+            // Purge may have removed the row, and left its lock to be fetched.
+            txn.leave_wait()?;
             self.note_locks(txn, Sight::Unseen, batch.len());
             return Ok(false);
         }
