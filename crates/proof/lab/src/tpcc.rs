@@ -9,7 +9,7 @@
 //! soon as they have taken longer than Plateau's. `cargo xtask setup` builds the version of
 //! `go-tpc` that `suites/go-tpc/go.mod` names.
 
-mod conditions;
+pub(crate) mod conditions;
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -6,11 +6,13 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use testkit::folder::target_directory;
 use testkit::process::run;
-use testkit::{Launch, Server};
+use testkit::{Client, Launch, Login, Server};
 
+use crate::generator::TPCC;
 use crate::load::Load;
 use crate::sample::LoadArguments;
 use crate::target::reference;
+use crate::tpcc::{Call, conditions, go_tpc};
 
 /// What all measurements of a run share.
 #[derive(Clone, Debug)]
@@ -103,8 +105,12 @@ pub(super) fn base_of(server: &str) -> Option<&'static str> {
     }
 }
 
-const CACHE: &str = "512M";
+/// Of a pool for sysbench's tables, or for ten warehouses of TPC-C.
+const CACHE: &str = "1G";
 const LOG: &str = "512M";
+
+/// Clients that load a server's warehouses.
+const FILLERS: u32 = 4;
 
 /// More than 10,000 clients and the bench's own connections.
 const CONNECTIONS: u32 = 11_000;
@@ -179,11 +185,48 @@ impl Contestant {
         })
     }
 
-    /// Fills the tables, and pauses the server.
-    pub(super) fn fill(&mut self, load: &LoadArguments) -> Result<()> {
-        if is_null(self.name) {
-            return self.server.process().pause();
+    /// Fills the tables of the workloads, and pauses the server.
+    pub(super) fn fill(&mut self, load: &LoadArguments, workloads: &[String]) -> Result<()> {
+        if !is_null(self.name) {
+            if workloads.iter().any(|it| it == TPCC) {
+                self.fill_tpcc(load.tables)?;
+            }
+            if workloads.iter().any(|it| it != TPCC) {
+                self.fill_sysbench(load)?;
+            }
         }
+        self.server.process().pause()
+    }
+
+    fn fill_tpcc(&self, warehouses: u32) -> Result<()> {
+        self.server.connect()?.run("CREATE DATABASE tpcc")?;
+        let call = Call {
+            action: "prepare",
+            user: "root",
+            port: self.server.port(),
+            warehouses,
+            threads: FILLERS,
+        };
+        let mut command = Command::new(go_tpc()?);
+        call.arguments(&mut command);
+        run(command.arg("--no-check")).map(drop)
+    }
+
+    /// Checks the conditions of TPC-C's standard, between two pauses.
+    pub(super) fn check_tpcc(&mut self) -> Result<()> {
+        if is_null(self.name) {
+            return Ok(());
+        }
+        self.server.process().resume()?;
+        let mut client = Client::connect(&Login {
+            database: TPCC.to_owned(),
+            ..Login::root(self.server.port())
+        })?;
+        conditions::check(&mut client, "after the load").context(self.name)?;
+        self.server.process().pause()
+    }
+
+    fn fill_sysbench(&self, load: &LoadArguments) -> Result<()> {
         self.server.connect()?.run("CREATE DATABASE sbtest")?;
         let preparation = Load {
             script: "oltp_read_write".to_owned(),
@@ -194,8 +237,7 @@ impl Contestant {
             seconds: 1,
             is_prepared: false,
         };
-        preparation.prepare()?;
-        self.server.process().pause()
+        preparation.prepare()
     }
 }
 

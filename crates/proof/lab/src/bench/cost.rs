@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         // Neighbours in turns are those that are compared. The sort keeps the order within a pair.
         contestants.sort_by_key(|it| (it.clients, it.name.split(' ').next_back()));
         for contestant in &mut contestants {
-            contestant.fill(&setup.load)?;
+            contestant.fill(&setup.load, &arguments.workloads)?;
         }
         for workload in &arguments.workloads {
             let mut part: Vec<_> = contestants.iter_mut().collect();

@@ -110,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for _ in 0..arguments.generations {
         let mut all = start_all(&kinds, &arguments.clients, &setup)?;
         for contestant in &mut all {
-            contestant.fill(&setup.load)?;
+            contestant.fill(&setup.load, &arguments.workloads)?;
         }
         // Read_only has only limits of our own; updates and point selects have none of an earlier
         // build. A server without tables and log says nothing of updates.

@@ -48,7 +48,7 @@ use self::pair::{Order, Processor, Timing, measure};
 use self::point::line;
 use self::record::{Heading, folder};
 use self::report::Report;
-use crate::generator::{Address, IdleClients, WARM_TIME_MAX};
+use crate::generator::{Address, IdleClients, TPCC, WARM_TIME_MAX};
 use crate::sample::LoadArguments;
 use crate::target::MeasuredBuild;
 
@@ -69,7 +69,7 @@ pub struct Arguments {
     /// Numbers of clients.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64, 512, 4096])]
     clients: Vec<u32>,
-    /// sysbench scripts without `oltp_`.
+    /// sysbench scripts without `oltp_`, or `tpcc` with as many warehouses as `--tables`.
     #[arg(long, value_delimiter = ',', default_values_t = WORKLOADS.map(String::from))]
     workloads: Vec<String>,
     /// Servers to compare.
@@ -152,7 +152,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             report.idle = idle_costs(arguments, &mut contestants)?;
         }
         for contestant in &mut contestants {
-            contestant.fill(&setup.load)?;
+            contestant.fill(&setup.load, &arguments.workloads)?;
         }
         let count = contestants.len();
         println!("generation {generation}: {count} servers have their tables");
@@ -170,6 +170,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             // Written after each workload, so that an interrupted run keeps its results.
             report.write(&folder)?;
+            if workload == TPCC {
+                contestants
+                    .iter_mut()
+                    .try_for_each(Contestant::check_tpcc)?;
+            }
         }
     }
     report.append_history(&folder)?;

@@ -16,6 +16,7 @@ use wire::{
 };
 
 use super::mix::{Statement, Step};
+use super::{Work, tpcc};
 
 /// The server's address.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ pub(super) struct Connection {
     pub(super) socket: OwnedFd,
     /// What both sides can do.
     pub(super) capabilities: Capabilities,
-    /// The id of each statement on each table, or [`AS_TEXT`].
+    /// The id of each statement on each table, or of each of TPC-C's; [`AS_TEXT`] for none.
     statement_ids: Box<[u32]>,
     table_count: usize,
 }
@@ -112,15 +113,34 @@ impl Connection {
         Ok(())
     }
 
-    /// Prepares what `steps` need, on `table_count` tables, and leaves the socket non-blocking.
+    /// Prepares what `work` needs, on `table_count` tables, and leaves the socket non-blocking.
     pub(super) fn prepare(
         &mut self,
-        steps: &[Step],
+        work: &Work,
         table_count: u32,
         protocol: Protocol,
     ) -> Result<()> {
         self.table_count = stdx::to_usize(table_count);
-        self.statement_ids = vec![AS_TEXT; Statement::COUNT * self.table_count].into();
+        let (count, texts) = match work {
+            Work::Steps(steps) => {
+                let texts = self.texts(steps, table_count);
+                (Statement::COUNT * self.table_count, texts)
+            }
+            Work::Tpcc => {
+                let texts: Vec<_> = tpcc::texts().into_iter().enumerate().collect();
+                (texts.len(), texts)
+            }
+        };
+        self.statement_ids = vec![AS_TEXT; count].into();
+        if protocol == Protocol::Prepared {
+            self.prepare_all(&texts)?;
+        }
+        ioctl_fionbio(&self.socket, true)?;
+        Ok(())
+    }
+
+    /// The texts of all that `steps` may send, with their places in `statement_ids`.
+    fn texts(&self, steps: &[Step], table_count: u32) -> Vec<(usize, String)> {
         let mut wanted = Vec::new();
         for statement in steps.iter().flat_map(Step::statements) {
             let tables = if statement.names_no_table() {
@@ -132,45 +152,39 @@ impl Connection {
         }
         wanted.sort_by_key(|(statement, table)| (statement.index(), *table));
         wanted.dedup();
-        if protocol == Protocol::Prepared {
-            self.prepare_all(&wanted)?;
-        }
-        ioctl_fionbio(&self.socket, true)?;
-        Ok(())
+        let place = |(statement, table): (Statement, u32)| {
+            (self.place(statement, table), statement.text(table))
+        };
+        wanted.into_iter().map(place).collect()
     }
 
-    fn prepare_all(&mut self, wanted: &[(Statement, u32)]) -> Result<()> {
+    fn prepare_all(&mut self, texts: &[(usize, String)]) -> Result<()> {
         let mut out = PacketWriter::new();
-        for (statement, table) in wanted {
+        for (_, text) in texts {
             out.set_sequence(0);
-            let text = statement.text(*table);
             Command::encode(&mut out, CommandByte::STMT_PREPARE, text.as_bytes());
         }
         let mut reader = Reader::new(self.socket.try_clone()?);
         reader.send(out.as_bytes())?;
-        for (statement, table) in wanted {
-            let number = reader
-                .read_prepared()
-                .with_context(|| statement.text(*table))?;
+        for (place, text) in texts {
+            let number = reader.read_prepared().with_context(|| text.clone())?;
             if let Some(number) = number {
-                let index = self.index(*statement, *table);
-                *self
-                    .statement_ids
-                    .get_mut(index)
-                    .context("a statement of the mix")? = number;
+                let id = self.statement_ids.get_mut(*place);
+                *id.context("a statement of the mix")? = number;
             }
         }
         ensure!(reader.received.is_empty(), "bytes after the last reply");
         Ok(())
     }
 
-    /// The id of a statement, if it is sent by id.
-    pub(super) fn statement_id(&self, statement: Statement, table: u32) -> Option<u32> {
-        let number = *self.statement_ids.get(self.index(statement, table))?;
+    /// The id of the statement at that place, if it is sent by id.
+    pub(super) fn statement_id(&self, place: usize) -> Option<u32> {
+        let number = *self.statement_ids.get(place)?;
         (number != AS_TEXT).then_some(number)
     }
 
-    fn index(&self, statement: Statement, table: u32) -> usize {
+    /// The place of a statement on a table.
+    pub(super) fn place(&self, statement: Statement, table: u32) -> usize {
         let table = if statement.names_no_table() {
             0
         } else {

@@ -37,6 +37,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::thread::set_current_timer_slack;
+use smallvec::SmallVec;
 use wire::{
     BinaryValue, ColumnType, Command, CommandByte, CursorKind, Deframer, Execute, Framed,
     PacketWriter, ParameterType,
@@ -48,7 +49,8 @@ use super::connection::{Connection, PACKET_BYTES_MAX};
 use super::draw::Draw;
 use super::mix::{Step, Value, with_literals};
 use super::reply::{Ending, Reply};
-use super::{COLD_COUNT, Shape, Tally};
+use super::tpcc::{self, Call};
+use super::{COLD_COUNT, Shape, Tally, Work};
 
 /// Events taken at a time: enough that a wait costs little per event, and few enough that a batch
 /// ends within a millisecond, since the clock is read between batches.
@@ -72,7 +74,9 @@ const RESTARTS: [u16; 2] = [1213, 1205];
 pub(super) struct EventLoop {
     epoll: OwnedFd,
     clients: Vec<Client>,
-    steps: Vec<Step>,
+    work: Work,
+    /// The texts of TPC-C's statements.
+    texts: Vec<String>,
     table_count: u32,
     /// As in [`Shape`].
     failures: &'static [u16],
@@ -105,6 +109,8 @@ struct Client {
     step: usize,
     table: u32,
     row: u64,
+    /// The statements of its transaction, if that was drawn.
+    calls: Vec<Call>,
     /// Transactions until it is warm; [`COLD_COUNT`] during the very first one, which is
     /// incomplete.
     cold_left: u32,
@@ -136,12 +142,12 @@ struct Run {
 impl EventLoop {
     pub(super) fn new(
         connections: Vec<Connection>,
-        steps: &[Step],
+        work: &Work,
         shape: &Shape,
         draw: Draw,
     ) -> Result<EventLoop> {
         ensure!(
-            shape.failures.is_empty() || steps.len() == 1,
+            shape.failures.is_empty() || work.step_count() == 1,
             "a failure would leave a transaction open"
         );
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -153,7 +159,8 @@ impl EventLoop {
             epoll,
             cold_count: connections.len(),
             clients: connections.into_iter().map(Client::new).collect(),
-            steps: steps.to_vec(),
+            work: work.clone(),
+            texts: tpcc::texts(),
             table_count: shape.table_count,
             failures: shape.failures,
             draw,
@@ -341,14 +348,18 @@ impl EventLoop {
                 let begun_at = client.begun_at;
                 self.begin(index, begun_at)
             }
-            (State::Running, Ending::Done) if client.step + 1 < self.steps.len() => {
+            (State::Running, Ending::Done) if client.step + 1 < client.step_count(&self.work) => {
                 client.step += 1;
-                if client.cold_left == COLD_COUNT && client.step == 1 {
-                    client.step = scatter(&self.steps, &mut self.draw);
+                if let Work::Steps(steps) = &self.work
+                    && client.cold_left == COLD_COUNT
+                    && client.step == 1
+                {
+                    client.step = scatter(steps, &mut self.draw);
                 }
                 self.send_step(index)
             }
             (State::Running, Ending::Done) => {
+                client.calls.clear();
                 let now = self.clock.now();
                 self.cold_count -= usize::from(run.finish(client, now));
                 self.begin_next(index, now)
@@ -384,13 +395,22 @@ impl EventLoop {
         client.state = State::Running;
         client.begun_at = begun_at;
         client.step = 0;
+        // Behind a restart it is the same transaction again.
+        let has_calls = !client.calls.is_empty();
         self.busy_count += usize::from(was_idle);
+        if matches!(self.work, Work::Tpcc) && !has_calls {
+            let calls = tpcc::transaction(&mut self.draw, self.table_count.into());
+            self.client(index)?.calls = calls;
+        }
         self.send_step(index)
     }
 
     fn send_step(&mut self, index: usize) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's number")?;
-        let step = *self.steps.get(client.step).context("a step of the mix")?;
+        let Work::Steps(steps) = &self.work else {
+            return self.send_call(index);
+        };
+        let step = *steps.get(client.step).context("a step of the mix")?;
         if step.new_table {
             client.table = self.draw.table(self.table_count);
         }
@@ -403,15 +423,33 @@ impl EventLoop {
         };
         statement.parameters(client.row, &mut self.draw, &mut self.values);
         let table = client.table;
-        match client.connection.statement_id(statement, table) {
+        let place = client.connection.place(statement, table);
+        match client.connection.statement_id(place) {
             Some(id) => {
-                self.out.clear();
-                self.out.set_sequence(0);
                 encode(&mut self.out, id, &self.values);
                 self.send(index)
             }
             None => {
                 let text = with_literals(&statement.text(table), &self.values);
+                self.send_text(index, &text)
+            }
+        }
+    }
+
+    /// Sends the next statement of a drawn transaction.
+    fn send_call(&mut self, index: usize) -> Result<()> {
+        let client = self.clients.get_mut(index).context("a client's number")?;
+        let call = client.calls.get(client.step);
+        let call = call.context("a statement of the transaction")?;
+        match client.connection.statement_id(call.statement) {
+            Some(id) => {
+                encode(&mut self.out, id, &call.values);
+                self.send(index)
+            }
+            None => {
+                let text = self.texts.get(call.statement);
+                let text = text.context("a statement of the workload")?;
+                let text = with_literals(text, &call.values);
                 self.send_text(index, &text)
             }
         }
@@ -463,10 +501,19 @@ impl Client {
             step: 0,
             table: 1,
             row: 1,
+            calls: Vec::new(),
             cold_left: COLD_COUNT,
             begun_at: Instant::default(),
             queue: VecDeque::new(),
             transaction_count: 0,
+        }
+    }
+
+    /// Statements of its transaction.
+    fn step_count(&self, work: &Work) -> usize {
+        match work {
+            Work::Steps(steps) => steps.len(),
+            Work::Tpcc => self.calls.len(),
         }
     }
 
@@ -526,7 +573,7 @@ fn scatter(steps: &[Step], draw: &mut Draw) -> usize {
     chosen
 }
 
-/// Appends the execution of a prepared statement.
+/// Replaces what is in `out` by the execution of a prepared statement.
 fn encode(out: &mut PacketWriter, id: u32, values: &[Value]) {
     let bind = |value| match value {
         &Value::Number(number) => (
@@ -538,16 +585,14 @@ fn encode(out: &mut PacketWriter, id: u32, values: &[Value]) {
             BinaryValue::Bytes(text),
         ),
     };
-    let mut bound = [(ParameterType::new(ColumnType::LongLong), BinaryValue::Null); PARAMETERS_MAX];
-    for (slot, value) in bound.iter_mut().zip(values) {
-        *slot = bind(value);
-    }
-    let bound = bound.get(..values.len()).unwrap_or_default();
-    Execute::encode(out, id, CursorKind::None, bound);
+    out.clear();
+    out.set_sequence(0);
+    let bound: SmallVec<[_; FEW_PARAMETERS]> = values.iter().map(bind).collect();
+    Execute::encode(out, id, CursorKind::None, &bound);
 }
 
-/// INSERT has the most.
-const PARAMETERS_MAX: usize = 4;
+/// More than any statement of sysbench has.
+const FEW_PARAMETERS: usize = 4;
 
 fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)

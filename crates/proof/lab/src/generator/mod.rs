@@ -21,6 +21,7 @@ mod event_loop;
 mod mix;
 mod reply;
 mod shares;
+mod tpcc;
 
 use std::thread;
 use std::time::Duration;
@@ -43,9 +44,10 @@ use self::mix::Step;
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) address: Address,
-    /// A script of sysbench without `oltp_`.
+    /// A script of sysbench without `oltp_`, or [`TPCC`].
     pub(crate) workload: String,
     pub(crate) client_count: u32,
+    /// Tables; warehouses of TPC-C.
     pub(crate) table_count: u32,
     pub(crate) row_count: u32,
     pub(crate) distribution: Distribution,
@@ -63,6 +65,28 @@ pub(crate) struct Shape {
     pub(crate) seed: u64,
 }
 
+/// The workload of TPC-C's transactions.
+pub(crate) const TPCC: &str = "tpcc";
+
+/// What a transaction consists of.
+#[derive(Clone, Debug)]
+enum Work {
+    /// The same steps each time.
+    Steps(Vec<Step>),
+    /// One of TPC-C's five, drawn when it begins.
+    Tpcc,
+}
+
+impl Work {
+    /// Statements of a transaction, or of the mean one.
+    fn step_count(&self) -> usize {
+        match self {
+            Work::Steps(steps) => steps.len(),
+            Work::Tpcc => tpcc::MEAN_STEPS,
+        }
+    }
+}
+
 /// Who may do all.
 const ROOT: &str = "root";
 
@@ -74,22 +98,32 @@ impl Shape {
         }
     }
 
-    /// The statements of a transaction.
-    fn steps(&self) -> Result<Vec<Step>> {
+    fn work(&self) -> Result<Work> {
+        if self.workload == TPCC {
+            return Ok(Work::Tpcc);
+        }
         let steps = mix::transaction(&self.workload);
-        steps.with_context(|| format!("no load called {}", self.workload))
+        let steps = steps.with_context(|| format!("no load called {}", self.workload))?;
+        Ok(Work::Steps(steps))
+    }
+
+    fn database(&self) -> &'static str {
+        match self.workload == TPCC {
+            true => "tpcc",
+            false => "sbtest",
+        }
     }
 
     /// Logs a client in.
     fn open(&self, client: u32) -> Result<Connection> {
-        let opened = Connection::open(&self.address, &self.user(client), Some("sbtest"));
+        let opened = Connection::open(&self.address, &self.user(client), Some(self.database()));
         opened.with_context(|| format!("connection {} of {}", client + 1, self.client_count))
     }
 
     /// Has a client set and prepare what it needs.
-    fn prepare(&self, connection: &mut Connection, steps: &[Step]) -> Result<()> {
+    fn prepare(&self, connection: &mut Connection, work: &Work) -> Result<()> {
         connection.set(self.settings)?;
-        connection.prepare(steps, self.table_count, self.protocol)
+        connection.prepare(work, self.table_count, self.protocol)
     }
 }
 
@@ -141,7 +175,7 @@ pub(crate) struct Tally {
 impl Generator {
     /// Connects all clients and prepares their statements.
     pub(crate) fn connect(shape: &Shape) -> Result<Generator> {
-        let steps = shape.steps()?;
+        let work = shape.work()?;
         ensure_fit(shape.client_count)?;
         let thread_count = shape.thread_count.clamp(1, shape.client_count.max(1));
         let mut hands: Vec<Vec<Connection>> = Vec::new();
@@ -153,11 +187,11 @@ impl Generator {
         }
         let of_thread = |thread: usize, mut connections: Vec<Connection>| {
             for connection in &mut connections {
-                shape.prepare(connection, &steps)?;
+                shape.prepare(connection, &work)?;
             }
             let seed = shape.seed + stdx::to_u64(thread);
             let draw = Draw::new(seed, u64::from(shape.row_count), shape.distribution);
-            EventLoop::new(connections, &steps, shape, draw)
+            EventLoop::new(connections, &work, shape, draw)
         };
         let loops = thread::scope(|scope| {
             let started: Vec<_> = (0..)
@@ -169,7 +203,7 @@ impl Generator {
         })?;
         Ok(Generator {
             loops,
-            step_count: steps.len(),
+            step_count: work.step_count(),
             seed: shape.seed,
         })
     }
@@ -258,11 +292,11 @@ pub(crate) struct IdleClients {
 impl IdleClients {
     /// Clients as those of a load, which have set and prepared the same.
     pub(crate) fn of(shape: &Shape) -> Result<IdleClients> {
-        let steps = shape.steps()?;
+        let work = shape.work()?;
         ensure_fit(shape.client_count)?;
         let connections = (0..shape.client_count).map(|index| {
             let mut connection = shape.open(index)?;
-            shape.prepare(&mut connection, &steps)?;
+            shape.prepare(&mut connection, &work)?;
             Ok(connection)
         });
         Ok(IdleClients {

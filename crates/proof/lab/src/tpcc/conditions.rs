@@ -133,7 +133,7 @@ struct Contradiction {
 
 /// Checks all conditions in the session's database; returns how many seconds it took. `moment` says
 /// after what, for the error.
-pub(super) fn check(client: &mut Client, moment: &str) -> Result<f64> {
+pub(crate) fn check(client: &mut Client, moment: &str) -> Result<f64> {
     let begun_at = SystemClock.now();
     let contradictions = contradictions(client)?;
     let told: Vec<String> = contradictions.iter().map(Contradiction::text).collect();
