@@ -100,7 +100,7 @@ impl Binder<'_> {
     }
 
     /// The order whose first row alone is the MIN or MAX of a column, if a SELECT asks for nothing
-    /// else. A locking SELECT locks all rows that its condition finds, so it reads them all.
+    /// else. A locking SELECT locks that row alone, as in MariaDB.
     fn extreme_order(
         &self,
         parts: &Parts,
@@ -120,8 +120,7 @@ impl Binder<'_> {
         };
         let order = parts.order.iter().map(|(key, _)| key);
         let mut above = parts.output.iter().chain(&parts.having).chain(order);
-        let can_be = self.lock.0 == RowLock::None
-            && parts.keys.list().is_empty()
+        let can_be = parts.keys.list().is_empty()
             && is_own(&place)
             && !above.any(reads_row);
         can_be.then(|| WantedOrder {
