@@ -120,9 +120,7 @@ impl Binder<'_> {
         };
         let order = parts.order.iter().map(|(key, _)| key);
         let mut above = parts.output.iter().chain(&parts.having).chain(order);
-        let can_be = parts.keys.list().is_empty()
-            && is_own(&place)
-            && !above.any(reads_row);
+        let can_be = parts.keys.list().is_empty() && is_own(&place) && !above.any(reads_row);
         can_be.then(|| WantedOrder {
             columns: vec![(place, is_descending)],
             rows: WantedRows::Extreme,
