@@ -268,6 +268,46 @@ fn what_a_change_has_locked_meanwhile_stays_locked() {
     });
 }
 
+/// A row that does not match is released, also if the leaf has changed while it was waited for.
+#[test]
+fn a_row_that_was_waited_for_is_released_if_it_does_not_match() {
+    for index in [BY_ID, BY_BALANCE] {
+        run(async move |database| {
+            let (table, _) = fill(&database).await;
+            let mut writer = database.begin(Isolation::ReadCommitted);
+            let inserted = writer.insert(&table, &account(2)).await;
+            assert_eq!(inserted, Ok(Inserted::Done));
+            let mut holder = database.begin(Isolation::ReadCommitted);
+            let held = holder.scan(&table, point(BY_ID, 1, RowLock::Exclusive));
+            assert_eq!(held.await.expect("a row").len(), 1);
+            let mut reader = database.begin(Isolation::ReadCommitted);
+            let mut scan = table.scan(point(index, key_of_first(index), RowLock::Exclusive));
+            let mut batch = RowBatch::new(table.layout().clone());
+            let mut fetch = || scan.fetch(&mut *reader.txn, 10, &mut batch);
+            let wait = row_wait(&mut fetch).await;
+            assert_eq!(writer.rollback().await, Ok(()));
+            assert_eq!(holder.commit().await, Ok(()));
+            wait.await;
+            assert!(until_done(fetch).await.is_ok());
+            assert_eq!(batch.len(), 1);
+            scan.release(&mut *reader.txn, 0);
+            let mut other = database.begin(Isolation::ReadCommitted);
+            let found = other
+                .scan(&table, impatient(index, key_of_first(index)))
+                .await;
+            assert_eq!(found.expect("the row is free").len(), 1, "{index}");
+        });
+    }
+}
+
+/// The key of account 1 in an index.
+fn key_of_first(index: usize) -> i64 {
+    match index {
+        BY_ID => 1,
+        _ => 10,
+    }
+}
+
 /// A scan for a change, whose second row is locked by another transaction.
 struct Change {
     cursor: Box<dyn Cursor>,

@@ -249,6 +249,7 @@ impl EngineCursor {
         self.place.from = from;
         self.place.key.clear();
         self.place.key.extend_from_slice(self.run.entry(at).0);
+        self.locks.begun = self.is_begun.then(|| self.place.key.clone());
         self.run.clear();
         self.position = 0;
         self.is_begun = false;

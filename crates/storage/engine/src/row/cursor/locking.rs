@@ -47,6 +47,10 @@ pub(super) struct ScanLocks {
     pub(super) wait: LockWait,
     /// Locks that the transaction kept before the present entry.
     kept_before: usize,
+    /// The key of the entry that was begun in a run that the scan has left.
+    pub(super) begun: Option<Vec<u8>>,
+    /// `kept_before` of the row that is confirmed.
+    confirming: Option<usize>,
     /// Locks of the rows in the batch that can go early, by the row's place in it.
     releasable: Vec<(usize, LockName, LockKind)>,
 }
@@ -106,15 +110,20 @@ impl EngineCursor {
             && 0 < txn.options.lock_wait_timeout_s
     }
 
-    /// Begins the present entry, unless it was begun before a wait. A wait for another entry, which
-    /// is gone, is over: its lock, if it was granted, does not count as this entry's. This
-    /// transaction may have put that entry back, so it must not be released with this one.
+    /// Begins the present entry, unless it was begun before a wait, in this run or another one. A
+    /// wait for another entry, which is gone, is over: its lock, if it was granted, does not count
+    /// as this entry's. This transaction may have put that entry back, so it must not be released
+    /// with this one.
     pub(super) fn begin_entry(&mut self, txn: &mut EngineTransaction) -> Outcome<()> {
-        if self.locks.is_on && !self.is_begun {
+        if !self.locks.is_on || self.is_begun {
+            return Ok(());
+        }
+        let begun = self.locks.begun.take();
+        if begun.is_none_or(|key| key != self.run.entry(self.position).0) {
             txn.leave_wait()?;
-            self.is_begun = true;
             self.locks.kept_before = txn.kept_lock_count();
         }
+        self.is_begun = true;
         Ok(())
     }
 
@@ -184,6 +193,18 @@ impl EngineCursor {
             batch.hold() == Hold::Committed && batch.len() == 1,
             "the row is confirmed once"
         );
+        let locked = self.try_lock_committed(txn, batch);
+        if !matches!(locked, Err(Interrupt::Suspend(_))) {
+            self.locks.confirming = None;
+        }
+        locked
+    }
+
+    fn try_lock_committed(
+        &mut self,
+        txn: &mut EngineTransaction,
+        batch: &mut RowBatch,
+    ) -> Outcome<bool> {
         let kind = LockKind {
             mode: lock_mode(self.options.lock),
             extent: txn.record_extent(),
@@ -193,8 +214,11 @@ impl EngineCursor {
         self.row_key.extend_from_slice(batch.key(0).0);
         let (table, version) = (&self.table, &mut self.version);
         let name = LockName::key(table.clustered.index, &self.row_key);
-        txn.leave_other_wait(&name, kind)?;
-        let kept_before = txn.kept_lock_count();
+        if self.locks.confirming.is_none() {
+            txn.leave_other_wait(&name, kind)?;
+        }
+        let kept_before = self.locks.confirming.unwrap_or(txn.kept_lock_count());
+        self.locks.confirming = Some(kept_before);
         let is_there = lock_and_read(txn, table, &self.row_key, wanted, version)?;
         self.locks.kept_before = kept_before;
         if !is_there {
