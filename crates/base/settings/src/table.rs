@@ -143,13 +143,15 @@ pub const TABLE: &[Setting] = &[
         "idle_readonly_transaction_timeout",
         number(0, YEAR_S),
         "0",
-        "`idle_transaction_timeout` of transactions that have changed nothing. 0: as that.",
+        "`idle_transaction_timeout` of transactions that have changed nothing. 0: \
+         `idle_transaction_timeout`.",
     ),
     session(
         "idle_write_transaction_timeout",
         number(0, YEAR_S),
         "0",
-        "`idle_transaction_timeout` of transactions that have changed something. 0: as that.",
+        "`idle_transaction_timeout` of transactions that have changed something. 0: \
+         `idle_transaction_timeout`.",
     ),
     session(
         "net_read_timeout",

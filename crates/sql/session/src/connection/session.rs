@@ -356,10 +356,10 @@ impl Session {
             Box::pin(self.send_long_rows()).await?;
         }
         let times = self.state.variables.borrow().active().idle_times;
-        let timeout_s = match (self.transaction.is_open(), self.transaction.seen.writes) {
-            (false, _) => times.outside(),
-            (true, false) => times.reading(),
-            (true, true) => times.writing(),
+        let timeout_s = match (self.transaction.is_open(), self.transaction.has_changes()) {
+            (false, _) => times.outside_s(),
+            (true, false) => times.reading_s(),
+            (true, true) => times.writing_s(),
         };
         // Others may wait for a transaction's locks and snapshot, and for locked tables.
         let class = if self.transaction.is_open() || self.locked.are_on() {

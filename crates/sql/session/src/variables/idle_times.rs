@@ -7,45 +7,45 @@ use settings::Settings;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleTimes {
     /// `wait_timeout`.
-    outside: u64,
+    outside_s: u64,
     /// `idle_transaction_timeout`; 0 for none, as in the next two.
-    transaction: u64,
+    transaction_s: u64,
     /// `idle_readonly_transaction_timeout`.
-    readonly_transaction: u64,
+    readonly_transaction_s: u64,
     /// `idle_write_transaction_timeout`.
-    write_transaction: u64,
+    write_transaction_s: u64,
 }
 
 impl IdleTimes {
     /// Those of a session.
     pub fn of(values: &Settings) -> Self {
         Self {
-            outside: values.unsigned("wait_timeout"),
-            transaction: values.unsigned("idle_transaction_timeout"),
-            readonly_transaction: values.unsigned("idle_readonly_transaction_timeout"),
-            write_transaction: values.unsigned("idle_write_transaction_timeout"),
+            outside_s: values.unsigned("wait_timeout"),
+            transaction_s: values.unsigned("idle_transaction_timeout"),
+            readonly_transaction_s: values.unsigned("idle_readonly_transaction_timeout"),
+            write_transaction_s: values.unsigned("idle_write_transaction_timeout"),
         }
     }
 
     /// Seconds for a client outside of a transaction.
-    pub fn outside(&self) -> u64 {
-        self.outside
+    pub fn outside_s(&self) -> u64 {
+        self.outside_s
     }
 
     /// Seconds for a client inside of a transaction that has changed nothing.
-    pub fn reading(&self) -> u64 {
-        self.inside(self.readonly_transaction)
+    pub fn reading_s(&self) -> u64 {
+        self.inside_s(self.readonly_transaction_s)
     }
 
     /// Seconds for a client inside of a transaction that has changed something.
-    pub fn writing(&self) -> u64 {
-        self.inside(self.write_transaction)
+    pub fn writing_s(&self) -> u64 {
+        self.inside_s(self.write_transaction_s)
     }
 
-    fn inside(&self, own: u64) -> u64 {
-        let limits = [own, self.transaction];
+    fn inside_s(&self, own_s: u64) -> u64 {
+        let limits = [own_s, self.transaction_s];
         let limit = limits.into_iter().find(|limit| *limit != 0);
-        limit.unwrap_or(self.outside)
+        limit.unwrap_or(self.outside_s)
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_the_kind_of_transaction_comes_first() {
-        for (transaction, readonly_transaction, write_transaction, expected) in [
+        for (transaction_s, readonly_transaction_s, write_transaction_s, expected) in [
             (0, 0, 0, (9, 9)),
             (5, 0, 0, (5, 5)),
             (50, 0, 0, (50, 50)),
@@ -64,13 +64,13 @@ mod tests {
             (0, 0, 7, (9, 7)),
         ] {
             let times = IdleTimes {
-                outside: 9,
-                transaction,
-                readonly_transaction,
-                write_transaction,
+                outside_s: 9,
+                transaction_s,
+                readonly_transaction_s,
+                write_transaction_s,
             };
-            assert_eq!(times.outside(), 9);
-            let limits = (times.reading(), times.writing());
+            assert_eq!(times.outside_s(), 9);
+            let limits = (times.reading_s(), times.writing_s());
             assert_eq!(limits, expected, "{times:?}");
         }
     }
