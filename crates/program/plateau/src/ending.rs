@@ -67,6 +67,5 @@ pub(crate) fn wait_for_end(
             "sessions were cut off at shutdown"
         );
     }
-    tracing::info!("stopped");
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) fn start(
     );
     let handle = runtime.handle().clone();
     server.on_shutdown(move || {
-        tracing::info!(termination = "SHUTDOWN", "asked to stop");
+        tracing::info!(termination = %"SHUTDOWN", "asked to stop");
         handle.shutdown(end.total());
     });
     let front = configuration::front_options(settings, keys)?;

@@ -59,10 +59,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 arguments: arguments.clone(),
                 configuration,
             };
-            serve_gateway::run(begun, bound, terminations)
+            serve_gateway::run(begun, bound, terminations)?;
         }
-        None => run_database(arguments, configuration.settings, bound, terminations),
+        None => run_database(arguments, configuration.settings, bound, terminations)?,
     }
+    tracing::info!("stopped in order");
+    Ok(())
 }
 
 /// Reports that the configuration is valid, or fails with its mistakes. Starts nothing.
