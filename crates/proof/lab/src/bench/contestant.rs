@@ -18,6 +18,8 @@ use crate::tpcc::{Call, conditions, go_tpc};
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) load: LoadArguments,
+    /// What is measured.
+    pub(super) workloads: Vec<String>,
     /// When the log is flushed: 1 at each commit, 2 and 0 each second.
     pub(super) flush: u32,
     /// Settings for Plateau as `name=value`.
@@ -26,6 +28,19 @@ pub(super) struct Setup {
     pub(super) program: PathBuf,
     /// An earlier build of it, to compare with.
     pub(super) base: Option<PathBuf>,
+}
+
+impl Setup {
+    fn is_tpcc(&self) -> bool {
+        self.workloads.iter().any(|it| it == TPCC)
+    }
+
+    fn cache(&self) -> &'static str {
+        match self.is_tpcc() {
+            true => TPCC_CACHE,
+            false => CACHE,
+        }
+    }
 }
 
 /// A server and how it is set up.
@@ -105,8 +120,11 @@ pub(super) fn base_of(server: &str) -> Option<&'static str> {
     }
 }
 
-/// Of a pool for sysbench's tables, or for ten warehouses of TPC-C.
-const CACHE: &str = "1G";
+/// Of a pool for sysbench's tables.
+const CACHE: &str = "512M";
+
+/// Of a pool for ten warehouses of TPC-C.
+const TPCC_CACHE: &str = "1536M";
 const LOG: &str = "512M";
 
 /// Clients that load a server's warehouses.
@@ -186,13 +204,13 @@ impl Contestant {
     }
 
     /// Fills the tables of the workloads, and pauses the server.
-    pub(super) fn fill(&mut self, load: &LoadArguments, workloads: &[String]) -> Result<()> {
+    pub(super) fn fill(&mut self, setup: &Setup) -> Result<()> {
         if !is_null(self.name) {
-            if workloads.iter().any(|it| it == TPCC) {
-                self.fill_tpcc(load.tables)?;
+            if setup.is_tpcc() {
+                self.fill_tpcc(setup.load.tables)?;
             }
-            if workloads.iter().any(|it| it != TPCC) {
-                self.fill_sysbench(load)?;
+            if setup.workloads.iter().any(|it| it != TPCC) {
+                self.fill_sysbench(&setup.load)?;
             }
         }
         self.server.process().pause()
@@ -257,7 +275,7 @@ pub(super) fn start_all(
 fn mariadb(setup: &Setup, threads: &str) -> Launch {
     reference()
         .with(format!("--thread-handling={threads}"))
-        .with(format!("--innodb-buffer-pool-size={CACHE}"))
+        .with(format!("--innodb-buffer-pool-size={}", setup.cache()))
         .with(format!("--innodb-log-file-size={LOG}"))
         .with(format!("--innodb-flush-log-at-trx-commit={}", setup.flush))
         .with("--skip-log-bin")
@@ -269,7 +287,7 @@ fn mariadb(setup: &Setup, threads: &str) -> Launch {
 fn launch(setup: &Setup, program: &Path, io: &str) -> Launch {
     let own = [
         format!("io={io}"),
-        format!("buffer_pool_size={CACHE}"),
+        format!("buffer_pool_size={}", setup.cache()),
         format!("log_size={LOG}"),
         format!("max_connections={CONNECTIONS}"),
         format!("max_prepared_stmt_count={PREPARED}"),

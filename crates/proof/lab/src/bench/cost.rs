@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         // Neighbours in turns are those that are compared. The sort keeps the order within a pair.
         contestants.sort_by_key(|it| (it.clients, it.name.split(' ').next_back()));
         for contestant in &mut contestants {
-            contestant.fill(&setup.load, &arguments.workloads)?;
+            contestant.fill(&setup)?;
         }
         for workload in &arguments.workloads {
             let mut part: Vec<_> = contestants.iter_mut().collect();
@@ -115,6 +115,7 @@ impl Arguments {
     fn setup(&self) -> Result<Setup> {
         Ok(Setup {
             load: self.load.clone(),
+            workloads: self.workloads.clone(),
             flush: 1,
             settings: self.settings.clone(),
             program: program_or_release(self.program.as_deref())?,
@@ -277,7 +278,7 @@ mod tests {
             clients: 8,
             server,
             percent: None,
-            step_count: 1,
+            step_count: 1.0,
             generations: vec![cpu_us.map(sample).to_vec()],
             shares: Vec::new(),
         }

@@ -110,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for _ in 0..arguments.generations {
         let mut all = start_all(&kinds, &arguments.clients, &setup)?;
         for contestant in &mut all {
-            contestant.fill(&setup.load, &arguments.workloads)?;
+            contestant.fill(&setup)?;
         }
         // Read_only has only limits of our own; updates and point selects have none of an earlier
         // build. A server without tables and log says nothing of updates.
@@ -155,6 +155,7 @@ impl Arguments {
     fn setup(&self) -> Result<Setup> {
         Ok(Setup {
             load: self.load.clone(),
+            workloads: self.workloads.clone(),
             flush: 1,
             settings: self.build.settings.clone(),
             program: self.build.program()?,
@@ -285,8 +286,7 @@ fn named(point: &Point, what: &str) -> String {
 
 /// A time in rotations: one rotation serves each client once.
 fn in_rotations(point: &Point, sample: &Sample, time_ms: f64) -> f64 {
-    let steps = stdx::u64_to_f64(stdx::to_u64(point.step_count));
-    let rotation_ms = f64::from(point.clients) * steps / sample.per_second * 1e3;
+    let rotation_ms = f64::from(point.clients) * point.step_count / sample.per_second * 1e3;
     time_ms / rotation_ms
 }
 
@@ -413,7 +413,7 @@ mod tests {
             clients: 512,
             server,
             percent: None,
-            step_count: 1,
+            step_count: 1.0,
             generations: vec![vec![sample]],
             shares: vec![Shares::of([80, 120].into_iter())],
         }

@@ -48,7 +48,7 @@ use self::pair::{Order, Processor, Timing, measure};
 use self::point::line;
 use self::record::{Heading, folder};
 use self::report::Report;
-use crate::generator::{Address, IdleClients, TPCC, WARM_TIME_MAX};
+use crate::generator::{Address, IdleClients, WARM_TIME_MAX};
 use crate::sample::LoadArguments;
 use crate::target::MeasuredBuild;
 
@@ -152,7 +152,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             report.idle = idle_costs(arguments, &mut contestants)?;
         }
         for contestant in &mut contestants {
-            contestant.fill(&setup.load, &arguments.workloads)?;
+            contestant.fill(&setup)?;
         }
         let count = contestants.len();
         println!("generation {generation}: {count} servers have their tables");
@@ -170,11 +170,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             }
             // Written after each workload, so that an interrupted run keeps its results.
             report.write(&folder)?;
-            if workload == TPCC {
-                contestants
-                    .iter_mut()
-                    .try_for_each(Contestant::check_tpcc)?;
-            }
         }
     }
     report.append_history(&folder)?;
@@ -197,6 +192,7 @@ impl Arguments {
     fn setup(&self) -> Result<Setup> {
         Ok(Setup {
             load: self.load.clone(),
+            workloads: self.workloads.clone(),
             flush: self.flush,
             settings: self.build.settings.clone(),
             program: self.build.program()?,

@@ -178,7 +178,7 @@ mod tests {
             clients,
             server: "plateau uring",
             percent: Some(percent),
-            step_count: 1,
+            step_count: 1.0,
             generations: vec![vec![sample]],
             shares: Vec::new(),
         }

@@ -14,7 +14,7 @@ use testkit::process::ThreadTimes;
 
 use super::contestant::{Contestant, Setup};
 use super::point::Point;
-use crate::generator::{Address, Generator, connections_max};
+use crate::generator::{Address, Generator, TPCC, connections_max};
 use crate::sample::{Count, Sample};
 
 /// How long and how often to measure.
@@ -68,7 +68,7 @@ pub(super) struct Rates {
     pub(super) best: Vec<(&'static str, f64)>,
 }
 
-/// The points of a workload, in a closed loop.
+/// The points of a workload, in a closed loop. Behind TPC-C the conditions of its standard hold.
 pub(super) fn measure(
     setup: &Setup,
     timing: &Timing,
@@ -98,7 +98,13 @@ pub(super) fn measure(
         }
         pairs.iter_mut().for_each(Pair::end_round);
     }
-    pairs.into_iter().map(Pair::end).collect()
+    let points = pairs.into_iter().map(Pair::end).collect::<Result<_>>()?;
+    if workload == TPCC {
+        for contestant in contestants {
+            contestant.check_tpcc()?;
+        }
+    }
+    Ok(points)
 }
 
 /// The points of a workload in an open loop: all pairs for each rate, each with its own turns.
@@ -179,7 +185,7 @@ impl<'a> Pair<'a> {
             clients: contestant.clients,
             server: contestant.name,
             percent: None,
-            step_count: 1,
+            step_count: 1.0,
             generations: Vec::new(),
             shares: Vec::new(),
         };

@@ -13,7 +13,7 @@ pub(super) struct Point {
     /// one, in which each client begins the next transaction when one ends.
     pub(super) percent: Option<u32>,
     /// Statements of a transaction.
-    pub(super) step_count: usize,
+    pub(super) step_count: f64,
     /// One list for each generation.
     pub(super) generations: Vec<Vec<Sample>>,
     /// How transactions were distributed among clients while these were connected: for a
@@ -60,7 +60,7 @@ impl Point {
 
     /// Transactions a second.
     pub(super) fn transactions_per_second(&self) -> f64 {
-        self.per_second() / stdx::u64_to_f64(stdx::to_u64(self.step_count))
+        self.per_second() / self.step_count
     }
     /// The median of the generations' medians.
     pub(super) fn median(&self, of: impl Fn(&Sample) -> f64) -> f64 {
@@ -159,7 +159,7 @@ mod tests {
             clients: 2,
             server: "mariadb pool",
             percent: None,
-            step_count: 1,
+            step_count: 1.0,
             generations: Vec::new(),
             shares: vec![shares([2, 4]), shares([1, 9])],
         };

@@ -456,7 +456,7 @@ mod tests {
             clients,
             server,
             percent: None,
-            step_count: 1,
+            step_count: 1.0,
             generations: vec![vec![sample(0.5), sample(1.0), sample(2.0)]],
             shares: vec![shares([3, 9])],
         }

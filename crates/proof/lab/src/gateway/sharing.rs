@@ -147,7 +147,7 @@ impl Row {
         };
         let shape = load.shape(Address::Tcp(self.port), &arguments.workload, self.clients);
         let mut generator = Generator::connect(&shape)?;
-        self.steps = stdx::u64_to_f64(stdx::to_u64(generator.step_count()));
+        self.steps = generator.step_count();
         generator.warm(Duration::from_millis(500))?;
         let before = (ThreadTimes::of(gateway)?, ThreadTimes::of(server)?);
         let mut count = Count::default();

@@ -79,9 +79,9 @@ enum Work {
 
 impl Work {
     /// Statements of a transaction, or of the mean one.
-    fn step_count(&self) -> usize {
+    fn step_count(&self) -> f64 {
         match self {
-            Work::Steps(steps) => steps.len(),
+            Work::Steps(steps) => stdx::u64_to_f64(stdx::to_u64(steps.len())),
             Work::Tpcc => tpcc::MEAN_STEPS,
         }
     }
@@ -133,7 +133,7 @@ pub(crate) struct Generator {
     /// One for each thread.
     loops: Vec<EventLoop>,
     /// Statements of a transaction.
-    step_count: usize,
+    step_count: f64,
     /// As in [`Shape`].
     seed: u64,
 }
@@ -154,7 +154,7 @@ const WARM_STEP: Duration = Duration::from_millis(100);
 pub(crate) struct Tally {
     /// The length of the runs.
     pub(crate) seconds: f64,
-    /// Statements answered, without failures.
+    /// Statements answered, without failures, and without those of transactions that are restarted.
     pub(crate) statement_count: u64,
     /// Statements that ended with one of the shape's failures.
     pub(crate) failure_count: u64,
@@ -209,7 +209,7 @@ impl Generator {
     }
 
     /// Statements of a transaction.
-    pub(crate) fn step_count(&self) -> usize {
+    pub(crate) fn step_count(&self) -> f64 {
         self.step_count
     }
 
