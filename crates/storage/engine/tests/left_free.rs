@@ -300,6 +300,39 @@ fn a_row_that_was_waited_for_is_released_if_it_does_not_match() {
     }
 }
 
+/// A scan has waited for a row that is gone. When it looks for that key again, the locks that the
+/// transaction has taken meanwhile are not those of the row that it finds.
+#[test]
+fn what_was_locked_between_two_lookups_of_a_key_stays_locked() {
+    run(async |database| {
+        let (table, rows) = fill(&database).await;
+        let mut deleter = database.begin(Isolation::ReadCommitted);
+        let deleted = deleter.delete(&table, &rows[1].0).await;
+        assert_eq!(deleted, Ok(Mutation::Done));
+        let mut reader = database.begin(Isolation::ReadCommitted);
+        let mut scan = table.scan(point(BY_ID, 5, RowLock::Exclusive));
+        let mut batch = RowBatch::new(table.layout().clone());
+        let mut fetch = || scan.fetch(&mut *reader.txn, 10, &mut batch);
+        let wait = row_wait(&mut fetch).await;
+        assert_eq!(deleter.commit().await, Ok(()));
+        wait.await;
+        assert_eq!(database.engine.purge_all().await, Ok(()));
+        assert_eq!(until_done(fetch).await, Ok(Fetched::End));
+        let held = reader.scan(&table, point(BY_ID, 9, RowLock::Exclusive));
+        assert_eq!(held.await.expect("a row").len(), 1);
+        let inserted = reader.insert(&table, &account(5)).await;
+        assert_eq!(inserted, Ok(Inserted::Done));
+        scan.seek(&[KeyRange::equal(vec![Value::Int(5)])]);
+        let fetch = || scan.fetch(&mut *reader.txn, 10, &mut batch);
+        assert!(until_done(fetch).await.is_ok());
+        assert_eq!(batch.len(), 1);
+        scan.release(&mut *reader.txn, 0);
+        let mut other = database.begin(Isolation::ReadCommitted);
+        let found = other.scan(&table, impatient(BY_ID, 9)).await;
+        assert_eq!(found, Err(StoreError::LockNotAvailable));
+    });
+}
+
 /// The key of account 1 in an index.
 fn key_of_first(index: usize) -> i64 {
     match index {

@@ -70,6 +70,7 @@ impl ScanLocks {
     /// The state before an interval is read.
     pub(super) fn start(&mut self, interval: &Interval) {
         self.behind = None;
+        self.begun = None;
         self.passed.clear();
         self.has_head = false;
         self.has_tail = interval.is_empty;
