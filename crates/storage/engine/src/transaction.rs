@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use format::row_header::RowHeader;
 use format::{Lsn, TxnId, UndoPointer};
-use lock::{LockKind, LockMode, LockName, OwnerLocks};
+use lock::{LockMode, OwnerLocks};
 use stdx::planted::{Mistake, is_planted};
 use store::replication::Position;
 use store::{
@@ -561,20 +561,6 @@ impl EngineTransaction {
         let left = waiting.map_or(Ok(()), |locks| locks.leave_wait(self.worker.now_ns()));
         self.record_wait();
         left.map_err(|_| StoreError::Deadlock)
-    }
-
-    /// The same for a wait that is not for this lock. A caller that counts locks before it asks for
-    /// one does this first, so that no other lock counts as the one that it asks for.
-    pub(crate) fn leave_other_wait(
-        &mut self,
-        name: &LockName,
-        kind: LockKind,
-    ) -> Result<(), StoreError> {
-        let locks = self.locks.as_ref();
-        if locks.is_some_and(|locks| locks.is_pending(name, kind)) {
-            return Ok(());
-        }
-        self.leave_wait()
     }
 
     /// Counts the time of a lock wait that has ended.

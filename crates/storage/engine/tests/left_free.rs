@@ -72,11 +72,17 @@ fn run<F: Future<Output = ()> + 'static>(test: impl FnOnce(Database) -> F + 'sta
 async fn delete_behind(database: &Database, table: &Rc<dyn Table>, row: &Row) -> Session {
     let mut reader = database.begin(Isolation::RepeatableRead);
     assert_eq!(reader.scan(table, all()).await.expect("rows").len(), 3);
+    let mut deleter = delete(database, table, row).await;
+    assert_eq!(deleter.commit().await, Ok(()));
+    reader
+}
+
+/// A transaction that has deleted a row, and has not ended.
+async fn delete(database: &Database, table: &Rc<dyn Table>, row: &Row) -> Session {
     let mut deleter = database.begin(Isolation::ReadCommitted);
     let deleted = deleter.delete(table, &row.0).await;
     assert_eq!(deleted, Ok(Mutation::Done));
-    assert_eq!(deleter.commit().await, Ok(()));
-    reader
+    deleter
 }
 
 /// The entries have all columns, so a shared lock of them is enough.
@@ -208,16 +214,14 @@ fn a_row_that_is_taken_back_leaves_no_gap_where_the_level_locks_none() {
     }
 }
 
-/// A change is told to test a row as it was committed last, and waits for it because it matches.
-/// Meanwhile the row's deletion is committed, and purge may remove the row.
+/// A change tests a row as it was committed last. The row matches, so the change waits for it.
+/// During the wait the row's deletion is committed, and purge may remove the row.
 #[test]
 fn a_row_that_is_gone_behind_the_wait_of_a_change_stays_free() {
     for is_purged in [false, true] {
         run(async move |database| {
             let (table, rows) = fill(&database).await;
-            let mut deleter = database.begin(Isolation::ReadCommitted);
-            let deleted = deleter.delete(&table, &rows[1].0).await;
-            assert_eq!(deleted, Ok(Mutation::Done));
+            let mut deleter = delete(&database, &table, &rows[1]).await;
             let mut changer = database.begin(Isolation::ReadCommitted);
             let mut change = Change::of(&mut changer, &table).await;
             let wait = change.wait(&mut changer);
@@ -240,9 +244,7 @@ fn a_row_that_is_gone_behind_the_wait_of_a_change_stays_free() {
 fn what_a_change_has_locked_meanwhile_stays_locked() {
     run(async |database| {
         let (table, rows) = fill(&database).await;
-        let mut deleter = database.begin(Isolation::ReadCommitted);
-        let deleted = deleter.delete(&table, &rows[1].0).await;
-        assert_eq!(deleted, Ok(Mutation::Done));
+        let mut deleter = delete(&database, &table, &rows[1]).await;
         let mut changer = database.begin(Isolation::ReadCommitted);
         let mut change = Change::of(&mut changer, &table).await;
         let mut writer = database.begin(Isolation::ReadCommitted);
@@ -306,9 +308,7 @@ fn a_row_that_was_waited_for_is_released_if_it_does_not_match() {
 fn what_was_locked_between_two_lookups_of_a_key_stays_locked() {
     run(async |database| {
         let (table, rows) = fill(&database).await;
-        let mut deleter = database.begin(Isolation::ReadCommitted);
-        let deleted = deleter.delete(&table, &rows[1].0).await;
-        assert_eq!(deleted, Ok(Mutation::Done));
+        let mut deleter = delete(&database, &table, &rows[1]).await;
         let mut reader = database.begin(Isolation::ReadCommitted);
         let mut scan = table.scan(point(BY_ID, 5, RowLock::Exclusive));
         let mut batch = RowBatch::new(table.layout().clone());

@@ -214,11 +214,14 @@ impl EngineCursor {
         self.row_key.clear();
         self.row_key.extend_from_slice(batch.key(0).0);
         let (table, version) = (&self.table, &mut self.version);
-        let name = LockName::key(table.clustered.index, &self.row_key);
-        if self.locks.confirming.is_none() {
-            txn.leave_other_wait(&name, kind)?;
-        }
-        let kept_before = self.locks.confirming.unwrap_or(txn.kept_lock_count());
+        let kept_before = match self.locks.confirming {
+            Some(count) => count,
+            None => {
+                // A wait from before is for another row, whose lock must not count as this one's.
+                txn.leave_wait()?;
+                txn.kept_lock_count()
+            }
+        };
         self.locks.confirming = Some(kept_before);
         let is_there = lock_and_read(txn, table, &self.row_key, wanted, version)?;
         self.locks.kept_before = kept_before;
