@@ -153,7 +153,7 @@ impl Controller {
         (1..=PAYING_PERIODS_MAX).contains(&self.in_debt)
     }
 
-    /// Does something else from now on, and counts anew.
+    /// Sets the decision, and begins all counts of periods again.
     fn turn_to(&mut self, decision: Decision) {
         self.decision = decision;
         self.loose = 0;

@@ -15,8 +15,8 @@ use wire::{
     Handshake, Login, PacketWriter, PrepareOk,
 };
 
+use super::Work;
 use super::mix::{Statement, Step};
-use super::{Work, tpcc};
 
 /// The server's address.
 #[derive(Clone, Debug)]
@@ -126,10 +126,7 @@ impl Connection {
                 let texts = self.texts(steps, table_count);
                 (Statement::COUNT * self.table_count, texts)
             }
-            Work::Tpcc => {
-                let texts: Vec<_> = tpcc::texts().into_iter().enumerate().collect();
-                (texts.len(), texts)
-            }
+            Work::Tpcc(texts) => (texts.len(), texts.iter().cloned().enumerate().collect()),
         };
         self.statement_ids = vec![AS_TEXT; count].into();
         if protocol == Protocol::Prepared {

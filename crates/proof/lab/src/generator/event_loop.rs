@@ -76,8 +76,6 @@ pub(super) struct EventLoop {
     epoll: OwnedFd,
     clients: Vec<Client>,
     work: Work,
-    /// The texts of TPC-C's statements.
-    texts: Vec<String>,
     table_count: u32,
     /// As in [`Shape`].
     failures: &'static [u16],
@@ -163,7 +161,6 @@ impl EventLoop {
             cold_count: connections.len(),
             clients: connections.into_iter().map(Client::new).collect(),
             work: work.clone(),
-            texts: tpcc::texts(),
             table_count: shape.table_count,
             failures: shape.failures,
             draw,
@@ -400,25 +397,24 @@ impl EventLoop {
 
     /// Begins a transaction of a client.
     fn begin(&mut self, index: usize, begun_at: Instant) -> Result<()> {
-        let client = self.client(index)?;
+        let client = self.clients.get_mut(index).context("a client's number")?;
         let was_idle = client.state == State::Idle;
         client.state = State::Running;
         client.begun_at = begun_at;
         client.step = 0;
         // Behind a restart it is the same transaction again.
-        let has_calls = !client.calls.is_empty();
-        self.busy_count += usize::from(was_idle);
-        if matches!(self.work, Work::Tpcc) && !has_calls {
-            let calls = tpcc::transaction(&mut self.draw, self.table_count.into());
-            self.client(index)?.calls = calls;
+        if matches!(self.work, Work::Tpcc(_)) && client.calls.is_empty() {
+            client.calls = tpcc::transaction(&mut self.draw, self.table_count.into());
         }
+        self.busy_count += usize::from(was_idle);
         self.send_step(index)
     }
 
     fn send_step(&mut self, index: usize) -> Result<()> {
         let client = self.clients.get_mut(index).context("a client's number")?;
-        let Work::Steps(steps) = &self.work else {
-            return self.send_call(index);
+        let steps = match &self.work {
+            Work::Steps(steps) => steps,
+            Work::Tpcc(_) => return self.send_call(index),
         };
         let step = *steps.get(client.step).context("a step of the mix")?;
         if step.new_table {
@@ -457,7 +453,10 @@ impl EventLoop {
                 self.send(index)
             }
             None => {
-                let text = self.texts.get(call.statement);
+                let text = match &self.work {
+                    Work::Steps(_) => None,
+                    Work::Tpcc(texts) => texts.get(call.statement),
+                };
                 let text = text.context("a statement of the workload")?;
                 let text = with_literals(text, &call.values);
                 self.send_text(index, &text)
@@ -524,7 +523,7 @@ impl Client {
     fn step_count(&self, work: &Work) -> usize {
         match work {
             Work::Steps(steps) => steps.len(),
-            Work::Tpcc => self.calls.len(),
+            Work::Tpcc(_) => self.calls.len(),
         }
     }
 

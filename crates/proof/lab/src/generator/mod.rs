@@ -73,8 +73,8 @@ pub(crate) const TPCC: &str = "tpcc";
 enum Work {
     /// The same steps each time.
     Steps(Vec<Step>),
-    /// One of TPC-C's five, drawn when it begins.
-    Tpcc,
+    /// One of TPC-C's five, drawn when it begins out of statements with these texts.
+    Tpcc(Vec<String>),
 }
 
 impl Work {
@@ -82,7 +82,7 @@ impl Work {
     fn step_count(&self) -> f64 {
         match self {
             Work::Steps(steps) => stdx::u64_to_f64(stdx::to_u64(steps.len())),
-            Work::Tpcc => tpcc::MEAN_STEPS,
+            Work::Tpcc(_) => tpcc::MEAN_STEPS,
         }
     }
 }
@@ -100,7 +100,7 @@ impl Shape {
 
     fn work(&self) -> Result<Work> {
         if self.workload == TPCC {
-            return Ok(Work::Tpcc);
+            return Ok(Work::Tpcc(tpcc::texts()));
         }
         let steps = mix::transaction(&self.workload);
         let steps = steps.with_context(|| format!("no load called {}", self.workload))?;
@@ -109,7 +109,7 @@ impl Shape {
 
     fn database(&self) -> &'static str {
         match self.workload == TPCC {
-            true => "tpcc",
+            true => TPCC,
             false => "sbtest",
         }
     }
