@@ -39,8 +39,8 @@ use crate::shared::{Admission, MIN_PER_WORKER, NO_LIMIT};
 
 /// Administrators that a worker lets in above its quota.
 pub const ADMINISTRATORS_MAX: u32 = 2;
-/// A waiter is overdue no sooner.
-const OVERDUE_US_MIN: u64 = 1_000_000;
+/// A waiter is overdue no sooner: a second.
+const OVERDUE_TICKS_MIN: u64 = 10;
 /// An overdue waiter has waited this many times as long as all who are there would take.
 const OVERDUE_ROUNDS: u64 = 2;
 /// Of the overdue waiters, one in so many goes in at a tick. So a stall does not end in a flood.
@@ -117,6 +117,8 @@ struct Waiter {
     waker: RefCell<Option<Waker>>,
     /// When it came, in microseconds.
     since_us: u64,
+    /// The tick in which it came.
+    since_tick: NonZeroU32,
     /// How many were inside or waited then, on all workers.
     count: u64,
 }
@@ -159,15 +161,17 @@ enum Place {
 #[derive(Debug)]
 pub struct Blocked(Rc<Gate>);
 
-/// How long a waiter waits before it is overdue: twice as long as `count` transactions take. So
+/// Ticks that a waiter waits before it is overdue: twice as many as `count` transactions take. So
 /// many are there, or were when it came. `rate` is that of those that have left last. Whoever comes
 /// last needs once that, so only a stall makes a waiter overdue. All workers count, as they have
-/// one line: few may leave by the gate of one.
-fn patience_us(count: u64, rate: u64) -> u64 {
-    let span_us = RATE_TICKS * RATE_UNIT * crate::controller::PERIOD_US;
-    let round_us = count.saturating_mul(span_us).checked_div(rate);
-    round_us.map_or(OVERDUE_US_MIN, |round_us| {
-        round_us.saturating_mul(OVERDUE_ROUNDS).max(OVERDUE_US_MIN)
+/// one line: few may leave by the gate of one. While the process stands still there are no ticks,
+/// so that it makes no one overdue.
+fn patience_ticks(count: u64, rate: u64) -> u64 {
+    let round = count
+        .saturating_mul(RATE_TICKS * RATE_UNIT)
+        .checked_div(rate);
+    round.map_or(OVERDUE_TICKS_MIN, |ticks| {
+        ticks.saturating_mul(OVERDUE_ROUNDS).max(OVERDUE_TICKS_MIN)
     })
 }
 
@@ -233,6 +237,7 @@ impl Gate {
             standing: Cell::new(Standing::Waiting),
             waker: RefCell::default(),
             since_us: now_us(),
+            since_tick: self.tick.get(),
             count: self.shared.present() + 1,
         });
         if is_first {
@@ -438,7 +443,7 @@ impl Gate {
     pub fn tick(&self, now_us: u64, debt: crate::Debt) -> bool {
         self.park();
         self.note_rate();
-        self.let_overdue_in(now_us);
+        self.let_overdue_in();
         let is_busy = self.is_busy() || self.idle[..2].iter().any(|it| it.get() != 0);
         let numbers = self.numbers();
         let peak = self
@@ -485,10 +490,12 @@ impl Gate {
         self.numbers().rate.set(self.rate.get());
     }
 
-    fn let_overdue_in(&self, now_us: u64) {
+    fn let_overdue_in(&self) {
         let (present, rate) = (self.shared.present(), self.shared.rate());
+        let now = self.tick.get().get();
         let is_overdue = |it: &Rc<Waiter>| {
-            patience_us(present.max(it.count), rate) < now_us.saturating_sub(it.since_us)
+            let waited = u64::from(now - it.since_tick.get());
+            patience_ticks(present.max(it.count), rate) < waited
         };
         let count = self
             .line

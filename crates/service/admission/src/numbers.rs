@@ -29,7 +29,7 @@ pub(crate) struct GateNumbers {
     pub(crate) commits: Counter,
     /// Statements of transactions with a pass.
     pub(crate) statements: Counter,
-    /// How many leave: a part of the rate of all workers (see `gate::patience_us`). 0 while the
+    /// How many leave: a part of the rate of all workers (see `gate::patience_ticks`). 0 while the
     /// gate has no ticks.
     pub(crate) rate: Amount,
     /// How long those waited that were let in.

@@ -89,6 +89,10 @@ pub const DRIFT_US: u64 = 1_000;
 /// if the worker is busy.
 const GIVEN_MAX: u32 = 2;
 
+/// A period that lasted longer is no sample: the process stood still, or its ticks came late. What
+/// was done in it says nothing about the limit.
+const SPAN_US_MAX: u64 = 5 * PERIOD_US;
+
 /// See the module's head.
 #[derive(Debug)]
 pub struct Admission {
@@ -313,7 +317,7 @@ impl Admission {
         let is_over = span_us.is_some_and(|span_us| PERIOD_US <= span_us);
         if is_over && let Some(span_us) = span_us {
             let sample = self.end_period(&mut control, span_us);
-            if control.limit == Limit::Auto {
+            if control.limit == Limit::Auto && span_us <= SPAN_US_MAX {
                 control.controller.step(&sample);
             }
             self.divide(&control);
@@ -572,6 +576,22 @@ mod tests {
         assert_eq!(shared.limit(), Some(2 * START_PER_WORKER));
         shared.report(0, 40, debt, 7 * PERIOD_US);
         assert!(shared.limit() < Some(2 * START_PER_WORKER));
+    }
+
+    #[test]
+    fn a_period_in_which_the_process_stood_still_is_no_sample() {
+        let debt = Debt {
+            log: 1.0,
+            ..Debt::default()
+        };
+        for (span_us, counts) in [(SPAN_US_MAX, true), (SPAN_US_MAX + 1, false)] {
+            let shared = Admission::new(2);
+            shared.set_limit(Limit::Auto);
+            shared.report(0, 40, Debt::default(), 0);
+            shared.report(0, 40, debt, span_us);
+            let has_fallen = shared.limit() < Some(2 * START_PER_WORKER);
+            assert_eq!(has_fallen, counts, "{span_us} us");
+        }
     }
 
     #[test]

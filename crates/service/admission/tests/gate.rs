@@ -218,6 +218,21 @@ fn a_stall_lets_those_in_who_are_overdue_and_no_one_earlier() {
     assert_eq!(door.number("Admission_overdue"), 20);
 }
 
+#[test]
+fn time_in_which_the_process_stood_still_makes_none_overdue() {
+    let mut door = Door::new(Limit::Fixed(1));
+    let _slow = door.inside();
+    let mut waiting = door.queued();
+    door.tick();
+    door.now_us += 3_600_000_000;
+    for _ in 0..9 {
+        door.tick();
+    }
+    assert!(poll(&mut waiting).is_none(), "it could not have come in");
+    door.tick();
+    assert!(poll(&mut waiting).is_some(), "a second at work has passed");
+}
+
 /// One transaction leaves each 20 seconds, and all ten take 200.
 #[test]
 fn a_limit_holds_however_long_transactions_take() {
