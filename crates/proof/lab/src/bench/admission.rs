@@ -25,7 +25,7 @@ use anyhow::{Context, Result};
 use testkit::{Client, Launch, Server};
 
 use super::verdict::{Limits, Outcome, Verdict};
-use crate::generator::{Address, Distribution, Generator, Protocol, Shape};
+use crate::generator::{Address, Distribution, Generator, Protocol, Shape, create_accounts};
 use crate::target::MeasuredBuild;
 
 /// Some twelve minutes with what stands here as defaults.
@@ -77,8 +77,6 @@ const SETTLE: Duration = Duration::from_secs(10);
 const IDLE_P95_MAX: f64 = 1.1;
 /// No transaction may wait longer than this many times clients through throughput.
 const ROUNDS_MAX: f64 = 4.0;
-/// The account of all clients of a load.
-const ACCOUNT: &str = "user0";
 /// What tells why a load stands still.
 const GATE_NUMBERS: [&str; 6] = [
     "Admission_limit",
@@ -189,8 +187,7 @@ impl Stand {
         for row in 1..=arguments.rows {
             root.run(&format!("INSERT INTO sbtest1 VALUES ({row}, 0, '')"))?;
         }
-        root.run(&format!("CREATE USER {ACCOUNT}"))?;
-        root.run(&format!("GRANT ALL ON sbtest.* TO {ACCOUNT}"))?;
+        create_accounts(&mut root, 1, "sbtest")?;
         Ok(Stand {
             server,
             root,

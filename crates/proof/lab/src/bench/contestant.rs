@@ -8,7 +8,7 @@ use testkit::folder::target_directory;
 use testkit::process::run;
 use testkit::{Client, Launch, Login, Server};
 
-use crate::generator::TPCC;
+use crate::generator::{TPCC, create_accounts};
 use crate::load::Load;
 use crate::sample::LoadArguments;
 use crate::target::reference;
@@ -127,6 +127,9 @@ const CACHE: &str = "512M";
 const TPCC_CACHE: &str = "1536M";
 const LOG: &str = "512M";
 
+/// Accounts that clients log in as in turn.
+pub(super) const ACCOUNTS: u32 = 1;
+
 /// Clients that load a server's warehouses.
 const FILLERS: u32 = 4;
 
@@ -217,7 +220,9 @@ impl Contestant {
     }
 
     fn fill_tpcc(&self, warehouses: u32) -> Result<()> {
-        self.server.connect()?.run("CREATE DATABASE tpcc")?;
+        let mut client = self.server.connect()?;
+        client.run("CREATE DATABASE tpcc")?;
+        create_accounts(&mut client, ACCOUNTS, TPCC)?;
         let call = Call {
             action: "prepare",
             user: "root",
@@ -245,7 +250,9 @@ impl Contestant {
     }
 
     fn fill_sysbench(&self, load: &LoadArguments) -> Result<()> {
-        self.server.connect()?.run("CREATE DATABASE sbtest")?;
+        let mut client = self.server.connect()?;
+        client.run("CREATE DATABASE sbtest")?;
+        create_accounts(&mut client, ACCOUNTS, "sbtest")?;
         let preparation = Load {
             script: "oltp_read_write".to_owned(),
             port: self.server.port(),

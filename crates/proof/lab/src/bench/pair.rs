@@ -12,9 +12,9 @@ use env::Clock as _;
 use env::linux::SystemClock;
 use testkit::process::ThreadTimes;
 
-use super::contestant::{Contestant, Setup};
+use super::contestant::{ACCOUNTS, Contestant, Setup};
 use super::point::Point;
-use crate::generator::{Address, Generator, TPCC, connections_max};
+use crate::generator::{Address, Generator, Shape, TPCC, connections_max};
 use crate::sample::{Count, Sample};
 
 /// How long and how often to measure.
@@ -218,7 +218,10 @@ impl<'a> Pair<'a> {
         let Point {
             workload, clients, ..
         } = &self.point;
-        let shape = self.setup.load.shape(address, workload, *clients);
+        let shape = Shape {
+            account_count: ACCOUNTS,
+            ..self.setup.load.shape(address, workload, *clients)
+        };
         let mut generator = Generator::connect(&shape)?;
         self.point.step_count = generator.step_count();
         generator.warm(self.timing.ramp)?;

@@ -21,7 +21,7 @@ use testkit::spider::{NO_CONNECTION, Spider};
 use testkit::topology::many;
 use testkit::{Client, Folder, Server, free_port, wait_for};
 
-use crate::generator::{Address, Generator, Protocol, Shape};
+use crate::generator::{Address, Generator, Protocol, Shape, account, create_accounts};
 use crate::sample::{Count, LoadArguments, Sample};
 
 use super::cost::median;
@@ -62,9 +62,8 @@ const THROUGHPUT_MIN: f64 = 0.98;
 /// The 99th percentile that is allowed, as a part of the simulated one.
 const P99_MAX: f64 = 1.2;
 
-/// The database of the clients' tables, and the one account that stands for all.
+/// The database of the clients' tables.
 const DATABASE: &str = "sbtest";
-const ACCOUNT: &str = "user0";
 
 /// The table of a server has the server's number behind its name.
 const TABLE: &str = "sbtest";
@@ -163,7 +162,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn prepare(server: &Server, account_count: u32, number: u32) -> Result<()> {
     let mut client = server.connect()?;
     client.run(&format!("create database {DATABASE}"))?;
-    create_accounts(&mut client, account_count)?;
+    create_accounts(&mut client, account_count, DATABASE)?;
     client.run(&format!(
         "create table {DATABASE}.{TABLE}{number} {COLUMNS}"
     ))?;
@@ -171,14 +170,6 @@ fn prepare(server: &Server, account_count: u32, number: u32) -> Result<()> {
     client.run(&format!(
         "insert into {TABLE}{number} select seq, repeat('c', 119) from seq_1_to_{ROWS}"
     ))?;
-    Ok(())
-}
-
-fn create_accounts(client: &mut Client, count: u32) -> Result<()> {
-    for number in 0..count {
-        client.run(&format!("create user user{number}@'%'"))?;
-        client.run(&format!("grant all on {DATABASE}.* to user{number}@'%'"))?;
-    }
     Ok(())
 }
 
@@ -220,8 +211,8 @@ impl Front {
                 Ok((front, port))
             }
             Kind::Spider => {
-                let server = spider(limit, clients).start(servers)?;
-                create_accounts(&mut server.connect()?, 1)?;
+                let server = spider(&account(0), limit, clients).start(servers)?;
+                create_accounts(&mut server.connect()?, 1, DATABASE)?;
                 let port = server.port();
                 Ok((Front::Spider(server), port))
             }
@@ -236,9 +227,9 @@ impl Front {
     }
 }
 
-fn spider(limit: u32, clients: u32) -> Spider<'static> {
+fn spider(user: &str, limit: u32, clients: u32) -> Spider<'_> {
     Spider {
-        user: ACCOUNT,
+        user,
         database: DATABASE,
         table: TABLE,
         columns: COLUMNS,
@@ -484,9 +475,10 @@ mod tests {
     fn a_wait_in_vain_is_counted_as_a_failure_alone() {
         let servers = many(1).unwrap();
         prepare(&servers[0], 1, 1).unwrap();
+        let user = account(0);
         let spider = Spider {
             wait_seconds: 1,
-            ..spider(1, 3)
+            ..spider(&user, 1, 3)
         };
         let front = spider.start(&servers).unwrap();
         let mut holder = front.connect().unwrap();

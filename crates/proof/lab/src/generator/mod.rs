@@ -12,6 +12,7 @@
 //! latency. So two servers can be measured in turns of a fraction of a second, one paused while the
 //! other runs.
 
+mod accounts;
 mod arrivals;
 mod clock;
 mod connection;
@@ -29,6 +30,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use metrics::HistogramSnapshot;
 
+pub(crate) use self::accounts::{account, create_accounts};
 pub(crate) use self::connection::{Address, Protocol};
 pub(crate) use self::descriptors::connections_max;
 pub(crate) use self::draw::Distribution;
@@ -52,7 +54,7 @@ pub(crate) struct Shape {
     pub(crate) row_count: u32,
     pub(crate) distribution: Distribution,
     pub(crate) protocol: Protocol,
-    /// Users `user0`, .. that clients log in as in turn; with none they are root.
+    /// Accounts of [`create_accounts`] that clients log in as in turn; with none they are root.
     pub(crate) account_count: u32,
     /// What each client sets after its login.
     pub(crate) settings: &'static [&'static str],
@@ -94,7 +96,7 @@ impl Shape {
     fn user(&self, client: u32) -> String {
         match self.account_count {
             0 => ROOT.to_owned(),
-            count => format!("user{}", client % count),
+            count => account(client % count),
         }
     }
 

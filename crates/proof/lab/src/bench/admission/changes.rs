@@ -7,7 +7,8 @@ use testkit::{Client, Login};
 
 use super::super::verdict::{Outcome, Verdict};
 use super::turns::{p95_ms, rate};
-use super::{ACCOUNT, AUTO_SHARE_MIN, Arguments, IDLE_P95_MAX, ROUNDS_MAX, SETTLE, Stand, judged};
+use super::{AUTO_SHARE_MIN, Arguments, IDLE_P95_MAX, ROUNDS_MAX, SETTLE, Stand, judged};
+use crate::generator::account;
 
 /// How long the first load lasts.
 const BEFORE: Duration = Duration::from_secs(15);
@@ -143,7 +144,7 @@ pub(super) fn idle_transactions(
 /// Transactions that have a snapshot and a lock, and whose clients do nothing more.
 fn open_transactions(stand: &Stand, count: u32) -> Result<Vec<Client>> {
     let login = Login {
-        user: ACCOUNT.to_owned(),
+        user: account(0),
         database: "sbtest".to_owned(),
         ..Login::root(stand.server.port())
     };

@@ -16,9 +16,10 @@ use env::linux::SystemClock;
 use testkit::{Client, Launch, Server};
 
 use super::super::verdict::Verdict;
+use super::Arguments;
 use super::changes::{PIECE, PIECES, longest_wait, settles};
 use super::turns::{Measured, judge};
-use super::{ACCOUNT, Arguments};
+use crate::generator::{TPCC, account, create_accounts};
 use crate::tpcc::{Call, go_tpc};
 
 /// The uncounted beginning of a turn: what was admitted before has ended.
@@ -163,11 +164,9 @@ impl Stand {
 
     /// Starts all clients, and waits until they are connected and have begun.
     fn terminals(&mut self, clients: u32) -> Result<Terminals> {
-        self.root.run(&format!("CREATE USER {ACCOUNT}"))?;
-        self.root
-            .run(&format!("GRANT ALL ON tpcc.* TO {ACCOUNT}"))?;
+        create_accounts(&mut self.root, 1, TPCC)?;
         // A deadlock ends the transaction, not the thread.
-        let mut command = self.command("run", ACCOUNT, clients)?;
+        let mut command = self.command("run", &account(0), clients)?;
         command.args(["--ignore-error", "--silence"]);
         let mut terminals = Terminals(command.spawn().context("cannot start go-tpc")?);
         let begun_at = SystemClock.now();
