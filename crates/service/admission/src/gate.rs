@@ -45,10 +45,13 @@ const OVERDUE_TICKS_MIN: u64 = 10;
 const OVERDUE_ROUNDS: u64 = 2;
 /// Of the overdue waiters, one in so many goes in at a tick. So a stall does not end in a flood.
 const OVERDUE_SHARE: usize = 8;
-/// Ticks over which the rate of ended transactions is averaged: some six seconds.
+/// A rate is a number of transactions in so many ticks.
 const RATE_TICKS: u64 = 64;
 /// A rate has so many parts of a transaction: one may take hours.
 const RATE_UNIT: u64 = 1 << 16;
+/// Ticks over which rates are averaged: one second, and six. The first follows a server that slows
+/// down, before its waiters seem overdue. The second is steady where few transactions leave.
+const MEAN_TICKS: [u64; 2] = [8, 64];
 
 /// Who wants to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,11 +90,30 @@ pub struct Gate {
     left: Cell<u32>,
     /// Ticks since the last one in which any has left.
     still_ticks: Cell<u64>,
-    /// Transactions that leave in `RATE_TICKS` ticks, in units of one through `RATE_UNIT`, as of
-    /// the last tick in which any has left; 0 before the first.
-    rate: Cell<u64>,
+    /// How many leave, over each number of [`MEAN_TICKS`].
+    rates: [Rate; MEAN_TICKS.len()],
+}
+
+/// Transactions that leave in [`RATE_TICKS`] ticks, in units of one through [`RATE_UNIT`], as of the
+/// last tick in which any has left.
+#[derive(Debug, Default)]
+struct Rate {
+    /// 0 before the first has left.
+    mean: Cell<u64>,
     /// The ticks that it is the mean of.
-    rate_ticks: Cell<u64>,
+    ticks: Cell<u64>,
+}
+
+impl Rate {
+    /// So many have left in the last one of so many ticks. The mean is over `ticks_max` at most.
+    fn renew(&self, left: u64, ticks: u64, ticks_max: u64) {
+        let averaged = (self.ticks.get() + ticks).min(ticks_max);
+        self.ticks.set(averaged);
+        let (before, now) = (self.mean.get(), left * RATE_TICKS * RATE_UNIT / ticks);
+        let weight = ticks.min(averaged);
+        let mean = (before * (averaged - weight) + now * weight) / averaged;
+        self.mean.set(mean.max(1));
+    }
 }
 
 /// Whether a waiter was let in.
@@ -191,8 +213,7 @@ impl Gate {
             is_ticking: Cell::new(false),
             left: Cell::new(0),
             still_ticks: Cell::new(0),
-            rate: Cell::new(0),
-            rate_ticks: Cell::new(0),
+            rates: Default::default(),
         })
     }
 
@@ -423,7 +444,7 @@ impl Gate {
         // Those of before belong to no tick.
         self.left.set(0);
         self.still_ticks.set(0);
-        self.numbers().rate.set(self.rate.get());
+        self.numbers().rate.set(self.rate());
         true
     }
 
@@ -472,7 +493,13 @@ impl Gate {
         self.let_next_in(Look::All);
     }
 
-    /// Renews the rate, if any has left. While none does, the rate of before tells a stall.
+    /// How many leave: the least of the means. A rate that rises for a moment shortens no patience.
+    fn rate(&self) -> u64 {
+        let means = self.rates.iter().map(|it| it.mean.get());
+        means.min().unwrap_or(0)
+    }
+
+    /// Renews the rates, if any has left. While none does, those of before tell a stall.
     fn note_rate(&self) {
         let left = u64::from(self.left.replace(0));
         let ticks = self.still_ticks.get().saturating_add(1);
@@ -481,13 +508,10 @@ impl Gate {
             return;
         }
         self.still_ticks.set(0);
-        let averaged = (self.rate_ticks.get() + ticks).min(RATE_TICKS);
-        self.rate_ticks.set(averaged);
-        let (before, now) = (self.rate.get(), left * RATE_TICKS * RATE_UNIT / ticks);
-        let weight = ticks.min(averaged);
-        let mean = (before * (averaged - weight) + now * weight) / averaged;
-        self.rate.set(mean.max(1));
-        self.numbers().rate.set(self.rate.get());
+        for (rate, ticks_max) in self.rates.iter().zip(MEAN_TICKS) {
+            rate.renew(left, ticks, ticks_max);
+        }
+        self.numbers().rate.set(self.rate());
     }
 
     fn let_overdue_in(&self) {

@@ -281,6 +281,26 @@ fn a_stall_is_told_by_the_rate_before_it() {
     assert_ne!(door.number("Admission_overdue"), 0);
 }
 
+/// Of 1,000 clients 3,000 leave each second. Then another program takes three quarters of the
+/// processors.
+#[test]
+fn a_server_that_slows_down_is_no_stall() {
+    let mut door = Door::new(Limit::Fixed(10));
+    let mut inside: VecDeque<Pass> = (0..10).map(|_| door.inside()).collect();
+    let mut waiting: VecDeque<Waiting> = (0..990).map(|_| door.queued()).collect();
+    door.gate.begin_ticking();
+    for left in [300; 100].into_iter().chain([75; 100]) {
+        for _ in 0..left {
+            drop(inside.pop_front());
+            let mut next = waiting.pop_front().expect("a thousand clients");
+            inside.push_back(poll(&mut next).expect("its turn"));
+            waiting.push_back(door.queued());
+        }
+        door.tick();
+    }
+    assert_eq!(door.number("Admission_overdue"), 0);
+}
+
 /// One transaction has left on a worker in six seconds, and many on another. They have one line,
 /// and so the waiters of both know the stall.
 #[test]
