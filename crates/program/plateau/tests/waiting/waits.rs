@@ -193,6 +193,45 @@ fn a_transaction_waits_as_long_as_is_set_last() {
     }
 }
 
+/// A scan that waits looks again when other rows of the leaf change. Its time goes on.
+#[test]
+fn changes_beside_a_wait_do_not_lengthen_it() {
+    let server = start();
+    let connect = || Client::connect(&Login::root(server.port())).expect("it serves");
+    let (mut holder, mut neighbour, mut waiter) = (connect(), connect(), connect());
+    holder.run("begin").expect("it begins");
+    let change = "update d0.t set p = p + 1 where id = 1";
+    holder.run(change).expect("locked");
+    waiter
+        .run("set innodb_lock_wait_timeout = 1")
+        .expect("a limit");
+    for statement in [
+        "update d0.t set p = 0 where id = 1",
+        "update d0.t set p = 0 where id < 2",
+        "delete from d0.t",
+        "select * from d0.t where id = 1 for update",
+        "select * from d0.t lock in share mode",
+        "select min(id) from d0.t for update",
+        "insert into d1.t select id + 5, u, p from d0.t",
+    ] {
+        waiter.send_query(statement.as_bytes()).expect("it reads");
+        let id = waiter.connection_id;
+        let waits = format!(
+            "select count(*) from information_schema.processlist
+             where id = {id} and state = 'Waiting for row lock'"
+        );
+        let mut count = 0;
+        while count == 0 || neighbour.value(&waits).expect("a count").as_deref() == Some("1") {
+            assert!(count < 400, "{statement} waits on");
+            let change = "update d0.t set p = p + 1 where id = 2";
+            neighbour.run(change).expect("it is free");
+            neighbour.run("do sleep(0.05)").expect("a moment");
+            count += 1;
+        }
+        assert_eq!(error_number(&mut waiter), 1205, "{statement}");
+    }
+}
+
 #[test]
 fn every_wait_is_named_and_ends_by_kill() {
     with_each_wait(|connect, wait| {
