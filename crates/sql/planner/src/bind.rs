@@ -75,6 +75,9 @@ pub(crate) struct Binder<'a> {
     pub(crate) user_variables: UserVariableUses<'a>,
     /// How the tables of the current query are locked.
     pub(crate) lock: (store::RowLock, store::LockWait),
+    /// How the tables of queries in expressions, and of derived tables, are locked: those of a
+    /// change stay as they were read until it is committed.
+    pub(crate) inner_lock: store::RowLock,
     /// A table is read for update.
     pub(crate) reads_for_update: bool,
     /// Some rows are locked when they are read.
@@ -202,6 +205,7 @@ impl<'a> Binder<'a> {
             text_checks: RefCell::default(),
             user_variables: UserVariableUses::default(),
             lock: (store::RowLock::None, store::LockWait::Wait),
+            inner_lock: store::RowLock::None,
             reads_for_update: false,
             locks_rows: false,
             stops_early: false,

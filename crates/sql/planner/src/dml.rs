@@ -29,6 +29,10 @@ impl Binder<'_> {
         if !insert.partitions.is_empty() {
             return Err(not_supported("PARTITION"));
         }
+        self.inner_lock = match &insert.source {
+            ast::InsertSource::Values(_) => RowLock::Shared,
+            ast::InsertSource::Query(_) => RowLock::Source,
+        };
         self.blocks.push(Block::default());
         let (table, old_slot) = self.open_table(&insert.table, &insert.table.name.text)?;
         let definition = self.tables[table].definition.clone();
@@ -255,6 +259,10 @@ impl Binder<'_> {
         }
         self.reads_whole_rows = true;
         self.lock = (RowLock::Change, LockWait::Wait);
+        self.inner_lock = match update.tables.as_slice() {
+            [ast::TableRef::Table(_)] => RowLock::Source,
+            _ => RowLock::Shared,
+        };
         self.blocks.push(Block::default());
         let from = self.bind_from(&update.tables)?;
         let (tables, are_plain) = from.tables();
@@ -365,6 +373,7 @@ impl Binder<'_> {
         }
         self.reads_whole_rows = true;
         self.lock = (RowLock::Change, LockWait::Wait);
+        self.inner_lock = RowLock::Shared;
         self.blocks.push(Block::default());
         let from = self.bind_from(&delete.from)?;
         let (tables, are_plain) = from.tables();

@@ -8,10 +8,10 @@ use std::rc::Rc;
 
 use errcode::{
     ClientError, ER_BAD_TABLE_ERROR, ER_NO_TABLES_USED, ER_SP_UNDECLARED_VAR,
-    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT,
+    ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, ER_WRONG_USAGE,
 };
 use expression::{ColumnPlace, Expression, ExpressionKind};
-use store::RowLock;
+use store::{LockWait, RowLock};
 use syntax::ast::{self, ExprKind, QueryBody, SelectItem};
 
 use crate::access::{WantedOrder, WantedRows};
@@ -45,11 +45,14 @@ pub(crate) struct BoundQuery {
 pub(crate) struct Tail<'q> {
     pub(crate) order_by: &'q [ast::OrderItem],
     pub(crate) limit: Option<&'q ast::Limit>,
+    /// FOR UPDATE and the like: the lock of the tables of the body's last SELECT.
+    pub(crate) lock: Option<(RowLock, LockWait)>,
 }
 
 pub(crate) const NO_TAIL: Tail<'static> = Tail {
     order_by: &[],
     limit: None,
+    lock: None,
 };
 
 /// The variables to which the only row is assigned.
@@ -77,10 +80,7 @@ impl Binder<'_> {
         query: &ast::Query,
     ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
         self.check_stack()?;
-        let lock = self.lock;
-        if let Some(row_lock) = &query.lock {
-            self.lock = crate::select_lock(row_lock)?;
-        }
+        let lock = query.lock.as_ref().map(crate::select_lock).transpose()?;
         let common_count = self.common_tables.len();
         if let Some(with) = &query.with {
             if with.tables.iter().any(|table| !table.cycle.is_empty()) {
@@ -97,9 +97,17 @@ impl Binder<'_> {
         let tail = Tail {
             order_by: &query.order_by,
             limit: query.limit.as_ref(),
+            lock,
         };
         let bound = self.body(&query.body, &tail);
         self.common_tables.truncate(common_count);
+        bound
+    }
+
+    /// Binds what is no part of the current query's own tables.
+    pub(crate) fn with_inner_lock<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let lock = std::mem::replace(&mut self.lock, (self.inner_lock, LockWait::Wait));
+        let bound = bind(self);
         self.lock = lock;
         bound
     }
@@ -117,6 +125,24 @@ impl Binder<'_> {
 
     /// The body of a query with its tail.
     pub(crate) fn body(
+        &mut self,
+        body: &QueryBody,
+        tail: &Tail<'_>,
+    ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
+        let is_set = matches!(body, QueryBody::Set { .. });
+        let lock = self.lock;
+        if let Some(own) = tail.lock
+            && !is_set
+        {
+            self.lock = own;
+        }
+        let bound = self.body_in_lock(body, tail);
+        self.lock = lock;
+        bound
+    }
+
+    /// The same. What locks one SELECT is in force.
+    fn body_in_lock(
         &mut self,
         body: &QueryBody,
         tail: &Tail<'_>,
@@ -190,8 +216,15 @@ impl Binder<'_> {
         let mut columns: Vec<OutputColumn> = first.columns;
         let mut queries = Vec::with_capacity(rest.len() + 1);
         queries.push(Rc::new(first.query));
-        for member in rest {
-            let (bound, outer) = self.body(&member.body, &NO_TAIL)?;
+        for (place, member) in rest.iter().enumerate() {
+            let lock = tail.lock.filter(|_| place + 1 == rest.len());
+            if lock.is_some() && matches!(member.body, QueryBody::Nested(_)) {
+                return Err(error(
+                    ER_WRONG_USAGE,
+                    &[&"lock options", &"SELECT in brackets"],
+                ));
+            }
+            let (bound, outer) = self.body(&member.body, &Tail { lock, ..NO_TAIL })?;
             outer_slots = merged(outer_slots, outer);
             if columns.len() != bound.columns.len() {
                 return Err(error(ER_WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));

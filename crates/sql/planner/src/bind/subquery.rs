@@ -105,10 +105,7 @@ impl Binder<'_> {
         let number = self.subqueries.len();
         self.subqueries.push(None);
         self.subquery_slots.push(Vec::new());
-        let lock = std::mem::take(&mut self.lock);
-        let bound = self.query(query);
-        self.lock = lock;
-        let (bound, outer_slots) = bound?;
+        let (bound, outer_slots) = self.with_inner_lock(|binder| binder.query(query))?;
         let slot = match kind {
             SubqueryKind::Set => self.computed_slot(&bound.query.output),
             SubqueryKind::Scalar | SubqueryKind::Exists => usize::MAX,

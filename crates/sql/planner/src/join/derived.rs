@@ -32,7 +32,7 @@ impl Binder<'_> {
     ) -> Result<From, PlanError> {
         // A derived table does not see the tables beside it.
         let around = std::mem::take(&mut self.blocks);
-        let bound = self.query(query);
+        let bound = self.with_inner_lock(|binder| binder.query(query));
         self.blocks = around;
         let (bound, _) = bound?;
         self.derived(bound, alias, names)
@@ -90,7 +90,7 @@ impl Binder<'_> {
         alias: &str,
     ) -> Result<From, PlanError> {
         let around = std::mem::take(&mut self.blocks);
-        let bound = self.recursive_query(table);
+        let bound = self.with_inner_lock(|binder| binder.recursive_query(table));
         self.blocks = around;
         match bound? {
             Some(bound) => self.derived(bound, alias, &table.columns),
