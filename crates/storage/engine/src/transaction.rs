@@ -332,7 +332,7 @@ impl EngineTransaction {
     /// transaction that goes on keeps its locks.
     fn undo_to(&mut self, mark: u64, after: After) -> Outcome<()> {
         if !self.pending.is_rollback {
-            self.abandon_operation();
+            self.stop_operation();
             self.pending.is_rollback = true;
         }
         while mark < self.undo_count {
@@ -365,6 +365,8 @@ impl EngineTransaction {
             "undo is counted (I1)"
         );
         self.pending.is_rollback = false;
+        // Not earlier: others would find, and wait for, what is about to be undone.
+        self.release_brief();
         if let Some(open) = &self.open {
             open.show_changes(self.undo_count);
         }
@@ -539,8 +541,15 @@ impl EngineTransaction {
         self.doom.get_or_insert(error);
     }
 
-    /// Cancels a lock wait and the operation under way.
+    /// Cancels a lock wait and the operation under way, and releases the operation's locks. One
+    /// whose statement was killed is not called again, so nothing else would release them.
     fn abandon_operation(&mut self) {
+        self.stop_operation();
+        self.release_brief();
+    }
+
+    /// Cancels a lock wait and the operation under way. The operation's locks stay.
+    fn stop_operation(&mut self) {
         self.pending = Pending::default();
         self.end_wait();
     }

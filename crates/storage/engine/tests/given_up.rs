@@ -9,9 +9,10 @@ use format::{IndexId, PageId, PageNo, SpaceId, undo};
 use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Isolation, SchemaStore, Store, StoreError, TableDefinition, TableId, TableName, Uniqueness,
+    Inserted, Interrupt, Isolation, Mutation, RowLock, SchemaStore, Store, StoreError,
+    TableDefinition, TableId, TableName, Uniqueness, WaitReason,
 };
-use value::CollationId;
+use value::{CollationId, Value};
 use wal::LogLevel;
 
 /// Enough that the dictionary's file grows while they are renamed, and frames are waited for.
@@ -327,4 +328,44 @@ fn a_damaged_index_does_not_stop_a_rollback() {
         }
     }
     assert!(6 <= failed_count, "{failed_count} cases");
+}
+
+/// An insert is killed while its check of a unique value waits. Its transaction goes on, and others
+/// may use the value.
+#[test]
+fn a_unique_check_that_is_given_up_leaves_the_value_to_others() {
+    let world = World::new(26, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let mut definition = accounts();
+        let by_balance = index("by_balance", Uniqueness::Unique, &[1]);
+        definition.indexes.push(by_balance);
+        database.engine.create_table(definition).await.unwrap();
+        let table = database.table("accounts");
+        let mut deleter = database.begin(Isolation::RepeatableRead);
+        deleter.insert(&table, &row(1, 5, "")).await.unwrap();
+        deleter.commit().await.unwrap();
+        let rows = deleter.scan(&table, all()).await.unwrap();
+        let deleted = deleter.delete(&table, &rows[0].0).await;
+        assert_eq!(deleted, Ok(Mutation::Done));
+        let mut killed = database.begin(Isolation::RepeatableRead);
+        killed.txn.begin_statement();
+        let mark = killed.txn.mark();
+        let values = row(2, 5, "");
+        let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+        loop {
+            match table.insert(&mut *killed.txn, &values, RowLock::Shared) {
+                Err(Interrupt::Suspend(wait)) if wait.reason() == WaitReason::RowLock => break,
+                Err(Interrupt::Suspend(wait)) => wait.await,
+                other => panic!("it waits for the deleted entry, and not {other:?}"),
+            }
+        }
+        let undone = until_done(|| killed.txn.rollback_to(mark)).await;
+        assert_eq!(undone, Ok(()));
+        assert_eq!(deleter.commit().await, Ok(()));
+        let mut other = database.begin(Isolation::RepeatableRead);
+        let inserted = other.insert(&table, &row(3, 5, "")).await;
+        assert_eq!(inserted, Ok(Inserted::Done));
+    });
 }

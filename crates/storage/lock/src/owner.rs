@@ -32,7 +32,7 @@ pub struct OwnerLocks {
     held: Vec<Held>,
     /// Older ones, which are compact.
     compact: Compacted,
-    /// Granted locks that are kept until the end of an operation.
+    /// Granted locks that are kept until an operation ends or is given up.
     brief: Vec<Held>,
     /// Memory of these, in bytes.
     held_bytes: u64,
@@ -99,7 +99,8 @@ pub struct Ask<'a> {
 pub enum Term {
     /// Until the transaction ends.
     Transaction,
-    /// Until [`OwnerLocks::release_brief`], or the transaction's end.
+    /// Until the operation has ended, or was given up and undone. The owner then calls
+    /// [`OwnerLocks::release_brief`]. The transaction's end releases what is left.
     Operation,
 }
 
@@ -377,7 +378,7 @@ impl OwnerLocks {
         }
     }
 
-    /// Releases the locks of the operation that ends.
+    /// Releases the locks of the operation that ends or is given up.
     pub fn release_brief(&mut self) {
         while let Some(held) = self.brief.pop() {
             self.give_back(&held);
