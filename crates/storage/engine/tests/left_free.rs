@@ -302,6 +302,41 @@ fn a_row_that_was_waited_for_is_released_if_it_does_not_match() {
     }
 }
 
+/// A scan of an index returns the row that it has found before it waits for the next one. That one
+/// does not match, and neither its entry nor the row is kept locked.
+#[test]
+fn a_row_that_was_waited_for_behind_another_is_released_with_its_entry() {
+    run(async |database| {
+        let (table, _) = fill(&database).await;
+        let mut holder = database.begin(Isolation::ReadCommitted);
+        let held = holder.scan(&table, point(BY_ID, 5, RowLock::Exclusive));
+        assert_eq!(held.await.expect("a row").len(), 1);
+        let mut reader = database.begin(Isolation::ReadCommitted);
+        let mut scan = table.scan(ScanOptions {
+            index: Some(BY_BALANCE),
+            lock: RowLock::Exclusive,
+            ..all()
+        });
+        let mut batch = RowBatch::new(table.layout().clone());
+        let mut fetch = || scan.fetch(&mut *reader.txn, 10, &mut batch);
+        assert_eq!(until_done(&mut fetch).await, Ok(Fetched::More));
+        assert_eq!(batch.len(), 1);
+        batch.clear();
+        let mut fetch = || scan.fetch(&mut *reader.txn, 10, &mut batch);
+        let wait = row_wait(&mut fetch).await;
+        assert_eq!(holder.commit().await, Ok(()));
+        wait.await;
+        assert!(until_done(fetch).await.is_ok());
+        assert_eq!(batch.column(0, 0), Ok(Value::Int(5).as_ref()));
+        scan.release(&mut *reader.txn, 0);
+        let mut other = database.begin(Isolation::ReadCommitted);
+        for (index, key) in [(BY_BALANCE, 50), (BY_ID, 5)] {
+            let found = other.scan(&table, impatient(index, key)).await;
+            assert_eq!(found.expect("the row is free").len(), 1, "{index}");
+        }
+    });
+}
+
 /// A scan has waited for a row that is gone. When it looks for that key again, the locks that the
 /// transaction has taken meanwhile are not those of the row that it finds.
 #[test]

@@ -378,7 +378,17 @@ impl EngineCursor {
             wanted = WantedLock::all(kind, wanted.wait);
         }
         let (row_key, version) = (&self.row_key, &mut self.version);
-        let is_there = lock_and_read(txn, &self.table, row_key, wanted, version)?;
+        let is_there = lock_and_read(txn, &self.table, row_key, wanted, version);
+        let is_busy = matches!(
+            is_there,
+            Err(Interrupt::Error(StoreError::LockNotAvailable))
+        );
+        if is_busy && self.secondary.is_some() && !txn.locks_gaps() {
+            // When the scan returns to the entry, its lock would count as one from before, and be
+            // kept although the row does not match.
+            self.note_locks(txn, Sight::Unseen, 0);
+        }
+        let is_there = is_there?;
         if self.secondary.is_none() && self.after_lock(txn) == Seen::Changed {
             return Ok(Sight::Changed);
         }
