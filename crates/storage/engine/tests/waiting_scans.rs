@@ -8,7 +8,7 @@ use env::Clock;
 use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, Mutation, RowBatch, RowLock,
+    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, LockWait, Mutation, RowBatch, RowLock,
     ScanOptions, SchemaStore, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
@@ -177,14 +177,8 @@ fn rows_from_before_a_turn_come_before_a_locked_row() {
         assert_eq!(txn.commit().await, Ok(()));
         let changed = txn.update(&table, last, &row(ROW_COUNT - 1, 1, "")).await;
         assert_eq!(changed, Ok(Mutation::Done));
-        let options = ScanOptions {
-            index: Some(0),
-            lock: RowLock::Change,
-            wait: store::LockWait::SemiConsistent,
-            ..all()
-        };
         let mut other = database.begin(Isolation::ReadCommitted);
-        let mut cursor = table.scan(options);
+        let mut cursor = table.scan(semi_consistent());
         let mut batch = RowBatch::new(table.layout().clone());
         let fetch = || cursor.fetch(&mut *other.txn, usize::MAX, &mut batch);
         let (fetched, turns) = sim::rows::count_turns(fetch).await.expect("rows");
@@ -376,4 +370,52 @@ fn a_scan_goes_on_when_the_row_that_it_waits_for_is_taken_back() {
             writer.rollback().await.expect("an end");
         });
     }
+}
+
+/// A scan for a change, which tests rows that others have locked as they were committed last.
+fn semi_consistent() -> ScanOptions {
+    ScanOptions {
+        index: Some(0),
+        lock: RowLock::Change,
+        wait: LockWait::SemiConsistent,
+        ..all()
+    }
+}
+
+/// Another has changed a large row, whose committed version is read from disk. After that wait,
+/// too, the row counts as one that is not locked.
+#[test]
+fn a_large_row_that_is_busy_is_not_taken_for_a_locked_one() {
+    run(async |database, _| {
+        let (table, rows) = fill(&database, None).await;
+        let mut writer = database.begin(Isolation::ReadCommitted);
+        let large = "x".repeat(20_000);
+        let done = writer.update(&table, &rows[0].0, &row(1, 11, &large)).await;
+        assert_eq!(done, Ok(Mutation::Done));
+        assert_eq!(writer.commit().await, Ok(()));
+        let done = writer.update(&table, &rows[0].0, &row(1, 12, "")).await;
+        assert_eq!(done, Ok(Mutation::Done));
+        // More than there are frames: the large row's pages are not in memory.
+        let mut other = database.begin(Isolation::ReadCommitted);
+        for id in 100..400 {
+            let done = other.insert(&table, &row(id, 0, &"y".repeat(1000))).await;
+            assert_eq!(done, Ok(Inserted::Done));
+        }
+        assert_eq!(other.commit().await, Ok(()));
+        let mut changer = database.begin(Isolation::ReadCommitted);
+        let mut cursor = table.scan(semi_consistent());
+        let mut batch = RowBatch::new(table.layout().clone());
+        let mut wait_count = 0;
+        loop {
+            match cursor.fetch(&mut *changer.txn, 10, &mut batch) {
+                Err(Interrupt::Suspend(wait)) => wait.await,
+                fetched => break assert!(matches!(fetched, Ok(Fetched::More))),
+            }
+            wait_count += 1;
+        }
+        assert!(1 < wait_count, "the leaf and the pages of the row are read");
+        assert_eq!((batch.len(), batch.hold()), (1, Hold::Committed));
+        let balance = batch.column(0, 1).expect("a whole row");
+        assert_eq!(balance, Value::Int(11).as_ref());
+    });
 }

@@ -175,9 +175,13 @@ impl EngineCursor {
         let rows = self.table.clustered;
         let is_there = rows.get(&self.worker.pages, &self.row_key, &mut self.version.bytes)?;
         let is_row = is_there && self.version.go_to_committed(txn)?;
-        self.is_loaded = is_row;
         if is_row {
-            self.push(batch)?;
+            self.is_loaded = true;
+            let pushed = self.push(batch);
+            // It may wait for the pages of a large row. The repeated call must not take the version
+            // for one that is locked.
+            self.is_loaded = false;
+            pushed?;
             batch.set_hold(Hold::Committed);
         }
         self.finish_entry(txn, Sight::Unseen, batch.len());
