@@ -419,3 +419,44 @@ fn a_large_row_that_is_busy_is_not_taken_for_a_locked_one() {
         assert_eq!(balance, Value::Int(11).as_ref());
     });
 }
+
+/// A change tests a row as it was before more changes of an open transaction than the pool has
+/// pages for their undo. Meanwhile the row's leaf changes with each wait.
+#[test]
+fn a_long_way_back_to_what_is_committed_gives_way_and_ends() {
+    const CHANGE_COUNT: usize = 1500;
+    run(async |database, _| {
+        let (table, rows) = fill(&database, None).await;
+        let mut writer = database.begin(Isolation::ReadCommitted);
+        for note in ["y", "z"].iter().cycle().take(CHANGE_COUNT) {
+            let changed = row(1, 11, &note.repeat(500));
+            let done = writer.update(&table, &rows[0].0, &changed).await;
+            assert_eq!(done, Ok(Mutation::Done));
+        }
+        let mut changer = database.begin(Isolation::ReadCommitted);
+        let mut cursor = table.scan(semi_consistent());
+        let mut batch = RowBatch::new(table.layout().clone());
+        let (mut wait_count, mut turn_count) = (0, 0);
+        loop {
+            match cursor.fetch(&mut *changer.txn, 10, &mut batch) {
+                Err(Interrupt::Suspend(wait)) => {
+                    turn_count += usize::from(wait.reason() == WaitReason::Turn);
+                    wait.await;
+                }
+                fetched => break assert!(matches!(fetched, Ok(Fetched::More))),
+            }
+            wait_count += 1;
+            assert!(wait_count < CHANGE_COUNT, "each page is read once");
+            let mut other = database.begin(Isolation::ReadCommitted);
+            let changed = row(7, i64::try_from(wait_count).expect("a few"), "");
+            let done = other.update(&table, &rows[4].0, &changed).await;
+            assert_eq!(done, Ok(Mutation::Done));
+            assert_eq!(other.commit().await, Ok(()));
+        }
+        assert!(4 < turn_count, "it gave way {turn_count} times");
+        assert!(50 < wait_count - turn_count, "{wait_count} waits");
+        assert_eq!((batch.len(), batch.hold()), (1, Hold::Committed));
+        let balance = batch.column(0, 1).expect("a whole row");
+        assert_eq!(balance, Value::Int(10).as_ref());
+    });
+}

@@ -461,6 +461,7 @@ impl EngineCursor {
         let fetched = self.fetch_behind(txn, (limit, count_before), batch);
         if !matches!(fetched, Err(Interrupt::Suspend(_))) {
             self.fetch_began = None;
+            self.locks.way_back = None;
         }
         fetched
     }

@@ -78,20 +78,25 @@ impl Version {
         }
     }
 
-    /// Turns the newest version, which is in `bytes`, into the one that was committed last. Returns
-    /// false if there is none, or a deleted one. The snapshot keeps the undo on the way back.
-    pub(crate) fn go_to_committed(&mut self, txn: &EngineTransaction) -> Outcome<bool> {
-        let worker = &txn.worker;
-        let snapshot = Snapshot::open(&worker.txns, || worker.pages.reserved());
+    /// Turns the newest version, which is in `bytes`, into the one that was committed last before
+    /// `snapshot`, which keeps the undo on the way back. Returns false if there is none, or a
+    /// deleted one. A call that gives way on a long way back continues when it is repeated.
+    pub(crate) fn go_to_committed(
+        &mut self,
+        txn: &EngineTransaction,
+        snapshot: &Snapshot,
+        looks: &mut Looks,
+    ) -> Outcome<bool> {
         loop {
             let header = self.header()?;
-            if txn.sees_in(&snapshot, header.txn)? {
+            if txn.sees_in(snapshot, header.txn)? {
                 return Ok(!header.is_deleted);
             }
             if header.undo.is_null() {
                 return Ok(false);
             }
-            read_record(&worker.pages, header.undo, &mut self.record)?;
+            looks.count()?;
+            read_record(&txn.worker.pages, header.undo, &mut self.record)?;
             if !self.restore(header.undo)? {
                 return Ok(false);
             }

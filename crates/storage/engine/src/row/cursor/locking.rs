@@ -25,6 +25,7 @@
 
 use btree::LeafStamp;
 use lock::{LockExtent, LockKind, LockName, Term};
+use txn::Snapshot;
 
 use super::*;
 use crate::row::conflict::{Stored, WantedLock, lock_mode};
@@ -51,8 +52,23 @@ pub(super) struct ScanLocks {
     pub(super) begun: Option<Vec<u8>>,
     /// `kept_before` of the row that is confirmed.
     confirming: Option<usize>,
+    /// The way to the committed version of a row that another has locked, during a fetch.
+    pub(super) way_back: Option<Box<WayBack>>,
     /// Locks of the rows in the batch that can go early, by the row's place in it.
     releasable: Vec<(usize, LockName, LockKind)>,
+}
+
+/// The way from the newest version of a row to the one that was committed last. It lasts over
+/// waits, and over other changes of the leaf. The undo may not fit into the pool: if the way began
+/// again after each wait, it would never end.
+#[derive(Debug)]
+pub(super) struct WayBack {
+    /// Whose it is.
+    row_key: Vec<u8>,
+    /// How far it has come.
+    version: Version,
+    /// What was committed when it began. It keeps the undo, and the pages of large rows.
+    snapshot: Snapshot,
 }
 
 /// Whether a lock holds what the scan has seen.
@@ -71,6 +87,7 @@ impl ScanLocks {
     pub(super) fn start(&mut self, interval: &Interval) {
         self.behind = None;
         self.begun = None;
+        self.way_back = None;
         self.passed.clear();
         self.has_head = false;
         self.has_tail = interval.is_empty;
@@ -172,20 +189,49 @@ impl EngineCursor {
         assert!(self.reads_committed(txn), "other scans wait");
         let (key, _) = self.run.entry(self.position);
         assert!(self.is_inside(key), "the end is waited for");
-        let rows = self.table.clustered;
-        let is_there = rows.get(&self.worker.pages, &self.row_key, &mut self.version.bytes)?;
-        let is_row = is_there && self.version.go_to_committed(txn)?;
+        let is_row = self.find_committed(txn)?;
         if is_row {
-            self.is_loaded = true;
-            let pushed = self.push(batch);
-            // It may wait for the pages of a large row. The repeated call must not take the version
-            // for one that is locked.
-            self.is_loaded = false;
-            pushed?;
+            self.push_found(batch)?;
             batch.set_hold(Hold::Committed);
         }
         self.finish_entry(txn, Sight::Unseen, batch.len());
         Ok(is_row)
+    }
+
+    /// Goes back to the version of the present row that was committed last. Returns false if there
+    /// is none.
+    fn find_committed(&mut self, txn: &EngineTransaction) -> Outcome<bool> {
+        let is_of_other = |way: &WayBack| way.row_key != self.row_key;
+        if self.locks.way_back.as_deref().is_none_or(is_of_other) {
+            let (rows, mut version) = (self.table.clustered, Version::default());
+            if !rows.get(&self.worker.pages, &self.row_key, &mut version.bytes)? {
+                return Ok(false);
+            }
+            let worker = &txn.worker;
+            self.locks.way_back = Some(Box::new(WayBack {
+                row_key: self.row_key.clone(),
+                version,
+                snapshot: Snapshot::open(&worker.txns, || worker.pages.reserved()),
+            }));
+        }
+        let way = self.locks.way_back.as_mut().expect("it has begun");
+        way.version
+            .go_to_committed(txn, &way.snapshot, &mut self.looks)
+    }
+
+    /// Appends the version at the end of the way back.
+    fn push_found(&mut self, batch: &mut RowBatch) -> Outcome<()> {
+        let mut way = self.locks.way_back.take().expect("a version was found");
+        assert!(way.row_key == self.row_key, "it is the present row's");
+        std::mem::swap(&mut self.version, &mut way.version);
+        self.is_loaded = true;
+        let pushed = self.push(batch);
+        // It may wait for the pages of a large row. The repeated call must not take the version for
+        // one that is locked.
+        self.is_loaded = false;
+        std::mem::swap(&mut self.version, &mut way.version);
+        self.locks.way_back = Some(way);
+        pushed
     }
 
     /// Locks the row of such a version, and appends its newest one. Returns false if it is gone.
