@@ -4,8 +4,8 @@ use errcode::{
     ClientError, EE_WRITE, ER_AUTOINC_READ_FAILED, ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
     ER_CANT_OPEN_FILE, ER_DUP_KEY, ER_ERROR_ON_READ, ER_LOCK_DEADLOCK, ER_LOCK_TABLE_FULL,
     ER_LOCK_WAIT_TIMEOUT, ER_TABLE_DEF_CHANGED, ER_TABLE_EXISTS_ERROR, ER_TOO_BIG_ROWSIZE,
-    ER_TOO_LONG_KEY, WORDS_DAMAGED, WORDS_DISK_FULL, WORDS_INCONSISTENT, WORDS_LOG_FAILED,
-    WORDS_TABLE_CHANGED, WORDS_WRITE_SET_TOO_LARGE,
+    ER_TOO_LONG_KEY, ER_XA_RBROLLBACK, WORDS_DAMAGED, WORDS_DISK_FULL, WORDS_INCONSISTENT,
+    WORDS_LOG_FAILED, WORDS_TABLE_CHANGED, WORDS_WRITE_SET_TOO_LARGE,
 };
 use expression::{Failure, StoredFunction};
 use std::rc::Rc;
@@ -125,6 +125,7 @@ pub fn client_error(error: &StoreError) -> ClientError {
         }
         StoreError::Deadlock => ClientError::new(ER_LOCK_DEADLOCK, &[]),
         StoreError::LockTableFull => ClientError::new(ER_LOCK_TABLE_FULL, &[]),
+        StoreError::RolledBack => ClientError::new(ER_XA_RBROLLBACK, &[]),
         StoreError::NoSuchTable | StoreError::DefinitionChanged => {
             ClientError::worded(WORDS_TABLE_CHANGED, &[])
         }

@@ -12,6 +12,7 @@
 //! (X2) A detached transaction stays on the worker that it was prepared on: neither it nor the
 //! locks of its tables can move. Another worker's session sends its decision there.
 //! (X3) A decision that fails leaves the transaction detached, so that somebody may decide again.
+//! After a rollback that has failed, COMMIT rolls back, too, and answers with error 1402.
 
 pub(crate) mod branch;
 pub(crate) mod detached;

@@ -109,7 +109,7 @@ enum Promise {
     None,
     /// The record that it is prepared ends here in the log.
     Prepared(Lsn),
-    /// It was prepared, and is being rolled back.
+    /// It was prepared, and is being rolled back. If that fails, it can only be rolled back again.
     Revoking,
     /// It was prepared, and is rolled back: the record of that ends here, and must be durable.
     Revoked(Lsn),
@@ -318,9 +318,14 @@ impl EngineTransaction {
         Err(error.into())
     }
 
-    /// Whether it is prepared, or was.
-    pub(crate) fn is_prepared(&self) -> bool {
+    /// Whether something was promised about it: it is prepared, or is rolled back behind that.
+    pub(crate) fn has_promise(&self) -> bool {
         self.promise != Promise::None
+    }
+
+    /// Whether it was prepared and its rollback has begun, so that a part of it may be undone.
+    fn is_revoked(&self) -> bool {
+        matches!(self.promise, Promise::Revoking | Promise::Revoked(_))
     }
 
     /// Whether its id is or was this one, and something of that transaction is left.
@@ -648,7 +653,12 @@ impl Transaction for EngineTransaction {
     }
 
     fn commit(&mut self, durability: Durability) -> Outcome<()> {
-        if self.is_prepared() && self.worker.shared.provider().is_some() {
+        if self.is_revoked() {
+            // Its rollback has failed in the middle. The rest must not be committed alone.
+            self.rollback()?;
+            return Err(StoreError::RolledBack.into());
+        }
+        if self.has_promise() && self.worker.shared.provider().is_some() {
             // It was prepared before the node had its part, and no other node would have it.
             let what = "XA COMMIT on a node of a group";
             return Err(StoreError::NotSupported { what }.into());

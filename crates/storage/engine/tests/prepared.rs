@@ -4,7 +4,7 @@
 
 use std::rc::Rc;
 
-use env::sim::poll_at_most;
+use env::sim::{Faults, poll_at_most};
 use sim::rows::{Row, Session, accounts, all, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
@@ -280,6 +280,44 @@ fn a_dropped_handle_leaves_the_transaction_prepared() {
             .sleep(std::time::Duration::from_secs(1))
             .await;
         is_ended(&database, &table, End::RollBack).await;
+    });
+}
+
+/// A rollback fails when it has undone a part. What is left cannot be committed any more.
+#[test]
+fn a_commit_behind_a_rollback_that_has_failed_rolls_back() {
+    let world = World::new(36, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.unwrap();
+        let (table, rows) = fill(&database).await;
+        let mut session = database.begin(Isolation::RepeatableRead);
+        change(&mut session, &table, &rows).await;
+        // More than there are frames, so that the oldest undo is not in memory.
+        let note = "x".repeat(1000);
+        for id in (ROW_COUNT + 1..).take(300) {
+            let added = row(id, 0, &note);
+            session.insert(&table, &added).await.unwrap();
+        }
+        prepare(&mut session, "a").await.unwrap();
+        let whole = session.txn.mark();
+        let is_read = |error: &StoreError| matches!(error, StoreError::Disk { is_read: true, .. });
+        let failing = Faults {
+            read_permille: 1000,
+            ..Faults::default()
+        };
+        inner.disk.set_faults(failing);
+        let failed = session.rollback().await;
+        assert!(failed.as_ref().is_err_and(is_read), "{failed:?}");
+        let left = session.txn.mark();
+        let failed = session.commit().await;
+        assert!(failed.as_ref().is_err_and(is_read), "{failed:?}");
+        inner.disk.set_faults(Faults::default());
+        assert!(1 < left.0 && left < whole, "{left:?} of {whole:?}");
+        assert_eq!(session.commit().await, Err(StoreError::RolledBack));
+        assert!(!session.txn.is_active());
+        is_ended(&database, &table, End::RollBack).await;
+        is_sound(&database).await;
     });
 }
 

@@ -27,6 +27,10 @@ pub enum StoreError {
     /// The store has no memory for another row lock (1206). Transaction.
     #[error("no memory for another row lock")]
     LockTableFull,
+    /// A rollback of the prepared transaction had begun and failed. So its commit has rolled it
+    /// back, too (1402). Transaction.
+    #[error("the transaction was rolled back, not committed")]
+    RolledBack,
     /// A lock is busy and the statement said NOWAIT (1205, as MariaDB). Statement.
     #[error("lock not available")]
     LockNotAvailable,
@@ -146,7 +150,7 @@ impl StoreError {
     /// True if the store rolls the whole transaction back before it returns this error.
     pub fn ends_transaction(&self) -> bool {
         match self {
-            Self::Deadlock | Self::LockTableFull => true,
+            Self::Deadlock | Self::LockTableFull | Self::RolledBack => true,
             Self::Remote { code, state, .. } => is_remote_end(*code, *state),
             _ => false,
         }

@@ -56,9 +56,11 @@ pub trait Transaction: fmt::Debug {
 
     /// Commits and ends the transaction. Suspends until it is as durable as asked; the caller then
     /// calls again. An error may end the transaction, as in [`rollback_to`](Self::rollback_to).
+    /// Behind a failed rollback of a prepared transaction it rolls back, too, and fails with
+    /// [`RolledBack`](crate::StoreError::RolledBack).
     fn commit(&mut self, durability: Durability) -> Outcome<()>;
 
-    /// Undoes everything and ends the transaction.
+    /// Undoes everything and ends the transaction. If it fails, it can only be called again.
     fn rollback(&mut self) -> Outcome<()>;
 
     /// True once it has changed a row (and not undone all of it).

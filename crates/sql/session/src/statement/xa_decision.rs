@@ -15,7 +15,8 @@ use crate::xa::detached::Detached;
 pub(crate) enum Undecided {
     /// There is nothing to commit: it was rolled back.
     RolledBack,
-    /// The store has failed; the transaction is as it was.
+    /// The store has failed, and somebody may decide again. A rollback may have undone a part: then
+    /// a commit will roll back the rest.
     Store(StoreError),
 }
 
@@ -101,6 +102,7 @@ async fn end(detached: &mut Detached, how: End) -> Result<(), Undecided> {
         match end_step(&mut **open, how) {
             Ok(None) => return Ok(()),
             Ok(Some(suspend)) => wait_for_end(suspend).await,
+            Err(StoreError::RolledBack) => return Err(Undecided::RolledBack),
             Err(error) => return Err(Undecided::Store(error)),
         }
     }

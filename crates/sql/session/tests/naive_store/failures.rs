@@ -8,7 +8,7 @@ use testkit::client::{Client, Outcome, ServerError};
 
 use super::server::TestServer;
 
-/// After `count` more calls one fails.
+/// After `count` more calls one fails with an error of a remote server.
 fn fail_after(server: &TestServer, count: u64, code: ErrorCode) {
     server.with_naive(move |store| {
         let error = StoreError::Remote {
@@ -118,4 +118,28 @@ fn a_commit_that_fails_leaves_nothing() {
     let failed = error(&mut client, "COMMIT").expect("an error");
     assert_eq!(failed.number, 1158);
     assert_eq!(rows(&mut client), "");
+}
+
+/// The store says that the prepared transaction can only be rolled back, and has done that.
+#[test]
+fn a_prepared_transaction_that_cannot_be_committed_any_more_is_gone() {
+    let server = TestServer::over_naive(Duration::ZERO);
+    let mut client = server.connect().expect("a client");
+    for sql in [
+        "CREATE DATABASE d",
+        "USE d",
+        "CREATE TABLE t (id INT PRIMARY KEY, k INT)",
+        "XA START 'x'",
+        "INSERT INTO t VALUES (1, 1)",
+        "XA END 'x'",
+        "XA PREPARE 'x'",
+    ] {
+        client.run(sql).expect(sql);
+    }
+    server.with_naive(|store| store.fail_after(0, StoreError::RolledBack));
+    let failed = error(&mut client, "XA COMMIT 'x'").expect("an error");
+    assert_eq!((failed.number, &*failed.state), (1402, "XA100"));
+    assert!(client.rows("XA RECOVER").expect("a list").is_empty());
+    let failed = error(&mut client, "XA ROLLBACK 'x'").expect("an error");
+    assert_eq!(failed.number, 1397);
 }

@@ -104,7 +104,7 @@ impl EngineTransaction {
     /// Takes an order. Returns true if it is this transaction that must go.
     fn obey(&mut self, order: Order) -> bool {
         // A commit that has its record, and a prepared one, stay as they are.
-        let stays = self.is_committing() || self.is_prepared() || self.doom.is_some();
+        let stays = self.is_committing() || self.has_promise() || self.doom.is_some();
         if self.id != Some(order.victim) || stays {
             return false;
         }
