@@ -8,7 +8,7 @@
 )]
 
 use testkit::client::{Client, Login, Outcome};
-use testkit::{Launch, Server, ServerKind};
+use testkit::{Launch, Server, ServerKind, wait_until};
 
 /// Statements of sessions A and B. `close` ends a session. Each text is run on both servers, and
 /// the answers are compared.
@@ -285,4 +285,55 @@ fn a_victim_of_a_deadlock_is_rolled_back() {
     victim.run("xa start 'v'").unwrap();
     let rows = victim.rows("select * from d.t where v > 4").unwrap();
     assert!(rows.is_empty());
+}
+
+/// Begins a statement that has to wait for a table.
+fn begin_wait(server: &Server, client: &mut Client, statement: &str) {
+    client.send_query(statement.as_bytes()).unwrap();
+    let id = client.connection_id;
+    let state = format!("select state from information_schema.processlist where id = {id}");
+    let mut watcher = server.connect().unwrap();
+    wait_until(statement, || {
+        let shown = watcher.value(&state).unwrap().unwrap_or_default();
+        shown.contains("metadata")
+    });
+}
+
+/// Two transactions wait behind changes of each other's table. The XA transaction closes the
+/// circle. Returns the answers to its statements from there on, and the rows that are left.
+fn lose_to_changed_tables(server: &Server) -> Vec<String> {
+    fill(server);
+    let [mut victim, mut other, mut change_t, mut change_u] =
+        [(); 4].map(|()| server.connect().unwrap());
+    victim.run("xa start 'v'").unwrap();
+    victim.run("insert into d.t values (5, 5)").unwrap();
+    other.run("begin").unwrap();
+    other.rows("select id from d.u").unwrap();
+    begin_wait(server, &mut change_t, "alter table d.t add x int");
+    begin_wait(server, &mut change_u, "alter table d.u add x int");
+    begin_wait(server, &mut other, "select id from d.t");
+    let answers = [
+        "select id from d.u",
+        "xa end 'v'",
+        "xa prepare 'v'",
+        "xa commit 'v' one phase",
+        "xa rollback 'v'",
+        "xa recover",
+    ]
+    .map(|statement| answer(&mut victim, statement));
+    change_t.read_outcomes().unwrap();
+    other.read_outcomes().unwrap();
+    other.run("commit").unwrap();
+    change_u.read_outcomes().unwrap();
+    let rows = answer(&mut other, "select id from d.t order by id");
+    answers.into_iter().chain([rows]).collect()
+}
+
+/// Also if the deadlock is one of waits for tables: nothing is left to prepare or to commit.
+#[test]
+fn a_victim_of_waits_for_tables_is_rolled_back() {
+    let reference = Launch::new(ServerKind::MariaDb).start().unwrap();
+    let expected = lose_to_changed_tables(&reference);
+    assert!(expected[0].contains("1213"), "{expected:?}");
+    assert_eq!(lose_to_changed_tables(&plateau()), expected);
 }

@@ -564,7 +564,10 @@ impl Session {
         let shared = self.transaction.held_tables().collect();
         let own = self.state.handle.id();
         let Ok(_noted) = server.metadata.note_wait(own, table, mode, shared) else {
-            self.end_transaction(End::Rollback).await?;
+            let ended = self.end_transaction(End::Rollback).await;
+            // An XA transaction outlives this, and must not be committed without its changes.
+            self.transaction.lost(ER_LOCK_DEADLOCK);
+            ended?;
             return Err(ClientError::new(ER_LOCK_DEADLOCK, &[]).into());
         };
         let limit_s = self.state.definition_wait_limit_s();
