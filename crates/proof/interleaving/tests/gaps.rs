@@ -312,6 +312,40 @@ fn the_end_of_a_holder_wakes_who_converts_its_lock() {
     shuttle::check_pct(model, SCHEDULES, 3);
 }
 
+/// A holder ends while one thread enters its implicit lock. A removal has another thread enter a
+/// gap for it and take that back, so its list comes and goes once more. No lock is left.
+#[test]
+fn a_list_made_again_for_an_ended_holder_keeps_no_lock() {
+    let model = || {
+        let table = Arc::new(LockTable::new(1 << 20));
+        let is_active = Arc::new(AtomicBool::new(true));
+        let [removed, row, gap] = [1, 2, 3].map(|key| name(Some(key)));
+        let mut locks = owner(&table, 1);
+        let holder = locks.owner();
+        assert!(lock(&mut locks, &removed, SHARED_NEXT_KEY), "it is alone");
+        let ending = Arc::clone(&is_active);
+        let end = thread::spawn(move || {
+            ending.store(false, Ordering::SeqCst);
+            drop(locks);
+        });
+        let joining = Arc::clone(&table);
+        let join = thread::spawn(move || joining.join_gap(&removed, &gap, None));
+        let converting = Arc::clone(&table);
+        let convert = thread::spawn(move || {
+            let is_active = |_| is_active.load(Ordering::SeqCst);
+            let converted = converting.convert_implicit(holder, &row, is_active);
+            assert!(converted != Converted::Full, "there is room");
+        });
+        for thread in [end, join, convert] {
+            thread.join().expect("no thread failed");
+        }
+        assert!(!table.has_locks(INDEX), "all locks end with their owners");
+        assert!(table.is_empty(), "so do their lists");
+    };
+    shuttle::check_random(model, SCHEDULES);
+    shuttle::check_pct(model, SCHEDULES, 5);
+}
+
 /// Two owners lock two rows against each other's order: at most one is a victim, and both end.
 #[test]
 fn a_cycle_has_one_victim() {

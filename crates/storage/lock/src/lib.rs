@@ -13,8 +13,11 @@
 //! (I1) The converter puts the name on the holder's list and asks, under that list's mutex, whether
 //! the holder is still active. The holder publishes its outcome and then takes the list under the
 //! same mutex. So either the converter finds the holder ended (and reads the row again), or the
-//! holder finds the name. A holder that is taking its commit number is active: the commit may still
-//! fail. An owner releases its own locks before it takes this list.
+//! holder finds the name. It may find the name before the lock is in the queue. So the converter
+//! asks again once the lock is there, and takes it back from a holder that has ended. Whether the
+//! list still exists says nothing: other threads may make it again for an ended holder. A holder
+//! that is taking its commit number is active: the commit may still fail. An owner releases its own
+//! locks before it takes this list.
 //!
 //! **Queues.** (I2) A lock's waiters are granted first come, first served. A request waits behind
 //! each earlier request that it conflicts with, granted or not. (I3) A waiter has one verdict,

@@ -123,7 +123,7 @@ impl LockTable {
         &self,
         holder: TxnId,
         name: &LockName,
-        is_active: impl FnOnce(TxnId) -> bool,
+        is_active: impl Fn(TxnId) -> bool,
     ) -> Converted {
         let mut shard = self.shards.owner(holder);
         if !is_active(holder) {
@@ -133,16 +133,17 @@ impl LockTable {
             return Converted::Full;
         }
         drop(shard);
-        if self.enter_converted(holder, name) {
-            Converted::Entered
-        } else {
-            Converted::Ended
-        }
+        self.enter_converted(holder, name, is_active)
     }
 
-    /// Grants `holder` the converted lock. The holder may have ended and drained its list since the
-    /// name was put there, and found nothing in the queue. Then the lock is taken back.
-    fn enter_converted(&self, holder: TxnId, name: &LockName) -> bool {
+    /// Grants `holder` the converted lock, whose name is on its list. The holder may have drained
+    /// its list since then, and have found nothing in the queue. Then the lock is taken back (I1).
+    fn enter_converted(
+        &self,
+        holder: TxnId,
+        name: &LockName,
+        is_active: impl Fn(TxnId) -> bool,
+    ) -> Converted {
         let mut queues = self.shards.queue(name);
         let (queue, _) = self.shards.queue_of(&mut queues, name);
         let is_new = !queue.has_including(holder, LockKind::EXCLUSIVE_RECORD);
@@ -151,13 +152,16 @@ impl LockTable {
         }
         let adds_edges = is_new && queue.is_waited_for();
         drop(queues);
-        let is_drained = !self.shards.owner(holder).converted.contains_key(&holder);
-        if is_drained {
-            self.release(holder, std::iter::once(name));
-        } else if adds_edges {
+        if !is_active(holder) {
+            if is_new {
+                self.release_kind(holder, name, LockKind::EXCLUSIVE_RECORD);
+            }
+            return Converted::Ended;
+        }
+        if adds_edges {
             self.break_cycles_through(holder);
         }
-        !is_drained
+        Converted::Entered
     }
 
     /// Releases what others entered for `owner`. Called once at its end, after it is no longer

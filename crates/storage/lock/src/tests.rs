@@ -3,6 +3,7 @@
 mod compact;
 mod reports;
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -389,6 +390,36 @@ fn an_ended_holder_is_not_converted() {
         table.convert_implicit(holder.owner(), &key("k"), |_| false),
         Converted::Ended
     );
+    assert!(table.is_empty());
+}
+
+/// Whether the holder is active is asked again when the lock is in its queue (I1). The holder may
+/// have taken its list before, and others may have put a name on it since then.
+#[test]
+fn a_lock_that_was_entered_for_an_ended_holder_is_taken_back() {
+    let table = Arc::new(LockTable::new(u64::MAX));
+    let (mut holder, row) = (owner(&table, 1), key("k"));
+    let asked_count = Cell::new(0);
+    let is_active = |_| asked_count.replace(asked_count.get() + 1) == 0;
+    let converted = table.convert_implicit(holder.owner(), &row, is_active);
+    assert_eq!((converted, asked_count.get()), (Converted::Ended, 2));
+    assert!(!table.is_held(holder.owner(), &row, EXCLUSIVE));
+    holder.release_all();
+    assert!(table.is_empty());
+}
+
+/// What the holder has asked for itself stays until it releases it.
+#[test]
+fn an_ended_holder_keeps_its_own_lock_until_it_releases_it() {
+    let table = Arc::new(LockTable::new(u64::MAX));
+    let (mut holder, row) = (owner(&table, 1), key("k"));
+    granted(&mut holder, &row, EXCLUSIVE);
+    let asked_count = Cell::new(0);
+    let is_active = |_| asked_count.replace(asked_count.get() + 1) == 0;
+    let converted = table.convert_implicit(holder.owner(), &row, is_active);
+    assert_eq!(converted, Converted::Ended);
+    assert!(table.is_held(holder.owner(), &row, EXCLUSIVE));
+    holder.release_all();
     assert!(table.is_empty());
 }
 
