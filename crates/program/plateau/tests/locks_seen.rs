@@ -141,6 +141,43 @@ fn a_wait_is_in_all_three_tables() {
     server.stop().expect("an end");
 }
 
+/// As MariaDB 10.11: each waiter waits for the holder, and for each waiter before it.
+#[test]
+fn a_waiter_shows_all_that_stand_before_it() {
+    let mut server = start();
+    let connect = || server.connect().expect("a login");
+    let (mut holder, mut watcher) = (connect(), connect());
+    let mut ids = vec![id_of(&mut holder)];
+    holder.run("begin").expect("a transaction");
+    let change = "update d.t set v = v + 1 where id = 2";
+    holder.run(change).expect("a change");
+    thread::scope(|scope| {
+        let mut waiting = Vec::new();
+        for count in 1..=3 {
+            let mut waiter = connect();
+            ids.push(id_of(&mut waiter));
+            waiting.push(scope.spawn(move || waiter.run(change).map(|_| ())));
+            await_waiters(&mut watcher, count);
+        }
+        let mut shown = texts(&mut watcher, WAITS);
+        shown.sort();
+        let mut expected = Vec::new();
+        for (place, waiter) in ids.iter().enumerate() {
+            let edge = |before: &String| [waiter, before, "1", "1"].map(str::to_owned).to_vec();
+            expected.extend(ids[..place].iter().map(edge));
+        }
+        expected.sort();
+        assert_eq!(shown, expected);
+        let text = status(&mut watcher);
+        assert_eq!(text.matches("LOCK WAIT").count(), 3, "{text}");
+        holder.run("commit").expect("a commit");
+        for waiter in waiting {
+            waiter.join().expect("no panic").expect("a change");
+        }
+    });
+    server.stop().expect("an end");
+}
+
 const STATUS: &str = "show engine innodb status";
 
 fn status(watcher: &mut Client) -> String {

@@ -168,7 +168,8 @@ fn note(
         wanted: OwnedLock::wanted_by(waiter),
         since_ns: waiter.since_ns,
         blocker: shards
-            .blocking_locks(waiter)
+            .blocking_locks(waiter, usize::MAX)
+            .locks
             .into_iter()
             .find(|lock| lock.owner == next.owner),
         weight: *weight,

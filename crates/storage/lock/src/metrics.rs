@@ -31,6 +31,11 @@ const SEARCH_STEPS: Metric = Metric::counter(
     Unit::Count,
     "Waits and holders that searches for deadlocks have looked at.",
 );
+const CUT: Metric = Metric::counter(
+    "Row_lock_waits_cut",
+    Unit::Count,
+    "Waits for row locks that were shown with a part of what blocked them.",
+);
 const BYTES: Metric = Metric::gauge(
     "Row_lock_bytes",
     Unit::Bytes,
@@ -48,6 +53,7 @@ impl LockTable {
                 (DEADLOCKS, |table| table.statistics().deadlock_count),
                 (CANCELLED, |table| table.statistics().cancel_count),
                 (SEARCH_STEPS, |table| table.statistics().search_step_count),
+                (CUT, LockTable::cut_count),
                 (BYTES, LockTable::bytes),
             ],
         );

@@ -147,18 +147,19 @@ impl Queue {
         waiter
     }
 
-    /// The owners that block `waiter`, in queue order; empty if it does not wait any more.
+    /// The owners that block `waiter`, in the order of [`blocking`](Self::blocking).
     pub(crate) fn blockers(&self, waiter: &Arc<Waiter>) -> Vec<TxnId> {
         self.blocking(waiter).map(|(lock, _)| lock.owner).collect()
     }
 
-    /// The locks that block `waiter`, in queue order, and whether each is held; none if it does not
-    /// wait any more.
+    /// The locks that block `waiter`, and whether each is held; empty if it does not wait any more.
+    /// Those that are held come first, in the order of granting. Then come those that are waited
+    /// for, the nearest first, as MariaDB goes through them.
     pub(crate) fn blocking(&self, waiter: &Arc<Waiter>) -> impl Iterator<Item = (Grant, bool)> {
         let position = self.position(waiter);
         let granted_count = position.map_or(0, |_| self.granted.len());
         let granted = self.granted.iter().take(granted_count);
-        let ahead = self.waiting().take(position.unwrap_or(0));
+        let ahead = self.waiting().take(position.unwrap_or(0)).rev();
         let ahead = ahead.map(|other| Grant {
             owner: other.owner,
             kind: other.kind,

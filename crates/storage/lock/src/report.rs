@@ -3,6 +3,8 @@
 //! (R1) A deadlock is noted from copies, before its victim has its verdict. So all its members
 //! still wait, and the statements that the [`Witness`] returns are those that wait.
 //! (R2) No mutex of the table is held while the witness is asked. A page may be latched.
+//! (R3) A list of waits has a limit of edges, as a row's waiters have the square of their number.
+//! Each wait shows what it waits for: first who has the lock, then who waits next before it.
 //!
 //! A list of waits is read shard by shard, as the search for deadlocks does. So it may show an edge
 //! that has just gone, and never one that has not been.
@@ -21,7 +23,7 @@ use crate::{LockKind, LockName};
 const REMEMBERED_MAX: usize = 16;
 
 /// A lock and whose it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OwnedLock {
     /// Who has it, or waits for it.
     pub owner: TxnId,
@@ -52,8 +54,18 @@ pub struct Wait {
     pub wanted: OwnedLock,
     /// When the wait began, by the caller's clock, in nanoseconds.
     pub since_ns: u64,
-    /// The locks that stand before it in the queue and conflict with it, in the queue's order.
+    /// Locks that stand before it in the queue and conflict with it, at least one. Those that are
+    /// held come first, and then those that are waited for, the nearest first.
     pub blockers: Vec<OwnedLock>,
+}
+
+/// Locks that block a wait.
+#[derive(Debug, Default)]
+pub(crate) struct Blocking {
+    /// In the order of [`Wait::blockers`].
+    pub(crate) locks: Vec<OwnedLock>,
+    /// There are more.
+    pub(crate) is_cut: bool,
 }
 
 /// A cycle of waits that was broken.

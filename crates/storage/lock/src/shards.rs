@@ -13,7 +13,7 @@ use sync::{CachePadded, Mutex, MutexGuard};
 
 use crate::compact::CompactLocks;
 use crate::queue::Queue;
-use crate::report::OwnedLock;
+use crate::report::{Blocking, OwnedLock, Wait};
 use crate::waiter::{Verdict, Waiter};
 use crate::{LockKind, LockName};
 
@@ -250,25 +250,55 @@ impl Shards {
     }
 
     /// All waits, in no order.
-    pub(crate) fn waiters(&self) -> Vec<Arc<Waiter>> {
+    fn waiters(&self) -> Vec<Arc<Waiter>> {
         let of_shard =
             |shard: MutexGuard<'_, OwnerShard>| shard.waits.values().cloned().collect::<Vec<_>>();
         self.owners().flat_map(of_shard).collect()
     }
 
-    /// The locks that block `waiter`, with their owners.
-    pub(crate) fn blocking_locks(&self, waiter: &Arc<Waiter>) -> Vec<OwnedLock> {
+    /// The waits at the moment, in the order in which they began, with `edges_max` blockers at most
+    /// or one each (R3). Also returns how many waits have more blockers than are listed.
+    pub(crate) fn waits(&self, edges_max: usize) -> (Vec<Wait>, u64) {
+        let mut waiters = self.waiters();
+        waiters.retain(|waiter| waiter.verdict().is_none());
+        waiters.sort_by_key(|waiter| waiter.sequence);
+        let (mut waits, mut cut_count, mut room) = (Vec::new(), 0, edges_max);
+        for (position, waiter) in waiters.iter().enumerate() {
+            // Equal shares. What one does not need is left to those after it.
+            let share = room / (waiters.len() - position);
+            let Blocking { locks, is_cut } = self.blocking_locks(waiter, share.max(1));
+            room = room.saturating_sub(locks.len());
+            cut_count += u64::from(is_cut);
+            // A wait that nothing blocks any more has just been granted.
+            if !locks.is_empty() {
+                waits.push(Wait {
+                    wanted: OwnedLock::wanted_by(waiter),
+                    since_ns: waiter.since_ns,
+                    blockers: locks,
+                });
+            }
+        }
+        (waits, cut_count)
+    }
+
+    /// The locks that block `waiter`, with their owners; the first `count_max` of them.
+    pub(crate) fn blocking_locks(&self, waiter: &Arc<Waiter>, count_max: usize) -> Blocking {
         let queues = self.queue(&waiter.name);
         let Some(queue) = queues.get(&waiter.name) else {
-            return Vec::new();
+            return Blocking::default();
         };
-        let locks = queue.blocking(waiter).map(|(grant, is_held)| OwnedLock {
+        let mut blocking = queue.blocking(waiter);
+        let locks = blocking.by_ref().take(count_max);
+        let locks = locks.map(|(grant, is_held)| OwnedLock {
             owner: grant.owner,
             name: waiter.name.clone(),
             kind: grant.kind,
             is_held,
         });
-        locks.collect()
+        Blocking {
+            locks: locks.collect(),
+            is_cut: blocking.next().is_some(),
+        }
     }
 
     /// The locks that others have entered for `owner`, at most `count` of them.

@@ -13,7 +13,7 @@ use sync::atomic::{AtomicU64, Ordering};
 
 use crate::deadlock::{self, Watch};
 use crate::queue::Grant;
-use crate::report::{Deadlock, OwnedLock, Remembered, Wait};
+use crate::report::{Deadlock, Remembered, Wait};
 use crate::shards::{LockStatistics, OwnerShard, Shards};
 use crate::waiter::{Request, Verdict, Waiter};
 use crate::{LockExtent, LockKind, LockName};
@@ -45,6 +45,8 @@ pub struct LockTable {
     bytes_max: u64,
     /// The last deadlocks.
     remembered: Remembered,
+    /// Waits that were shown with a part of what blocked them. Relaxed: it orders nothing.
+    cut_count: AtomicU64,
     /// Knows what the owners' clients do. Set once, at the start.
     witness: OnceLock<Arc<dyn Witness>>,
     /// Which locks become compact. Constant.
@@ -107,6 +109,7 @@ impl LockTable {
             bytes: AtomicU64::new(0),
             bytes_max,
             remembered: Remembered::default(),
+            cut_count: AtomicU64::new(0),
             witness: OnceLock::new(),
         }
     }
@@ -534,18 +537,17 @@ impl LockTable {
         self.shards.blockers(waiter)
     }
 
-    /// The waits at the moment, in the order in which they began.
-    pub fn waits(&self) -> Vec<Wait> {
-        let mut waiters = self.shards.waiters();
-        waiters.sort_by_key(|waiter| waiter.sequence);
-        let waits = waiters.iter().filter(|waiter| waiter.verdict().is_none());
-        let waits = waits.map(|waiter| Wait {
-            wanted: OwnedLock::wanted_by(waiter),
-            since_ns: waiter.since_ns,
-            blockers: self.shards.blocking_locks(waiter),
-        });
-        // A wait that nothing blocks any more has just been granted.
-        waits.filter(|wait| !wait.blockers.is_empty()).collect()
+    /// The waits at the moment, in the order in which they began. They show at most `edges_max`
+    /// blockers together, or one each. Waits that have more are counted.
+    pub fn waits(&self, edges_max: usize) -> Vec<Wait> {
+        let (waits, cut_count) = self.shards.waits(edges_max);
+        self.cut_count.fetch_add(cut_count, Ordering::Relaxed);
+        waits
+    }
+
+    /// Waits that were shown with a part of what blocked them.
+    pub(crate) fn cut_count(&self) -> u64 {
+        self.cut_count.load(Ordering::Relaxed)
     }
 
     /// The deadlocks with a higher number than `after`, as far as they are remembered.

@@ -88,12 +88,15 @@ fn append_transactions(shown: &Shown<'_>, out: &mut String) {
     transactions.sort_by_key(|it| (it.began_us, it.id));
     let line_of: HashMap<u64, &Process> =
         shown.processes.iter().map(|line| (line.id, line)).collect();
+    let mut wait_of = HashMap::new();
+    for wait in waits {
+        wait_of
+            .entry(locks[wait.wanted].transaction)
+            .or_insert(wait);
+    }
     for it in transactions {
         let active_s = shown.now_us.saturating_sub(it.began_us) / 1_000_000;
-        let wait = waits.iter().find(|wait| {
-            let wanted = locks.get(wait.wanted);
-            it.id != 0 && wanted.is_some_and(|lock| lock.transaction == it.id)
-        });
+        let wait = wait_of.get(&it.id).filter(|_| it.id != 0);
         let state = if it.is_rolling_back { " rollback" } else { "" };
         *out += &format!("---TRANSACTION {}, ACTIVE {active_s} sec{state}\n", it.id);
         let waiting = u64::from(wait.is_some());

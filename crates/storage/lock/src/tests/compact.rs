@@ -57,9 +57,9 @@ fn a_compact_lock_is_waited_for_and_released_as_any_other() {
     assert!(matches!(again, Ok(Acquired::Held)));
     let busy = b.acquire(ask(&key("row"), SHARED, Duration::ZERO, 1), 0);
     assert_eq!(busy.unwrap_err(), LockError::Busy);
-    assert!(table.waits().is_empty());
+    assert!(table.waits(usize::MAX).is_empty());
     let mut wait = waits(&mut b, &key("row"), SHARED);
-    let seen = table.waits();
+    let seen = table.waits(usize::MAX);
     let blocker = &seen[0].blockers[0];
     assert_eq!((blocker.owner.get(), blocker.kind), (1, EXCLUSIVE));
     assert!(!is_ready(&mut wait));
@@ -83,7 +83,7 @@ fn what_is_taken_back_is_left_to_its_waiter_under_a_compact_lock() {
     assert!(is_ready(&mut wait));
     granted(&mut b, &key("row"), EXCLUSIVE);
     let mut later = waits(&mut c, &key("row"), SHARED);
-    let blockers = &table.waits()[0].blockers;
+    let blockers = &table.waits(usize::MAX)[0].blockers;
     let owners: Vec<_> = blockers.iter().map(|lock| lock.owner.get()).collect();
     assert_eq!(owners, [2, 1]);
     // The writer has no claim against the one that got the lock.
@@ -283,7 +283,7 @@ fn an_entered_lock_that_is_not_one_is_not_relied_on() {
     table.convert_implicit(b.owner(), &names[0], |_| true);
     granted(&mut a, &names[1], NEXT_KEY);
     let _third = waits(&mut c, &names[0], NEXT_KEY);
-    let blockers = table.waits().remove(0).blockers;
+    let blockers = table.waits(usize::MAX).remove(0).blockers;
     assert_eq!(blockers.len(), 2, "the true holder and the false one");
     assert!(!table.is_held(a.owner(), &names[0], EXCLUSIVE));
     let mut wait = waits(&mut a, &names[0], EXCLUSIVE);

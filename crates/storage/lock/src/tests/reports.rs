@@ -29,7 +29,7 @@ fn a_deadlock_is_remembered_with_both_sides() {
         one.acquire(ask(&b, EXCLUSIVE, PATIENT, 5), 30),
         Ok(Acquired::Wait(_))
     ));
-    let waits = table.waits();
+    let waits = table.waits(usize::MAX);
     assert_eq!(waits.len(), 1);
     assert_eq!((waits[0].wanted.owner.get(), waits[0].since_ns), (1, 30));
     assert_eq!(waits[0].blockers.len(), 1);
@@ -141,4 +141,43 @@ fn few_deadlocks_are_remembered() {
     let numbers: Vec<_> = table.deadlocks(30).iter().map(|it| it.number).collect();
     assert_eq!(numbers, (31..=40).collect::<Vec<_>>());
     assert_eq!(table.deadlocks(0).len(), 16);
+}
+
+/// A thousand waiters of one row have half a million edges. What is shown grows with their number.
+/// Each shows who has the lock and who waits next before it.
+#[test]
+fn many_waiters_of_one_row_show_a_part_of_their_edges() {
+    const WAITERS: u64 = 1000;
+    const EDGES_MAX: usize = 16_384;
+    let table = Arc::new(LockTable::new(u64::MAX));
+    let row = key("row");
+    let mut owners: Vec<_> = (1..=WAITERS + 1).map(|id| owner(&table, id)).collect();
+    granted(&mut owners[0], &row, EXCLUSIVE);
+    let asked = owners[1..].iter_mut();
+    let futures: Vec<_> = asked.map(|own| waits(own, &row, EXCLUSIVE)).collect();
+    let shown = table.waits(EDGES_MAX);
+    let edge_count: usize = shown.iter().map(|wait| wait.blockers.len()).sum();
+    assert_eq!(shown.len(), futures.len());
+    assert!(
+        (EDGES_MAX / 2..=EDGES_MAX).contains(&edge_count),
+        "{edge_count}"
+    );
+    for wait in &shown {
+        let blockers = wait.blockers.iter();
+        let blockers: Vec<_> = blockers.map(|it| (it.owner.get(), it.is_held)).collect();
+        let nearest = wait.wanted.owner.get() - 1;
+        assert_eq!(blockers[0], (1, true));
+        assert!(nearest == 1 || blockers[1] == (nearest, false));
+    }
+    assert!((900..WAITERS).contains(&table.cut_count()));
+    // Without room each wait shows who has the lock, and with enough room all that blocks it.
+    let alone = table.waits(0);
+    assert!(alone.iter().all(|wait| wait.blockers.len() == 1));
+    let before = table.cut_count();
+    let whole = table.waits(usize::MAX);
+    let edge_count: usize = whole.iter().map(|wait| wait.blockers.len()).sum();
+    assert_eq!(edge_count, 1000 * 1001 / 2);
+    assert_eq!(table.cut_count(), before);
+    owners.iter_mut().rev().for_each(OwnerLocks::release_all);
+    assert!(table.is_empty());
 }
