@@ -1,6 +1,6 @@
 //! The shared state of all workers: the ring, the stragglers, the horizon.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,8 +46,9 @@ pub struct TransactionSystem {
     /// Transactions that left the ring before they had ended (T1), with their commit number once
     /// they have one.
     stragglers: Mutex<BTreeMap<u64, Fate>>,
-    /// The log's position when a transaction that had changed rows had undone them. An older
-    /// snapshot may have a copy of such a row, and must not take its writer for settled.
+    /// The log's position when a transaction that had changed rows had undone them, while it is in
+    /// the ring or a straggler. An older snapshot may have a copy of such a row, and must not take
+    /// its writer for settled.
     rolled_back: Mutex<BTreeMap<u64, Lsn>>,
     /// One for each worker.
     workers: Box<[CachePadded<WorkerWords>]>,
@@ -71,6 +72,8 @@ struct Maintenance {
     moving: Range<u64>,
     /// The horizon of the last one.
     horizon: Lsn,
+    /// How often all that is kept of ended transactions was visited, for a test.
+    visit_count: u64,
 }
 
 /// Transactions that were recycled after a conversion.
@@ -272,26 +275,38 @@ impl TransactionSystem {
         if id < self.settled() {
             return Visibility::All;
         }
-        let fate = match self.ring.state(id.get()) {
-            RingState::Active => Fate::Active,
-            RingState::Ending => Fate::Ending,
-            RingState::Committed(number) => Fate::Committed(Lsn(number)),
-            RingState::RolledBack => Fate::RolledBack,
-            RingState::Moved | RingState::Recycled => self.fate_in_parts(id),
-        };
+        let mut fate = self.unsettled_fate(id);
+        let mut undone_at = None;
+        if fate == Fate::RolledBack {
+            undone_at = self.rolled_back_at(id.get());
+            if undone_at.is_none() {
+                // Its position may have gone because its word has left the ring meanwhile. Then its
+                // part has one that is not older.
+                fate = self.unsettled_fate(id);
+            }
+        }
         let is_seen = match fate {
             Fate::Active => return Visibility::None,
             Fate::Ending => false,
             Fate::Settled => true,
             Fate::Committed(lsn) => lsn <= horizon,
-            Fate::RolledBack => self
-                .rolled_back_at(id.get())
-                .is_none_or(|position| position <= horizon),
+            Fate::RolledBack => undone_at.is_none_or(|position| position <= horizon),
         };
         if is_seen {
             Visibility::All
         } else {
             Visibility::Some
+        }
+    }
+
+    /// The outcome of a transaction that may not be settled.
+    fn unsettled_fate(&self, id: TxnId) -> Fate {
+        match self.ring.state(id.get()) {
+            RingState::Active => Fate::Active,
+            RingState::Ending => Fate::Ending,
+            RingState::Committed(number) => Fate::Committed(Lsn(number)),
+            RingState::RolledBack => Fate::RolledBack,
+            RingState::Moved | RingState::Recycled => self.fate_in_parts(id),
         }
     }
 
@@ -356,6 +371,10 @@ impl TransactionSystem {
         self.publish_parts(&maintenance.parts);
         let after = self.progress(&maintenance);
         let is_recycling = after.1 < after.2 || !maintenance.moving.is_empty();
+        if before != after {
+            self.forget_ended(horizon);
+            maintenance.visit_count += 1;
+        }
         drop(maintenance);
         if before != after {
             for worker in &self.workers {
@@ -406,14 +425,35 @@ impl TransactionSystem {
         assert!(settled <= next, "nobody is settled before it began");
         // Release: a reader of it need not look at the words below.
         self.settled.store(settled, Ordering::Release);
-        self.stragglers
-            .lock()
-            .retain(|&number, _| settled <= number);
-        // An entry that every snapshot is younger than is not needed, however long other
-        // transactions are open.
+    }
+
+    /// Drops what is not needed any more of transactions that have ended. It visits all of it, so
+    /// it is called only after progress: an old snapshot may hold everything back for hours.
+    ///
+    /// A rollback's position is not needed once every snapshot is younger, however long other
+    /// transactions are open. It is not needed either once the word has left the ring, except for a
+    /// straggler: then the snapshots have their exceptions (T2), and the part has a position that
+    /// is not older. So there are at most as many positions as words and stragglers.
+    fn forget_ended(&self, horizon: Lsn) {
+        let low = self.ring.low();
+        let settled = self.settled.load(Ordering::Relaxed);
+        let kept: BTreeSet<u64> = {
+            let mut stragglers = self.stragglers.lock();
+            stragglers.retain(|&number, _| settled <= number);
+            stragglers.keys().copied().collect()
+        };
+        assert!(
+            kept.last()
+                .is_none_or(|&straggler| straggler < self.ring.next()),
+            "a straggler has its number"
+        );
+        let is_needed = |number: u64, position: Lsn| {
+            let is_noted = number < low && !kept.contains(&number);
+            settled <= number && horizon < position && !is_noted
+        };
         self.rolled_back
             .lock()
-            .retain(|&number, &mut position| settled <= number && horizon < position);
+            .retain(|&number, &mut position| is_needed(number, position));
     }
 
     /// The number after those that left the ring together with `number` without a note of their
@@ -538,8 +578,8 @@ impl TransactionSystem {
         self.ring.state(number)
     }
 
-    /// The log's position when a transaction had undone its changes; `None` if it had none, or if
-    /// every snapshot is younger.
+    /// The log's position when a transaction had undone its changes. `None` if it had none, if
+    /// every snapshot is younger, or if it has left the ring (see `forget_ended`).
     pub(crate) fn rolled_back_at(&self, number: u64) -> Option<Lsn> {
         self.rolled_back.lock().get(&number).copied()
     }
@@ -555,5 +595,18 @@ impl TransactionSystem {
         self.workers[worker_index]
             .oldest_snapshot
             .store(word, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+impl TransactionSystem {
+    /// Rollbacks whose positions are kept.
+    pub(crate) fn rolled_back_count(&self) -> usize {
+        self.rolled_back.lock().len()
+    }
+
+    /// How often maintenance has visited them.
+    pub(crate) fn visit_count(&self) -> u64 {
+        self.maintenance.lock().visit_count
     }
 }

@@ -260,6 +260,61 @@ fn an_old_snapshot_never_sees_a_row_that_was_rolled_back() {
     );
 }
 
+/// A busy worker does its maintenance a hundred times a second, however many have rolled back under
+/// an old snapshot.
+#[test]
+fn maintenance_without_progress_visits_no_rollbacks() {
+    let mut world = World::new(1024, &[]);
+    let snapshot = world.open(0);
+    world.maintain();
+    let before = world.system.visit_count();
+    for count in 1..=100 {
+        let transaction = world.allocate();
+        world.undo(transaction);
+        world.maintain();
+        assert_eq!(world.system.rolled_back_count(), count);
+    }
+    assert_eq!(world.system.visit_count(), before);
+    drop(snapshot);
+    world.maintain();
+    assert!(before < world.system.visit_count());
+    assert_eq!(world.system.rolled_back_count(), 0);
+}
+
+/// Their number is bounded by the ring, however long a snapshot is open.
+#[test]
+fn positions_of_rollbacks_go_with_their_words() {
+    let mut world = World::new(16, &[]);
+    let long = world.allocate();
+    let snapshot = world.open(0);
+    let horizon = world.system.horizon(|| Lsn(world.position));
+    let mut undone = Vec::new();
+    for _ in 0..500 {
+        let transaction = world.allocate();
+        world.undo(transaction);
+        world.maintain();
+        undone.push(transaction);
+        assert!(world.system.rolled_back_count() <= 16);
+    }
+    // A straggler keeps its position: no part stands for it.
+    world.undo(long);
+    for _ in 0..16 {
+        let transaction = world.allocate();
+        world.commit(transaction);
+        world.maintain();
+    }
+    for transaction in undone.into_iter().chain([long]) {
+        assert!(!snapshot.sees(transaction, None).unwrap());
+        let seen_by = world.system.visibility(transaction, horizon);
+        assert_eq!(seen_by, Visibility::Some, "{transaction:?}");
+    }
+    drop(snapshot);
+    world.maintain();
+    world.maintain();
+    assert_eq!(world.system.settled(), world.system.next());
+    assert_eq!(world.system.rolled_back_count(), 0);
+}
+
 /// What happens next in a random run.
 #[derive(Debug, Clone)]
 enum Event {
@@ -379,6 +434,12 @@ impl Run {
             }
             let is_active = self.world.system.is_active(transaction);
             prop_assert_eq!(is_active, twin == Twin::Active);
+            // It may say later than the twin that every snapshot sees an end, never earlier.
+            let visibility = self.world.system.visibility(transaction, horizon);
+            prop_assert_eq!(visibility == Visibility::None, twin == Twin::Active);
+            if let Twin::Committed(lsn) | Twin::Undone(lsn) = twin {
+                prop_assert!(visibility != Visibility::All || lsn <= horizon);
+            }
         }
         Ok(())
     }
