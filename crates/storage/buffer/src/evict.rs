@@ -120,9 +120,14 @@ impl Pool {
                 looked_count: 0,
             };
         }
+        Taken::Nothing
+    }
+
+    /// Notes that a task waits for a frame of this worker: the cleaners hurry, searches are short,
+    /// and nothing is read ahead. A search that is only a hint does not call it.
+    pub(crate) fn note_shortage(&self, worker: usize) {
         self.wants_frames.store(true, Ordering::SeqCst);
         self.call_house(worker);
-        Taken::Nothing
     }
 
     /// Returns a free frame of a share, or that of a cold page among the next `looks`.

@@ -11,7 +11,6 @@ use std::task::{Context, Poll};
 use env::{Disk, DiskError};
 use format::{Lsn, PageId, SpaceId};
 use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
-use sync::atomic::Ordering;
 use sync::{CachePadded, LatchVersion, Notify};
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
@@ -416,7 +415,10 @@ impl Pages {
         match self.pool.take_frame(self.worker, &self.search) {
             Taken::Frame(frame) => Ok(frame),
             Taken::Later => Err(self.suspend(WaitReason::Turn, Suspend::turn()).into()),
-            Taken::Nothing => Err(self.no_frame().into()),
+            Taken::Nothing => {
+                self.pool.note_shortage(self.worker);
+                Err(self.no_frame().into())
+            }
         }
     }
 
@@ -432,8 +434,7 @@ impl Pages {
             }
             pool.frame_waiters.lock().push(context.waker().clone());
             // The cleaner may have come, gone and fallen asleep before this waiter was in the list.
-            pool.wants_frames.store(true, Ordering::SeqCst);
-            pool.call_house(worker);
+            pool.note_shortage(worker);
             Poll::Pending
         });
         self.suspend(WaitReason::NoFrame, wait)

@@ -55,7 +55,7 @@ pub struct Pool {
     pub(crate) loads: Box<[Mutex<HashMap<PageId, Load>>]>,
     /// Tasks that wait for a frame.
     pub(crate) frame_waiters: Mutex<Vec<Waker>>,
-    /// Whether a caller has found no clean frame since the cleaner ran.
+    /// Whether a task that needs a frame has found no clean one since the cleaner ran.
     pub(crate) wants_frames: AtomicBool,
     /// Where each worker's house-keeping sleeps while nothing is to be done.
     pub(crate) house_calls: Box<[CachePadded<Notify>]>,

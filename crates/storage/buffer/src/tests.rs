@@ -480,7 +480,12 @@ fn a_long_search_for_a_frame_gives_way() {
     assert_eq!(pool.take_frame(0, &search), Taken::Later);
     assert!(!pool.wants_frames.load(Ordering::SeqCst));
     assert_eq!(pool.take_frame(0, &search), Taken::Nothing);
-    assert!(pool.wants_frames.load(Ordering::SeqCst));
+    assert!(!pool.wants_frames.load(Ordering::SeqCst), "no task waits");
+    // A task that needs a frame searches for itself, and waits in the end.
+    for is_at_end in [false, false, true] {
+        assert!(pages.take_frame().is_err());
+        assert_eq!(pool.wants_frames.load(Ordering::SeqCst), is_at_end);
+    }
     assert_eq!(
         pool.take_frame(0, &search),
         Taken::Nothing,

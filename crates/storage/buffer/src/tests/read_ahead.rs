@@ -111,6 +111,27 @@ fn reads_ahead_leave_frames_to_pages_that_are_asked_for() {
     assert_eq!(ask(0).1, 3);
 }
 
+/// It gives up when no frame is free. No task waits, so the cleaners do not hurry.
+#[test]
+fn a_read_ahead_without_a_frame_tells_of_no_shortage() {
+    let (world, pages) = cold(36, &[0, 1], 32);
+    let (pool, search) = (Arc::clone(pages.pool()), Cell::default());
+    let mut taken = Vec::new();
+    loop {
+        match pool.take_frame(0, &search) {
+            Taken::Frame(frame) => taken.push(frame),
+            Taken::Later => {}
+            Taken::Nothing => break,
+        }
+    }
+    assert_eq!(taken.len(), 32);
+    world.run(pages.read_ahead(SPACE, &numbers(&[0, 1])));
+    assert_eq!((present(&pages, 0..2), pool.reads_ahead_cut()), (vec![], 1));
+    assert!(!pool.wants_frames.load(Ordering::SeqCst));
+    assert!(pages.take_frame().is_err());
+    assert!(pool.wants_frames.load(Ordering::SeqCst), "a task waits");
+}
+
 /// A task that waits for a page of a dropped read then reads the page itself.
 #[test]
 fn a_read_that_is_given_up_wakes_those_that_wait() {
