@@ -31,7 +31,7 @@ use crate::schema::dictionary::{
     self, DICTIONARY_TABLE, Dictionary, Entry, SYSTEM_SPACE, TableEntry, TreePlace,
 };
 use crate::schema::new_counter::NewCounter;
-use crate::schema::table_shape::{LiveTable, TableShape};
+use crate::schema::table_shape::{LiveTable, Moment, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::transaction::pending::Pending;
 use crate::turns::Turn;
@@ -323,7 +323,7 @@ impl Worker {
         ];
         let publish = || {
             let rows = copy_shape.clustered.index;
-            copy_shape.live.set_remade(rows, self.pages.reserved());
+            copy_shape.live.set_remade(rows, self.moment());
             self.publish(|tables, _| {
                 let gone = tables.remove(&old);
                 assert!(gone.is_some(), "one schema change at a time");
@@ -378,7 +378,7 @@ impl Worker {
         let publish = || {
             for &made in &new {
                 let index = entry.trees[made].index;
-                old.live.set_remade(index, self.pages.reserved());
+                old.live.set_remade(index, self.moment());
             }
             self.publish_table(entry, Some(Arc::clone(&old.live)));
         };
@@ -530,6 +530,16 @@ impl Worker {
         self.shared.replace_dictionary(&mut present, picture);
     }
 
+    /// The moment at which a tree that was built is published.
+    fn moment(&self) -> Moment {
+        // Before the position, which only grows.
+        let horizon = self.horizon();
+        Moment {
+            now: self.pages.reserved(),
+            horizon,
+        }
+    }
+
     fn publish_table(&self, entry: TableEntry, live: Option<Arc<LiveTable>>) {
         let live = live.unwrap_or_else(|| {
             let live = LiveTable::default();
@@ -539,7 +549,7 @@ impl Worker {
                 ceiling: next,
             };
             if let Some(rows) = entry.trees.first() {
-                live.set_remade(rows.index, self.pages.reserved());
+                live.set_remade(rows.index, self.moment());
             }
             Arc::new(live)
         });

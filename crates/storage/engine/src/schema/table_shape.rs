@@ -50,8 +50,18 @@ pub(crate) struct LiveTable {
     /// The log's position when one of its trees was last rebuilt from the newest versions alone. A
     /// snapshot before it must check `remade`.
     remade_at: AtomicU64,
-    /// Rebuilt trees and when; set by the schema change before it is published.
+    /// Rebuilt trees and when, as far as a snapshot may be older. Set by the schema change before
+    /// it is published.
     remade: Mutex<Vec<(IndexId, Lsn)>>,
+}
+
+/// When a tree has been rebuilt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// The log's position.
+    pub(crate) now: Lsn,
+    /// No snapshot is older, none to come either.
+    pub(crate) horizon: Lsn,
 }
 
 /// A counter that survives a crash: numbers below `ceiling` may have been used.
@@ -138,13 +148,16 @@ impl LiveTable {
             .all(|&(index, at)| at <= snapshot || !is_asked(index))
     }
 
-    /// Notes that a tree has been rebuilt by `now`.
-    pub(crate) fn set_remade(&self, index: IndexId, now: Lsn) {
+    /// Notes that a tree has been rebuilt by now, and forgets those that every snapshot is younger
+    /// than: each snapshot walks through the others.
+    pub(crate) fn set_remade(&self, index: IndexId, Moment { now, horizon }: Moment) {
+        assert!(horizon <= now, "no snapshot is of the future");
         let mut remade = self.remade.lock();
         assert!(
             remade.last().is_none_or(|&(_, before)| before <= now),
             "snapshots compare with the last one (see `serves`)"
         );
+        remade.retain(|&(_, at)| horizon < at);
         remade.push((index, now));
         self.remade_at.store(now.0, Ordering::Release);
     }
@@ -535,5 +548,41 @@ fn finish_entry(mut bytes: Vec<u8>, has_null: bool, row_key: &[u8]) -> EntryKey 
         bytes,
         own_length,
         has_null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::PageNo;
+
+    use super::*;
+
+    fn trees(index: u64) -> [Tree; 2] {
+        let tree = Tree {
+            space: SpaceId(1),
+            root: PageNo(1),
+            index: IndexId(index),
+        };
+        [tree, tree]
+    }
+
+    /// A table that gets an index each day keeps what an open snapshot is older than, and no more.
+    #[test]
+    fn rebuilt_trees_are_forgotten_once_every_snapshot_is_younger() {
+        let live = LiveTable::default();
+        let set = |index, now, horizon| {
+            let (now, horizon) = (Lsn(now), Lsn(horizon));
+            live.set_remade(IndexId(index), Moment { now, horizon });
+            live.remade.lock().len()
+        };
+        assert_eq!([set(1, 10, 5), set(2, 20, 9)], [1, 2]);
+        // A snapshot of 10 sees the first tree, which was rebuilt by then.
+        assert_eq!(set(3, 30, 10), 2);
+        assert!(live.serves(trees(1), Lsn(10)));
+        assert!(!live.serves(trees(2), Lsn(19)) && live.serves(trees(2), Lsn(20)));
+        assert!(!live.serves(trees(3), Lsn(29)) && live.serves(trees(3), Lsn(30)));
+        for day in 4..100 {
+            assert_eq!(set(day, 10 * day, 10 * day - 1), 1);
+        }
     }
 }
