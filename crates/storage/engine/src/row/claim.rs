@@ -18,10 +18,11 @@ use btree::damaged;
 use format::row_header::RowHeader;
 use format::undo::{UndoKind, UndoRecord};
 use format::{IndexId, TxnId, UndoPointer};
-use lock::{Converted, LockKind, LockMode, LockName, OwnerLocks};
+use lock::{Converted, LockName, OwnerLocks};
 use stdx::planted::{Mistake, is_planted};
 use store::{Interrupt, Mutation, Outcome, StoreError};
 
+use crate::row::conflict::WRITERS_LOCK;
 use crate::row::write::RowPlace;
 use crate::transaction::EngineTransaction;
 use crate::transaction::claim::Claim;
@@ -113,7 +114,7 @@ impl EngineTransaction {
         let (table, index) = (&self.worker.shared.locks, place.tree.index);
         let is_held = || {
             let name = LockName::key(index, place.key);
-            table.is_held(own, &name, LockKind::EXCLUSIVE_RECORD)
+            table.is_held(own, &name, WRITERS_LOCK)
         };
         if table.has_locks(index) && is_held() {
             return;
@@ -152,13 +153,9 @@ impl EngineTransaction {
         let Some(table) = self.worker.undo_table(record.table) else {
             return Ok(());
         };
-        let kind = LockKind {
-            mode: LockMode::Exclusive,
-            extent: self.record_extent(),
-        };
         let name = LockName::key(table.tree.index, record.key);
         let locks = &self.worker.shared.locks;
-        if locks.is_held(own, &name, kind) {
+        if locks.is_held(own, &name, WRITERS_LOCK) {
             return Ok(());
         }
         // As a waiter would enter it. No other owner can have it.

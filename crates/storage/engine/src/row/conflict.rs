@@ -37,6 +37,11 @@ enum Ordered {
     Blockers,
 }
 
+/// What a writer locks of a row, at each isolation level: the lock that its id in the row becomes.
+/// It goes with the change if that is taken back (`lock::LockTable::leave_record`). A bare record,
+/// as readers lock it under READ COMMITTED, would stay.
+pub(crate) const WRITERS_LOCK: LockKind = LockKind::EXCLUSIVE_RECORD;
+
 /// The result of a check of the locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
@@ -73,10 +78,10 @@ pub(crate) struct WantedLock {
 }
 
 impl WantedLock {
-    /// The entry itself, exclusively, deleted or not.
+    /// What a writer locks of a row, deleted or not.
     pub(crate) const ROW: Self = Self {
-        live: LockKind::EXCLUSIVE_RECORD,
-        deleted: Some(LockKind::EXCLUSIVE_RECORD),
+        live: WRITERS_LOCK,
+        deleted: Some(WRITERS_LOCK),
         wait: LockWait::Wait,
         term: Term::Transaction,
     };
@@ -159,7 +164,7 @@ impl EngineTransaction {
                 return Ok(Access::Granted);
             }
         }
-        self.lock_row(row, LockKind::EXCLUSIVE_RECORD, LockWait::Wait)
+        self.lock_row(row, WRITERS_LOCK, LockWait::Wait)
     }
 
     /// The extent of a lock on an entry alone.
