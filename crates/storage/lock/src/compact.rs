@@ -25,7 +25,7 @@
 use format::{IndexId, TxnId};
 
 use crate::LockKind;
-use crate::name::Place;
+use crate::name::Print;
 use crate::queue::Grant;
 
 /// The compact locks of a shard. A single word, so that a shard fits into a cache line.
@@ -85,8 +85,8 @@ impl CompactLocks {
     }
 
     /// The locks of a name.
-    pub(crate) fn grants(&self, place: Place) -> impl Iterator<Item = Grant> {
-        let is_locked = move |part: &&Part| part.index == place.index && part.has(place);
+    pub(crate) fn grants(&self, print: Print) -> impl Iterator<Item = Grant> {
+        let is_locked = move |part: &&Part| part.index == print.index && part.has(print);
         self.parts().filter(is_locked).map(Part::grant)
     }
 
@@ -94,31 +94,31 @@ impl CompactLocks {
     pub(crate) fn rivals(
         &self,
         owner: TxnId,
-        place: Place,
+        print: Print,
         kind: LockKind,
     ) -> impl Iterator<Item = Grant> {
         let conflicts = move |part: &&Part| part.owner != owner && kind.conflicts_with(part.kind);
         let parts = self.parts().filter(conflicts);
         parts
-            .filter(move |part| part.index == place.index && part.has(place))
+            .filter(move |part| part.index == print.index && part.has(print))
             .map(Part::grant)
     }
 
     /// True if `owner` has this lock or one that includes it.
-    pub(crate) fn is_held(&self, owner: TxnId, place: Place, kind: LockKind) -> bool {
+    pub(crate) fn is_held(&self, owner: TxnId, print: Print, kind: LockKind) -> bool {
         let includes = |part: &&Part| part.owner == owner && part.kind.includes(kind);
         let mut parts = self.parts().filter(includes);
-        parts.any(|part| part.index == place.index && part.has(place))
+        parts.any(|part| part.index == print.index && part.has(print))
     }
 
     /// Notes a lock.
-    pub(crate) fn add(&mut self, place: Place, grant: Grant) -> Added {
-        let is_it = |part: &Part| part.index == place.index && part.grant() == grant;
+    pub(crate) fn add(&mut self, print: Print, grant: Grant) -> Added {
+        let is_it = |part: &Part| part.index == print.index && part.grant() == grant;
         let parts = &mut self.parts.get_or_insert_default().list;
         let found = parts.iter().position(is_it);
         let at = found.unwrap_or_else(|| {
             parts.push(Part {
-                index: place.index,
+                index: print.index,
                 owner: grant.owner,
                 kind: grant.kind,
                 prints: PrintSet::default(),
@@ -127,7 +127,7 @@ impl CompactLocks {
         });
         let part = &mut parts[at];
         let before = part.prints.bytes();
-        part.prints.insert(place.print);
+        part.prints.insert(print.bits);
         let grown = part.prints.bytes() - before;
         Added {
             bytes: grown + if found.is_none() { PART_BYTES } else { 0 },
@@ -156,8 +156,8 @@ impl CompactLocks {
 }
 
 impl Part {
-    fn has(&self, place: Place) -> bool {
-        self.prints.contains(place.print)
+    fn has(&self, print: Print) -> bool {
+        self.prints.contains(print.bits)
     }
 
     fn grant(&self) -> Grant {
@@ -303,9 +303,9 @@ mod tests {
         let kind = |mode, extent| LockKind { mode, extent };
         let own = TxnId::new(1).unwrap();
         let other = TxnId::new(2).unwrap();
-        let place = |index, print| Place {
+        let print = |index, bits| Print {
             index: IndexId(index),
-            print,
+            bits,
         };
         let shared = kind(LockMode::Shared, LockExtent::NextKey);
         let mut locks = CompactLocks::default();
@@ -314,22 +314,22 @@ mod tests {
             owner: own,
             kind: shared,
         };
-        let first = locks.add(place(1, 5), grant);
+        let first = locks.add(print(1, 5), grant);
         assert!(first.is_new_part && PART_BYTES < first.bytes);
-        let again = locks.add(place(1, 6), grant);
+        let again = locks.add(print(1, 6), grant);
         assert_eq!((again.is_new_part, again.bytes), (false, 0));
         let record = kind(LockMode::Shared, LockExtent::Record);
-        assert!(locks.is_held(own, place(1, 5), record));
-        assert!(!locks.is_held(other, place(1, 5), record));
-        assert!(!locks.is_held(own, place(2, 5), record));
-        assert!(!locks.is_held(own, place(1, 5), LockKind::EXCLUSIVE_RECORD));
-        let rival = |owner, place, kind| locks.rivals(owner, place, kind).next();
+        assert!(locks.is_held(own, print(1, 5), record));
+        assert!(!locks.is_held(other, print(1, 5), record));
+        assert!(!locks.is_held(own, print(2, 5), record));
+        assert!(!locks.is_held(own, print(1, 5), LockKind::EXCLUSIVE_RECORD));
+        let rival = |owner, print, kind| locks.rivals(owner, print, kind).next();
         let exclusive = LockKind::EXCLUSIVE_RECORD;
-        assert_eq!(rival(other, place(1, 6), exclusive), Some(grant));
-        assert_eq!(rival(other, place(1, 7), exclusive), None);
-        assert_eq!(rival(other, place(1, 6), record), None);
-        assert_eq!(rival(own, place(1, 6), exclusive), None);
-        assert_eq!(locks.grants(place(1, 5)).collect::<Vec<_>>(), [grant]);
+        assert_eq!(rival(other, print(1, 6), exclusive), Some(grant));
+        assert_eq!(rival(other, print(1, 7), exclusive), None);
+        assert_eq!(rival(other, print(1, 6), record), None);
+        assert_eq!(rival(own, print(1, 6), exclusive), None);
+        assert_eq!(locks.grants(print(1, 5)).collect::<Vec<_>>(), [grant]);
         let removed = locks.remove(own);
         assert_eq!(removed.indexes, [IndexId(1)]);
         assert_eq!(removed.bytes, first.bytes);

@@ -17,13 +17,13 @@ pub struct LockName {
     key: Option<SmallVec<[u8; KEY_BYTES_INSIDE]>>,
 }
 
-/// Where a name stands among the compact locks of its shard.
+/// What compact locks keep of a name: its index, and a part of its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Print {
     /// The index.
     pub(crate) index: IndexId,
     /// The upper half of the name's hash. Never 0.
-    pub(crate) print: u32,
+    pub(crate) bits: u32,
 }
 
 /// Keys up to this length take no memory of their own: a primary key of up to three numbers, or an
@@ -65,13 +65,13 @@ impl LockName {
         key.map_or(0, SmallVec::len)
     }
 
-    /// Its place among compact locks: the upper half of the hash, as far as `mask` has it. The
+    /// Its print among compact locks: the upper half of the hash, as far as `mask` has it. The
     /// lower half chooses the shard.
-    pub(crate) fn place(&self, mask: u32) -> Place {
+    pub(crate) fn print(&self, mask: u32) -> Print {
         let upper = u32::try_from(self.hash_code() >> u32::BITS).expect("half of 64 bits");
-        Place {
+        Print {
             index: self.index,
-            print: (upper & mask).max(1),
+            bits: (upper & mask).max(1),
         }
     }
 

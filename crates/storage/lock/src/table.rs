@@ -291,7 +291,7 @@ impl LockTable {
                 let mut queues = self.shards.queue(to);
                 let (queue, compact) = self.shards.queue_of(&mut queues, to);
                 let is_new = !queue.has_including(grant.owner, kind)
-                    && !compact.is_held(grant.owner, self.place(to), kind);
+                    && !compact.is_held(grant.owner, self.print(to), kind);
                 if is_new {
                     queue.grant(grant.owner, kind);
                 }
@@ -399,7 +399,7 @@ impl LockTable {
         let queue = shard.get(name);
         let mut grants = queue.map_or_else(Vec::new, |queue| queue.grants().to_vec());
         if !shard.compact.is_empty() {
-            grants.extend(shard.compact.grants(self.place(name)));
+            grants.extend(shard.compact.grants(self.print(name)));
         }
         grants
     }

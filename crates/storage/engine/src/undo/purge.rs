@@ -46,7 +46,7 @@ use crate::undo_log::{self, apply, page_of, settle, space_of};
 use crate::worker::Worker;
 #[cfg(doc)]
 use crate::worker::WorkerOptions;
-use crate::worker::purge_progress::Place;
+use crate::worker::purge_progress::Progress;
 
 /// Failures in a row after which purge passes over what cannot be read, about a second each. The
 /// disk may recover meanwhile, and if it does not, purge must come to an end.
@@ -98,10 +98,11 @@ impl Worker {
             if self.shared.worker_of(segment) != usize::from(self.options.index) {
                 continue;
             }
-            let mut place = self.purge_place(segment).await?;
-            self.return_to_skipped(segment, &mut place, horizon).await?;
+            let mut progress = self.purge_progress(segment).await?;
+            self.return_to_skipped(segment, &mut progress, horizon)
+                .await?;
             while done < budget {
-                if self.purge_step(segment, &mut place, horizon).await? == Step::Idle {
+                if self.purge_step(segment, &mut progress, horizon).await? == Step::Idle {
                     break;
                 }
                 done += 1;
@@ -113,21 +114,21 @@ impl Worker {
                     (in_turn, turn_began) = (0, self.options.clock.now());
                 }
             }
-            self.purge.borrow_mut().places.insert(segment, place);
+            self.purge.borrow_mut().segments.insert(segment, progress);
         }
         Ok(done)
     }
 
     /// Where purge continues in a segment.
-    async fn purge_place(self: &Rc<Self>, segment: u8) -> Result<Place, StoreError> {
-        let known = self.purge.borrow_mut().places.remove(&segment);
-        if let Some(place) = known {
-            return Ok(place);
+    async fn purge_progress(self: &Rc<Self>, segment: u8) -> Result<Progress, StoreError> {
+        let known = self.purge.borrow_mut().segments.remove(&segment);
+        if let Some(progress) = known {
+            return Ok(progress);
         }
         let (tail, _) = self
             .until_done(|| undo_log::ends(&self.pages, segment))
             .await?;
-        Ok(Place {
+        Ok(Progress {
             kept: Vec::new(),
             skipped: BTreeSet::new(),
             no: tail,
@@ -156,11 +157,11 @@ impl Worker {
     async fn purge_step(
         self: &Rc<Self>,
         segment: u8,
-        place: &mut Place,
+        progress: &mut Progress,
         horizon: Lsn,
     ) -> Result<Step, StoreError> {
         let mut bytes = Vec::new();
-        let look = || self.look_at(segment, (place.no, place.at), &mut bytes);
+        let look = || self.look_at(segment, (progress.no, progress.at), &mut bytes);
         match self.until_done(look).await? {
             Look::Record(pointer) => {
                 let record = decode(pointer, &bytes)?;
@@ -169,25 +170,25 @@ impl Worker {
                 match self.visibility(record.txn, horizon) {
                     Visibility::All => {
                         // (P4)
-                        if place.skipped.contains(&record.txn) {
-                            self.return_to_skipped(segment, place, horizon).await?;
+                        if progress.skipped.contains(&record.txn) {
+                            self.return_to_skipped(segment, progress, horizon).await?;
                         }
-                        assert!(!place.skipped.contains(&record.txn));
+                        assert!(!progress.skipped.contains(&record.txn));
                         self.purge_record(pointer, &record).await?;
                         self.note_purged(&record);
                     }
-                    Visibility::None if self.is_skipped(place, &record) => {
-                        place.skipped.insert(record.txn);
-                        place.has_skipped = true;
+                    Visibility::None if self.is_skipped(progress, &record) => {
+                        progress.skipped.insert(record.txn);
+                        progress.has_skipped = true;
                     }
                     Visibility::None | Visibility::Some => return Ok(Step::Idle),
                 }
                 assert!(!bytes.is_empty(), "purge goes on with each record");
-                place.at += bytes.len();
+                progress.at += bytes.len();
             }
             Look::PageEnd(next) => {
-                self.leave_page(segment, place).await?;
-                (place.no, place.at) = (next, undo::UNDO_RECORDS_START);
+                self.leave_page(segment, progress).await?;
+                (progress.no, progress.at) = (next, undo::UNDO_RECORDS_START);
             }
             Look::Nothing => return Ok(Step::Idle),
         }
@@ -204,21 +205,25 @@ impl Worker {
     }
 
     /// Whether purge skips a record of an open transaction.
-    fn is_skipped(&self, place: &Place, record: &UndoRecord<'_>) -> bool {
+    fn is_skipped(&self, progress: &Progress, record: &UndoRecord<'_>) -> bool {
         let is_old = || record.txn.get() < self.purge.borrow().old_below;
-        !record.kind.is_end() && (place.skipped.contains(&record.txn) || is_old())
+        !record.kind.is_end() && (progress.skipped.contains(&record.txn) || is_old())
     }
 
     /// Gives back the page whose end was reached, or keeps it for skipped records.
-    async fn leave_page(self: &Rc<Self>, segment: u8, place: &mut Place) -> Result<(), StoreError> {
-        let (no, before) = (place.no, place.kept.last().copied());
-        if !std::mem::take(&mut place.has_skipped) {
+    async fn leave_page(
+        self: &Rc<Self>,
+        segment: u8,
+        progress: &mut Progress,
+    ) -> Result<(), StoreError> {
+        let (no, before) = (progress.no, progress.kept.last().copied());
+        if !std::mem::take(&mut progress.has_skipped) {
             return self.drop_undo_page(segment, before, no).await;
         }
-        self.until_done(|| self.settle_page(segment, no, &place.skipped))
+        self.until_done(|| self.settle_page(segment, no, &progress.skipped))
             .await?;
-        assert!(place.kept.last() != Some(&no), "a page is kept once");
-        place.kept.push(no);
+        assert!(progress.kept.last() != Some(&no), "a page is kept once");
+        progress.kept.push(no);
         Ok(())
     }
 
@@ -256,17 +261,17 @@ impl Worker {
     async fn return_to_skipped(
         self: &Rc<Self>,
         segment: u8,
-        place: &mut Place,
+        progress: &mut Progress,
         horizon: Lsn,
     ) -> Result<(), StoreError> {
         let is_over = |txn: &TxnId| self.visibility(*txn, horizon) == Visibility::All;
-        let ended: BTreeSet<TxnId> = place.skipped.iter().copied().filter(is_over).collect();
+        let ended: BTreeSet<TxnId> = progress.skipped.iter().copied().filter(is_over).collect();
         if ended.is_empty() {
             return Ok(());
         }
-        let left: BTreeSet<TxnId> = place.skipped.difference(&ended).copied().collect();
+        let left: BTreeSet<TxnId> = progress.skipped.difference(&ended).copied().collect();
         let mut kept = Vec::new();
-        for &no in &place.kept {
+        for &no in &progress.kept {
             let end = usize::MAX;
             if self.purge_ended(segment, (no, end), &ended, &left).await? {
                 self.until_done(|| self.settle_page(segment, no, &left))
@@ -277,12 +282,12 @@ impl Worker {
                 self.drop_undo_page(segment, before, no).await?;
             }
         }
-        let present = (place.no, place.at);
-        place.has_skipped = self.purge_ended(segment, present, &ended, &left).await?;
-        (place.kept, place.skipped) = (kept, left);
-        let has_page = !place.kept.is_empty() || place.has_skipped;
+        let present = (progress.no, progress.at);
+        progress.has_skipped = self.purge_ended(segment, present, &ended, &left).await?;
+        (progress.kept, progress.skipped) = (kept, left);
+        let has_page = !progress.kept.is_empty() || progress.has_skipped;
         assert!(
-            place.skipped.is_empty() || has_page,
+            progress.skipped.is_empty() || has_page,
             "whoever is skipped has a page that is kept"
         );
         Ok(())

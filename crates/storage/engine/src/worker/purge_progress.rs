@@ -17,13 +17,13 @@ pub(crate) struct Purge {
     /// The next transaction id at the last sample, and its time.
     pub(crate) sample: (u64, Instant),
     /// The progress in each segment.
-    pub(crate) places: BTreeMap<u8, Place>,
+    pub(crate) segments: BTreeMap<u8, Progress>,
 }
 
 /// Purge's progress in a segment. It is lost when a purge is dropped in the middle, as by a crash.
 /// The next one begins at the tail, and repeated work changes nothing (P2).
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Progress {
     /// Pages with skipped records, in the order of the chain, all before `no`.
     pub(crate) kept: Vec<PageNo>,
     /// The transactions whose records were skipped.

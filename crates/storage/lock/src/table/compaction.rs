@@ -27,7 +27,7 @@ use sync::atomic::Ordering;
 
 use super::{Converted, LockTable};
 use crate::compact::CompactLocks;
-use crate::name::Place;
+use crate::name::Print;
 use crate::queue::{Grant, Queue};
 use crate::shards::{QUEUE_SHARD_COUNT, QueueShard};
 use crate::waiter::Request;
@@ -69,8 +69,8 @@ pub(super) enum Looked {
 }
 
 impl LockTable {
-    pub(super) fn place(&self, name: &LockName) -> Place {
-        name.place(self.compaction.print_mask)
+    pub(super) fn print(&self, name: &LockName) -> Print {
+        name.print(self.compaction.print_mask)
     }
 
     /// True if a compact lock of another stands against a request.
@@ -84,7 +84,7 @@ impl LockTable {
         if compact.is_empty() {
             return false;
         }
-        let mut rivals = compact.rivals(owner, self.place(name), kind);
+        let mut rivals = compact.rivals(owner, self.print(name), kind);
         rivals.next().is_some()
     }
 
@@ -98,7 +98,7 @@ impl LockTable {
         kind: LockKind,
     ) -> bool {
         let compact = &shard.compact;
-        if compact.is_empty() || !compact.is_held(owner, self.place(name), kind) {
+        if compact.is_empty() || !compact.is_held(owner, self.print(name), kind) {
             return false;
         }
         let queue = shard.get(name);
@@ -113,13 +113,13 @@ impl LockTable {
         compact: &CompactLocks,
         request: Request<'_>,
     ) -> Looked {
-        let (owner, place) = (request.owner, self.place(request.name));
+        let (owner, print) = (request.owner, self.print(request.name));
         let rival = |kind| {
-            let mut rivals = compact.rivals(owner, place, kind);
+            let mut rivals = compact.rivals(owner, print, kind);
             rivals.find(|grant| !queue.has(*grant))
         };
         let is_own = |kind| {
-            compact.is_held(owner, place, kind)
+            compact.is_held(owner, print, kind)
                 && !queue.must_wait(owner, kind)
                 && rival(kind).is_none()
         };
@@ -141,9 +141,9 @@ impl LockTable {
             return Converted::Full;
         }
         let mut shard = self.shards.queue(name);
-        let place = self.place(name);
+        let print = self.print(name);
         let (queue, compact) = self.shards.queue_of(&mut shard, name);
-        let is_there = compact.grants(place).any(|grant| grant == rival);
+        let is_there = compact.grants(print).any(|grant| grant == rival);
         let is_new = is_there && !queue.has(rival);
         if is_new {
             queue.enter(rival);
@@ -164,15 +164,15 @@ impl LockTable {
     /// Makes a lock compact that `owner` has as an object. Returns the memory that it takes now, in
     /// bytes, or `None` if it must stay an object (L1, L3).
     pub(crate) fn compact(&self, owner: TxnId, name: &LockName, kind: LockKind) -> Option<u64> {
-        let (grant, place) = (Grant { owner, kind }, self.place(name));
+        let (grant, print) = (Grant { owner, kind }, self.print(name));
         let mut shard = self.shards.queue(name);
         let QueueShard { queues, compact } = &mut *shard;
         let queue = queues.get_mut(name)?;
-        let is_opposed = compact.rivals(owner, place, kind).next().is_some();
+        let is_opposed = compact.rivals(owner, print, kind).next().is_some();
         if queue.is_waited_for() || is_opposed || !queue.has(grant) {
             return None;
         }
-        let added = compact.add(place, grant);
+        let added = compact.add(print, grant);
         if added.is_new_part {
             // Counted before the queue goes: a writer must not find the index without locks.
             self.shards.count_in(name.index());
