@@ -13,7 +13,8 @@
 //! never a limit with less throughput.
 //! (C2) Among equals the centre stays. But if many are blocked there, fewer transactions are
 //! better: they hold fewer locks for the same throughput. Equal means equal to the best since the
-//! load has changed, so that many small losses do not add up.
+//! load has changed, so that many small losses do not add up; for short steps it means within
+//! [`EQUAL_MAX`], since what they lose is lost in noise.
 //! (C3) A trial is at most [`RISE_MAX`] octaves above the centre and [`FALL_MAX`] below it.
 //!
 //! The centre is measured again while the climb rests. If its rate or the number of transactions
@@ -31,6 +32,11 @@ use crate::window::{Point, Precision};
 /// by all to locks held by those that run, which is critical at some 1.3 (Moenkeberg and Weikum,
 /// VLDB 1992). To count all locks would cost more, and most rows are locked without an entry.
 pub(crate) const BLOCKED_MAX: f64 = 0.3;
+/// Of blocked transactions: beyond it fewer are better for the same throughput (C2). Where fewer are
+/// blocked, more of them often give some per cent of throughput, which noise hides.
+const CROWDED: f64 = 0.5;
+/// A short step may lose so much throughput for fewer blocked transactions (C2).
+const EQUAL_MAX: f64 = 0.01;
 /// A search begins with this step.
 pub(crate) const STEP_MAX: f64 = 1.0;
 /// Below it differences vanish in noise: the limit is off by 5 % or so.
@@ -157,11 +163,16 @@ impl Climb {
     pub(crate) fn precision(&self) -> Precision {
         if self.trial.is_none() && self.center.is_some() {
             Precision::Resting
-        } else if STEP_MAX / 2.0 <= self.step {
+        } else if self.is_coarse() {
             Precision::Coarse
         } else {
             Precision::Fine
         }
+    }
+
+    /// Whether steps are long, so that limits differ by much.
+    fn is_coarse(&self) -> bool {
+        STEP_MAX / 2.0 <= self.step
     }
 
     /// Takes what a window has measured. Returns the limit of the next one.
@@ -204,8 +215,13 @@ impl Climb {
             return true;
         }
         // (C2).
+        let margin = if self.is_coarse() {
+            margin
+        } else {
+            margin.min(EQUAL_MAX)
+        };
         let is_equal = self.best_rate.max(center.rate) * (1.0 - margin) <= measured.rate;
-        is_equal && measured.limit < center.limit && BLOCKED_MAX < center.blocked
+        is_equal && measured.limit < center.limit && CROWDED < center.blocked
     }
 
     fn accept(&mut self, measured: Point) -> f64 {

@@ -163,11 +163,14 @@ pub struct Queued {
     waiter: Rc<Waiter>,
 }
 
-/// A transaction that is inside, until this is dropped.
+/// A transaction that is inside, until this is dropped. If that is not by [`Pass::commit`] or
+/// [`Pass::roll_back`], the transaction is lost, and its statements count for nothing.
 #[derive(Debug)]
 pub struct Pass {
     gate: Rc<Gate>,
     place: Place,
+    /// Statements that it has ended.
+    statement_count: u64,
     /// The tick in which its last command ended, while there is none.
     idle_since: Option<NonZeroU32>,
 }
@@ -291,6 +294,7 @@ impl Gate {
         Pass {
             gate: Rc::clone(self),
             place,
+            statement_count: 0,
             idle_since: None,
         }
     }
@@ -603,13 +607,20 @@ impl Pass {
     }
 
     /// A statement has ended.
-    pub fn count_statement(&self) {
+    pub fn count_statement(&mut self) {
+        self.statement_count += 1;
         self.gate.numbers().statements.increment();
     }
 
     /// The transaction is committed: it leaves.
-    pub fn commit(self) {
+    pub fn commit(mut self) {
+        self.statement_count = 0;
         self.gate.numbers().commits.increment();
+    }
+
+    /// The client has rolled the transaction back: it leaves. What it has read was of use.
+    pub fn roll_back(mut self) {
+        self.statement_count = 0;
     }
 
     /// The transaction waits for a lock of another, until what is returned is dropped.
@@ -623,6 +634,7 @@ impl Drop for Pass {
     fn drop(&mut self) {
         self.set_busy();
         let gate = &self.gate;
+        gate.numbers().lost_statements.add(self.statement_count);
         gate.left.set(gate.left.get().saturating_add(1));
         match self.place {
             Place::Quota => gate.leave(),

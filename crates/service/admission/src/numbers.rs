@@ -29,6 +29,8 @@ pub(crate) struct GateNumbers {
     pub(crate) commits: Counter,
     /// Statements of transactions with a pass.
     pub(crate) statements: Counter,
+    /// Those of them whose transactions were lost.
+    pub(crate) lost_statements: Counter,
     /// How many leave: a part of the rate of all workers (see `gate::patience_ticks`). 0 while the
     /// gate has no ticks.
     pub(crate) rate: Amount,

@@ -7,7 +7,7 @@ pub struct Sample {
     pub span_us: u64,
     /// Transactions that were committed.
     pub commits: u64,
-    /// Statements that ended inside of transactions.
+    /// Statements that ended inside of transactions, without those of transactions that were lost.
     pub statements: u64,
     /// Transactions that are inside now and count.
     pub admitted: u32,
@@ -33,21 +33,16 @@ pub struct Debt {
 }
 
 impl Sample {
-    /// A commit counts as much as this many statements. Statements alone lead a load of long
-    /// transactions; for short ones they must not outweigh commits, since those that are rolled
-    /// back have statements, too.
-    const STATEMENTS_PER_COMMIT: u64 = 256;
-
-    /// What was done, in units that only compare with each other.
+    /// What was done, in units that only compare with each other. Statements tell it better than
+    /// commits: transactions of one load may have four of them or seventy. So commits alone differ
+    /// by some per cent from second to second, as much as limits that are to be told apart.
     pub(crate) fn work(&self) -> u64 {
-        let commits = self.commits.saturating_mul(Self::STATEMENTS_PER_COMMIT);
-        commits.saturating_add(self.statements)
+        self.commits.saturating_add(self.statements)
     }
 
     /// What happened, as a number of events: it says how much chance is in the work.
     pub(crate) fn events(&self) -> u64 {
-        self.commits
-            .max(self.statements / Self::STATEMENTS_PER_COMMIT)
+        self.commits.max(self.statements)
     }
 
     /// The share of blocked transactions among the admitted ones; 0 if that is unknown.

@@ -130,6 +130,7 @@ struct Control {
 struct Totals {
     commits: u64,
     statements: u64,
+    lost_statements: u64,
     queued: u64,
 }
 
@@ -335,6 +336,7 @@ impl Admission {
         for numbers in self.numbers.iter() {
             totals.commits += numbers.commits.value();
             totals.statements += numbers.statements.value();
+            totals.lost_statements += numbers.lost_statements.value();
             totals.queued += numbers.queued.value();
         }
         totals
@@ -349,7 +351,8 @@ impl Admission {
         Sample {
             span_us,
             commits: now.commits - before.commits,
-            statements: now.statements - before.statements,
+            statements: (now.statements - before.statements)
+                .saturating_sub(now.lost_statements - before.lost_statements),
             admitted: sum(|it| &it.inside),
             blocked: Some(sum(|it| &it.blocked)),
             waiting: sum(|it| &it.waiting),

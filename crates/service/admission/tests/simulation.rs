@@ -22,6 +22,8 @@ enum Shape {
     Cliff { knee: f64, rest: f64 },
     /// Rises to the knee, then loses a share each octave.
     Plateau { knee: f64, loss: f64 },
+    /// Rises ever less while more and more wait for rows, as TPC-C on ten warehouses.
+    Gentle { half: f64 },
     /// Rises all the way: each transaction waits for a disk.
     Rising { half: f64 },
     /// One is enough.
@@ -47,6 +49,7 @@ impl Shape {
                 let fall = (1.0 - loss).powf(-(inside / knee).log2().max(0.0));
                 round(knee / inside, fall)
             }
+            Shape::Gentle { half } => 1.0 - 0.26 * (-inside / half).exp2(),
             Shape::Rising { half } => inside / (inside + half),
             Shape::Flat => 1.0,
         }
@@ -69,6 +72,7 @@ impl Shape {
             Shape::Thrashing { knee, .. } | Shape::Cliff { knee, .. } => {
                 Some((1.0 - knee / inside).max(0.0))
             }
+            Shape::Gentle { half } => Some(inside / (inside + 4.0 * half)),
             Shape::Rising { .. } => Some(0.0),
             Shape::Universal { .. } | Shape::Plateau { .. } | Shape::Flat => None,
         }
@@ -282,6 +286,29 @@ fn noise_costs_a_tenth_at_most() {
         f64::from(u32::try_from(tenth).unwrap()) < count / 10.0,
         "{tenth}"
     );
+}
+
+/// Fewer would have fewer waits for rows, and less throughput.
+#[test]
+fn many_who_wait_for_rows_do_not_lower_the_limit_alone() {
+    for top in [3_000.0, 20_000.0] {
+        for clients in [64.0, 100.0] {
+            let load = Load {
+                shape: Shape::Gentle { half: 16.0 },
+                top,
+                clients,
+            };
+            let shares = (1..=8).map(|seed| {
+                let mut engine = Engine::new(seed, 0.06);
+                engine.mean(&load, 10);
+                engine.mean(&load, 30) / load.best()
+            });
+            let shares: Vec<f64> = shares.collect();
+            let mean = shares.iter().sum::<f64>() / 8.0;
+            let told = format!("{clients} clients, {top} a second: {shares:.3?}");
+            assert!(0.96 <= mean, "{told}");
+        }
+    }
 }
 
 #[test]

@@ -153,7 +153,7 @@ impl TransactionState {
         {
             match how {
                 End::Commit(_) => pass.commit(),
-                End::Rollback | End::RollbackTo(_) => drop(pass),
+                End::Rollback | End::RollbackTo(_) => pass.roll_back(),
             }
         }
     }
