@@ -77,13 +77,13 @@ impl Session {
         self.commit().await?;
         self.locked.clear();
         self.transaction.next = next;
+        if self.is_at_gate() {
+            self.admit().await?;
+        }
         let default = self.state.variables.borrow().active().read_only;
         let is_read_only = read_only.or(next.read_only).unwrap_or(default);
         self.transaction.begin(is_read_only);
         if with_snapshot {
-            if self.is_at_gate() {
-                self.admit().await?;
-            }
             let options = self.transaction_options();
             let store = std::rc::Rc::clone(&self.state.worker.store);
             self.transaction
