@@ -84,6 +84,11 @@ impl Quantum {
         }
     }
 
+    /// Whether it began so lately that the caches still hold what its task touched.
+    fn is_fresh(self, now: Instant) -> bool {
+        now + QUANTUM_MAX < self.until + WARM_MAX
+    }
+
     /// Whether the client must wait for its next admission before another statement.
     fn is_over(self, class: TaskClass, now: Instant) -> bool {
         let count = match class {
@@ -150,6 +155,10 @@ const ADMISSION_GAP_MAX: Duration = Duration::from_millis(10);
 /// Up to this many clients there is no cohort: all that they touch fits into the caches.
 const FEW_COUNT_MAX: usize = 48;
 
+/// A task that was served so lately is still in the core's own cache. In this time a worker serves
+/// some [`FEW_COUNT_MAX`] tasks.
+const WARM_MAX: Duration = Duration::from_millis(2);
+
 /// One of this many admissions is of `outside` while `in_transaction` has tasks. Those hold up
 /// others and come first. So a transaction goes on quantum after quantum, and no more are begun
 /// than a cohort can carry. A transaction of twenty statements takes two quanta. With more than
@@ -160,11 +169,26 @@ const OUTSIDE_EVERY: usize = 8;
 /// statement.
 const ROUND_WARM_COUNT: usize = 128;
 
+/// A task of the cohort.
+#[derive(Debug)]
+struct Member<T> {
+    task: T,
+    quantum: Quantum,
+    cache: Cache,
+}
+
+/// Where the memory of a task is likely to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cache {
+    Warm,
+    Cold,
+}
+
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct RunQueue<T> {
     prompt: VecDeque<T>,
-    warm: VecDeque<(T, Quantum)>,
+    warm: VecDeque<Member<T>>,
     yielded: VecDeque<T>,
     /// How many of `prompt`, of `warm` and of `yielded` this round may still serve.
     prompt_left: usize,
@@ -226,14 +250,20 @@ impl<T> RunQueue<T> {
     pub(crate) fn push_readable(&mut self, task: T, last: Last) {
         let has_ended = last.has_left_transaction && !self.outside.is_empty();
         let is_over = last.quantum.is_over(last.class, self.now);
-        let quantum = if !self.has_cold() && self.waiting_count() < FEW_COUNT_MAX {
-            Some(Quantum::begin(self.now))
+        let member = if !self.has_cold() && self.waiting_count() < FEW_COUNT_MAX {
+            let is_fresh = last.quantum.is_fresh(self.now);
+            let cache = if is_fresh { Cache::Warm } else { Cache::Cold };
+            Some((Quantum::begin(self.now), cache))
         } else {
-            (!is_over && !has_ended).then_some(last.quantum)
+            (!is_over && !has_ended).then_some((last.quantum, Cache::Warm))
         };
-        match (last.class, quantum) {
+        match (last.class, member) {
             (TaskClass::Busy | TaskClass::Committing, _) => self.prompt.push_back(task),
-            (_, Some(quantum)) => self.warm.push_back((task, quantum)),
+            (_, Some((quantum, cache))) => self.warm.push_back(Member {
+                task,
+                quantum,
+                cache,
+            }),
             (TaskClass::InTransaction, None) => self.in_transaction.push_back(task),
             (TaskClass::OutsideTransaction, None) => self.outside.push_back(task),
         }
@@ -284,7 +314,11 @@ impl<T> RunQueue<T> {
         };
         self.admitted_count = self.admitted_count.wrapping_add(1);
         self.admitted_at = self.now;
-        self.warm.push_back((task, Quantum::begin(self.now)));
+        self.warm.push_back(Member {
+            task,
+            quantum: Quantum::begin(self.now),
+            cache: Cache::Cold,
+        });
         true
     }
 
@@ -311,7 +345,9 @@ impl<T> RunQueue<T> {
             return Some((self.prompt.pop_front()?, None));
         }
         if let Some(left) = self.warm_left.checked_sub(1)
-            && let Some((task, mut quantum)) = self.warm.pop_front()
+            && let Some(Member {
+                task, mut quantum, ..
+            }) = self.warm.pop_front()
         {
             self.warm_left = left;
             quantum.served_count += 1;
@@ -380,18 +416,26 @@ impl<T> RunQueue<T> {
         self.warm.len() + self.in_transaction.len() + self.outside.len()
     }
 
-    /// The task that is served after `count` others, as far as it is known: tasks that yielded, and
-    /// the rounds after this one, are left out.
-    pub(crate) fn next_at(&self, count: usize) -> Option<&T> {
-        let is_over = self.prompt_left == 0 && (self.warm_left == 0 || self.warm.is_empty());
-        let prompt_left = if is_over {
-            self.prompt.len()
-        } else {
-            self.prompt_left
+    /// The task that is served after `count` others, if its memory may be cold, and as far as it is
+    /// known: tasks that yielded, and all rounds but this one and the next, are left out.
+    pub(crate) fn cold_at(&self, count: usize) -> Option<&T> {
+        let warm_left = self.warm_left.min(self.warm.len());
+        let warm_at = |at: usize| {
+            let cold = self.warm.get(at).filter(|it| it.cache == Cache::Cold);
+            cold.map(|it| &it.task)
         };
-        match count.checked_sub(prompt_left) {
-            None => self.prompt.get(count),
-            Some(count) => self.warm.get(count).map(|(task, _)| task),
+        // This round.
+        let Some(after_prompt) = count.checked_sub(self.prompt_left) else {
+            return self.prompt.get(count);
+        };
+        let Some(after_round) = after_prompt.checked_sub(warm_left) else {
+            return warm_at(after_prompt);
+        };
+        // The next one.
+        let prompt_next = self.prompt.len() - self.prompt_left;
+        match after_round.checked_sub(prompt_next) {
+            None => self.prompt.get(self.prompt_left + after_round),
+            Some(after_next) => warm_at(warm_left + after_next),
         }
     }
 

@@ -347,8 +347,8 @@ impl Worker {
     fn prefetch_ahead(&self) {
         let run_queue = self.run_queue.borrow();
         if self.has_many_tasks() {
-            prefetch_header(run_queue.next_at(HEADER_AHEAD_COUNT));
-            self.prefetch_memory(run_queue.next_at(MEMORY_AHEAD_COUNT));
+            prefetch_header(run_queue.cold_at(HEADER_AHEAD_COUNT));
+            self.prefetch_memory(run_queue.cold_at(MEMORY_AHEAD_COUNT));
         }
     }
 
@@ -356,8 +356,8 @@ impl Worker {
     fn prefetch_first(&self) {
         let run_queue = self.run_queue.borrow();
         if self.has_many_tasks() {
-            (0..=HEADER_AHEAD_COUNT).for_each(|at| prefetch_header(run_queue.next_at(at)));
-            (0..=MEMORY_AHEAD_COUNT).for_each(|at| self.prefetch_memory(run_queue.next_at(at)));
+            (0..=HEADER_AHEAD_COUNT).for_each(|at| prefetch_header(run_queue.cold_at(at)));
+            (0..=MEMORY_AHEAD_COUNT).for_each(|at| self.prefetch_memory(run_queue.cold_at(at)));
         }
     }
 

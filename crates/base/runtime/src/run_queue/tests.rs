@@ -570,11 +570,45 @@ fn the_next_tasks_are_known() {
     (3..6).for_each(|task| queue.push_readable(task, newcomer(TaskClass::OutsideTransaction)));
     let mut served = Vec::new();
     while !queue.is_empty() {
-        let expected: Vec<_> = (0..6).map_while(|at| queue.next_at(at).copied()).collect();
+        let expected: Vec<_> = (0..6).map_while(|at| queue.cold_at(at).copied()).collect();
         assert_eq!(expected.len(), 6 - served.len());
         let (task, _) = queue.pop().unwrap();
         assert_eq!(expected.first(), Some(&task));
         served.push(task);
     }
     assert_eq!(served, [0, 1, 2, 3, 4, 5]);
+}
+
+/// Those that become ready during a round are served at the head of the next one.
+#[test]
+fn the_head_of_the_next_round_is_known() {
+    let mut queue = RunQueue::new();
+    queue.begin_turn(Instant::from_nanos(1));
+    (0..3).for_each(|task| queue.push_readable(task, newcomer(TaskClass::OutsideTransaction)));
+    assert_eq!(queue.pop().unwrap().0, 0);
+    (3..5).for_each(|task| queue.push_ready(task));
+    let known: Vec<_> = (0..5).map_while(|at| queue.cold_at(at).copied()).collect();
+    assert_eq!(known, [1, 2, 3, 4]);
+    let served: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|it| it.0).collect();
+    assert_eq!(served, known);
+}
+
+/// What is in the cache needs no prefetch.
+#[test]
+fn a_task_that_was_served_lately_is_not_cold() {
+    let mut queue = RunQueue::new();
+    let began = Instant::from_nanos(1);
+    for (later, is_cold) in [
+        (WARM_MAX - Duration::from_nanos(1), false),
+        (WARM_MAX, true),
+    ] {
+        queue.begin_turn(began + later);
+        let last = Last {
+            quantum: Quantum::begin(began),
+            ..newcomer(TaskClass::InTransaction)
+        };
+        queue.push_readable(7, last);
+        assert_eq!(queue.cold_at(0), is_cold.then_some(&7), "{later:?}");
+        assert_eq!(queue.pop().unwrap().0, 7);
+    }
 }
