@@ -264,10 +264,10 @@ pub const TABLE: &[Setting] = &[
     .alias(&["innodb_log_file_size"]),
     global(
         "flush_log_at_trx_commit",
-        number(0, 2),
+        number(0, 3),
         "1",
-        "1: a commit is on disk when it is acknowledged; 2: written, and flushed each second; \
-         0: written and flushed each second.",
+        "1 and 3: a commit is on disk when it is acknowledged; 2: written, and flushed each \
+         second; 0: written and flushed each second.",
     )
     .alias(&["innodb_flush_log_at_trx_commit"]),
     session(

@@ -333,6 +333,7 @@ impl Server {
 mod tests {
     use super::*;
     use crate::metrics::CountedStatement;
+    use crate::variables::system::{self, NewValue};
 
     #[test]
     fn counters_of_all_workers_are_summed() {
@@ -343,6 +344,27 @@ mod tests {
         let status = server.status(12_500_000);
         assert_eq!((status["Questions"], status["Com_delete"]), (2, 1));
         assert_eq!(status["Uptime"], 7);
+    }
+
+    #[test]
+    fn a_commit_is_as_durable_as_was_asked() {
+        let server = Server::new(Settings::default(), 1, 0);
+        for (asked, is_bent, shown, durability) in [
+            (0, false, 0, Durability::Lazy),
+            (2, false, 2, Durability::Written),
+            (1, false, 1, Durability::Durable),
+            (3, false, 3, Durability::Durable),
+            (4, true, 3, Durability::Durable),
+        ] {
+            let name = "innodb_flush_log_at_trx_commit";
+            let set = server.change_settings(|settings| {
+                system::set_global(settings, name, &NewValue::Number(asked))
+            });
+            assert_eq!(set.expect("it is a variable"), is_bent, "{asked}");
+            let settings = server.settings();
+            assert_eq!(settings.unsigned("flush_log_at_trx_commit"), shown);
+            assert_eq!(server.durability(), durability, "{asked}");
+        }
     }
 
     #[test]

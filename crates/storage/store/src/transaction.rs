@@ -127,7 +127,7 @@ pub enum Durability {
     Lazy,
     /// 2: handed to the operating system.
     Written,
-    /// 1: on disk.
+    /// 1 and 3: on disk.
     #[default]
     Durable,
 }
