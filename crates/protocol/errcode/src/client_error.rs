@@ -195,7 +195,7 @@ mod tests {
     fn origin_and_retry_come_from_the_table_the_wording_or_the_sender() {
         let facts = |error: ClientError| (error.origin, error.retry);
         let deadlock = ClientError::new(ER_LOCK_DEADLOCK, &[]);
-        assert_eq!(facts(deadlock), (Origin::Ourselves, Retry::Now));
+        assert_eq!(facts(deadlock), (Origin::Client, Retry::Now));
         let worded = ClientError::worded(WORDS_LONG_DATA, &[]);
         assert_eq!(facts(worded), (Origin::Client, Retry::Never));
         let state = Sqlstate::from_text("45000");

@@ -73,7 +73,10 @@ impl fmt::Debug for ErrorCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_NO_SUCH_TABLE, ER_SERVER_SHUTDOWN};
+    use crate::{
+        ER_CONNECTION_KILLED, ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
+        ER_NO_SUCH_TABLE, ER_SERVER_SHUTDOWN,
+    };
 
     #[test]
     fn table_is_sorted_so_that_it_can_be_searched() {
@@ -88,7 +91,11 @@ mod tests {
         assert_eq!(ER_NO_SUCH_TABLE.symbol(), Some("ER_NO_SUCH_TABLE"));
         assert_eq!(ER_DUP_ENTRY.origin(), Origin::Client);
         assert_eq!(ER_DUP_ENTRY.retry(), Retry::Never);
-        assert_eq!(ER_LOCK_DEADLOCK.origin(), Origin::Ourselves);
+        assert_eq!(ER_SERVER_SHUTDOWN.origin(), Origin::Ourselves);
+        // What other clients do is no failure of the server.
+        for code in [ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CONNECTION_KILLED] {
+            assert_eq!(code.origin(), Origin::Client, "{code:?}");
+        }
         assert_eq!(ER_LOCK_DEADLOCK.retry(), Retry::Now);
         assert_eq!(ER_SERVER_SHUTDOWN.retry(), Retry::IfRead);
         assert_eq!(format!("{ER_DUP_ENTRY:?}"), "ER_DUP_ENTRY(1062)");

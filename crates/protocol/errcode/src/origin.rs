@@ -3,12 +3,12 @@
 /// Who caused an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// The client: its statement, its rights, its limits or its packets. Another statement is
-    /// needed, or another account.
+    /// The clients. This one: its statement, its rights, its limits or its packets; another
+    /// statement is needed, or another account. Or others: their locks, or their KILL.
     Client,
     /// A server that we are a client of.
     Server,
-    /// This program, its disk, its memory, or other sessions in it. The statement is right.
+    /// This program, its disk or its memory. The statement is right.
     Ourselves,
 }
 

@@ -381,7 +381,7 @@ errors! {
         "User %-.64s already has more than 'max_user_connections' active connections";
     1204 "HY000" ER_SET_CONSTANTS_ONLY
         "You may only use constant expressions in this statement";
-    1205 "HY000" ER_LOCK_WAIT_TIMEOUT Ourselves Now
+    1205 "HY000" ER_LOCK_WAIT_TIMEOUT Client Now
         "Lock wait timeout exceeded; try restarting transaction";
     1206 "HY000" ER_LOCK_TABLE_FULL Ourselves Never
         "The total number of locks exceeds the lock table size";
@@ -391,7 +391,7 @@ errors! {
         "Incorrect arguments to %s";
     1211 "42000" ER_NO_PERMISSION_TO_CREATE_USER
         "'%s'@'%s' is not allowed to create new users";
-    1213 "40001" ER_LOCK_DEADLOCK Ourselves Now
+    1213 "40001" ER_LOCK_DEADLOCK Client Now
         "Deadlock found when trying to get lock; try restarting transaction";
     1214 "HY000" ER_TABLE_CANT_HANDLE_FT
         "The storage engine %s doesn't support FULLTEXT indexes";
@@ -1074,7 +1074,7 @@ errors! {
     1926 "HY000" ER_VIEW_ORDERBY_IGNORED
         "View '%-.192s'.'%-.192s' ORDER BY clause ignored because there is other ORDER BY clause \
          already";
-    1927 "70100" ER_CONNECTION_KILLED Ourselves Never
+    1927 "70100" ER_CONNECTION_KILLED
         "Connection was killed";
     1931 "HY000" ER_QUERY_RESULT_INCOMPLETE
         "Query execution was interrupted. The query exceeded %s %llu. The query result may be \

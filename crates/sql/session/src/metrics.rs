@@ -129,14 +129,14 @@ const ERRORS_BY_ORIGIN: [(Origin, Metric); 2] = [
         Origin::Client,
         count(
             "Statement_errors_client",
-            "Statements that failed because of the client: their text, privileges or limits.",
+            "Statements that failed because of clients: text, privileges, limits, locks, KILL.",
         ),
     ),
     (
         Origin::Ourselves,
         count(
             "Statement_errors_internal",
-            "Statements that failed because of locks, memory, disk or damage.",
+            "Statements that failed because of memory, disk, damage or the server's end.",
         ),
     ),
 ];
