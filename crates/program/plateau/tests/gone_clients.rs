@@ -1,4 +1,5 @@
-//! Clients that disconnect while their statements compute: the statements are ended.
+//! Clients that are gone. If their statements compute, these are ended; and the log and
+//! `Aborted_clients` tell of those that did not say that they go.
 
 #![forbid(unsafe_code)]
 
@@ -180,4 +181,51 @@ fn packet(stream: &mut UnixStream) -> Vec<u8> {
     let mut payload = vec![0; a | b << 8 | c << 16];
     stream.read_exact(&mut payload).expect("a whole one");
     payload
+}
+
+/// Lost, silent for too long, killed. One that says that it goes is not counted.
+#[test]
+fn aborted_clients_are_counted_and_logged() {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings(["log=info"]);
+    let mut server = launch.start().expect("the server starts");
+    let mut root = server.connect().expect("it serves");
+    for statement in ["create database d", "create table d.t (a int)"] {
+        root.run(statement).expect(statement);
+    }
+    let mut aborted = || root.status("Aborted_clients").expect("a number");
+    let polite = server.connect().expect("it serves");
+    polite.quit().expect("it says that it goes");
+    let mut lost = server.connect().expect("it serves");
+    lost.run("use d").expect("the database is there");
+    drop(lost);
+    wait_until("the lost one is counted", || aborted() == 1);
+    let mut silent = server.connect().expect("it serves");
+    silent.run("set wait_timeout = 1").expect("a variable");
+    wait_until("so is the silent one", || aborted() == 2);
+    let mut holder = server.connect().expect("it serves");
+    for statement in [
+        "set idle_transaction_timeout = 1",
+        "begin",
+        "insert into d.t values (1)",
+    ] {
+        holder.run(statement).expect(statement);
+    }
+    wait_until("and a silent transaction", || aborted() == 3);
+    let mut victim = server.connect().expect("it serves");
+    let id = victim.value("select connection_id()").expect("a number");
+    let kill = format!("kill {}", id.expect("it has one"));
+    let mut killer = server.connect().expect("it serves");
+    killer.run(&kill).expect("it is connected");
+    wait_until("and a victim of KILL", || aborted() == 4);
+    server.stop().expect("it stops");
+    let log = server.log();
+    for expected in [
+        "user=root host=",
+        "database=d reason=\"the peer closed the connection\"",
+        "reason=\"wait_timeout (1 s) is over\"",
+        "reason=\"idle_transaction_timeout (1 s) is over\"",
+        "reason=\"it was killed\"",
+    ] {
+        assert!(log.contains(expected), "{expected}: {log}");
+    }
 }

@@ -12,7 +12,7 @@ use runtime::Stream;
 use settings::Settings;
 
 use crate::handle::{KillOrder, ProcessLine, SessionHandle};
-use crate::login_log::LoginLog;
+use crate::login_log::{AbortLog, LoginLog};
 use crate::logins::Logins;
 use crate::registry::Registry;
 use crate::wait::{Either, first_of};
@@ -23,6 +23,7 @@ pub struct Clients {
     registry: Registry,
     logins: Arc<Logins>,
     login_log: LoginLog,
+    abort_log: AbortLog,
 }
 
 /// What a login needs of the worker that it runs on.
@@ -126,6 +127,13 @@ impl Clients {
     pub fn log_failed_login(&self, connection_id: u64, peer: Peer, failure: &LoginFailure) {
         let now_ns = runtime::now().nanos();
         self.login_log.note(connection_id, peer, failure, now_ns);
+    }
+
+    /// Notes in the server's log that a session has ended without its client's asking; of many in a
+    /// second only some.
+    pub fn log_aborted(&self, session: &SessionHandle, reason: &str) {
+        let now_ns = runtime::now().nanos();
+        self.abort_log.note(session, reason, now_ns);
     }
 
     /// Why no connection may begin to log in now.

@@ -1,21 +1,31 @@
-//! [`LoginLog`]: lines of the server's log about logins that have failed.
+//! [`LoginLog`] and [`AbortLog`]: lines of the server's log about logins that have failed, and
+//! about clients whose sessions ended without their asking.
 //!
 //! Anybody who can connect can cause such a line, so there are at most
-//! [`LINES_PER_SECOND_MAX`]. The first line of a later second says how many were left out.
+//! [`LINES_PER_SECOND_MAX`] of each kind. The first line of a later second says how many were left
+//! out.
 
 use std::fmt::Display;
 
 use front::Peer;
 use sync::Mutex;
 
+use crate::handle::SessionHandle;
+
 /// Enough for people who mistype, and 60 kB of log a minute at most.
 const LINES_PER_SECOND_MAX: u32 = 10;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What was logged of late, by all workers.
+/// What was logged of failed logins of late, by all workers.
 #[derive(Debug, Default)]
 pub(crate) struct LoginLog {
+    latest: Mutex<Latest>,
+}
+
+/// What was logged of aborted connections of late, by all workers.
+#[derive(Debug, Default)]
+pub(crate) struct AbortLog {
     latest: Mutex<Latest>,
 }
 
@@ -40,6 +50,25 @@ impl LoginLog {
             tracing::info!(connection_id, %host, %reason, "login failed");
         } else {
             tracing::info!(connection_id, %host, %reason, left_out, "login failed");
+        }
+    }
+}
+
+impl AbortLog {
+    /// Notes that a session has ended, and the client did not ask for that.
+    pub(crate) fn note(&self, session: &SessionHandle, reason: &str, now_ns: u64) {
+        let Some(left_out) = self.latest.lock().admit(now_ns / SECOND_NS) else {
+            return;
+        };
+        let line = session.line();
+        let (connection_id, user, host) = (line.id, line.user, line.host);
+        let database = line.database.unwrap_or_default();
+        if left_out == 0 {
+            tracing::info!(connection_id, %user, %host, %database, reason, "connection aborted");
+        } else {
+            tracing::info!(
+                connection_id, %user, %host, %database, reason, left_out, "connection aborted"
+            );
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct Counters {
     by_kind: [Counter; CountedStatement::COUNT],
     /// Clients that have logged in.
     pub connections: Counter,
+    /// Clients that were lost, silent for too long, or killed (`Aborted_clients`).
+    pub aborted_clients: Counter,
     /// Connections that were ended before their login because too many were logging in.
     pub logins_evicted: Counter,
     /// The protocol's own counters.
@@ -109,6 +111,10 @@ const fn count(name: &'static str, help: &'static str) -> Metric {
 const QUESTIONS: Metric = count("Questions", "Statements from clients.");
 const QUERIES: Metric = count("Queries", "Statements from clients, as `Questions`.");
 const CONNECTIONS: Metric = count("Connections", "Connections that were let in.");
+const ABORTED_CLIENTS: Metric = count(
+    "Aborted_clients",
+    "Clients that were lost, silent for too long, or killed.",
+);
 const LOGINS_EVICTED: Metric = count(
     "Logins_evicted",
     "Logins that were ended because too many were under way.",
@@ -161,10 +167,11 @@ type Sum = (Metric, fn(&Counters) -> &Counter);
 
 /// Adds the numbers of all sessions.
 pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients: &Arc<Clients>) {
-    let sums: [Sum; 7] = [
+    let sums: [Sum; 8] = [
         (QUESTIONS, |it| &it.questions),
         (QUERIES, |it| &it.questions),
         (CONNECTIONS, |it| &it.connections),
+        (ABORTED_CLIENTS, |it| &it.aborted_clients),
         (LOGINS_EVICTED, |it| &it.logins_evicted),
         (PLAN_HITS, |it| &it.plan_hits),
         (PLAN_MISSES, |it| &it.plan_misses),

@@ -8,6 +8,7 @@
 //! waits it watches three things: the wait itself, an order to be killed, and the client's
 //! disconnect. While it waits for a command it also watches for the server's shutdown.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::pin::pin;
 use std::rc::Rc;
@@ -40,6 +41,7 @@ use crate::connection::tracker::Tracker;
 use crate::connection::transaction::TransactionState;
 use crate::lock::locked_tables::LockedTables;
 use crate::system::accounts::AccountLookup;
+use crate::variables::idle_times::IdleLimit;
 use crate::variables::system::{LoginVariables, NewValue};
 use crate::worker::Worker;
 
@@ -306,10 +308,7 @@ impl Session {
             };
         }
         let is_cut_off = matches!(end, Some(Disconnect::Killed | Disconnect::WriteTimeout));
-        if let Some(disconnect) = end {
-            let connection_id = self.state.handle.id();
-            tracing::debug!(connection_id, reason = %disconnect, "connection ended");
-        }
+        self.note_abort(end.as_ref());
         if is_cut_off {
             self.client.cut_off();
         }
@@ -319,6 +318,33 @@ impl Session {
         // If the client did not accept what was sent to it, it is not waited for a second time.
         if !is_cut_off {
             self.client.close().await;
+        }
+    }
+
+    /// Counts and logs the end of a session whose client did not ask for it, as MariaDB does.
+    fn note_abort(&self, end: Option<&Disconnect>) {
+        let clients = &self.state.worker.server.clients;
+        let is_killed = self.state.handle.order() == KillOrder::Connection;
+        let reason: Cow<'_, str> = match end {
+            Some(Disconnect::Idle) => {
+                let limit = self.idle_limit();
+                format!("{} ({} s) is over", limit.variable, limit.seconds).into()
+            }
+            Some(disconnect) => disconnect.to_string().into(),
+            None if is_killed && !clients.registry().is_ending() => "it was killed".into(),
+            None => return,
+        };
+        self.state.worker.counters().aborted_clients.increment();
+        clients.log_aborted(&self.state.handle, &reason);
+    }
+
+    /// How long the client may be silent now.
+    fn idle_limit(&self) -> IdleLimit {
+        let times = self.state.variables.borrow().active().idle_times;
+        match (self.transaction.is_open(), self.transaction.has_changes()) {
+            (false, _) => times.outside(),
+            (true, false) => times.reading(),
+            (true, true) => times.writing(),
         }
     }
 
@@ -355,12 +381,7 @@ impl Session {
         if self.client.long_packet_bytes() != 0 {
             Box::pin(self.send_long_rows()).await?;
         }
-        let times = self.state.variables.borrow().active().idle_times;
-        let timeout_s = match (self.transaction.is_open(), self.transaction.has_changes()) {
-            (false, _) => times.outside_s(),
-            (true, false) => times.reading_s(),
-            (true, true) => times.writing_s(),
-        };
+        let timeout_s = self.idle_limit().seconds;
         // Others may wait for a transaction's locks and snapshot, and for locked tables.
         let class = if self.transaction.is_open() || self.locked.are_on() {
             TaskClass::InTransaction

@@ -16,6 +16,15 @@ pub struct IdleTimes {
     write_transaction_s: u64,
 }
 
+/// A limit that holds for a silent client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleLimit {
+    /// The variable that sets it.
+    pub variable: &'static str,
+    /// How long the client may be silent.
+    pub seconds: u64,
+}
+
 impl IdleTimes {
     /// Those of a session.
     pub fn of(values: &Settings) -> Self {
@@ -27,25 +36,38 @@ impl IdleTimes {
         }
     }
 
-    /// Seconds for a client outside of a transaction.
-    pub fn outside_s(&self) -> u64 {
-        self.outside_s
+    /// For a client outside of a transaction.
+    pub fn outside(&self) -> IdleLimit {
+        IdleLimit {
+            variable: "wait_timeout",
+            seconds: self.outside_s,
+        }
     }
 
-    /// Seconds for a client inside of a transaction that has changed nothing.
-    pub fn reading_s(&self) -> u64 {
-        self.inside_s(self.readonly_transaction_s)
+    /// For a client inside of a transaction that has changed nothing.
+    pub fn reading(&self) -> IdleLimit {
+        self.inside(IdleLimit {
+            variable: "idle_readonly_transaction_timeout",
+            seconds: self.readonly_transaction_s,
+        })
     }
 
-    /// Seconds for a client inside of a transaction that has changed something.
-    pub fn writing_s(&self) -> u64 {
-        self.inside_s(self.write_transaction_s)
+    /// For a client inside of a transaction that has changed something.
+    pub fn writing(&self) -> IdleLimit {
+        self.inside(IdleLimit {
+            variable: "idle_write_transaction_timeout",
+            seconds: self.write_transaction_s,
+        })
     }
 
-    fn inside_s(&self, own_s: u64) -> u64 {
-        let limits = [own_s, self.transaction_s];
-        let limit = limits.into_iter().find(|limit| *limit != 0);
-        limit.unwrap_or(self.outside_s)
+    fn inside(&self, own: IdleLimit) -> IdleLimit {
+        let any = IdleLimit {
+            variable: "idle_transaction_timeout",
+            seconds: self.transaction_s,
+        };
+        let mut limits = [own, any].into_iter();
+        let limit = limits.find(|limit| limit.seconds != 0);
+        limit.unwrap_or_else(|| self.outside())
     }
 }
 
@@ -53,15 +75,20 @@ impl IdleTimes {
 mod tests {
     use super::*;
 
+    const OUTSIDE: &str = "wait_timeout";
+    const ANY: &str = "idle_transaction_timeout";
+    const READING: &str = "idle_readonly_transaction_timeout";
+    const WRITING: &str = "idle_write_transaction_timeout";
+
     #[test]
     fn the_limit_of_the_kind_of_transaction_comes_first() {
         for (transaction_s, readonly_transaction_s, write_transaction_s, expected) in [
-            (0, 0, 0, (9, 9)),
-            (5, 0, 0, (5, 5)),
-            (50, 0, 0, (50, 50)),
-            (5, 6, 0, (6, 5)),
-            (5, 0, 7, (5, 7)),
-            (0, 0, 7, (9, 7)),
+            (0, 0, 0, [(OUTSIDE, 9), (OUTSIDE, 9)]),
+            (5, 0, 0, [(ANY, 5), (ANY, 5)]),
+            (50, 0, 0, [(ANY, 50), (ANY, 50)]),
+            (5, 6, 0, [(READING, 6), (ANY, 5)]),
+            (5, 0, 7, [(ANY, 5), (WRITING, 7)]),
+            (0, 0, 7, [(OUTSIDE, 9), (WRITING, 7)]),
         ] {
             let times = IdleTimes {
                 outside_s: 9,
@@ -69,8 +96,9 @@ mod tests {
                 readonly_transaction_s,
                 write_transaction_s,
             };
-            assert_eq!(times.outside_s(), 9);
-            let limits = (times.reading_s(), times.writing_s());
+            let named = |limit: IdleLimit| (limit.variable, limit.seconds);
+            assert_eq!(named(times.outside()), (OUTSIDE, 9));
+            let limits = [named(times.reading()), named(times.writing())];
             assert_eq!(limits, expected, "{times:?}");
         }
     }
