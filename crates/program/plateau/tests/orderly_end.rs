@@ -6,6 +6,7 @@
     reason = "the helpers of these tests fail as the tests do"
 )]
 
+use testkit::client::{Client, Login};
 use testkit::{Launch, Outcome, Signal, on_each_driver, wait_for, wait_until};
 
 /// Clients of a pool are mostly idle: they must not delay the shutdown.
@@ -141,4 +142,29 @@ fn shutdown_in_sql_is_in_the_log() {
     assert!(status.success(), "{status}: {log}");
     assert!(log.contains("asked to stop termination=SHUTDOWN"), "{log}");
     assert!(log.contains("stopped in order"), "{log}");
+}
+
+/// `mariadb-admin shutdown` sends COM_SHUTDOWN. It needs the same privilege.
+#[test]
+fn the_command_shuts_down() {
+    const SHUTDOWN: u8 = 8;
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau")).with_settings(["log=info"]);
+    let mut server = launch.start().expect("the server starts");
+    let mut root = server.connect().unwrap();
+    root.run("create user plain").unwrap();
+    let login = Login {
+        user: "plain".to_owned(),
+        ..Login::root(server.port())
+    };
+    let mut plain = Client::connect(&login).unwrap();
+    plain.send_command(SHUTDOWN, b"\0").unwrap();
+    let refusal = plain.next_packet().unwrap();
+    assert_eq!(refusal[..3], [0xff, 0xcb, 0x04], "1227: {refusal:?}");
+    root.send_command(SHUTDOWN, b"\0").unwrap();
+    let reply = root.next_packet().unwrap();
+    assert_eq!(reply[0], 0xfe, "{reply:?}");
+    let status = server.process().wait().unwrap();
+    let log = server.log();
+    assert!(status.success(), "{status}: {log}");
+    assert!(log.contains("asked to stop termination=SHUTDOWN"), "{log}");
 }

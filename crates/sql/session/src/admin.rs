@@ -375,7 +375,8 @@ impl Session {
         self.write_rows(&checksum_columns(), rows, run)
     }
 
-    fn shut_down(&mut self) -> Result<Reply, Stop> {
+    /// SHUTDOWN and COM_SHUTDOWN.
+    pub(crate) fn shut_down(&mut self) -> Result<Reply, Stop> {
         self.check_global_privilege(Privilege::Shutdown)?;
         self.state.worker.server.shut_down();
         Ok(Reply::Ok(Done::default()))

@@ -509,7 +509,8 @@ impl Session {
             Command::ProcessInfo => Box::pin(self.run_text("SHOW FULL PROCESSLIST")).await,
             Command::Refresh(_) => Box::pin(self.run_text("FLUSH STATUS")).await,
             Command::BulkExecute(bulk) => Box::pin(self.bulk_execute_command(&bulk)).await,
-            Command::Shutdown => Err(ClientError::not_supported(&"COM_SHUTDOWN").into()),
+            // As MariaDB does: what ends the reply is an EOF packet.
+            Command::Shutdown => self.shut_down().map(|_| Reply::Rows(Done::default())),
             Command::Unknown(_) => Err(ClientError::new(ER_UNKNOWN_COM_ERROR, &[]).into()),
         };
         self.write_reply(reply, false)
