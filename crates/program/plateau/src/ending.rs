@@ -28,12 +28,40 @@ pub(crate) const END_TIMES: EndTimes = EndTimes {
     grace: Duration::from_secs(5),
 };
 
-/// Waits for a signal, and then for all sessions. A second signal calls `kill`. With `reload`,
-/// SIGHUP calls that and ends nothing.
+/// Statements that end this soon are not worth a line in the log.
+const TELL_AFTER: Duration = Duration::from_millis(500);
+
+const _: () = assert!(TELL_AFTER.as_millis() < END_TIMES.patience.as_millis());
+
+/// Waits until the patience with running statements is over, and tells the operator what is waited
+/// for. `running_count` says how many statements still run.
+pub(crate) async fn wait_patiently(end: EndTimes, running_count: impl Fn() -> usize) {
+    runtime::sleep(TELL_AFTER).await;
+    let rest = end.patience.saturating_sub(TELL_AFTER);
+    let statements = running_count();
+    if statements != 0 {
+        tracing::warn!(
+            statements,
+            seconds = rest.as_secs_f32(),
+            "the end waits for running statements; a second signal ends them at once"
+        );
+    }
+    runtime::sleep(rest).await;
+}
+
+/// Logs that so many statements were ended, if there were any.
+pub(crate) fn tell_killed(statements: usize) {
+    if statements != 0 {
+        tracing::warn!(statements, "running statements were ended by the shutdown");
+    }
+}
+
+/// Waits for a signal, and then for all sessions. A second signal calls `kill`, which returns how
+/// many statements it has ended. With `reload`, SIGHUP calls that and ends nothing.
 pub(crate) fn wait_for_end(
     mut terminations: Terminations,
     runtime: Runtime,
-    kill: impl Fn() + Send + 'static,
+    kill: impl Fn() -> usize + Send + 'static,
     reload: Option<Box<dyn Fn() + Send>>,
 ) -> Result<()> {
     let handle = runtime.handle().clone();
@@ -56,7 +84,7 @@ pub(crate) fn wait_for_end(
                     _ => Duration::ZERO,
                 });
                 if asked_before == 1 {
-                    kill();
+                    tell_killed(kill());
                 }
             }
         })?;

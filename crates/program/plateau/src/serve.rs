@@ -14,7 +14,7 @@ use store::StoreError;
 
 use crate::configuration;
 use crate::database::Sessions;
-use crate::ending::EndTimes;
+use crate::ending::{EndTimes, tell_killed, wait_patiently};
 use crate::keys::Keys;
 
 /// Creates what sessions share, reads the accounts (a new data directory gets its first ones), and
@@ -68,8 +68,8 @@ pub(crate) fn start(
         runtime::spawn_background(async move {
             runtime::shutdown().await;
             ending.dismiss_sessions();
-            runtime::sleep(end.patience).await;
-            ending.kill_sessions();
+            wait_patiently(end, || ending.running_count()).await;
+            tell_killed(ending.kill_sessions());
         });
     });
     Ok(server)

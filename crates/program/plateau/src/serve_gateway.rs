@@ -19,7 +19,7 @@ use settings::Configuration;
 use crate::admin;
 use crate::arguments::Arguments;
 use crate::configuration;
-use crate::ending::{END_TIMES, wait_for_end};
+use crate::ending::{END_TIMES, tell_killed, wait_for_end, wait_patiently};
 use crate::gateway_options::shown;
 use crate::keys::Keys;
 use crate::listen::{self, Bound};
@@ -109,10 +109,7 @@ pub(crate) fn run(
     monitoring::serve(&runtime, monitoring, numbers, ailing)?;
     greet(&bound, &servers, &runtime)?;
     let killed = Arc::clone(&gateway);
-    let kill = move || {
-        killed.clients().kill_all();
-        operators.iter().for_each(|it| it.kill_sessions());
-    };
+    let kill = move || kill_all(&killed, operators.as_deref());
     let reload = Box::new(move || reload.run_by_signal());
     wait_for_end(terminations, runtime, kill, Some(reload))?;
     gateway.query_log().write(&BlockingDisk);
@@ -177,11 +174,18 @@ fn end_with(gateway: &Arc<Gateway>, operators: Option<Arc<Server>>, runtime: &Ru
             runtime::shutdown().await;
             gateway.clients().dismiss();
             operators.iter().for_each(|it| it.dismiss_sessions());
-            runtime::sleep(END_TIMES.patience).await;
-            gateway.clients().kill_all();
-            operators.iter().for_each(|it| it.kill_sessions());
+            let of_operators = || operators.iter().map(|it| it.running_count());
+            let of_clients = || gateway.clients().registry().running_count();
+            wait_patiently(END_TIMES, || of_clients() + of_operators().sum::<usize>()).await;
+            tell_killed(kill_all(&gateway, operators.as_deref()));
         });
     });
+}
+
+/// Kills all sessions. Returns how many were in a command.
+fn kill_all(gateway: &Gateway, operators: Option<&Server>) -> usize {
+    let of_operators = operators.map_or(0, Server::kill_sessions);
+    gateway.clients().kill_all() + of_operators
 }
 
 /// Prints four lines that show how to log in.

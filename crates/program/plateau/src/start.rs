@@ -105,11 +105,7 @@ fn run_database(
     wait_for_end(
         terminations,
         runtime,
-        move || {
-            if let Some(server) = &server {
-                server.kill_sessions();
-            }
-        },
+        move || server.as_ref().map_or(0, |server| server.kill_sessions()),
         None,
     )?;
     drop(database);

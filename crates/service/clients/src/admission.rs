@@ -171,11 +171,18 @@ impl Clients {
         self.logins.end();
     }
 
-    /// Orders all sessions to end, in the middle of their commands. Any thread.
-    pub fn kill_all(&self) {
+    /// Orders all sessions to end, in the middle of their commands. Returns how many of them were
+    /// in one, and were not killed before. Any thread.
+    pub fn kill_all(&self) -> usize {
+        let mut running_count = 0;
         for session in self.registry.all() {
+            let is_killed = session.order() == KillOrder::Connection;
+            if !is_killed && !session.is_idle() {
+                running_count += 1;
+            }
             session.give_order(KillOrder::Connection);
         }
+        running_count
     }
 }
 
@@ -238,7 +245,9 @@ mod tests {
         let code = clients.refusal(9).map(|error| error.code);
         assert_eq!(code, Some(ER_SERVER_SHUTDOWN));
         assert_eq!(session.order(), KillOrder::None);
-        clients.kill_all();
+        session.update(|line| line.command = "Query");
+        assert_eq!(clients.kill_all(), 1);
         assert_eq!(session.order(), KillOrder::Connection);
+        assert_eq!(clients.kill_all(), 0, "it was killed before");
     }
 }

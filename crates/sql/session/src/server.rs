@@ -299,10 +299,15 @@ impl Server {
         self.clients.dismiss();
     }
 
+    /// How many sessions are in a command.
+    pub fn running_count(&self) -> usize {
+        self.clients.registry().running_count()
+    }
+
     /// The shutdown's grace period is over: sessions are killed in the middle of their commands,
-    /// and their transactions are rolled back. Any thread.
-    pub fn kill_sessions(&self) {
-        self.clients.kill_all();
+    /// and their transactions are rolled back. Returns how many were in one. Any thread.
+    pub fn kill_sessions(&self) -> usize {
+        self.clients.kill_all()
     }
 
     /// A worker's counters.
