@@ -1,5 +1,6 @@
 //! Clients that are gone. If their statements compute, these are ended; and the log and
-//! `Aborted_clients` tell of those that did not say that they go.
+//! `Aborted_clients` tell of those that did not say that they go. The process list shows
+//! what is rolled back.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,9 @@ const ENDLESS: &str = "select count(*) from d.t a, d.t b, d.t c, d.t d, d.t e, d
 /// It computes until a fixed time, after the second look at its client.
 const TIMED: &str = "select 'done' from d.t a, d.t b, d.t c, d.t d, d.t e, d.t f, d.t g, d.t h \
                      where sysdate(6) > now(6) + interval 2500000 microsecond limit 1";
+
+/// How often a transaction doubles its rows: to undo that many takes long enough to be seen.
+const DOUBLINGS: u32 = 14;
 
 fn start(io: &str) -> (Server, Client) {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
@@ -228,4 +232,42 @@ fn aborted_clients_are_counted_and_logged() {
     ] {
         assert!(log.contains(expected), "{expected}: {log}");
     }
+}
+
+/// A client with a long transaction, and its id.
+fn begin(server: &Server) -> (Client, String) {
+    let mut client = server.connect().expect("it serves");
+    client.run("begin").expect("a transaction");
+    client.run("insert into d.copy values (1)").expect("a row");
+    for _ in 0..DOUBLINGS {
+        client
+            .run("insert into d.copy select a from d.copy")
+            .expect("there is room");
+    }
+    let id = client.value("select connection_id()").expect("a number");
+    (client, id.expect("it has one"))
+}
+
+#[test]
+fn a_rollback_is_listed_as_one() {
+    let (server, mut root) = start("auto");
+    let (mut client, id) = begin(&server);
+    client.send_query(b"rollback").expect("it reads");
+    let of = |condition: &str| format!("id = {id} and {condition}");
+    let listed = "command = 'Query' and state = 'Rollback'";
+    wait_until("it rolls back", || is_listed(&mut root, &of(listed)));
+    client.read_outcomes().expect("it has rolled back");
+    let listed = "command = 'Sleep' and state = ''";
+    wait_until("it is idle", || is_listed(&mut root, &of(listed)));
+}
+
+#[test]
+fn a_killed_session_is_not_idle_while_it_rolls_back() {
+    let (server, mut root) = start("auto");
+    let (_client, id) = begin(&server);
+    root.run(&format!("kill {id}")).expect("it is connected");
+    let of = |condition: &str| format!("id = {id} and {condition}");
+    let listed = "command = 'Killed' and state = 'Rollback'";
+    wait_until("it rolls back", || is_listed(&mut root, &of(listed)));
+    wait_until("it has ended", || !is_listed(&mut root, &of("true")));
 }

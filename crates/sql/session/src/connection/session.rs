@@ -313,6 +313,14 @@ impl Session {
             self.client.cut_off();
         }
         free_what_waits();
+        if self.transaction.is_open() {
+            // A session that rolls back is not idle.
+            let since_us = self.state.worker.steady_us();
+            self.state.handle.update(|line| {
+                line.command = "Quit";
+                line.since_us = since_us;
+            });
+        }
         self.abandon_transaction().await;
         self.state.release_named_locks();
         // If the client did not accept what was sent to it, it is not waited for a second time.

@@ -25,8 +25,14 @@ impl Session {
             self.transaction.next = crate::connection::transaction::NextTransaction::default();
             return Ok(());
         };
-        if open.is_active() {
+        let is_active = open.is_active();
+        if is_active {
             self.state.count_handler_call(how.handler_call());
+        }
+        // It may take minutes, and waits of its own are not shown.
+        let is_shown = is_active && matches!(how, End::Rollback);
+        if is_shown {
+            self.state.handle.update(|line| line.state = "Rollback");
         }
         let mut outcome = end_step(&mut **open, how);
         while let Ok(Some(suspend)) = outcome {
@@ -36,6 +42,9 @@ impl Session {
             wait_for_end(suspend).await;
             let open = self.transaction.opened().expect("it ends below");
             outcome = end_step(&mut **open, how);
+        }
+        if is_shown {
+            self.state.handle.update(|line| line.state = "");
         }
         if outcome.is_ok() {
             self.transaction.leave_gate(how);

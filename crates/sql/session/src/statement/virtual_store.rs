@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use catalog::information_schema::{self, Facts, ParameterFacts, Process, TableFacts};
 use catalog::{Privilege, Routine, RowSource, VirtualTable, is_virtual, system_tables};
-use clients::SessionHandle;
+use clients::{IDLE, KillOrder, SessionHandle};
 use executor::HandlerCall;
 use expression::StoredFunction;
 use planner::{GivenValues, Names, PlanError};
@@ -147,15 +147,25 @@ pub fn processes(state: &State) -> Vec<Process> {
     all
 }
 
+/// The command of a session that was killed and has not ended yet, or whose statement was.
+const KILLED: &str = "Killed";
+
 /// What others see of a session now.
 pub(crate) fn process(handle: &SessionHandle, now_us: u64) -> Process {
     let line = handle.line();
+    let is_killed = match handle.order() {
+        KillOrder::None => false,
+        // The order stays until the next statement begins.
+        KillOrder::Query => line.command != IDLE,
+        KillOrder::Connection => true,
+    };
+    let command = if is_killed { KILLED } else { line.command };
     Process {
         id: line.id,
         user: line.user,
         host: line.host,
         database: line.database,
-        command: line.command.to_owned(),
+        command: command.to_owned(),
         time_ms: now_us.saturating_sub(line.since_us) / 1000,
         state: line.state.to_owned(),
         info: Some(line.statement).filter(|text| !text.is_empty()),
