@@ -127,14 +127,23 @@ fn recovered(client: &mut Client) -> Vec<String> {
 fn what_is_prepared_survives_the_server() {
     let mut server = plateau();
     fill(&server);
-    let sessions = prepare(&server, 11..13);
     // Neither prepared nor kept.
     let mut open = server.connect().unwrap();
     open.run("xa start 'open'").unwrap();
     open.run("insert into d.u values (99)").unwrap();
+    let sessions = prepare(&server, 11..13);
     server.kill().unwrap();
     drop(sessions);
     server.start_again().unwrap();
+    let log = server.log();
+    let expected = [
+        "WARN engine::recovery: rolling back the transactions that had not committed",
+        "WARN engine::recovery: rolled back the transactions that had not committed",
+        "WARN engine::recovery: XA transactions are prepared: XA RECOVER lists them",
+    ];
+    for line in expected {
+        assert!(log.contains(line), "{line}: {log}");
+    }
     let more = prepare(&server, 13..15);
     more.into_iter().for_each(|it| end_session(&server, it));
     let mut client = server.connect().unwrap();

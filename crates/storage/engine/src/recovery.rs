@@ -25,7 +25,7 @@ use stdx::planted::{Mistake, is_planted};
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, Xid, until_done};
 use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
-use tracing::{info, warn};
+use tracing::warn;
 use txn::{TransactionSystem, TransactionWorker};
 
 use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
@@ -176,7 +176,8 @@ impl Engine {
         engine.worker.roll_back_losers(losers).await?;
         let left_count = engine.worker.shared.left_prepared.lock().len();
         if left_count != 0 {
-            info!(
+            // They hold locks until somebody ends them.
+            warn!(
                 transactions = left_count,
                 "XA transactions are prepared: XA RECOVER lists them"
             );
@@ -586,7 +587,8 @@ impl Worker {
                 "a loser ends before others work"
             );
         }
-        info!(
+        // As loud as the beginning, which the operator has seen.
+        warn!(
             transactions,
             "rolled back the transactions that had not committed"
         );
