@@ -71,8 +71,13 @@ impl Cursor<'_> {
         self.eat_any(&[K::Hard, K::Soft]);
         let word = self.eat_any(&[K::Connection, K::Query]);
         let query = word == Some(K::Query);
-        if self.is(K::User) || (query && self.is(K::Id)) {
-            return Ok(StatementKind::Refused(self.refuse_rest("KILL USER", start)));
+        let refused = match (self.is(K::User), query && self.is(K::Id)) {
+            (true, _) => Some("KILL USER"),
+            (_, true) => Some("KILL QUERY ID"),
+            _ => None,
+        };
+        if let Some(name) = refused {
+            return Ok(StatementKind::Refused(self.refuse_rest(name, start)));
         }
         Ok(StatementKind::Admin(Admin::Kill {
             query,
