@@ -36,8 +36,12 @@ pub enum Kind {
     Network,
     /// One of these words, ignoring case. If SQL passes a number, it is the index.
     Choice(&'static [&'static str]),
-    /// Any number of these words, separated by commas, ignoring case.
-    Flags(&'static [&'static str]),
+    /// Any number of these words, separated by commas, ignoring case. If SQL passes a number, each
+    /// bit is the word at its place; so words that are refused have places, too.
+    Flags {
+        words: &'static [&'static str],
+        refused: &'static [&'static str],
+    },
 }
 
 /// The value of a setting.
@@ -58,6 +62,8 @@ const SECOND_US: u64 = 1_000_000;
 pub enum Problem {
     #[error("expected {expected}")]
     Malformed { expected: String },
+    #[error("`{word}` is not supported")]
+    NotSupported { word: &'static str },
     #[error("must be between {min} and {max}")]
     OutOfRange { min: u64, max: u64 },
     #[error("must be between {} and {}", show_bytes(*.min), show_bytes(*.max))]
@@ -118,14 +124,18 @@ impl Kind {
                 let word = find_word(words, text).ok_or_else(|| self.malformed())?;
                 Ok(Value::Text(word.to_owned()))
             }
-            Kind::Flags(words) => {
+            Kind::Flags { words, refused } => {
                 let given = text
                     .split(',')
                     .map(str::trim)
                     .filter(|word| !word.is_empty());
                 let mut flags = Vec::new();
                 for word in given {
-                    flags.push(find_word(words, word).ok_or_else(|| self.malformed())?);
+                    let word = find_word(words, word).ok_or_else(|| self.malformed())?;
+                    if refused.contains(&word) {
+                        return Err(Problem::NotSupported { word });
+                    }
+                    flags.push(word);
                 }
                 // Shown once each, in the order of their bits.
                 let words = words.iter().copied();
@@ -155,7 +165,7 @@ impl Kind {
             | Kind::HostAndPort
             | Kind::Network
             | Kind::Choice(_)
-            | Kind::Flags(_) => (number, false),
+            | Kind::Flags { .. } => (number, false),
         }
     }
 
@@ -183,7 +193,11 @@ impl Kind {
             }
             Kind::Network => "an address or a network, as in 10.0.0.0/8".to_owned(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::Flags(words) => format!("any of {}, separated by commas", words.join(", ")),
+            Kind::Flags { words, refused } => {
+                let words = words.iter().copied();
+                let taken: Vec<&str> = words.filter(|word| !refused.contains(word)).collect();
+                format!("any of {}, separated by commas", taken.join(", "))
+            }
         }
     }
 
@@ -422,9 +436,14 @@ mod tests {
         assert_eq!(kind.parse("EPOLL"), Ok(Value::Text("epoll".to_owned())));
         let problem = kind.parse("poll").unwrap_err();
         assert_eq!(problem.to_string(), "expected one of auto, uring, epoll");
-        let kind = Kind::Flags(&["A", "B"]);
+        let kind = Kind::Flags {
+            words: &["A", "B", "C"],
+            refused: &["C"],
+        };
         assert_eq!(kind.parse("b, a,b,"), Ok(Value::Text("A,B".to_owned())));
-        assert!(kind.parse("c").is_err());
+        let problem = |text| kind.parse(text).unwrap_err().to_string();
+        assert_eq!(problem("d"), "expected any of A, B, separated by commas");
+        assert_eq!(problem("a,c"), "`C` is not supported");
     }
 
     #[test]

@@ -43,6 +43,17 @@ pub(crate) const WORDS: [&str; 35] = [
     "TIME_ROUND_FRACTIONAL",
 ];
 
+/// Words that would change results and are not built: they are refused. In this order: Oracle's
+/// dialect; a CHAR is read with its blanks; an empty string is NULL; assignments of an UPDATE read
+/// the old values; fractions of seconds are rounded, not cut.
+pub(crate) const WORDS_NOT_BUILT: [&str; 5] = [
+    "ORACLE",
+    "PAD_CHAR_TO_FULL_LENGTH",
+    "EMPTY_STRING_IS_NULL",
+    "SIMULTANEOUS_ASSIGNMENT",
+    "TIME_ROUND_FRACTIONAL",
+];
+
 impl SqlMode {
     /// The type name `REAL` means `FLOAT`.
     pub const REAL_AS_FLOAT: Self = Self::flag("REAL_AS_FLOAT");
@@ -74,17 +85,18 @@ impl SqlMode {
     pub const ERROR_FOR_DIVISION_BY_ZERO: Self = Self::flag("ERROR_FOR_DIVISION_BY_ZERO");
     /// `NOT` binds like `!`.
     pub const HIGH_NOT_PRECEDENCE: Self = Self::flag("HIGH_NOT_PRECEDENCE");
-    /// Not built: a CHAR is read with its blanks.
-    pub const PAD_CHAR_TO_FULL_LENGTH: Self = Self::flag("PAD_CHAR_TO_FULL_LENGTH");
-
-    /// Not built: Oracle's dialect.
+    /// The words that are refused, because they would change results and are not built.
+    pub const NOT_BUILT: Self = {
+        let mut flags = Self(0);
+        let mut place = 0;
+        while place < WORDS_NOT_BUILT.len() {
+            flags = flags.with(Self::flag(WORDS_NOT_BUILT[place]));
+            place += 1;
+        }
+        flags
+    };
+    /// Oracle's dialect.
     pub const ORACLE: Self = Self::flag("ORACLE");
-    /// Not built: an empty string is NULL.
-    pub const EMPTY_STRING_IS_NULL: Self = Self::flag("EMPTY_STRING_IS_NULL");
-    /// Not built: assignments of an UPDATE read the old values.
-    pub const SIMULTANEOUS_ASSIGNMENT: Self = Self::flag("SIMULTANEOUS_ASSIGNMENT");
-    /// Not built: fractions of seconds are rounded, not cut.
-    pub const TIME_ROUND_FRACTIONAL: Self = Self::flag("TIME_ROUND_FRACTIONAL");
     /// GRANT creates no account without a password.
     pub const NO_AUTO_CREATE_USER: Self = Self::flag("NO_AUTO_CREATE_USER");
 

@@ -31,7 +31,10 @@ const ISOLATION: Kind = Kind::Choice(&[
 ]);
 
 /// The words of `sql_mode`, some of which stand for several.
-const SQL_MODES: Kind = Kind::Flags(&crate::sql_mode::WORDS);
+const SQL_MODES: Kind = Kind::Flags {
+    words: &crate::sql_mode::WORDS,
+    refused: &crate::sql_mode::WORDS_NOT_BUILT,
+};
 
 /// Every setting, by subject.
 pub const TABLE: &[Setting] = &[

@@ -48,6 +48,10 @@ fn what_hinders_the_start_is_told_in_a_line() {
     check(&[tcp, &data, "time_zone=Europe/Nowhere"], zone);
     let collation = "setting `collation_server` cannot be `foo`: there is no such collation";
     check(&[tcp, &data, "collation_server=foo"], collation);
+    let modes = "sql_mode=strict_trans_tables, oracle";
+    let refused = "--set sql_mode=strict_trans_tables, oracle: setting `sql_mode` cannot be \
+                   `strict_trans_tables, oracle`: `ORACLE` is not supported";
+    check(&[tcp, &data, modes], refused);
     let file = format!("data={}", env!("CARGO_BIN_EXE_plateau"));
     check(&[tcp, &file], "which is no directory");
     check(&[&data, "listen=nowhere"], "expected an address and port");

@@ -77,6 +77,6 @@ fn shape(kind: Kind) -> Shape {
         | Kind::HostAndPort
         | Kind::Network => ("VARCHAR", None, None),
         Kind::Choice(words) => ("ENUM", None, Some(words)),
-        Kind::Flags(words) => ("SET", None, Some(words)),
+        Kind::Flags { words, .. } => ("SET", None, Some(words)),
     }
 }

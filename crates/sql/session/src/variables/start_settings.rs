@@ -92,7 +92,6 @@ pub fn settle(settings: &mut Settings) -> Vec<StartSettingError> {
 fn reason(name: &str) -> &'static str {
     match name {
         "time_zone" => "there is no such zone",
-        "sql_mode" => "a mode in it is not built",
         "session_track_system_variables" => "a name in it is no variable's",
         _ if name.starts_with("collation_") => "there is no such collation",
         _ if name.starts_with("character_set_") => "there is no such character set",
@@ -171,10 +170,6 @@ mod tests {
             (
                 "time_zone=Europe/Nowhere",
                 "setting `time_zone` cannot be `Europe/Nowhere`: there is no such zone",
-            ),
-            (
-                "sql_mode=ORACLE",
-                "setting `sql_mode` cannot be `ORACLE`: a mode in it is not built",
             ),
             (
                 "session_track_system_variables=foo",

@@ -18,13 +18,6 @@ use super::idle_times::IdleTimes;
 /// The longest `timestamp` that can be set, in seconds: the end of 32-bit TIMESTAMP.
 const TIMESTAMP_S_MAX: f64 = 2_147_483_647.0;
 
-/// Words of `sql_mode` that would change results and are not built.
-const MODES_NOT_BUILT: SqlMode = SqlMode::ORACLE
-    .with(SqlMode::PAD_CHAR_TO_FULL_LENGTH)
-    .with(SqlMode::EMPTY_STRING_IS_NULL)
-    .with(SqlMode::SIMULTANEOUS_ASSIGNMENT)
-    .with(SqlMode::TIME_ROUND_FRACTIONAL);
-
 /// Variables that exist only in a session and are no settings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extra {
@@ -348,7 +341,7 @@ fn text_of(setting: &Setting, value: &NewValue) -> Result<(String, bool), Variab
             let word = word.ok_or_else(|| wrong_value(number.to_string()))?;
             Ok(((*word).to_owned(), false))
         }
-        (settings::Kind::Flags(words), NewValue::Number(mask)) => {
+        (settings::Kind::Flags { words, .. }, NewValue::Number(mask)) => {
             let mask = u64::try_from(*mask).map_err(|_| wrong_value(mask.to_string()))?;
             let chosen: Vec<_> = words
                 .iter()
@@ -403,7 +396,7 @@ pub(crate) fn put(
         _ => wrong(),
     })?;
     if setting.name == "sql_mode"
-        && let Some(word) = SqlMode::of(&normal).and(MODES_NOT_BUILT).words().next()
+        && let Some(word) = SqlMode::of(&normal).and(SqlMode::NOT_BUILT).words().next()
     {
         let text = word.to_owned();
         return Err(VariableError::NotBuilt { text });
