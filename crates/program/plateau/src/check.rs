@@ -23,6 +23,7 @@ use wal::OnLogLoss;
 
 use crate::advice::{advised_to_check, is_damage};
 use crate::database::{Database, Engines, Opening};
+use crate::start::start_log;
 
 /// How often a long check reports its progress.
 const PROGRESS_WAIT: Duration = Duration::from_secs(5);
@@ -36,6 +37,8 @@ pub(crate) fn run(directory: &Path, worker_count: usize) -> Result<()> {
     anyhow::ensure!(is_ours, "{name} is not a data directory of plateau");
     let mut settings = Settings::default();
     settings.set("data", &name)?;
+    // Recovery may have something to say, as that of a server.
+    start_log(&settings)?;
     let options = runtime::Options {
         worker_count,
         pin: false,

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use buffer::{LogLoss, Pool, PoolOptions, Redone, StartOptions};
@@ -166,27 +167,16 @@ async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Res
     let on_loss = options.on_loss;
     let begun = SystemClock.now();
     let started = buffer::start(runtime::disk(), options, Box::new(die), &mut |_| {}).await?;
-    if started.redone.mtr_count != 0 {
-        let seconds = SystemClock.now().since(begun).as_secs_f64();
-        let Redone {
-            byte_count,
-            mtr_count,
-        } = started.redone;
-        tracing::info!(
-            log_bytes = byte_count,
-            log_records = mtr_count,
-            seconds,
-            "applied the log since the last checkpoint"
-        );
-    }
-    tell_repaired(&started.repaired);
+    tell_redone(started.redone, SystemClock.now().since(begun));
     if on_loss == OnLogLoss::Accept {
         tell_loss(started.loss.as_ref());
     }
     flush_log_after_ticks(&started.pool);
     let pages = started.pool.pages(0, runtime::disk());
     let worker = worker_options(0);
-    let engine = Engine::open(pages, &started, engine_options, worker).await?;
+    let opened = Engine::open(pages, &started, engine_options, worker).await;
+    tell_repaired(&started.repaired, opened.as_ref().ok());
+    let engine = opened?;
     let shared = Arc::clone(engine.shared());
     runtime::set_local(Rc::new(engine));
     Ok(Opened {
@@ -197,12 +187,45 @@ async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Res
     })
 }
 
+/// Logs what was done with the log since the last checkpoint.
+fn tell_redone(redone: Redone, taken: Duration) {
+    let Redone {
+        byte_count,
+        mtr_count,
+        torn_bytes,
+        position,
+    } = redone;
+    let seconds = taken.as_secs_f64();
+    if mtr_count != 0 {
+        tracing::info!(
+            log_bytes = byte_count,
+            log_records = mtr_count,
+            seconds,
+            "applied the log since the last checkpoint"
+        );
+    }
+    if torn_bytes != 0 {
+        let position = position.0;
+        tracing::info!(
+            bytes = torn_bytes,
+            position,
+            "left out bytes at the log's end that are no whole record, as a kill leaves them"
+        );
+    }
+}
+
 /// Logs the pages that a crash has torn and the start has repaired. A crash can tear at most one
-/// batch of writes, so the list is short.
-fn tell_repaired(repaired: &[PageId]) {
+/// batch of writes, so the list is short. The engine, if it was opened, knows their tables.
+fn tell_repaired(repaired: &[PageId], engine: Option<&Engine>) {
     for page in repaired {
         let file = format!("space_{}.pdb", page.space);
-        tracing::warn!(%file, page = page.page.0, "repaired a torn page");
+        let table = engine.and_then(|engine| engine.shared().table_in(page.space));
+        tracing::warn!(
+            %file,
+            page = page.page.0,
+            table = table.as_deref(),
+            "a torn page was restored from the doublewrite file"
+        );
     }
 }
 

@@ -147,7 +147,7 @@ fn serve(
 }
 
 /// The log goes to standard error; the four lines of the start go to standard output.
-fn start_log(settings: &Settings) -> Result<()> {
+pub(crate) fn start_log(settings: &Settings) -> Result<()> {
     let filter = configuration::log_filter(settings)?;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)

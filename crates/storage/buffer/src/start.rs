@@ -66,6 +66,10 @@ pub struct Redone {
     pub byte_count: u64,
     /// Mini-transactions among them.
     pub mtr_count: u64,
+    /// Bytes behind them that are no whole mini-transaction, and were left out.
+    pub torn_bytes: u64,
+    /// The position before those.
+    pub position: Lsn,
 }
 
 /// Opens a data directory, or makes it if it is empty. `notes` gets each note of the log since the
@@ -105,6 +109,8 @@ pub async fn start(
     let redone = Redone {
         byte_count: scan.position().0.saturating_sub(begin.0),
         mtr_count,
+        torn_bytes: scan.torn_bytes(),
+        position: scan.position(),
     };
     let missing = redo.finish(scan.position()).await?;
     let loss = if options.on_loss == OnLogLoss::Accept {

@@ -132,6 +132,14 @@ impl Shared {
         self.locks.set_witness(witness);
     }
 
+    /// The name of the table whose pages are in this tablespace.
+    pub fn table_in(&self, space: SpaceId) -> Option<String> {
+        let present = Arc::clone(&self.dictionary.lock());
+        let mut shapes = present.tables.values();
+        let shape = shapes.find(|shape| shape.space() == space)?;
+        Some(shape.entry.definition.name.to_string())
+    }
+
     /// Replaces the present snapshot of the dictionary.
     pub(crate) fn replace_dictionary(&self, present: &mut Arc<Dictionary>, picture: Dictionary) {
         let version = picture.version;

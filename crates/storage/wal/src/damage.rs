@@ -170,6 +170,10 @@ pub(crate) struct Behind {
     pub(crate) end: Lsn,
     /// The highest epoch of a block there.
     pub(crate) epoch: u32,
+    /// Blocks from the break on that were written in part: a crash in a write leaves such.
+    torn_blocks: u64,
+    /// Bytes in them up to the last one that is not zero.
+    pub(crate) torn_bytes: u64,
 }
 
 /// A block that proves a break to be damage.
@@ -261,6 +265,9 @@ impl Break {
     }
 
     fn look_at(&self, bytes: Option<&[u8]>, place: u64, behind: &mut Behind) {
+        if self.block.checked_add(behind.torn_blocks) == Some(place) {
+            behind.count_torn(bytes.unwrap_or_default());
+        }
         let tells = |number| place < number || (place == number && self.block <= place);
         let Some(bytes) = bytes.filter(|bytes| claimed_block_no(bytes).is_some_and(tells)) else {
             return;
@@ -277,6 +284,20 @@ impl Break {
         let proves = place < number || self.block < header.durable_block();
         if proves && behind.witness.is_none() {
             behind.witness = Some(Witness { place, number });
+        }
+    }
+}
+
+impl Behind {
+    /// Counts the next block if it is torn. Not torn are zeroes, and whole blocks of earlier places
+    /// and lives.
+    fn count_torn(&mut self, block: &[u8]) {
+        let last = block.iter().rposition(|byte| *byte != 0);
+        if let Some(last) = last
+            && open_log_block(block).is_err()
+        {
+            self.torn_blocks += 1;
+            self.torn_bytes += stdx::to_u64(last) + 1;
         }
     }
 }

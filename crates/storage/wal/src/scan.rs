@@ -193,6 +193,22 @@ impl LogScan {
         end.max(self.checkpoint.lsn)
     }
 
+    /// Bytes behind [`LogScan::position`] that are no whole mini-transaction: a process that was
+    /// killed in a write leaves such. They are left out. 0 if the log is damaged.
+    ///
+    /// # Panics
+    /// If [`LogScan::next`] has not returned `None`.
+    pub fn torn_bytes(&self) -> u64 {
+        assert_eq!(self.state, State::Ended);
+        if self.damage.is_some() {
+            return 0;
+        }
+        let pending = stdx::to_u64(self.pending.len());
+        let end = self.position.advance(pending).max(self.behind.end);
+        let whole_blocks = end.0.saturating_sub(self.position.0);
+        whole_blocks.saturating_add(self.behind.torn_bytes)
+    }
+
     /// Lets the log continue at an LSN after every known one, apart from its present blocks.
     ///
     /// # Panics

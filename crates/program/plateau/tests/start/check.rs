@@ -616,3 +616,29 @@ fn undo_is_looked_at() {
 }
 
 const _: () = assert!(PageSize::KiB16.bytes() == PAGE);
+
+/// A page that recovery restores is no fault, and the check says what it has done.
+#[test]
+fn a_page_that_was_restored_is_told() {
+    let mut server = stopped(&["create database d", "create table d.t (a varchar(90))"]);
+    went_on(
+        &mut server,
+        &["insert into d.t values ('a row that is looked for')"],
+    );
+    let data = server.data();
+    let path = file_with(&data, "a row that is looked for");
+    let (leaf, _) = *pages(&path)
+        .iter()
+        .find(|(_, page_type)| *page_type == PageType::BtreeLeaf)
+        .unwrap();
+    damage(&path, leaf);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plateau"));
+    let output = command.arg("check").arg(&data).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    let file = path.file_name().unwrap().to_string_lossy();
+    let expected = format!(
+        "a torn page was restored from the doublewrite file file={file} page={leaf} table=\"d.t\""
+    );
+    assert!(errors.contains(&expected), "{errors}");
+}

@@ -93,6 +93,37 @@ fn a_rotten_block_is_named_with_its_witness() {
     assert_eq!(found[..], all[..19]);
 }
 
+/// Bytes that the next start leaves out, and the position before them.
+fn torn(world: &World) -> (u64, Lsn) {
+    let disk = world.disk.clone();
+    world.run(async move {
+        let log = Log::open(&disk, Path::new(DIRECTORY)).await.unwrap();
+        let mut scan = log.scan(OnLogLoss::Refuse);
+        while scan.next(&disk).await.unwrap().is_some() {}
+        (scan.torn_bytes(), scan.position())
+    })
+}
+
+#[test]
+fn a_torn_tail_is_measured() {
+    let (world, all) = three_segments(20);
+    let end = |count: usize| all[count - 1].1;
+    assert_eq!(torn(&world), (0, end(20)), "the log is whole");
+    let path = "data/log/log_0000000000000002.pdl";
+    overwrite(&world.disk, path, 4 * 4096, &[7; 100]);
+    assert_eq!(torn(&world), (100, end(20)));
+    overwrite(&world.disk, path, 5 * 4096 + 10, &[7; 10]);
+    assert_eq!(torn(&world), (120, end(20)), "of two blocks");
+    // The last block is not whole any more, so its record is left out, too.
+    world.disk.damage(&segment(2), 3 * 4096 + 40, 3);
+    let (bytes, position) = torn(&world);
+    assert!(120 + 900 < bytes && bytes <= 120 + 4096, "{bytes}");
+    assert_eq!(position, end(19));
+    let (_, found) = world.open(large()).unwrap();
+    assert_eq!(found[..], all[..19]);
+    assert_eq!(torn(&world).1, end(19));
+}
+
 #[test]
 fn a_block_of_zeroes_and_a_stale_segment_are_damage() {
     let (world, _) = three_segments(20);
