@@ -120,8 +120,9 @@ pub const TABLE: &[Setting] = &[
         Kind::CountOrAuto { max: 100_000 },
         "auto",
         "Transactions that may be inside the engine at a time; others wait at their first \
-         statement. auto: the server finds the number. Reads that are their own transaction and \
-         lock no rows do not count, nor does a transaction whose client is silent.",
+         statement. auto: the server finds the number. A limit lets in at least one for each \
+         worker. Reads that are their own transaction and lock no rows do not count, nor does a \
+         transaction whose client is silent.",
     ),
     session(
         "wait_timeout",
