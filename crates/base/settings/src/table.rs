@@ -119,7 +119,7 @@ pub const TABLE: &[Setting] = &[
         "max_concurrent_transactions",
         Kind::CountOrAuto { max: 100_000 },
         "auto",
-        "Transactions that may be inside the engine at a time; others wait at their first \
+        "Transactions that may be inside the engine at a time; others wait at BEGIN or their first \
          statement. auto: the server finds the number. A limit lets in at least one for each \
          worker. Reads that are their own transaction and lock no rows do not count, nor does a \
          transaction whose client is silent.",

@@ -32,8 +32,8 @@ use crate::window::{Point, Precision};
 /// by all to locks held by those that run, which is critical at some 1.3 (Moenkeberg and Weikum,
 /// VLDB 1992). To count all locks would cost more, and most rows are locked without an entry.
 pub(crate) const BLOCKED_MAX: f64 = 0.3;
-/// Of blocked transactions: beyond it fewer are better for the same throughput (C2). Where fewer are
-/// blocked, more of them often give some per cent of throughput, which noise hides.
+/// Of blocked transactions: beyond it fewer are better for the same throughput (C2). Where fewer
+/// are blocked, more of them often give some per cent of throughput, which noise hides.
 const CROWDED: f64 = 0.5;
 /// A short step may lose so much throughput for fewer blocked transactions (C2).
 const EQUAL_MAX: f64 = 0.01;

@@ -94,8 +94,8 @@ pub struct Gate {
     rates: [Rate; MEAN_TICKS.len()],
 }
 
-/// Transactions that leave in [`RATE_TICKS`] ticks, in units of one through [`RATE_UNIT`], as of the
-/// last tick in which any has left.
+/// Transactions that leave in [`RATE_TICKS`] ticks, in units of one through [`RATE_UNIT`]. It is as
+/// of the last tick in which any has left.
 #[derive(Debug, Default)]
 struct Rate {
     /// 0 before the first has left.

@@ -1,4 +1,4 @@
-//! The gate of admission, before the first statement of a transaction.
+//! The gate of admission, before BEGIN or the first statement of a transaction.
 //!
 //! It is asked before the statement takes any lock, also those of definitions. So a transaction
 //! that waits for entry holds nothing that others could want.
