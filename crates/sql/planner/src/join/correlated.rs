@@ -6,13 +6,13 @@
 //! equalities; each outer row looks up its partners. The table is valid for a whole execution
 //! ([`TableHolds::Execution`]), so these conditions must not be volatile either.
 //!
-//! Not done if an index finds the rows for the outer row, nor for locking reads: they lock only the
-//! rows that they return.
+//! Not done if an index finds the rows for the outer row, nor for queries that were asked to lock:
+//! they lock only the rows that they return. Queries of a change lock what they read in any case;
+//! without an index that is the whole table for each outer row.
 
 use std::rc::Rc;
 
 use expression::{CompareOperator, Expression, ExpressionKind};
-use store::RowLock;
 
 use super::{Item, Source};
 use crate::PlanError;
@@ -37,7 +37,7 @@ impl Binder<'_> {
         let Source::Table { table, slot, hints } = &item.source else {
             return None;
         };
-        if self.blocks.len() < 2 || self.lock.0 != RowLock::None {
+        if self.blocks.len() < 2 || self.lock.0 != self.inner_lock {
             return None;
         }
         let is_key = |place: &usize| outer_key(&conditions[*place], *slot).is_some();
