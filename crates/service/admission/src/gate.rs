@@ -164,13 +164,14 @@ pub struct Queued {
 }
 
 /// A transaction that is inside, until this is dropped. If that is not by [`Pass::commit`] or
-/// [`Pass::roll_back`], the transaction is lost, and its statements count for nothing.
+/// [`Pass::roll_back`], the transaction is lost, and its last statements count for nothing.
 #[derive(Debug)]
 pub struct Pass {
     gate: Rc<Gate>,
     place: Place,
-    /// Statements that it has ended.
+    /// Statements that it has ended in the tick `counted_in`. Those of before are of other periods.
     statement_count: u64,
+    counted_in: NonZeroU32,
     /// The tick in which its last command ended, while there is none.
     idle_since: Option<NonZeroU32>,
 }
@@ -295,6 +296,7 @@ impl Gate {
             gate: Rc::clone(self),
             place,
             statement_count: 0,
+            counted_in: self.tick.get(),
             idle_since: None,
         }
     }
@@ -606,8 +608,13 @@ impl Pass {
         }
     }
 
-    /// A statement has ended.
+    /// A statement has ended without an error.
     pub fn count_statement(&mut self) {
+        let tick = self.gate.tick.get();
+        if self.counted_in != tick {
+            self.counted_in = tick;
+            self.statement_count = 0;
+        }
         self.statement_count += 1;
         self.gate.numbers().statements.increment();
     }
@@ -634,7 +641,9 @@ impl Drop for Pass {
     fn drop(&mut self) {
         self.set_busy();
         let gate = &self.gate;
-        gate.numbers().lost_statements.add(self.statement_count);
+        if self.counted_in == gate.tick.get() {
+            gate.numbers().lost_statements.add(self.statement_count);
+        }
         gate.left.set(gate.left.get().saturating_add(1));
         match self.place {
             Place::Quota => gate.leave(),

@@ -471,6 +471,7 @@ fn shares(count: u32, weights: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Entry, Gate, Visitor};
 
     #[test]
     fn a_limit_is_off_auto_or_a_number() {
@@ -563,6 +564,34 @@ mod tests {
         assert_eq!((shared.room_beside(0), shared.room_beside(1)), (31, 31));
         shared.set_limit(Limit::Off);
         assert_eq!(shared.room_beside(0), 0);
+    }
+
+    #[test]
+    fn statements_of_lost_transactions_are_lost() {
+        let shared = Admission::new(1);
+        shared.set_limit(Limit::Fixed(4));
+        let gate = Gate::new(Arc::clone(&shared), 0);
+        let two_statements = || {
+            let entry = gate.enter(|| Visitor::Client, || 0);
+            let Entry::Inside(mut pass) = entry else {
+                panic!("there is room: {entry:?}");
+            };
+            (0..2).for_each(|_| pass.count_statement());
+            pass
+        };
+        let told = || {
+            let totals = shared.totals();
+            (totals.commits, totals.statements, totals.lost_statements)
+        };
+        two_statements().commit();
+        two_statements().roll_back();
+        assert_eq!(told(), (1, 4, 0));
+        drop(two_statements());
+        assert_eq!(told(), (1, 6, 2));
+        let pass = two_statements();
+        gate.tick(PERIOD_US, Debt::default());
+        drop(pass);
+        assert_eq!(told(), (1, 8, 2), "they are of another period");
     }
 
     #[test]

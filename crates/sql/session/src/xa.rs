@@ -51,6 +51,11 @@ impl XaNames {
         assert!(before.is_some(), "a name is taken until the end (X1)");
     }
 
+    /// Whether a transaction of this name is there.
+    pub(crate) fn has(&self, xid: &Xid) -> bool {
+        self.0.lock().contains_key(xid)
+    }
+
     /// Somebody may decide again (X3).
     pub(crate) fn give_back(&self, xid: &Xid, worker: usize) {
         self.set(xid, Holder::Worker(worker));

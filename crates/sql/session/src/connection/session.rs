@@ -333,13 +333,15 @@ impl Session {
     fn note_abort(&self, end: Option<&Disconnect>) {
         let clients = &self.state.worker.server.clients;
         let is_killed = self.state.handle.order() == KillOrder::Connection;
+        let is_ending = clients.registry().is_ending();
         let reason: Cow<'_, str> = match end {
+            Some(Disconnect::Killed) | None if is_ending => return,
             Some(Disconnect::Idle) => {
                 let limit = self.idle_limit();
                 format!("{} ({} s) is over", limit.variable, limit.seconds).into()
             }
             Some(disconnect) => disconnect.to_string().into(),
-            None if is_killed && !clients.registry().is_ending() => "it was killed".into(),
+            None if is_killed => "it was killed".into(),
             None => return,
         };
         self.state.worker.counters().aborted_clients.increment();

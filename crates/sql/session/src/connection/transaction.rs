@@ -149,12 +149,16 @@ impl TransactionState {
 
     /// It holds nothing any more that others wait for. It still counts as admitted.
     pub fn leave_gate(&mut self, how: End) {
-        if let Admitted::Counted(pass) = std::mem::replace(&mut self.admitted, Admitted::Uncounted)
-        {
-            match how {
-                End::Commit(_) => pass.commit(),
-                End::Rollback | End::RollbackTo(_) => pass.roll_back(),
-            }
+        if let Some(pass) = self.take_pass() {
+            how.leave(pass);
+        }
+    }
+
+    /// Takes its pass, which is to be given back at its end. It still counts as admitted.
+    pub fn take_pass(&mut self) -> Option<Pass> {
+        match std::mem::replace(&mut self.admitted, Admitted::Uncounted) {
+            Admitted::Counted(pass) => Some(pass),
+            Admitted::No | Admitted::Uncounted => None,
         }
     }
 
@@ -332,6 +336,14 @@ pub enum End {
 }
 
 impl End {
+    /// Gives back the pass of a transaction that has ended in this way.
+    pub(crate) fn leave(self, pass: Pass) {
+        match self {
+            Self::Commit(_) => pass.commit(),
+            Self::Rollback | Self::RollbackTo(_) => pass.roll_back(),
+        }
+    }
+
     /// The `Handler_%` call that it counts as.
     pub(crate) fn handler_call(self) -> HandlerCall {
         match self {

@@ -448,7 +448,9 @@ impl Session {
         let is_own_transaction = !self.transaction.is_begun()
             && !self.programs.is_in_function()
             && self.state.variables.borrow().active().autocommit;
-        if let Some(pass) = self.transaction.pass() {
+        if outcome.is_ok()
+            && let Some(pass) = self.transaction.pass()
+        {
             pass.count_statement();
         }
         match outcome {

@@ -1,6 +1,7 @@
 //! XA START, END, PREPARE, COMMIT, ROLLBACK, RECOVER. See [`crate::xa`] for the states.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use errcode::{
     ClientError, ER_UNKNOWN_EXPLAIN_FORMAT, ER_XAER_DUPID, ER_XAER_INVAL, ER_XAER_NOTA,
@@ -65,9 +66,17 @@ impl Session {
             return Err(ClientError::new(ER_XAER_OUTSIDE, &[]).into());
         }
         let wanted = wanted.ok_or_else(|| ClientError::new(ER_XAER_INVAL, &[]))?;
-        let name = XaName::take(&self.state.worker.server.xa_names, wanted);
-        let name = name.ok_or_else(|| ClientError::new(ER_XAER_DUPID, &[]))?;
+        let names = Arc::clone(&self.state.worker.server.xa_names);
+        let is_taken = || ClientError::new(ER_XAER_DUPID, &[]);
+        if names.has(&wanted) {
+            return Err(is_taken().into());
+        }
+        // Whoever waits for admission holds nothing, and no name either.
         self.begin(None, false).await?;
+        let Some(name) = XaName::take(&names, wanted) else {
+            self.transaction.end();
+            return Err(is_taken().into());
+        };
         let state = XaState::Active;
         self.transaction.set_xa(XaBranch { name, state });
         Ok(())
@@ -149,15 +158,19 @@ impl Session {
         if branch.state != XaState::Prepared || !self.transaction.has_changes() {
             return self.end_transaction(how).await;
         }
+        let pass = self.transaction.take_pass();
         let xid = self.detach(branch);
         let worker = Rc::clone(&self.state.worker);
         let owner = worker.server.xa_names.take(&xid);
         let owner = owner.expect("nobody else could take it meanwhile");
         self.state.count_handler_call(how.handler_call());
-        Ok(worker
-            .decide(owner, &xid, how)
-            .await
-            .map_err(ClientError::from)?)
+        let decided = worker.decide(owner, &xid, how).await;
+        if decided.is_ok()
+            && let Some(pass) = pass
+        {
+            how.leave(pass);
+        }
+        Ok(decided.map_err(ClientError::from)?)
     }
 
     /// Ends a transaction that no session has.
