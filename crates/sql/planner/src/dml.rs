@@ -178,11 +178,9 @@ impl Binder<'_> {
         column_count: usize,
     ) -> Result<InsertSource, PlanError> {
         // The rows that are read are locked, so that what is written stays consistent with them.
-        self.lock = (RowLock::Source, LockWait::Wait);
         let around = std::mem::take(&mut self.blocks);
-        let bound = self.query(query);
+        let bound = self.with_inner_lock(|binder| binder.query(query));
         self.blocks = around;
-        self.lock = (RowLock::None, LockWait::Wait);
         let (bound, _) = bound?;
         if bound.columns.len() != column_count {
             return Err(error(ER_WRONG_VALUE_COUNT_ON_ROW, &[&1]));

@@ -106,9 +106,14 @@ impl Binder<'_> {
 
     /// Binds what is no part of the current query's own tables.
     pub(crate) fn with_inner_lock<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
-        let lock = std::mem::replace(&mut self.lock, (self.inner_lock, LockWait::Wait));
+        self.with_lock((self.inner_lock, LockWait::Wait), bind)
+    }
+
+    /// Binds tables that are locked in this way.
+    fn with_lock<T>(&mut self, lock: (RowLock, LockWait), bind: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.lock, lock);
         let bound = bind(self);
-        self.lock = lock;
+        self.lock = around;
         bound
     }
 
@@ -129,20 +134,16 @@ impl Binder<'_> {
         body: &QueryBody,
         tail: &Tail<'_>,
     ) -> Result<(BoundQuery, Vec<usize>), PlanError> {
-        let is_set = matches!(body, QueryBody::Set { .. });
-        let lock = self.lock;
-        if let Some(own) = tail.lock
-            && !is_set
-        {
-            self.lock = own;
-        }
-        let bound = self.body_in_lock(body, tail);
-        self.lock = lock;
-        bound
+        let lock = match body {
+            // The last member takes the tail's lock.
+            QueryBody::Set { .. } => self.lock,
+            _ => tail.lock.unwrap_or(self.lock),
+        };
+        self.with_lock(lock, |binder| binder.locked_body(body, tail))
     }
 
-    /// The same. What locks one SELECT is in force.
-    fn body_in_lock(
+    /// The body of a query whose own tables are locked as [`Self::lock`] says.
+    fn locked_body(
         &mut self,
         body: &QueryBody,
         tail: &Tail<'_>,
