@@ -219,12 +219,18 @@ impl TransactionSystem {
         if id.get() < self.settled.load(Ordering::Acquire) {
             return Fate::Settled;
         }
+        self.fate_in_ring(id)
+            .unwrap_or_else(|| self.fate_outside(id))
+    }
+
+    /// The outcome of a transaction whose word is in the ring; `None` if it has left.
+    fn fate_in_ring(&self, id: TxnId) -> Option<Fate> {
         match self.ring.state(id.get()) {
-            RingState::Active => Fate::Active,
-            RingState::Ending => Fate::Ending,
-            RingState::Committed(number) => Fate::Committed(Lsn(number)),
-            RingState::RolledBack => Fate::RolledBack,
-            RingState::Moved | RingState::Recycled => self.fate_outside(id),
+            RingState::Active => Some(Fate::Active),
+            RingState::Ending => Some(Fate::Ending),
+            RingState::Committed(number) => Some(Fate::Committed(Lsn(number))),
+            RingState::RolledBack => Some(Fate::RolledBack),
+            RingState::Moved | RingState::Recycled => None,
         }
     }
 
@@ -301,13 +307,8 @@ impl TransactionSystem {
 
     /// The outcome of a transaction that may not be settled.
     fn unsettled_fate(&self, id: TxnId) -> Fate {
-        match self.ring.state(id.get()) {
-            RingState::Active => Fate::Active,
-            RingState::Ending => Fate::Ending,
-            RingState::Committed(number) => Fate::Committed(Lsn(number)),
-            RingState::RolledBack => Fate::RolledBack,
-            RingState::Moved | RingState::Recycled => self.fate_in_parts(id),
-        }
+        self.fate_in_ring(id)
+            .unwrap_or_else(|| self.fate_in_parts(id))
     }
 
     /// The outcome of a transaction that has left the ring and may not be settled. If it is no
