@@ -249,7 +249,13 @@ impl EngineCursor {
         self.place.from = from;
         self.place.key.clear();
         self.place.key.extend_from_slice(self.run.entry(at).0);
-        self.locks.begun = self.is_begun.then(|| self.place.key.clone());
+        self.drop_run();
+    }
+
+    /// Drops the run, whose place is noted, and keeps the key of the entry that was begun in it.
+    fn drop_run(&mut self) {
+        let key = || self.run.entry(self.position).0.to_vec();
+        self.locks.begun = self.is_begun.then(key);
         self.run.clear();
         self.position = 0;
         self.is_begun = false;

@@ -347,9 +347,6 @@ impl EngineCursor {
     pub(super) fn return_to_finished(&mut self) {
         assert!(self.locks.is_on, "a consistent read never looks back");
         assert!(!self.is_loaded, "a row that is locked is used first");
-        self.locks.begun = self
-            .is_begun
-            .then(|| self.run.entry(self.position).0.to_vec());
         self.note_finished();
         self.place.key.clear();
         self.place.from = match (self.options.direction, self.locks.behind.as_deref()) {
@@ -364,9 +361,7 @@ impl EngineCursor {
             (direction, None) => start(direction, &self.interval, &mut self.place.key),
         };
         self.locks.passed.clear();
-        self.run.clear();
-        self.position = 0;
-        self.is_begun = false;
+        self.drop_run();
     }
 
     /// The lock of the present entry in the index that is scanned.
