@@ -257,15 +257,17 @@ fn a_limit_holds_however_long_transactions_take() {
     assert_eq!(door.number("Admission_overdue"), 0);
 }
 
-/// Of 1,000 clients 200 leave each second, and then none.
-#[test]
-fn a_stall_is_told_by_the_rate_before_it() {
-    let mut door = Door::new(Limit::Fixed(10));
+/// 1,000 clients at a door that ten may pass. In each tick so many leave and come again. Returns
+/// those who are inside at the end, and those who wait.
+fn crowd(
+    door: &mut Door,
+    left_in_ticks: impl Iterator<Item = u32>,
+) -> (VecDeque<Pass>, VecDeque<Waiting>) {
     let mut inside: VecDeque<Pass> = (0..10).map(|_| door.inside()).collect();
     let mut waiting: VecDeque<Waiting> = (0..990).map(|_| door.queued()).collect();
     door.gate.begin_ticking();
-    for _ in 0..300 {
-        for _ in 0..20 {
+    for left in left_in_ticks {
+        for _ in 0..left {
             drop(inside.pop_front());
             let mut next = waiting.pop_front().expect("a thousand clients");
             inside.push_back(poll(&mut next).expect("its turn"));
@@ -273,6 +275,14 @@ fn a_stall_is_told_by_the_rate_before_it() {
         }
         door.tick();
     }
+    (inside, waiting)
+}
+
+/// Of 1,000 clients 200 leave each second, and then none.
+#[test]
+fn a_stall_is_told_by_the_rate_before_it() {
+    let mut door = Door::new(Limit::Fixed(10));
+    let _clients = crowd(&mut door, std::iter::repeat_n(20, 300));
     assert_eq!(door.number("Admission_overdue"), 0);
     for _ in 0..60 {
         door.tick();
@@ -286,18 +296,7 @@ fn a_stall_is_told_by_the_rate_before_it() {
 #[test]
 fn a_server_that_slows_down_is_no_stall() {
     let mut door = Door::new(Limit::Fixed(10));
-    let mut inside: VecDeque<Pass> = (0..10).map(|_| door.inside()).collect();
-    let mut waiting: VecDeque<Waiting> = (0..990).map(|_| door.queued()).collect();
-    door.gate.begin_ticking();
-    for left in [300; 100].into_iter().chain([75; 100]) {
-        for _ in 0..left {
-            drop(inside.pop_front());
-            let mut next = waiting.pop_front().expect("a thousand clients");
-            inside.push_back(poll(&mut next).expect("its turn"));
-            waiting.push_back(door.queued());
-        }
-        door.tick();
-    }
+    let _clients = crowd(&mut door, [300; 100].into_iter().chain([75; 100]));
     assert_eq!(door.number("Admission_overdue"), 0);
 }
 
