@@ -36,8 +36,8 @@ pub enum Kind {
     Network,
     /// One of these words, ignoring case. If SQL passes a number, it is the index.
     Choice(&'static [&'static str]),
-    /// Any number of these words, separated by commas, ignoring case. If SQL passes a number, each
-    /// bit is the word at its place; so words that are refused have places, too.
+    /// Any number of these words, separated by commas, ignoring case. If SQL passes a number, its
+    /// bits choose the words by their places. Words that are refused keep their places.
     Flags {
         words: &'static [&'static str],
         refused: &'static [&'static str],

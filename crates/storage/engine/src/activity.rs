@@ -14,8 +14,8 @@ use crate::schema::dictionary::Dictionary;
 use crate::schema::table_shape::{KeyShape, TableShape};
 use crate::worker::Worker;
 
-/// Who waits for whom, at most: what 180 waiters of one row have. MariaDB shows what fits into
-/// 16 MB.
+/// The most edges that are shown, each from a wait to a lock that blocks it. 180 waiters of one row
+/// have so many. MariaDB's limit is 16 MB.
 const EDGES_SHOWN_MAX: usize = 16_384;
 
 impl Worker {

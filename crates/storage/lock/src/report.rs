@@ -4,7 +4,7 @@
 //! still wait, and the statements that the [`Witness`] returns are those that wait.
 //! (R2) No mutex of the table is held while the witness is asked. A page may be latched.
 //! (R3) A list of waits has a limit of edges, as a row's waiters have the square of their number.
-//! Each wait shows what it waits for: first who has the lock, then who waits next before it.
+//! A wait lists the holders of the lock first, and then the waiters before it, the nearest first.
 //!
 //! A list of waits is read shard by shard, as the search for deadlocks does. So it may show an edge
 //! that has just gone, and never one that has not been.

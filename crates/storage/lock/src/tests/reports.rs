@@ -144,7 +144,7 @@ fn few_deadlocks_are_remembered() {
 }
 
 /// A thousand waiters of one row have half a million edges. What is shown grows with their number.
-/// Each shows who has the lock and who waits next before it.
+/// Each lists the holder, and the waiter that came just before it.
 #[test]
 fn many_waiters_of_one_row_show_a_part_of_their_edges() {
     const WAITERS: u64 = 1000;

@@ -114,7 +114,7 @@ fn a_torn_tail_is_measured() {
     assert_eq!(torn(&world), (100, end(20)));
     overwrite(&world.disk, path, 5 * 4096 + 10, &[7; 10]);
     assert_eq!(torn(&world), (120, end(20)), "of two blocks");
-    // The last block is not whole any more, so its record is left out, too.
+    // A damaged last block: the start leaves out its record as well.
     world.disk.damage(&segment(2), 3 * 4096 + 40, 3);
     let (bytes, position) = torn(&world);
     assert!(120 + 900 < bytes && bytes <= 120 + 4096, "{bytes}");
