@@ -23,7 +23,7 @@
 //! the limit of a pool by it, as well as an engine its transactions.
 
 use crate::Bounds;
-use crate::climb::{BLOCKED_MAX, Climb, STEP_MAX};
+use crate::climb::{CROWDED, Climb, STEP_MAX};
 use crate::sample::Sample;
 use crate::window::Window;
 
@@ -45,7 +45,7 @@ const BLOCKED_FALL: f64 = 0.7;
 /// Periods, one after the other, with too many blocked ones before a free limit falls.
 const BLOCKED_PERIODS: u32 = 3;
 /// Of blocked transactions: with more, a limit that keeps some out does not rise (R1). A third of
-/// [`BLOCKED_MAX`], so that a rise ends before many are blocked.
+/// `climb::BLOCKED_MAX`, so that a rise ends before many are blocked.
 const RISE_BLOCKED_MAX: f64 = 0.1;
 /// A limit that rises grows by this factor each period: ten thousand are in within a second.
 const RISE: f64 = 2.0;
@@ -194,7 +194,7 @@ impl Controller {
             return;
         }
         self.risen_from = None;
-        let is_blocked = BLOCKED_MAX < sample.blocked_share();
+        let is_blocked = CROWDED < sample.blocked_share();
         self.blocked = if is_blocked { self.blocked + 1 } else { 0 };
         // Those that come back from a pause may be more than the limit.
         let fewer = (f64::from(sample.admitted) * BLOCKED_FALL)
