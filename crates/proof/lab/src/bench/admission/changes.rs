@@ -114,10 +114,11 @@ pub(super) fn idle_transactions(
     }
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for _ in 0..IDLE_ROUNDS {
-        load.run_uncounted(PIECE)?;
+        load.run_uncounted(SETTLE)?;
         without.push(p95_ms(&load.run(length)?));
+        // Meanwhile the load pauses, and its transactions come back all at once.
         let idle = open_transactions(stand, arguments.idle)?;
-        load.run_uncounted(PIECE)?;
+        load.run_uncounted(SETTLE)?;
         with.push(p95_ms(&load.run(length)?));
         drop(idle);
     }
