@@ -19,7 +19,8 @@
 //! let outcome = runtime.wait();                   // joins the workers: how many tasks were cut
 //! ```
 //!
-//! `Terminations::install()?.wait()` blocks the main thread until SIGTERM, SIGINT or SIGHUP.
+//! `Terminations::install()?.wait()` blocks the main thread until SIGTERM, SIGINT, SIGQUIT
+//! or SIGHUP.
 //! `runtime.block_on_worker(index, || async { .. })` runs a future on a worker and returns its
 //! result to the calling thread, which blocks: for start-up, tools and tests.
 //!

@@ -1,10 +1,10 @@
-//! Signals that ask the process to end: SIGTERM, SIGINT and SIGHUP. SIGXFSZ would end a process
-//! that has a limit for its files: it is caught, and the write fails (EFBIG).
+//! Signals that ask the process to end: SIGTERM, SIGINT, SIGQUIT and SIGHUP. SIGXFSZ would end a
+//! process that has a limit for its files: it is caught, and the write fails (EFBIG).
 
 use std::fmt;
 use std::io;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// Catches the signals that ask a program to end, from [`Terminations::install`] on and for good. A
@@ -20,6 +20,8 @@ pub enum Termination {
     Terminate,
     /// SIGINT: Ctrl-C at the terminal.
     Interrupt,
+    /// SIGQUIT: Ctrl-\ at the terminal. Scripts that ended mariadbd by it go on working.
+    Quit,
     /// SIGHUP: the terminal is gone.
     HangUp,
 }
@@ -28,7 +30,7 @@ impl Terminations {
     /// Starts to catch signals.
     pub fn install() -> io::Result<Self> {
         Ok(Self {
-            signals: Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?,
+            signals: Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGXFSZ])?,
         })
     }
 
@@ -40,6 +42,7 @@ impl Terminations {
             // `forever` ends only if its handle is closed, and no code closes it.
             match self.signals.forever().next() {
                 Some(SIGINT) => return Termination::Interrupt,
+                Some(SIGQUIT) => return Termination::Quit,
                 Some(SIGHUP) => return Termination::HangUp,
                 Some(SIGTERM) => return Termination::Terminate,
                 _ => {}
@@ -59,6 +62,7 @@ impl fmt::Display for Termination {
         f.write_str(match self {
             Self::Terminate => "SIGTERM",
             Self::Interrupt => "SIGINT",
+            Self::Quit => "SIGQUIT",
             Self::HangUp => "SIGHUP",
         })
     }
@@ -76,6 +80,7 @@ mod tests {
         for (signal, expected) in [
             (Signal::TERM, Termination::Terminate),
             (Signal::INT, Termination::Interrupt),
+            (Signal::QUIT, Termination::Quit),
             (Signal::HUP, Termination::HangUp),
         ] {
             kill_process(getpid(), signal).unwrap();

@@ -3,12 +3,12 @@
 //!
 //! Order of the start: settings, ports, workers, engine (which locks the data directory and
 //! recovers it), keys, socket, listeners, the four lines. A port in use is found before the data
-//! directory is touched; clients that connect during recovery wait. SIGTERM, SIGINT or SIGHUP
-//! begins the shutdown. No new clients are accepted; sessions finish their current command (idle
-//! ones end at once), then the workers stop. Sessions that are not done after ten seconds, or at a
-//! second signal, are killed and roll back. What has not ended five seconds later, or at a third
-//! signal, is cut off: tasks are dropped where they are. That may be in the middle of a write of
-//! the log, which ends the process as a crash does, so it is the last resort.
+//! directory is touched; clients that connect during recovery wait. SIGTERM, SIGINT, SIGQUIT or
+//! SIGHUP begins the shutdown. No new clients are accepted; sessions finish their current command
+//! (idle ones end at once), then the workers stop. Sessions that are not done after ten seconds, or
+//! at a second signal, are killed and roll back. What has not ended five seconds later, or at a
+//! third signal, is cut off: tasks are dropped where they are. That may be in the middle of a write
+//! of the log, which ends the process as a crash does, so it is the last resort.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
