@@ -38,8 +38,8 @@ use crate::window::{Point, Precision};
 const BLOCKED_MAX: f64 = 0.3;
 /// Of blocked transactions: beyond it fewer are better for the same throughput (C2), and a limit
 /// that none has reached falls. Where fewer are blocked, more of them often give some per cent of
-/// throughput, which noise hides: TPC-C on ten warehouses has its best with 160 to 320 inside, of
-/// which 0.86 to 0.93 are blocked, and 0.97 of it with 100.
+/// throughput, which noise hides: TPC-C on ten warehouses has its best with 320 inside, of which
+/// 0.93 are blocked, 0.97 of it with 160 (0.86), and 0.89 of it with 96 (0.78).
 pub(crate) const CROWDED: f64 = 0.8;
 /// A short step may lose so much throughput for fewer blocked transactions (C2).
 const EQUAL_MAX: f64 = 0.01;

@@ -64,7 +64,7 @@ impl Shape {
     /// and beyond it nothing tells the way back. So one search of some fifty stays there.
     fn least_shares(self) -> (f64, f64) {
         if self.is_cliff() {
-            (0.85, 0.0)
+            (0.88, 0.25)
         } else {
             (0.95, 0.85)
         }
