@@ -7,8 +7,8 @@ use std::rc::Rc;
 use sim::rows::{Row, Session, accounts, all, index, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait, Mutation,
-    RowBatch, RowLock, ScanOptions, SchemaStore, StoreError, Suspend, Table, Uniqueness,
+    Cursor, Direction, Fetched, Hold, Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait,
+    Mutation, RowBatch, RowLock, ScanOptions, SchemaStore, StoreError, Suspend, Table, Uniqueness,
     WaitReason,
 };
 use value::Value;
@@ -335,6 +335,76 @@ fn a_row_that_was_waited_for_behind_another_is_released_with_its_entry() {
             assert_eq!(found.expect("the row is free").len(), 1, "{index}");
         }
     });
+}
+
+/// A row is waited for and then taken back. The waiter locks neither its key nor its entry in the
+/// index, and goes on: to another row, to the range's end, or to the index's. What it has locked
+/// before stays locked.
+#[test]
+fn a_row_that_is_taken_back_behind_a_wait_leaves_its_key_free() {
+    let range = |index, lower, upper| {
+        let bound = |key: i64| KeyBound::Inclusive(vec![Value::Int(key * key_of_first(index))]);
+        KeyRange {
+            lower: bound(lower),
+            upper: bound(upper),
+        }
+    };
+    for (index, direction) in [
+        (BY_ID, Direction::Forward),
+        (BY_ID, Direction::Backward),
+        (BY_BALANCE, Direction::Forward),
+        (BY_BALANCE, Direction::Backward),
+    ] {
+        for (lower, upper) in [(2, 4), (1, 5), (3, 9), (3, 20), (0, 3)] {
+            let range = range(index, lower, upper);
+            run(async move |database| {
+                let (table, _) = fill(&database).await;
+                let mut writer = database.begin(Isolation::ReadCommitted);
+                let inserted = writer.insert(&table, &account(3)).await;
+                assert_eq!(inserted, Ok(Inserted::Done));
+                let mut reader = database.begin(Isolation::ReadCommitted);
+                let held = reader.scan(&table, point(BY_ID, 9, RowLock::Exclusive));
+                assert_eq!(held.await.expect("a row").len(), 1);
+                let mut scan = table.scan(ScanOptions {
+                    index: Some(index),
+                    direction,
+                    range,
+                    lock: RowLock::Exclusive,
+                    ..all()
+                });
+                let mut batch = RowBatch::new(table.layout().clone());
+                let wait = loop {
+                    let mut fetch = || scan.fetch(&mut *reader.txn, 10, &mut batch);
+                    match fetch() {
+                        Err(Interrupt::Suspend(wait)) if wait.reason() == WaitReason::RowLock => {
+                            break wait;
+                        }
+                        Err(Interrupt::Suspend(wait)) => wait.await,
+                        Ok(Fetched::More) => batch.clear(),
+                        other => panic!("it waits for the row, and not {other:?}"),
+                    }
+                };
+                assert_eq!(writer.rollback().await, Ok(()));
+                wait.await;
+                loop {
+                    let fetch = || scan.fetch(&mut *reader.txn, 10, &mut batch);
+                    match until_done(fetch).await.expect("nothing is in its way") {
+                        Fetched::End => break,
+                        Fetched::More => batch.clear(),
+                    }
+                }
+                let mut other = database.begin(Isolation::ReadCommitted);
+                let inserted = other.insert(&table, &account(3)).await;
+                assert_eq!(
+                    inserted,
+                    Ok(Inserted::Done),
+                    "{index} {direction:?} {lower}"
+                );
+                let held = other.scan(&table, impatient(BY_ID, 9)).await;
+                assert_eq!(held, Err(StoreError::LockNotAvailable));
+            });
+        }
+    }
 }
 
 /// A scan has waited for a row that is gone. When it looks for that key again, the locks that the

@@ -192,26 +192,19 @@ fn rows_from_before_a_turn_come_before_a_locked_row() {
     });
 }
 
-/// What a wait for a row has locked that is gone behind it. The same transaction inserts the row; a
-/// later scan that returns nothing releases its own locks alone. Else the next waiter would get a
-/// row whose writer has not ended.
+/// An insert waits for a row that is gone behind the wait. A later scan of its transaction releases
+/// a row that does not match, and its own locks alone. Else the next waiter would get a row whose
+/// writer has not ended.
 #[test]
 fn a_row_that_was_waited_for_and_then_inserted_stays_locked() {
     run(async |database, _| {
-        let (table, rows) = fill(&database, None).await;
+        let (table, _) = fill(&database, None).await;
         let by_id = |id: i64| ScanOptions {
             range: store::KeyRange::equal(vec![Value::Int(id)]),
             index: Some(0),
             lock: RowLock::Exclusive,
             ..all()
         };
-        // A row that is deleted, and that a snapshot keeps purge from removing.
-        let mut reader = database.begin(Isolation::RepeatableRead);
-        assert_eq!(reader.scan(&table, all()).await.expect("rows").len(), 5);
-        let mut deleter = database.begin(Isolation::ReadCommitted);
-        let deleted = deleter.delete(&table, &rows[0].0).await;
-        assert_eq!(deleted, Ok(Mutation::Done));
-        assert_eq!(deleter.commit().await, Ok(()));
         let mut first = database.begin(Isolation::ReadCommitted);
         let inserted = first.insert(&table, &row(3, 30, "")).await;
         assert_eq!(inserted, Ok(Inserted::Done));
@@ -220,21 +213,23 @@ fn a_row_that_was_waited_for_and_then_inserted_stays_locked() {
             database.begin(Isolation::ReadCommitted),
         ];
         let [second, third] = &mut waiters;
-        let mut scans = [table.scan(by_id(3)), table.scan(by_id(3))];
-        let mut batch = RowBatch::new(table.layout().clone());
-        for (waiter, scan) in [&mut *second, &mut *third].into_iter().zip(&mut scans) {
-            let fetched = scan.fetch(&mut *waiter.txn, 10, &mut batch);
-            assert!(matches!(fetched, Err(Interrupt::Suspend(_))));
-        }
+        let values = row(3, 31, "");
+        let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+        let mut insert = || table.insert(&mut *second.txn, &values, RowLock::Exclusive);
+        assert!(matches!(insert(), Err(Interrupt::Suspend(_))));
+        let mut scan = table.scan(by_id(3));
+        let mut found = RowBatch::new(table.layout().clone());
+        let fetched = scan.fetch(&mut *third.txn, 10, &mut found);
+        assert!(matches!(fetched, Err(Interrupt::Suspend(_))));
         assert_eq!(first.rollback().await, Ok(()));
-        let [of_second, of_third] = &mut scans;
-        let fetch = || of_second.fetch(&mut *second.txn, 10, &mut batch);
-        assert_eq!(until_done(fetch).await, Ok(Fetched::End));
-        let inserted = second.insert(&table, &row(3, 31, "")).await;
-        assert_eq!(inserted, Ok(Inserted::Done));
-        assert_eq!(second.scan(&table, by_id(1)).await, Ok(Vec::new()));
+        assert_eq!(until_done(insert).await, Ok(Inserted::Done));
+        let mut own = table.scan(by_id(1));
+        let mut batch = RowBatch::new(table.layout().clone());
+        let fetch = || own.fetch(&mut *second.txn, 10, &mut batch);
+        assert!(until_done(fetch).await.is_ok());
+        own.release(&mut *second.txn, 0);
         // The third one waits until the second one ends.
-        let fetch = || of_third.fetch(&mut *third.txn, 10, &mut batch);
+        let fetch = || scan.fetch(&mut *third.txn, 10, &mut found);
         let refused = until_done(fetch).await;
         assert_eq!(refused, Err(StoreError::LockWaitTimeout));
     });

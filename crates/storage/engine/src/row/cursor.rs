@@ -531,6 +531,7 @@ impl EngineCursor {
                 }
                 return Ok(Step::Next);
             }
+            self.leave_begun(txn)?;
             if is_locking && self.lock_supremum(txn, lock)? == Seen::Changed {
                 return Ok(Step::Next);
             }

@@ -129,19 +129,31 @@ impl EngineCursor {
     }
 
     /// Begins the present entry, unless it was begun before a wait, in this run or another one. A
-    /// wait for another entry, which is gone, is over: its lock, if it was granted, does not count
-    /// as this entry's. This transaction may have put that entry back, so it must not be released
-    /// with this one.
+    /// wait of another operation is over: its lock, if it was granted, does not count as this
+    /// entry's. This transaction may have inserted what it locks.
     pub(super) fn begin_entry(&mut self, txn: &mut EngineTransaction) -> Outcome<()> {
         if !self.locks.is_on || self.is_begun {
             return Ok(());
         }
-        let begun = self.locks.begun.take();
-        if begun.is_none_or(|key| key != self.run.entry(self.position).0) {
+        let (key, _) = self.run.entry(self.position);
+        if self.locks.begun.as_deref() == Some(key) {
+            self.locks.begun = None;
+        } else {
+            self.leave_begun(txn)?;
             txn.leave_wait()?;
             self.locks.kept_before = txn.kept_lock_count();
         }
         self.is_begun = true;
+        Ok(())
+    }
+
+    /// Releases what was locked for an entry that was begun in a run that the scan has left, if it
+    /// is gone behind the wait. The transaction has done nothing since, so it cannot rely on that.
+    pub(super) fn leave_begun(&mut self, txn: &mut EngineTransaction) -> Outcome<()> {
+        if self.locks.begun.take().is_some() && !txn.locks_gaps() {
+            txn.leave_wait()?;
+            self.note_locks(txn, Sight::Unseen, 0);
+        }
         Ok(())
     }
 
@@ -476,7 +488,7 @@ impl EngineCursor {
             !self.is_inside(self.run.entry(self.position).0),
             "the range has ended"
         );
-        self.is_begun = true;
+        self.begin_entry(txn)?;
         let is_range = self.interval.equality == Equality::None;
         let is_forward = self.options.direction == Direction::Forward;
         let is_tested = self.reads_committed(txn);
