@@ -196,7 +196,18 @@ fn test_threads() -> String {
 }
 
 /// Tests of the gateway that say nothing about the driver: what they are about is decided above it.
-const ABOVE_THE_DRIVER: [&str; 5] = ["admin::", "cache::", "moved::", "remains::", "rules::"];
+const ABOVE_THE_DRIVER: [&str; 10] = [
+    "admin::",
+    "cache::",
+    "moved::",
+    "prepared::",
+    "programs::",
+    "remains::",
+    "roles::",
+    "rules::",
+    "shared::",
+    "statements::",
+];
 
 /// The server's tests that the driver may decide: of connections, files, waits, starts and ends.
 const ON_EACH_DRIVER: [&str; 13] = [
