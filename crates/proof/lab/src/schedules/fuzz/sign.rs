@@ -31,8 +31,7 @@ pub(super) enum Sign {
     Own,
     /// Another session has read a single value backward.
     Backward,
-    /// There an insert waits for a gap, and a row was taken back before. Or something waits here,
-    /// and a row was taken back that a session without gap locks has waited for.
+    /// There an insert waits for a gap, and a row was taken back before.
     TakenBack,
     /// A scan that locks no gaps has waited, and another has put rows meanwhile.
     Grown,
@@ -130,12 +129,6 @@ impl Sign {
             }
             (Sign::TakenBack, WaitsThere | WakesHere) => {
                 waits_for_gap(locked_there()) && has_taken_back(scene)
-            }
-            (Sign::TakenBack, WaitsHere) => {
-                let mover = scene.mover().map(|it| it.session);
-                let is_other = |it: &Sent<'_>| Some(it.1.session) != mover;
-                let mut others = scene.sent().filter(is_other);
-                others.any(|it| waited(scene, it, scene.step) && has_taken_back(scene))
             }
             (Sign::Grown, AfterWait) => has_grown(scene, session),
             (Sign::Order, WakesThere | WakesHere | AfterWait | DeadlockThere) => {

@@ -213,16 +213,6 @@ fn a_wait_for_a_gap_tells_of_a_unique_key_or_of_a_row_that_is_gone() {
     let back = same('A', (Kind::RollbackTo, "ROLLBACK TO s"), &[('A', "ok")]);
     let plays = Plays::of(RR, &[begin('A'), back, INSERT_WAITS_THERE]);
     assert_eq!(plays.with_lock('B', GAP).sign(), "waits-there taken-back");
-    // A scan has waited for the row that is gone, and keeps its key here.
-    let scan = same('C', (Kind::SelectShare, "S"), &[('C', BLOCKED)]);
-    let back = same('A', (Kind::Rollback, "ROLLBACK"), &[('A', "ok"), ('C', OK)]);
-    for (level, sign) in [(RC, "waits-here taken-back"), (RR, "waits-here none")] {
-        let plays = Plays::of(
-            level,
-            &[begin('C'), begin('A'), scan, back, INSERT_WAITS_HERE],
-        );
-        assert_eq!(plays.sign(), sign);
-    }
 }
 
 #[test]
