@@ -94,8 +94,8 @@ impl Sign {
             (Sign::Halted, DeadlockHere | DeadlockThere | WaitsHere | Skips) => {
                 scene.sent().any(|it| is_halted(scene, it))
             }
-            // What it has locked ahead here, others had not got.
-            (Sign::Halted, WaitsThere) => {
+            // What it has locked or passed ahead here, others had not got.
+            (Sign::Halted, WaitsThere | WakesHere) => {
                 let is_own = |it: &Sent<'_>| Some(it.1.session) == session_of(session);
                 scene.sent().filter(is_own).any(|it| is_halted(scene, it))
             }

@@ -137,6 +137,17 @@ fn a_change_that_has_failed_in_the_middle_tells_of_locks_ahead() {
     );
     let plays = Plays::of(RR, &[begin('A'), failed, own]);
     assert_eq!(plays.sign(), "waits-there halted");
+    // It has passed the end of its range here before another has put an entry there.
+    let halted = same('A', (Kind::UpdateKey, "UPDATE t"), &[('A', BLOCKED)]);
+    let end = (
+        'C',
+        Kind::Commit,
+        "COMMIT",
+        &[('C', "ok"), ('A', BLOCKED)][..],
+        &[('C', "ok"), ('A', OK)][..],
+    );
+    let plays = Plays::of(RC, &[begin('C'), begin('B'), halted, end]);
+    assert_eq!(plays.sign(), "wakes-here halted");
 }
 
 #[test]
