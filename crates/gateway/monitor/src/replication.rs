@@ -151,14 +151,30 @@ fn choose_primary(map: &ServerMap, graph: &Graph) -> Option<ServerId> {
     let candidates = || map.members.iter().filter(|it| is_candidate(it, graph));
     let present = map.primary.or(map.former_primary);
     let keeps = candidates().find(|it| Some(it.state.id) == present);
+    if let Some(kept) = keeps {
+        return Some(kept.state.id);
+    }
     let order = |it: &&Member| {
         let is_draining = it.memory.order == Order::Drain;
         let followers = graph.follower_count(it.state.id, map);
         let rank = it.state.entry.rank;
         (is_draining, rank, std::cmp::Reverse(followers), it.state.id)
     };
-    let chosen = keeps.or_else(|| candidates().min_by_key(order));
+    let known = candidates()
+        .filter(|it| knows_streams(it))
+        .min_by_key(order);
+    let chosen = known.or_else(|| {
+        // Those that do not tell may be replicas, unless one alone takes writes.
+        let mut others = candidates();
+        others.next().filter(|_| others.next().is_none())
+    });
     chosen.map(|it| it.state.id)
+}
+
+/// Whether a server has told its streams, at least once.
+fn knows_streams(member: &Member) -> bool {
+    let facts = member.memory.facts.as_deref();
+    facts.is_some_and(|facts| matches!(facts.streams, Streams::Known(_)))
 }
 
 fn note_problems(map: &mut ServerMap, graph: &Graph) {

@@ -60,7 +60,12 @@ pub(crate) fn names_of((byte, text): (u8, &[u8]), mode: SqlMode) -> Option<Vec<B
         CommandByte::INIT_DB => return one("use", b""),
         _ => return one("option", b""),
     }
-    match classify(text, mode).detail {
+    let statement = classify(text, mode);
+    if statement.has_set_statement {
+        // It reads what it sets for itself alone.
+        return None;
+    }
+    match statement.detail {
         Detail::Use(_) => return one("use", b""),
         Detail::Prepare(name, Source::Literal(_)) => return one("prepare", name),
         Detail::Deallocate(name) => return one("prepare", name),
@@ -155,6 +160,17 @@ pub(crate) const READ_BY_NONE: [&str; 7] = [
     "tx_read_only",
 ];
 
+/// Whether a command has a string that servers read by `sql_mode` and the character sets.
+pub(crate) fn depends_on_reading((byte, body): (u8, &[u8]), mode: SqlMode) -> bool {
+    if byte != CommandByte::QUERY {
+        return !body.is_ascii();
+    }
+    let has_any = |bytes: &[u8]| body.iter().any(|byte| bytes.contains(byte));
+    // The value of a user variable has a character set.
+    let sets_user = || assignments(body, mode).any(|it| matches!(it.target, Target::User(_)));
+    !body.is_ascii() || has_any(b"\\\"") || has_any(b"'") && sets_user()
+}
+
 /// Whether a server may read the texts behind this command in another way.
 pub(crate) fn decides_reading((byte, body): (u8, &[u8]), mode: SqlMode) -> bool {
     match byte {
@@ -162,8 +178,12 @@ pub(crate) fn decides_reading((byte, body): (u8, &[u8]), mode: SqlMode) -> bool 
         CommandByte::INIT_DB => return true,
         _ => return false,
     }
-    if let Detail::Prepare(..) | Detail::Deallocate(_) = classify(body, mode).detail {
+    let statement = classify(body, mode);
+    if let Detail::Prepare(..) | Detail::Deallocate(_) = statement.detail {
         return false;
+    }
+    if statement.has_set_statement {
+        return true;
     }
     let mut assignments = assignments(body, mode).peekable();
     let is_set = assignments.peek().is_some();

@@ -6,6 +6,7 @@
 
 use connection_state::CommandList;
 use settings::SqlMode;
+use syntax::class::classify;
 use syntax::class::set::{Assignment, Target, assignments};
 use syntax::token::{Kind, Lexer};
 use wire::CommandByte;
@@ -27,7 +28,9 @@ const WORD: &str = "oracle";
 
 fn is_plain(text: &[u8], mode: SqlMode) -> bool {
     let mut assignments = assignments(text, mode).peekable();
-    assignments.peek().is_some() && assignments.all(|it| is_usual(&it, mode))
+    !classify(text, mode).has_set_statement
+        && assignments.peek().is_some()
+        && assignments.all(|it| is_usual(&it, mode))
 }
 
 /// Whether an assignment sets another variable, or the mode to a value without ORACLE.

@@ -2,7 +2,8 @@
 //!
 //! A connection is put right before it is used: it runs the commands that it has not run, in their
 //! order. A command that gives a variable another value takes the place of the one before, unless
-//! a command between them may have read that value. A role is read by what may need privileges.
+//! a command between them may have read that value. A role is read by what may need privileges, and
+//! `sql_mode` and character sets by each text with a string.
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
@@ -11,7 +12,9 @@ use settings::SqlMode;
 use syntax::class::set::{Assignment, Target, assignments};
 use syntax::class::{Detail, classify};
 
-use crate::command::{Command, decides_reading, depends_on_role, is_role, names_of, sets_role};
+use crate::command::{
+    Command, decides_reading, depends_on_reading, depends_on_role, is_role, names_of, sets_role,
+};
 use connection_state::CommandList;
 
 /// Most commands that are kept. Programs set some ten variables.
@@ -41,6 +44,8 @@ struct Entry {
     prepares: bool,
     /// Servers may read the texts behind it in another way.
     decides_reading: bool,
+    /// It has a string, which servers may read in another way.
+    depends_on_reading: bool,
     /// It may need the role that was set before it.
     depends_on_role: bool,
     sets: Sets,
@@ -92,6 +97,7 @@ impl History {
         let parts = (command.byte(), command.body());
         let names = names_of(parts, mode);
         let decides_reading = decides_reading(parts, mode);
+        let depends_on_reading = depends_on_reading(parts, mode);
         let sets = sets(&command, mode);
         if let Some(names) = &names {
             self.supersede(names, sets);
@@ -117,6 +123,7 @@ impl History {
                 sets,
                 prepares,
                 decides_reading,
+                depends_on_reading,
             });
         }
         self.note_lists();
@@ -192,11 +199,30 @@ impl History {
         }
     }
 
+    /// Whether a command decides how the text of a later one is read, before another one sets all
+    /// its names.
+    fn is_read(&self, place: usize) -> bool {
+        let Some(entry) = self.entries.get(place) else {
+            return false;
+        };
+        let sets_all = |later: &&Entry| match (&later.names, &entry.names) {
+            (Some(later), Some(names)) => covers(later, names),
+            _ => false,
+        };
+        let mut between = self.entries.iter().skip(place + 1);
+        entry.decides_reading
+            && between
+                .by_ref()
+                .take_while(|later| !sets_all(later))
+                .any(|later| later.depends_on_reading)
+    }
+
     /// Forgets commands whose names are all set anew, back to the last that may read them. Roles
     /// are read by more, and a variable that is NULL has the type of its value before.
     fn supersede(&mut self, names: &[Box<[u8]>], sets: Sets) {
         let reads = |entry: &Entry| entry.names.is_none() || entry.prepares;
         let begin = self.entries.iter().rposition(reads).map_or(0, |it| it + 1);
+        let read: Vec<bool> = (0..self.entries.len()).map(|it| self.is_read(it)).collect();
         let mut place = 0;
         let total_bytes = &mut self.total_bytes;
         self.entries.retain(|entry| {
@@ -204,16 +230,23 @@ impl History {
             // What is kept reads no statement.
             let is_set_anew = (begin < place || entry.prepares)
                 && !is_role(entry.names.as_deref())
+                && !read.get(place - 1).is_some_and(|it| *it)
                 && (entry.sets == Sets::Null || sets == Sets::Values)
-                && entry.names.as_ref().is_some_and(|before| {
-                    before.iter().all(|name| names.binary_search(name).is_ok())
-                });
+                && entry
+                    .names
+                    .as_ref()
+                    .is_some_and(|before| covers(names, before));
             if is_set_anew {
                 *total_bytes -= entry.command.body().len();
             }
             !is_set_anew
         });
     }
+}
+
+/// Whether all of these names are among others, which are sorted.
+fn covers(others: &[Box<[u8]>], names: &[Box<[u8]>]) -> bool {
+    names.iter().all(|name| others.binary_search(name).is_ok())
 }
 
 fn sets(command: &Command, mode: SqlMode) -> Sets {
@@ -287,6 +320,33 @@ mod tests {
             ["PREPARE s FROM 'SELECT 2'"]
         );
         assert!(kept(&["PREPARE s FROM 'SELECT 1'", "DEALLOCATE PREPARE s"]).is_empty());
+    }
+
+    #[test]
+    fn a_text_keeps_the_mode_and_the_character_set_that_it_was_read_in() {
+        let kept_all = [
+            "SET sql_mode = 'NO_BACKSLASH_ESCAPES'",
+            r"SET @p = 'C:\temp'",
+            "SET sql_mode = ''",
+        ];
+        assert_eq!(kept(&kept_all), kept_all);
+        let named = ["SET NAMES latin1", "SET @a = 'a'", "SET NAMES utf8mb4"];
+        assert_eq!(kept(&named), named);
+        // A number is read alike, and values that come again and again do not add up.
+        let number = ["SET NAMES latin1", "SET @a = 1", "SET NAMES utf8mb4"];
+        assert_eq!(kept(&number), number[1..]);
+        let again = [&named[..2], &named[..2], &named[..2]].concat();
+        assert!(kept(&again).len() <= 3);
+    }
+
+    #[test]
+    fn what_a_statement_sets_for_itself_takes_no_place() {
+        let texts = [
+            "SET a = 9",
+            "SET STATEMENT a = 1 FOR SET b = 2",
+            "SET a = 5",
+        ];
+        assert_eq!(kept(&texts), texts);
     }
 
     #[test]

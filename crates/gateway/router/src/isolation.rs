@@ -3,6 +3,7 @@
 
 use connection_state::CommandList;
 use settings::SqlMode;
+use syntax::class::classify;
 use syntax::class::set::{Assignment, Target, assignments};
 use wire::CommandByte;
 
@@ -23,7 +24,9 @@ fn names_isolation(text: &[u8]) -> bool {
 
 fn is_plain(text: &[u8], mode: SqlMode) -> bool {
     let mut assignments = assignments(text, mode).peekable();
-    assignments.peek().is_some() && assignments.all(|it| is_usual(&it))
+    !classify(text, mode).has_set_statement
+        && assignments.peek().is_some()
+        && assignments.all(|it| is_usual(&it))
 }
 
 /// Whether an assignment sets no isolation, or one of the two.

@@ -286,6 +286,21 @@ fn an_account_without_rights_costs_the_replicas_only() {
     assert_eq!(scene.notices(), [denied(0), denied(1)].into());
 }
 
+/// A replica may be writable, which is the default of MariaDB. So either may be the replica.
+#[test]
+fn of_two_writable_servers_that_tell_no_streams_none_is_the_primary() {
+    let mut scene = Scene::replicated(2);
+    for facts in &mut scene.facts {
+        (facts.streams, facts.access) = (Streams::Denied, Access::Writable);
+    }
+    scene.round();
+    assert_eq!(scene.serving(), "a:- b:-");
+    // One that tells is known to be no replica.
+    scene.facts[1].streams = Streams::Known(Vec::new());
+    scene.round();
+    assert_eq!(scene.serving(), "a:- b:rw");
+}
+
 /// STOP SLAVE holds the answer back while it waits for the applier.
 #[test]
 fn an_answer_that_is_held_back_changes_nothing() {

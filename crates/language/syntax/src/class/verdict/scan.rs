@@ -116,7 +116,7 @@ impl<'a> Scan<'a> {
     pub(super) fn run(&mut self) {
         while !self.words.is_at_end() {
             let gap = self.words.gap();
-            if 4 < gap.len() && depends_on_version(gap) {
+            if 4 <= gap.len() && depends_on_version(gap) {
                 self.facts.add(Facts::DEPENDS_ON_VERSION);
             }
             self.token();
@@ -178,9 +178,9 @@ impl<'a> Scan<'a> {
             (_, K::SqlNoCache) => self.facts.add(Facts::NO_CACHE),
             (_, K::Select) => self.checks_calls = true,
             (_, K::Into) => self.into(),
-            (_, K::Update | K::Delete | K::Insert | K::Replace)
-                if self.class == Class::Query && !self.is_call() =>
-            {
+            // No function is called UPDATE or DELETE; MySQL has `WITH .. UPDATE (a JOIN b) SET ..`.
+            (_, K::Update | K::Delete) if self.class == Class::Query => self.find(Kind::Write),
+            (_, K::Insert | K::Replace) if self.class == Class::Query && !self.is_call() => {
                 self.find(Kind::Write);
             }
             (_, K::Warnings | K::Errors) if self.class == Class::Show => {

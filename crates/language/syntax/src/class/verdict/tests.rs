@@ -60,6 +60,7 @@ const KINDS: &[(Kind, &[&str])] = &[
             "SET GLOBAL a = 1",
             "SET a = f()",
             "CALL p()",
+            "WITH c AS (SELECT 1 x) UPDATE (t JOIN c) SET t.a = 5",
             "EXECUTE s",
             "EXPLAIN UPDATE t SET a = 1",
             "CREATE TABLE t (a INT)",
