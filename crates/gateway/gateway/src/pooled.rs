@@ -452,8 +452,14 @@ impl Pooled {
         if let Some(name) = command.database(mode) {
             self.guest.note_database(&name);
             self.database = None;
+            self.missing = None;
         }
-        self.return_to_database();
+        if let Some(missing) = self.missing.take() {
+            let mut missing = History::clone(&missing);
+            // If there are too many, that is seen below.
+            let _ = missing.keep(command.clone(), mode);
+            self.missing = Some(self.guest.worker.share_history(missing));
+        }
         let mut history = History::clone(&self.history);
         if history.keep(command, mode).is_err() {
             self.session.pin(Pin::LongHistory, place);
@@ -486,7 +492,8 @@ impl Pooled {
     }
 
     /// Has the statement under way run without the session's database, which the server does not
-    /// have. Later ones find it again, if it is there. Returns `false` if that was done already.
+    /// have, and what follows it in a transaction. Later ones find it again, if it is there.
+    /// Returns `false` if that was done already.
     fn leave_database(&mut self) -> bool {
         if self.missing.is_some() {
             return false;
@@ -514,8 +521,12 @@ impl Pooled {
         true
     }
 
-    /// The statement has ended that ran without the session's database.
+    /// A statement has ended that may have run without the session's database. A connection that
+    /// the session has to keep stays as it is: put right, it would be refused and lost.
     fn return_to_database(&mut self) {
+        if self.session.held_at().is_some() || !self.session.knows_transaction() {
+            return;
+        }
         if let Some(history) = self.missing.take() {
             self.history = history;
         }

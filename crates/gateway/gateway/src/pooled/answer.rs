@@ -199,13 +199,13 @@ impl Pooled {
                     }
                     return Ok(Some((place, answer)));
                 }
-                Err(Failed::Session(end)) => return Err(end),
+                Err(Failed::Session(end)) => return Err(self.lose_client(plan, place, end)),
                 Err(Failed::Refused(error)) => break error,
                 Err(Failed::Server(retry)) => retry,
             };
             let error = self.lost_error(place);
-            self.survive(place)?;
             self.note_lost(plan, place, retry);
+            self.survive(place)?;
             if !self.guest.client.link().is_usable() {
                 return Err(End::Server);
             }
@@ -233,7 +233,13 @@ impl Pooled {
         Box::pin(self.refuse(job, request, &error)).await
     }
 
-    /// Notes a statement whose server was lost, and which may have run.
+    /// Notes that the session ends before a statement is answered, which may have run.
+    fn lose_client(&mut self, plan: &Plan, place: Place, end: End) -> End {
+        self.note_lost(plan, place, Retry::Never);
+        end
+    }
+
+    /// Notes a statement whose server or client was lost, and which may have run.
     fn note_lost(&mut self, plan: &Plan, place: Place, retry: Retry) {
         if retry != Retry::Now {
             self.lose_change();
@@ -584,7 +590,7 @@ impl Pooled {
         let lost = self.lost_error(place);
         let loss = self.lose(place);
         let text = match error {
-            NotReady::Refused(error) if error.code == ER_BAD_DB_ERROR => {
+            NotReady::Refused(error) if error.code == ER_BAD_DB_ERROR && loss == Loss::Nothing => {
                 return Err(Unready::of_refusal(error));
             }
             NotReady::Refused(error) => error.to_string(),

@@ -82,6 +82,9 @@ impl Pooled {
     /// COM_RESET_CONNECTION: the session is as after its login, but for the database that it is in.
     pub(super) async fn reset(&mut self) -> Result<(), End> {
         self.guest.take_command().await?;
+        if let Some(history) = self.missing.take() {
+            self.history = history;
+        }
         let told = self.database.take().map(Vec::from);
         if let Some(name) = told.or_else(|| self.history.database(self.mode())) {
             let is_in_one = !name.is_empty();
@@ -122,6 +125,9 @@ impl Pooled {
             return Ok(());
         }
         self.part_with_all();
+        let options = &self.guest.generation().service(self.guest.service).options;
+        self.way = Way::of(options.router, &self.guest.ruled);
+        self.missing = None;
         self.change_history(History::log_in_anew);
         self.database = None;
         self.statements = Statements::default();

@@ -120,6 +120,50 @@ fn a_session_goes_on_without_a_database_that_is_gone() {
     assert_eq!(value(&mut logged_in, "SELECT a FROM gone.t"), "8");
 }
 
+/// What a session has begun without its database goes on without it.
+#[test]
+fn a_transaction_of_a_session_whose_database_is_gone_is_one() {
+    let backend = backend();
+    let limit = "max_connections = 1\n";
+    let service = SPLIT.replace("wait = 3600", "wait = 2");
+    let text = sections_with(&[&backend], limit) + &service;
+    let gateway = Gateway::start(&text, "auto");
+    let mut root = gateway.connect();
+    root.run("CREATE TABLE shop.kept (a INT)").unwrap();
+    root.run("CREATE DATABASE gone").unwrap();
+    let mut client = gateway.connect();
+    client.run("USE gone").unwrap();
+    client.run("SET @kept = 5").unwrap();
+    root.run("DROP DATABASE gone").unwrap();
+    let count = |client: &mut Client| value(client, "SELECT COUNT(*) FROM shop.kept");
+    client.run("BEGIN").unwrap();
+    client.run("INSERT INTO shop.kept VALUES (1)").unwrap();
+    client.run("SET @kept = 6").unwrap();
+    assert_eq!(count(&mut client), "1");
+    client.run("ROLLBACK").unwrap();
+    assert_eq!(count(&mut client), "0");
+    client.run("SET autocommit = 0").unwrap();
+    client.run("INSERT INTO shop.kept VALUES (2)").unwrap();
+    client.run("INSERT INTO shop.kept VALUES (3)").unwrap();
+    client.run("COMMIT").unwrap();
+    client.run("SET autocommit = 1").unwrap();
+    assert_eq!(count(&mut client), "2");
+    // A lock is kept, and so is what was set.
+    assert_eq!(value(&mut client, "SELECT GET_LOCK('a', 0)"), "1");
+    client.run("INSERT INTO shop.kept VALUES (4)").unwrap();
+    assert_eq!(value(&mut client, "SELECT IS_USED_LOCK('a') IS NULL"), "0");
+    assert_eq!(value(&mut client, "SELECT RELEASE_ALL_LOCKS()"), "1");
+    assert_eq!(value(&mut client, "SELECT @kept"), "6");
+    // It is found again, on a connection that has run commands without it.
+    client.run("CREATE DATABASE gone").unwrap();
+    assert_eq!(value(&mut client, "SELECT DATABASE()"), "gone");
+    root.run("DO 1").unwrap();
+    assert_eq!(
+        value(&mut client, "SELECT CONCAT(DATABASE(), @kept)"),
+        "gone6"
+    );
+}
+
 #[test]
 fn a_database_that_has_not_come_to_a_replica_is_read_on_the_primary() {
     let topology = replicated();
