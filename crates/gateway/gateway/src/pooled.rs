@@ -228,7 +228,11 @@ impl Pooled {
                 Ok(byte) => {
                     let went = self.command(byte).await;
                     self.guest.finish_command(went, self.status);
-                    self.return_to_database();
+                    // A connection that the session has to keep stays as it is: put right, it would
+                    // be refused and lost.
+                    if self.session.is_at_rest() {
+                        self.return_to_database();
+                    }
                     if self.session.is_closed() {
                         // COMMIT RELEASE: the server has closed the connection behind its reply.
                         self.places()
@@ -521,12 +525,8 @@ impl Pooled {
         true
     }
 
-    /// A statement has ended that may have run without the session's database. A connection that
-    /// the session has to keep stays as it is: put right, it would be refused and lost.
+    /// What ran without the session's database has ended.
     fn return_to_database(&mut self) {
-        if self.session.held_at().is_some() || !self.session.knows_transaction() {
-            return;
-        }
         if let Some(history) = self.missing.take() {
             self.history = history;
         }

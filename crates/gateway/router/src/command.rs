@@ -1,7 +1,7 @@
 //! [`Command`]: one that changes the session, and what it sets.
 
 use settings::SqlMode;
-use syntax::class::set::{Scope, Target, ValueKind, assignments};
+use syntax::class::set::{Assignment, Scope, Target, ValueKind, assignments};
 use syntax::class::{Detail, Source, classify};
 use syntax::token::name_value;
 use wire::CommandByte;
@@ -178,18 +178,27 @@ pub(crate) fn decides_reading((byte, body): (u8, &[u8]), mode: SqlMode) -> bool 
         CommandByte::INIT_DB => return true,
         _ => return false,
     }
-    let statement = classify(body, mode);
-    if let Detail::Prepare(..) | Detail::Deallocate(_) = statement.detail {
+    if let Detail::Prepare(..) | Detail::Deallocate(_) = classify(body, mode).detail {
         return false;
     }
-    if statement.has_set_statement {
-        return true;
-    }
-    let mut assignments = assignments(body, mode).peekable();
-    let is_set = assignments.peek().is_some();
     let is_read_by_none = |target: Target<'_>| {
         matches!(target, Target::User(_) | Target::Transaction)
             || READ_BY_NONE.iter().any(|it| target.is_system(it))
     };
-    !(is_set && assignments.all(|it| is_read_by_none(it.target) && it.scope != Scope::Global))
+    !sets_only(body, mode, |it| {
+        is_read_by_none(it.target) && it.scope != Scope::Global
+    })
+}
+
+/// Whether a text is a SET all of whose assignments are such. SET STATEMENT is none: what it
+/// assigns holds for the inner statement alone.
+pub(crate) fn sets_only(
+    text: &[u8],
+    mode: SqlMode,
+    is_such: impl Fn(&Assignment<'_>) -> bool,
+) -> bool {
+    let mut assignments = assignments(text, mode).peekable();
+    !classify(text, mode).has_set_statement
+        && assignments.peek().is_some()
+        && assignments.all(|it| is_such(&it))
 }

@@ -6,18 +6,19 @@
 
 use connection_state::CommandList;
 use settings::SqlMode;
-use syntax::class::classify;
-use syntax::class::set::{Assignment, Target, assignments};
+use syntax::class::set::{Assignment, Target};
 use syntax::token::{Kind, Lexer};
 use wire::CommandByte;
 
-use crate::command::has_word;
+use crate::command::{has_word, sets_only};
 
 /// Whether one of these commands may have set sql_mode to a value with ORACLE. What is not one of
 /// the plain forms counts as such.
 pub fn may_speak_oracle(commands: &CommandList, mode: SqlMode) -> bool {
     let may_set = |(byte, text): (u8, &[u8])| {
-        byte == CommandByte::QUERY && has_word(text, VARIABLE) && !is_plain(text, mode)
+        byte == CommandByte::QUERY
+            && has_word(text, VARIABLE)
+            && !sets_only(text, mode, |it| is_usual(it, mode))
     };
     commands.iter().any(may_set)
 }
@@ -25,13 +26,6 @@ pub fn may_speak_oracle(commands: &CommandList, mode: SqlMode) -> bool {
 const VARIABLE: &str = "sql_mode";
 
 const WORD: &str = "oracle";
-
-fn is_plain(text: &[u8], mode: SqlMode) -> bool {
-    let mut assignments = assignments(text, mode).peekable();
-    !classify(text, mode).has_set_statement
-        && assignments.peek().is_some()
-        && assignments.all(|it| is_usual(&it, mode))
-}
 
 /// Whether an assignment sets another variable, or the mode to a value without ORACLE.
 fn is_usual(assignment: &Assignment<'_>, mode: SqlMode) -> bool {

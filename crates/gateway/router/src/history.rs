@@ -9,11 +9,12 @@ use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
 use settings::SqlMode;
-use syntax::class::set::{Assignment, Target, assignments};
+use syntax::class::set::{Assignment, Target};
 use syntax::class::{Detail, classify};
 
 use crate::command::{
-    Command, decides_reading, depends_on_reading, depends_on_role, is_role, names_of, sets_role,
+    Command, decides_reading, depends_on_reading, depends_on_role, is_role, names_of, sets_only,
+    sets_role,
 };
 use connection_state::CommandList;
 
@@ -70,6 +71,12 @@ impl Hash for History {
 impl Entry {
     fn parts(&self) -> (u8, &[u8]) {
         (self.command.byte(), self.command.body())
+    }
+
+    /// Whether all its names, if they are known, are among these, which are sorted.
+    fn is_covered_by(&self, names: &[Box<[u8]>]) -> bool {
+        let own = self.names.as_ref();
+        own.is_some_and(|own| own.iter().all(|name| names.binary_search(name).is_ok()))
     }
 }
 
@@ -193,28 +200,7 @@ impl History {
             }
         }
         unused.extend(last.filter(|_| is_role(Some(next))));
-        for place in unused.into_iter().rev() {
-            let entry = self.entries.remove(place).expect("it was found there");
-            self.total_bytes -= entry.command.body().len();
-        }
-    }
-
-    /// Whether a command decides how the text of a later one is read, before another one sets all
-    /// its names.
-    fn is_read(&self, place: usize) -> bool {
-        let Some(entry) = self.entries.get(place) else {
-            return false;
-        };
-        let sets_all = |later: &&Entry| match (&later.names, &entry.names) {
-            (Some(later), Some(names)) => covers(later, names),
-            _ => false,
-        };
-        let mut between = self.entries.iter().skip(place + 1);
-        entry.decides_reading
-            && between
-                .by_ref()
-                .take_while(|later| !sets_all(later))
-                .any(|later| later.depends_on_reading)
+        self.forget(unused);
     }
 
     /// Forgets commands whose names are all set anew, back to the last that may read them. Roles
@@ -222,31 +208,41 @@ impl History {
     fn supersede(&mut self, names: &[Box<[u8]>], sets: Sets) {
         let reads = |entry: &Entry| entry.names.is_none() || entry.prepares;
         let begin = self.entries.iter().rposition(reads).map_or(0, |it| it + 1);
-        let read: Vec<bool> = (0..self.entries.len()).map(|it| self.is_read(it)).collect();
-        let mut place = 0;
-        let total_bytes = &mut self.total_bytes;
-        self.entries.retain(|entry| {
-            place += 1;
-            // What is kept reads no statement.
-            let is_set_anew = (begin < place || entry.prepares)
+        // What is kept reads no statement.
+        let is_set_anew = |place: usize, entry: &Entry| {
+            (begin <= place || entry.prepares)
                 && !is_role(entry.names.as_deref())
-                && !read.get(place - 1).is_some_and(|it| *it)
                 && (entry.sets == Sets::Null || sets == Sets::Values)
-                && entry
-                    .names
-                    .as_ref()
-                    .is_some_and(|before| covers(names, before));
-            if is_set_anew {
-                *total_bytes -= entry.command.body().len();
-            }
-            !is_set_anew
-        });
+                && entry.is_covered_by(names)
+                && !self.is_read(place, entry)
+        };
+        let entries = self.entries.iter().enumerate();
+        let unused = entries.filter(|(place, entry)| is_set_anew(*place, entry));
+        let unused = unused.map(|(place, _)| place).collect();
+        self.forget(unused);
     }
-}
 
-/// Whether all of these names are among others, which are sorted.
-fn covers(others: &[Box<[u8]>], names: &[Box<[u8]>]) -> bool {
-    names.iter().all(|name| others.binary_search(name).is_ok())
+    /// Whether the command at a place decides how the text of a later one is read, before another
+    /// one sets all its names.
+    fn is_read(&self, place: usize, entry: &Entry) -> bool {
+        let sets_all = |later: &Entry| {
+            later
+                .names
+                .as_ref()
+                .is_some_and(|it| entry.is_covered_by(it))
+        };
+        let later = self.entries.iter().skip(place + 1);
+        let mut readers = later.take_while(|it| !sets_all(it));
+        entry.decides_reading && readers.any(|it| it.depends_on_reading)
+    }
+
+    /// Forgets the commands at these places, in rising order.
+    fn forget(&mut self, places: Vec<usize>) {
+        for place in places.into_iter().rev() {
+            let entry = self.entries.remove(place).expect("it was found there");
+            self.total_bytes -= entry.command.body().len();
+        }
+    }
 }
 
 fn sets(command: &Command, mode: SqlMode) -> Sets {
@@ -256,12 +252,7 @@ fn sets(command: &Command, mode: SqlMode) -> Sets {
     let is_null = |it: &Assignment<'_>| {
         matches!(it.target, Target::User(_)) && it.value.text.eq_ignore_ascii_case(b"NULL")
     };
-    let mut count = 0;
-    let all = assignments(text, mode).all(|it| {
-        count += 1;
-        is_null(&it)
-    });
-    match all && 0 < count {
+    match sets_only(text, mode, is_null) {
         true => Sets::Null,
         false => Sets::Values,
     }

@@ -3,30 +3,22 @@
 
 use connection_state::CommandList;
 use settings::SqlMode;
-use syntax::class::classify;
-use syntax::class::set::{Assignment, Target, assignments};
+use syntax::class::set::{Assignment, Target};
 use wire::CommandByte;
 
-use crate::command::has_word;
+use crate::command::{has_word, sets_only};
 
 /// Whether one of these commands may have set another isolation than READ COMMITTED or REPEATABLE
 /// READ. What is not one of the plain forms counts as such.
 pub fn reads_in_its_own_way(commands: &CommandList, mode: SqlMode) -> bool {
     let is_own = |(byte, text): (u8, &[u8])| {
-        byte == CommandByte::QUERY && names_isolation(text) && !is_plain(text, mode)
+        byte == CommandByte::QUERY && names_isolation(text) && !sets_only(text, mode, is_usual)
     };
     commands.iter().any(is_own)
 }
 
 fn names_isolation(text: &[u8]) -> bool {
     has_word(text, "isolation")
-}
-
-fn is_plain(text: &[u8], mode: SqlMode) -> bool {
-    let mut assignments = assignments(text, mode).peekable();
-    !classify(text, mode).has_set_statement
-        && assignments.peek().is_some()
-        && assignments.all(|it| is_usual(&it))
 }
 
 /// Whether an assignment sets no isolation, or one of the two.

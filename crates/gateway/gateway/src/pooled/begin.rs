@@ -82,9 +82,7 @@ impl Pooled {
     /// COM_RESET_CONNECTION: the session is as after its login, but for the database that it is in.
     pub(super) async fn reset(&mut self) -> Result<(), End> {
         self.guest.take_command().await?;
-        if let Some(history) = self.missing.take() {
-            self.history = history;
-        }
+        self.return_to_database();
         let told = self.database.take().map(Vec::from);
         if let Some(name) = told.or_else(|| self.history.database(self.mode())) {
             let is_in_one = !name.is_empty();

@@ -74,13 +74,17 @@ fn a_connection_is_not_put_right_for_ever() {
     assert_eq!(value(&mut other, "SELECT @a"), "2");
 }
 
+/// A gateway whose sessions take turns on one connection.
+fn over_one_connection(backend: &Server) -> Gateway {
+    let service = SPLIT.replace("wait = 3600", "wait = 2");
+    let text = sections_with(&[backend], "max_connections = 1\n") + &service;
+    Gateway::start(&text, "auto")
+}
+
 #[test]
 fn a_session_goes_on_without_a_database_that_is_gone() {
     let backend = backend();
-    let limit = "max_connections = 1\n";
-    let service = SPLIT.replace("wait = 3600", "wait = 2");
-    let text = sections_with(&[&backend], limit) + &service;
-    let gateway = Gateway::start(&text, "auto");
+    let gateway = over_one_connection(&backend);
     let of_login = || {
         Client::connect(&Login {
             database: "gone".to_owned(),
@@ -124,10 +128,7 @@ fn a_session_goes_on_without_a_database_that_is_gone() {
 #[test]
 fn a_transaction_of_a_session_whose_database_is_gone_is_one() {
     let backend = backend();
-    let limit = "max_connections = 1\n";
-    let service = SPLIT.replace("wait = 3600", "wait = 2");
-    let text = sections_with(&[&backend], limit) + &service;
-    let gateway = Gateway::start(&text, "auto");
+    let gateway = over_one_connection(&backend);
     let mut root = gateway.connect();
     root.run("CREATE TABLE shop.kept (a INT)").unwrap();
     root.run("CREATE DATABASE gone").unwrap();
