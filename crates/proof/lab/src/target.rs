@@ -85,26 +85,32 @@ impl Target {
             });
         }
         if let Some(router) = self.gateway {
-            return self.start_gateway(router, "");
+            return self.start_gateway(router, "", with_names);
         }
         Ok(Running::of(self.launch().start()?))
     }
 
     /// The same, and CONNECTION_ID() is the number by which the server knows a session: through a
-    /// gateway each has its connections for itself.
-    pub(crate) fn start_private(&self) -> Result<Running> {
+    /// gateway each has its connections for itself. Servers behind it have the given options, too.
+    pub(crate) fn start_private(&self, options: &[&str]) -> Result<Running> {
+        let prepare = |launch| with_options(with_names(launch), options);
         match self.gateway.filter(|_| self.port.is_none()) {
-            Some(router) => self.start_gateway(router, "multiplex = false\n"),
+            Some(router) => self.start_gateway(router, "multiplex = false\n", prepare),
             None => self.start(),
         }
     }
 
     /// Starts the servers and a gateway to them, whose service has these settings, too.
-    fn start_gateway(&self, router: Router, settings: &str) -> Result<Running> {
+    fn start_gateway(
+        &self,
+        router: Router,
+        settings: &str,
+        prepare: impl Fn(Launch) -> Launch,
+    ) -> Result<Running> {
         let servers = match self.behind {
-            Topology::One => vec![with_names(reference()).start()?],
-            Topology::Replicas => Replicated::start_with(2, with_names)?.servers,
-            Topology::Galera => Galera::start_with(3, with_names)?.servers,
+            Topology::One => vec![prepare(reference()).start()?],
+            Topology::Replicas => Replicated::start_with(2, prepare)?.servers,
+            Topology::Galera => Galera::start_with(3, prepare)?.servers,
         };
         let router = match (router, self.behind) {
             (Router::ReadConnection, Topology::One) => "read-connection",
@@ -198,19 +204,24 @@ pub(crate) fn reference() -> Launch {
 /// What suites need of each server behind a gateway.
 fn with_names(launch: Launch) -> Launch {
     let options = [
-        "character-set-server=utf8mb4",
-        "collation-server=utf8mb4_general_ci",
-        "max-connections=1040",
-        "max-allowed-packet=64M",
-        "innodb-log-file-size=96M",
-        "local-infile=1",
-        "plugin-load-add=auth_ed25519",
+        "--character-set-server=utf8mb4",
+        "--collation-server=utf8mb4_general_ci",
+        "--max-connections=1040",
+        "--max-allowed-packet=64M",
+        "--innodb-log-file-size=96M",
+        "--local-infile=1",
+        "--plugin-load-add=auth_ed25519",
         // One member takes all writes, and is to count as a server alone does.
-        "loose-wsrep-auto-increment-control=OFF",
+        "--loose-wsrep-auto-increment-control=OFF",
     ];
+    with_options(launch, &options)
+}
+
+/// A launch with more arguments.
+pub(crate) fn with_options(launch: Launch, options: &[&str]) -> Launch {
     options
         .iter()
-        .fold(launch, |launch, option| launch.with(format!("--{option}")))
+        .fold(launch, |launch, option| launch.with(*option))
 }
 
 impl Running {

@@ -12,7 +12,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use anyhow::{Context, Result, bail};
 use testkit::{Client, Login, Outcome};
 
-use crate::target::{Running, Target, reference};
+use crate::target::{Running, Target, reference, with_options};
+
+/// Options of each MariaDB on which schedules are played: nothing is kept longer than the plays.
+const OPTIONS: [&str; 4] = [
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-flush-method=nosync",
+    "--innodb-file-per-table=0",
+    "--innodb-stats-persistent=0",
+];
 
 /// A server.
 #[derive(Debug)]
@@ -56,13 +64,9 @@ pub(crate) fn start_pair(target: &Target) -> Result<(Running, Running)> {
             Running::of(target.launch().with_settings(settings).start()?)
         }
         // Who waits for whom is told by the servers' numbers of their connections.
-        false => target.start_private()?,
+        false => target.start_private(&OPTIONS)?,
     };
-    let reference = reference()
-        .with("--innodb-flush-log-at-trx-commit=0")
-        .with("--innodb-flush-method=nosync")
-        .with("--innodb-file-per-table=0")
-        .with("--innodb-stats-persistent=0");
+    let reference = with_options(reference(), &OPTIONS);
     Ok((Running::of(reference.start()?), candidate))
 }
 
@@ -148,7 +152,7 @@ fn waiting_in_status(status: &str) -> Result<Waits> {
         .context("a status without transactions")?;
     let mut waiting = Waits::new();
     for transaction in transactions.split("\n---TRANSACTION ").skip(1) {
-        if !transaction.contains("\nLOCK WAIT ") {
+        if !transaction.contains("\nLOCK WAIT ") || waits_for_dictionary(transaction) {
             continue;
         }
         let Some((_, rest)) = transaction.split_once("\nMariaDB thread id ") else {
@@ -159,6 +163,23 @@ fn waiting_in_status(status: &str) -> Result<Waits> {
         waiting.insert(id, lock_in_status(rest).unwrap_or_default());
     }
     Ok(waiting)
+}
+
+/// Whether a transaction waits for DDL of another table, which is no wait of a schedule: both change
+/// tables of InnoDB's own, as `SYS_TABLES` and `mysql.innodb_table_stats`.
+fn waits_for_dictionary(transaction: &str) -> bool {
+    let locks = transaction.lines().map(|line| {
+        let table = line.strip_prefix("TABLE LOCK table ");
+        table.or_else(|| {
+            Some(
+                line.strip_prefix("RECORD LOCKS ")?
+                    .split_once(" of table ")?
+                    .1,
+            )
+        })
+    });
+    let mut tables = locks.flatten();
+    tables.any(|table| table.starts_with("`SYS_") || table.starts_with("`mysql`."))
 }
 
 /// The lock that a transaction waits for, from its part of the status.
@@ -188,7 +209,14 @@ mod tests {
             ------- TRX HAS BEEN WAITING 9 us FOR THIS LOCK TO BE GRANTED:\n\
             RECORD LOCKS space id 0 page no 3 n bits 72 index k of table `d`.`t` trx id 43 \
             lock_mode X locks gap before rec insert intention waiting\n\
-            ---TRANSACTION 44, ACTIVE 1 sec\n2 lock struct(s)\nMariaDB thread id 8, OS\n";
+            ---TRANSACTION 44, ACTIVE 1 sec\n2 lock struct(s)\nMariaDB thread id 8, OS\n\
+            ---TRANSACTION 45, ACTIVE 0 sec\nLOCK WAIT 1 lock struct(s), heap size 1128\n\
+            MariaDB thread id 9, OS\n\
+            TABLE LOCK table `SYS_TABLES` trx id 45 lock mode X waiting\n\
+            ---TRANSACTION 46, ACTIVE 0 sec\nLOCK WAIT 1 lock struct(s), heap size 1128\n\
+            MariaDB thread id 10, OS\n\
+            RECORD LOCKS space id 1 page no 3 n bits 72 index PRIMARY of table \
+            `mysql`.`innodb_table_stats` trx id 46 lock_mode X waiting\n";
         let lock = "index k, lock X locks gap before rec insert intention waiting";
         let waits = Waits::from([(7, lock.to_owned())]);
         assert_eq!(waiting_in_status(status).unwrap(), waits);
