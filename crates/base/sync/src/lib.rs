@@ -2,8 +2,9 @@
 //!
 //! Other crates write `use sync::atomic::{AtomicU64, Ordering}` and never name `std::sync::atomic`.
 //! In a build with `--cfg loom` the same names are the model checker's, so code built on them can
-//! be explored. Run the models with `RUSTFLAGS="--cfg loom" cargo test -p sync --release`. A build
-//! with `--cfg shuttle` is for programs that are too large for that (the crate `interleaving`).
+//! be explored. Run the models with `RUSTFLAGS="--cfg loom" cargo test -p sync --profile model`. A
+//! build with `--cfg shuttle` is for programs that are too large for that (the crate
+//! `interleaving`).
 //!
 //! Types: [`Mutex`] (never poisoned), [`CachePadded`], [`ChangeClock`] (whether copies are still
 //! good), [`Inbox`] (many senders, one receiver that may sleep), [`ShardedRwLock`] (cheap for

@@ -250,10 +250,13 @@ fn doc(shell: &Shell) -> Result<()> {
     check(command.env("RUSTDOCFLAGS", "-D warnings"), "cargo doc")
 }
 
+/// The profile of programs that take millions of steps (`Cargo.toml`).
+const MODEL: &str = "--profile=model";
+
 /// Seeds of the simulation, and whether it finds mistakes that are planted in the storage crates,
 /// which only this build of them has.
 fn simulation(shell: &Shell) -> Result<()> {
-    let of_sim = ["--package", "sim", "--features", "planted"];
+    let of_sim = ["--package", "sim", "--features", "planted", MODEL];
     let seeds = ["--", "--seeds", "500"];
     cargo(shell, &[&["run"], &of_sim[..], &seeds[..]].concat())?;
     cargo(
@@ -268,7 +271,7 @@ fn loom(shell: &Shell) -> Result<()> {
         "test",
         "--package",
         "sync",
-        "--release",
+        MODEL,
         "--target-dir",
         "target/loom",
     ];
@@ -285,7 +288,7 @@ fn shuttle(shell: &Shell) -> Result<()> {
         "test",
         "--package",
         "interleaving",
-        "--release",
+        MODEL,
         "--target-dir",
         "target/shuttle",
     ];

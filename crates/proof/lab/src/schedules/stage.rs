@@ -165,8 +165,8 @@ fn waiting_in_status(status: &str) -> Result<Waits> {
     Ok(waiting)
 }
 
-/// Whether a transaction waits for DDL of another table, which is no wait of a schedule: both change
-/// tables of InnoDB's own, as `SYS_TABLES` and `mysql.innodb_table_stats`.
+/// Whether a transaction waits for DDL of another table, which is no wait of a schedule. All DDL
+/// changes tables of InnoDB's own, as `SYS_TABLES` and `mysql.innodb_table_stats`.
 fn waits_for_dictionary(transaction: &str) -> bool {
     let locks = transaction.lines().map(|line| {
         let table = line.strip_prefix("TABLE LOCK table ");
