@@ -162,7 +162,7 @@ pub fn explain(
         Cause::Hint
     } else if let Some(at) = session.open_at() {
         Cause::Transaction(at)
-    } else if let Some(at) = session.held_at() {
+    } else if let Some(at) = session.held_for(&free) {
         Cause::Pinned(at, session.pins())
     } else if own.goal != free.goal {
         Cause::NoAutocommit

@@ -149,6 +149,11 @@ impl Pins {
         self.0 & bit(pin) != 0
     }
 
+    /// Whether it is the only one.
+    pub fn is_only(self, pin: Pin) -> bool {
+        self.0 == bit(pin)
+    }
+
     /// Adds a reason.
     pub fn add(&mut self, pin: Pin) {
         self.0 |= bit(pin);

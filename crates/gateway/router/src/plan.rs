@@ -232,6 +232,11 @@ impl Plan {
     pub(crate) fn obey(&mut self, ruling: &Ruling) {
         if ruling.multiplexes == Some(false) {
             self.pins.add(Pin::Rule);
+            if self.goal == Goal::Replica {
+                // The session stays there, and what comes may write.
+                self.goal = Goal::PrimaryFirst;
+                self.may_repeat = false;
+            }
         }
         self.lag_max = self.lag_max.or(ruling.lag_max);
     }
@@ -248,7 +253,10 @@ impl Plan {
 
     /// Goes elsewhere than its text says, if it may.
     fn go(&mut self, goal: Goal, judged: &Judged) {
-        let is_read = judged.verdict.kind == Kind::Read && !judged.verdict.is_several;
+        // What pins would keep later writes at a replica, too.
+        let is_read = judged.verdict.kind == Kind::Read
+            && !judged.verdict.is_several
+            && !leaves_pin(judged);
         let is_bound = matches!(self.goal, Goal::Held(_));
         if is_bound || goal == Goal::Replica && !is_read {
             return;
@@ -272,7 +280,9 @@ impl Plan {
 
     fn read(&mut self, judged: &Judged, last: Option<ServerId>) {
         let facts = judged.verdict.facts;
-        if facts.has_any(OF_LAST_STATEMENT) {
+        // Numbers of the last statement are known on each server, its warnings are not.
+        let is_known = !facts.has(Facts::READS_WARNINGS);
+        if facts.has_any(OF_LAST_STATEMENT) && !(is_known && leaves_pin(judged)) {
             self.goal = last.map_or(Goal::Primary, Goal::Held);
         } else if judged.class == Class::Query && !facts.has_any(OF_PRIMARY) {
             self.goal = Goal::Replica;
@@ -291,6 +301,7 @@ impl Plan {
         // the statement before has left.
         let of_one_statement = Facts::SETS_INSERT_ID
             .with(Facts::SETS_LAST_INSERT_ID)
+            .with(Facts::SETS_RAND_SEED)
             .with(Facts::SETS_AUTO_IS_NULL);
         let is_clock =
             facts.has(Facts::NOT_DETERMINISTIC) && !facts.has(Facts::READS_SYSTEM_VARIABLES);
@@ -353,6 +364,11 @@ fn reads_tables(text: &[u8], mode: SqlMode) -> bool {
         let is_user = matches!(it.target, Target::User(_));
         is_user && !it.value.is_constant() && has_query(it.value.text)
     })
+}
+
+/// Whether a read pins the session where it is answered.
+fn leaves_pin(judged: &Judged) -> bool {
+    judged.verdict.facts.has(Facts::SETS_USER_VARIABLES) || !pins(judged).is_empty()
 }
 
 fn pins(judged: &Judged) -> Pins {

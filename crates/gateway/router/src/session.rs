@@ -180,7 +180,7 @@ impl Session {
 
     /// The rules R1 and R2, and the implicit transactions of a session without autocommit.
     fn keep_in_place(&self, plan: &mut Plan) {
-        if let Some(server) = self.held_at() {
+        if let Some(server) = self.held_for(plan) {
             plan.goal = Goal::Held(server);
             plan.may_repeat = false;
         } else if self.transaction.autocommit != Guess::Yes && plan.goal == Goal::Replica {
@@ -202,6 +202,13 @@ impl Session {
     /// Where it has to stay: at its open transaction, or where it is pinned.
     pub fn held_at(&self) -> Option<ServerId> {
         self.open_at.or(self.pinned_at)
+    }
+
+    /// The same for a statement. What reads of the statement before can follow it, and a write must
+    /// not go to a replica because a read was there.
+    pub(crate) fn held_for(&self, plan: &Plan) -> Option<ServerId> {
+        let follows = plan.may_write && self.pins.is_only(Pin::LastStatement);
+        self.open_at.or(self.pinned_at.filter(|_| !follows))
     }
 
     /// Whether each statement is a transaction of its own, unless one is begun.
@@ -398,7 +405,10 @@ impl Session {
         if self.open_at.is_none() && (plan.may_end_transaction() || has_autocommit) {
             self.pins.lift(Pin::Savepoint);
         }
-        self.pinned_at = (!self.pins.is_empty()).then_some(self.pinned_at.unwrap_or(at));
+        let stays_at = self
+            .pinned_at
+            .filter(|_| !self.pins.is_only(Pin::LastStatement));
+        self.pinned_at = (!self.pins.is_empty()).then_some(stays_at.unwrap_or(at));
     }
 
     fn note_write(&mut self, plan: &Plan, before: Option<ServerId>, report: Report<'_>) -> bool {

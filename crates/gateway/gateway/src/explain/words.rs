@@ -268,10 +268,14 @@ impl Sentence<'_> {
                 }
             }
             Cause::Rule => {
-                let decides = |it: &Decision| Some((it.name.clone(), it.decides.route.clone()?));
-                let rule = self.asked.decisions.iter().find_map(decides);
-                let (rule, route) = rule.expect("a rule has decided it");
-                format!("the rule `{rule}` says {}", route_words(&route))
+                let mut decisions = self.asked.decisions.iter();
+                let routes = |it: &Decision| it.decides.route.as_ref().map(route_words);
+                let routing = decisions.clone().find_map(|it| Some((it, routes(it)?)));
+                // A session that keeps its connection has one to the primary.
+                let keeping = decisions.find(|it| it.decides.multiplexes == Some(false));
+                let keeping = keeping.map(|it| (it, "multiplex=false".to_owned()));
+                let (rule, words) = routing.or(keeping).expect("a rule has decided it");
+                format!("the rule `{}` says {words}", rule.name)
             }
         }
     }

@@ -646,7 +646,8 @@ impl Pooled {
             return Ok(());
         };
         let mode = SqlMode::default();
-        let goal = match statement.data_at {
+        let data_at = statement.data_at;
+        let goal = match data_at {
             Some(place) => Goal::Held(place),
             None => {
                 let (text, judged) = (statement.key.text.bytes(), &statement.judged);
@@ -659,7 +660,13 @@ impl Pooled {
         };
         let plan = self.session.plan_command(goal);
         let job = Job::Data(number);
-        let answered = self.answer(&plan, job, Request::Peeked, None).await?;
+        let answered = match is_elsewhere_than(plan.goal, data_at) {
+            true => {
+                self.guest.take_command().await?;
+                None
+            }
+            false => self.answer(&plan, job, Request::Peeked, None).await?,
+        };
         if answered.is_none() {
             // What was sent before is not all of it.
             self.let_go(number, (None, None)).await;

@@ -473,6 +473,33 @@ fn flags_that_do_not_fit_are_counted() {
     assert!(judged.verdict.facts.has(Facts::NOT_UNDERSTOOD));
 }
 
+/// What pins a session pins its later writes, too, so it goes where these may go.
+#[test]
+fn what_pins_goes_to_the_primary() {
+    let mut scene = Scene::new();
+    scene.step("SELECT SQL_CALC_FOUND_ROWS 1", Replica, Idle);
+    scene.step("SELECT FOUND_ROWS()", Held(REPLICA), Idle);
+    scene.step("SELECT FOUND_ROWS() INTO @n", Primary, Idle);
+    assert!(scene.session.pins().has(Pin::UserVariable));
+    scene.step("INSERT INTO t VALUES (@n)", Held(PRIMARY), Idle);
+    // What reads of the statement before goes where that went, until there is a write.
+    let mut scene = Scene::new();
+    scene.step("SELECT 1", Replica, Idle);
+    scene.session.pin(Pin::LastStatement, REPLICA);
+    scene.step("SELECT 2", Held(REPLICA), Idle);
+    scene.step("INSERT INTO t VALUES (1)", Primary, Idle);
+    scene.step("SELECT 3", Held(PRIMARY), Idle);
+    // A rule or a hint sends no such read to a replica.
+    let mut scene = Scene::new();
+    let mode = SqlMode::default();
+    let text = b"/* plateau: route=replica */ SELECT @r := @r + 1";
+    let judged = scene.judge.judge(text, mode);
+    let mut plan = scene.session.plan(text, mode, &judged);
+    let hint = syntax::class::find_hint(text).unwrap().unwrap();
+    scene.session.guide(&mut plan, &hint, None, &judged);
+    assert_eq!(plan.goal, Primary);
+}
+
 #[test]
 fn hints_guide_what_is_free_to_go() {
     let hinted = |scene: &mut Scene, text: &str, server: Option<ServerId>| {

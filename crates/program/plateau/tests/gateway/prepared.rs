@@ -517,6 +517,21 @@ fn long_data_of_an_execution_that_is_refused_is_gone() {
 }
 
 #[test]
+fn long_data_in_two_places_is_no_value() {
+    let (_topology, gateway) = sharing_two();
+    let mut client = gateway.connect();
+    let read = prepare(&mut client, BLOB_TEXT);
+    send_data(&mut client, &read, 0, b"on the replica, ");
+    client.run("BEGIN").unwrap();
+    send_data(&mut client, &read, 0, b"on the primary");
+    assert_error(&execute_blob(&mut client, &read, None), 1158);
+    send_data(&mut client, &read, 0, b"one ");
+    send_data(&mut client, &read, 0, b"place");
+    assert_blob(&execute_blob(&mut client, &read, None), "one place.");
+    client.run("COMMIT").unwrap();
+}
+
+#[test]
 fn long_data_that_a_server_refuses_is_gone() {
     let backend = backend();
     let gateway = sharing(&backend, 1);
