@@ -254,9 +254,8 @@ impl Plan {
     /// Goes elsewhere than its text says, if it may.
     fn go(&mut self, goal: Goal, judged: &Judged) {
         // What pins would keep later writes at a replica, too.
-        let is_read = judged.verdict.kind == Kind::Read
-            && !judged.verdict.is_several
-            && !leaves_pin(judged);
+        let is_read =
+            judged.verdict.kind == Kind::Read && !judged.verdict.is_several && !leaves_pin(judged);
         let is_bound = matches!(self.goal, Goal::Held(_));
         if is_bound || goal == Goal::Replica && !is_read {
             return;

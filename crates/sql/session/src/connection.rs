@@ -17,6 +17,7 @@ pub(crate) mod prepared;
 pub(crate) mod programs;
 pub(crate) mod reply;
 pub mod row_encoder;
+pub(crate) mod running_statement;
 pub mod session;
 pub mod sink;
 pub mod state;

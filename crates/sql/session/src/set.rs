@@ -123,7 +123,7 @@ impl Session {
         }
         if outcome.is_ok() {
             // `max_statement_time` may have been set.
-            self.begin_statement_time();
+            self.state.running.begin_time();
             outcome = self.statement(inner, run).await;
         }
         let names = names.iter().map(|(name, _)| name.as_str());

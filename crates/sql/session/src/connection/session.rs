@@ -374,7 +374,7 @@ impl Session {
             return Ok(Next::End);
         };
         self.state.handle.clear_query_order();
-        self.begin_statement_time();
+        self.state.running.begin_time();
         self.begin_command(&bytes);
         let next = self.answer(&bytes).await;
         if next.is_ok() {
@@ -438,7 +438,7 @@ impl Session {
         let since_us = worker.steady_us();
         self.state.liveness_probe.begin(since_us);
         // Until a statement begins its own list.
-        self.state.has_old_warnings.set(true);
+        self.state.running.leave_warnings();
         let command = match bytes.first() {
             Some(&wire::CommandByte::QUERY) => "Query",
             Some(&wire::CommandByte::STMT_EXECUTE) => "Execute",
@@ -595,7 +595,7 @@ impl Session {
         self.state.set_row_count(-1);
         // A statement that fails early has no list of its own yet: the list is an earlier
         // statement's.
-        if self.state.has_old_warnings.get() {
+        if self.state.running.has_old_warnings() {
             self.state.clear_diagnostics();
         }
         let diagnostics = Rc::clone(&self.state.diagnostics.borrow());
@@ -611,7 +611,7 @@ impl Session {
 
     /// Warnings of the last statement, as far as the packets can count.
     pub(crate) fn warning_count(&self) -> u16 {
-        if self.state.has_old_warnings.get() {
+        if self.state.running.has_old_warnings() {
             return 0;
         }
         let count = self.state.diagnostics.borrow().warnings().count();

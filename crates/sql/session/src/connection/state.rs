@@ -19,10 +19,10 @@ use executor::{HandlerCall, HandlerCounts};
 use expression::{Diagnostics, Memory, MemoryPool, Share, StatementOptions};
 use function::{RandomState, SessionFacts};
 use planner::Plan;
-use value::temporal::Zone;
 use value::{ColumnType, DateTime, Level, Value};
 
 use crate::connection::liveness_probe::LivenessProbe;
+use crate::connection::running_statement::RunningStatement;
 use crate::server::draft::Draft;
 use crate::variables::system::{self, Extra, VariableError, Variables};
 use crate::variables::user_variables::{self, UserVariables};
@@ -49,8 +49,8 @@ pub struct State {
     user_variables: RefCell<UserVariables>,
     /// The latest list of warnings.
     pub diagnostics: RefCell<Rc<Diagnostics>>,
-    /// The list is an earlier statement's: the latest statement only reads it.
-    pub has_old_warnings: Cell<bool>,
+    /// What the statement that runs has of its own.
+    pub(crate) running: RunningStatement,
     /// `@@in_transaction`.
     pub in_transaction: Cell<bool>,
     /// What its statements have asked of tables since FLUSH STATUS (`Handler_%`).
@@ -68,13 +68,6 @@ pub struct State {
     named_lock_count: Cell<u64>,
     /// The memory share of the named locks.
     named_locks_share: RefCell<Share>,
-    /// When the statement's time is over (`max_statement_time`) on the steady clock, or `None` for
-    /// no limit. The outer `None`: the statement has not asked yet.
-    pub(crate) deadline_us: Cell<Option<Option<u64>>>,
-    /// How many seconds the statement waits for metadata locks, if it says so itself (`WAIT n`).
-    pub(crate) definition_wait_s: Cell<Option<u64>>,
-    /// While a stored function runs: when the calling statement began.
-    pub(crate) function_now: RefCell<Option<FunctionNow>>,
     /// The number of the deadlock that the session has reported last.
     pub(crate) reported_deadlock: Cell<u64>,
     /// Whether the connection goes over TLS; set at login.
@@ -85,21 +78,6 @@ pub struct State {
     pub(crate) liveness_probe: LivenessProbe,
     /// The current database, the user, and what else information functions return.
     facts: RefCell<SessionFacts>,
-}
-
-/// When the statement that calls a stored function began.
-#[derive(Debug)]
-pub(crate) struct FunctionNow {
-    /// In microseconds since 1970 UTC.
-    pub(crate) us: i64,
-    /// As local time of this zone, once that was asked for.
-    wall: Option<(Zone, DateTime)>,
-}
-
-impl FunctionNow {
-    pub(crate) fn at(us: i64) -> Self {
-        Self { us, wall: None }
-    }
 }
 
 /// The account a session acts as.
@@ -154,7 +132,7 @@ impl State {
             variables: RefCell::new(variables),
             user_variables: RefCell::default(),
             diagnostics: RefCell::default(),
-            has_old_warnings: Cell::new(false),
+            running: RunningStatement::default(),
             in_transaction: Cell::new(false),
             handler: RefCell::default(),
             memory: Rc::default(),
@@ -163,9 +141,6 @@ impl State {
             reply_share: RefCell::default(),
             named_lock_count: Cell::new(0),
             named_locks_share: RefCell::default(),
-            deadline_us: Cell::new(None),
-            definition_wait_s: Cell::new(None),
-            function_now: RefCell::default(),
             reported_deadlock: Cell::new(0),
             has_tls: Cell::new(false),
             locks_tables: Rc::default(),
@@ -395,7 +370,7 @@ impl State {
 
     /// How many seconds the statement waits for metadata locks.
     pub(crate) fn definition_wait_limit_s(&self) -> u64 {
-        let own = self.definition_wait_s.get();
+        let own = self.running.definition_wait_s();
         own.unwrap_or_else(|| self.variables.borrow().active().lock_wait_timeout_s)
     }
 
@@ -412,33 +387,15 @@ impl State {
     /// The start time of a statement that begins now, in microseconds since 1970 UTC.
     fn now_us(&self, variables: &Variables) -> i64 {
         let set = variables.extra.timestamp_us;
-        let of_function = || self.function_now.borrow().as_ref().map(|now| now.us);
-        set.or_else(of_function)
+        set.or_else(|| self.running.caller_began_us())
             .unwrap_or_else(|| self.worker.wall_us())
     }
 
-    /// Now, in the session's time zone. Stored programs ask before each of their expressions, so
-    /// the time of a stored function is cached.
+    /// Now, in the session's time zone.
     pub fn wall_now(&self) -> DateTime {
         let variables = self.variables.borrow();
         let now_us = self.now_us(&variables);
-        let zone = &variables.active().options.zone;
-        let mut function_now = self.function_now.borrow_mut();
-        let known = function_now.as_mut().filter(|now| now.us == now_us);
-        if let Some(FunctionNow {
-            wall: Some((of, wall)),
-            ..
-        }) = &known
-            && of == zone
-        {
-            return *wall;
-        }
-        let utc = DateTime::from_unix_micros(now_us);
-        let wall = utc.and_then(|utc| zone.from_utc(utc)).unwrap_or_default();
-        if let Some(known) = known {
-            known.wall = Some((zone.clone(), wall));
-        }
-        wall
+        self.running.wall(now_us, &variables.active().options.zone)
     }
 
     /// The type of `@name`, in lower case.
@@ -458,7 +415,7 @@ impl State {
 
     /// Forgets the last statement's warnings.
     pub fn clear_diagnostics(&self) {
-        self.has_old_warnings.set(false);
+        self.running.begin_warnings();
         let mut diagnostics = self.diagnostics.borrow_mut();
         match Rc::get_mut(&mut diagnostics) {
             Some(own) => own.clear(),
@@ -661,9 +618,9 @@ impl State {
         if self.is_killed() {
             return stopped(ER_QUERY_INTERRUPTED);
         }
-        match self.deadline_us.get().flatten() {
-            Some(deadline) if deadline <= self.worker.steady_us() => stopped(ER_STATEMENT_TIMEOUT),
-            _ => Ok(()),
+        match self.running.is_over(|| self.worker.steady_us()) {
+            true => stopped(ER_STATEMENT_TIMEOUT),
+            false => Ok(()),
         }
     }
 }

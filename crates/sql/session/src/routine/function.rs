@@ -33,8 +33,9 @@ use value::Value;
 use crate::connection::frame::Frame;
 use crate::connection::programs::Programs;
 use crate::connection::reply::Stop;
+use crate::connection::running_statement::Caller;
 use crate::connection::session::Session;
-use crate::connection::state::{FunctionNow, State};
+use crate::connection::state::State;
 use crate::statement::dispatch::routine_error;
 use crate::statement::statement_run::{Part, StatementRun};
 use crate::worker::program::Compiled;
@@ -42,7 +43,7 @@ use crate::worker::program::Compiled;
 /// The state of the calling statement, set aside while a function runs.
 struct SetAside {
     /// The time of the enclosing function, if it differs.
-    now: Option<Option<FunctionNow>>,
+    caller: Option<Option<Caller>>,
     diagnostics: Rc<Diagnostics>,
     row_count: i64,
     found_rows: u64,
@@ -127,17 +128,8 @@ impl Session {
         programs.used_tables.extend(used);
         let has_kept_warnings = programs.has_kept_warnings;
         let affected_rows = programs.affected_rows;
-        let is_known = state
-            .function_now
-            .borrow()
-            .as_ref()
-            .is_some_and(|now| now.us == now_us);
-        let now = match is_known {
-            true => None,
-            false => Some(state.function_now.replace(Some(FunctionNow::at(now_us)))),
-        };
         SetAside {
-            now,
+            caller: state.running.enter_function(now_us),
             deadline: programs.deadline.replace(deadline),
             has_kept_warnings,
             affected_rows,
@@ -158,8 +150,8 @@ impl Session {
         programs.deadline = aside.deadline;
         programs.affected_rows = aside.affected_rows;
         programs.has_kept_warnings = aside.has_kept_warnings;
-        if let Some(now) = aside.now {
-            state.function_now.replace(now);
+        if let Some(caller) = aside.caller {
+            state.running.leave_function(caller);
         }
         state.set_row_count(aside.row_count);
         state.set_found_rows(aside.found_rows);

@@ -110,7 +110,7 @@ impl Session {
                 (charset, at) = (now, 0);
             }
             count = count.wrapping_add(1);
-            self.begin_statement_time();
+            self.state.running.begin_time();
             if self.client.should_flush() || count.is_multiple_of(TURN_STATEMENT_COUNT) {
                 match self.give_way(None).await {
                     Ok(()) => {}
@@ -264,20 +264,19 @@ impl Session {
         run: &mut StatementRun,
     ) -> Result<Reply, Stop> {
         let kind = &parsed.statement.kind;
-        self.state
-            .definition_wait_s
-            .set(match parsed.statement.lock_wait {
-                LockWait::No => Some(0),
-                LockWait::Seconds(seconds) => Some(seconds),
-                LockWait::Default | LockWait::Skip => None,
-            });
+        let wait_s = match parsed.statement.lock_wait {
+            LockWait::No => Some(0),
+            LockWait::Seconds(seconds) => Some(seconds),
+            LockWait::Default | LockWait::Skip => None,
+        };
+        self.state.running.set_definition_wait_s(wait_s);
         self.state.worker.counters().count_statement(counted(kind));
         if keeps_diagnostics(kind) {
-            self.state.has_old_warnings.set(true);
+            self.state.running.leave_warnings();
             return Box::pin(self.plain_statement(parsed, run)).await;
         }
         if reads_variables_alone(kind) {
-            self.state.has_old_warnings.set(true);
+            self.state.running.leave_warnings();
         } else {
             self.state.clear_diagnostics();
         }

@@ -282,7 +282,7 @@ impl Session {
         rows: &mut Rows<'_>,
         run: &StatementRun,
     ) -> impl Future<Output = Result<Summary, Failed>> {
-        if !self.state.has_old_warnings.get() && run.part == Part::Whole {
+        if !self.state.running.has_old_warnings() && run.part == Part::Whole {
             self.state.clear_diagnostics();
         }
         let mark = self.begin_steps();
@@ -496,16 +496,11 @@ impl Session {
             (limit_us != 0).then(|| self.state.worker.steady_us().saturating_add(limit_us))
         };
         // A statement of a routine shares the time of its CALL.
-        let known = self.programs.deadline().or(self.state.deadline_us.get());
+        let running = &self.state.running;
+        let known = self.programs.deadline().or(running.deadline_us());
         let deadline = known.unwrap_or_else(own);
-        self.state.deadline_us.set(Some(deadline));
+        running.set_deadline_us(deadline);
         deadline
-    }
-
-    /// A client's statement begins, with its full time.
-    pub(crate) fn begin_statement_time(&self) {
-        self.state.deadline_us.set(None);
-        self.state.definition_wait_s.set(None);
     }
 
     pub(crate) async fn wait_until(
