@@ -567,12 +567,18 @@ impl EngineTransaction {
         self.record_wait();
     }
 
-    /// Cancels a lock wait in the middle of a statement. If the lock was granted, it is kept. Error
-    /// 1213 if the transaction is to be rolled back because of the wait.
+    /// Cancels the lock wait of a scan that goes on without that lock. If it was granted, it is
+    /// kept, unless it was for an operation: that is over. Whoever asked for it later would be told
+    /// that it is held, and lose it when the next operation ends. Error 1213 if the transaction is
+    /// to be rolled back because of the wait.
     pub(crate) fn leave_wait(&mut self) -> Result<(), StoreError> {
         // The clock is read for a wait alone: each row of a locking scan comes here.
         let waiting = self.locks.as_mut().filter(|locks| locks.has_pending());
-        let left = waiting.map_or(Ok(()), |locks| locks.leave_wait(self.worker.now_ns()));
+        let left = waiting.map_or(Ok(()), |locks| {
+            let left = locks.leave_wait(self.worker.now_ns());
+            locks.release_brief();
+            left
+        });
         self.record_wait();
         left.map_err(|_| StoreError::Deadlock)
     }

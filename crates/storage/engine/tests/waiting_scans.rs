@@ -8,8 +8,8 @@ use env::Clock;
 use sim::rows::{Row, Session, accounts, all, index, integer, row, until_done};
 use sim::{Database, World, WorldOptions};
 use store::{
-    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, LockWait, Mutation, RowBatch, RowLock,
-    ScanOptions, SchemaStore, StoreError, Table, Uniqueness, WaitReason,
+    Cursor, Fetched, Hold, Inserted, Interrupt, Isolation, KeyBound, KeyRange, LockWait, Mutation,
+    RowBatch, RowLock, ScanOptions, SchemaStore, StoreError, Table, Uniqueness, WaitReason,
 };
 use value::Value;
 
@@ -115,7 +115,7 @@ fn an_entry_that_is_waited_for_is_not_put_back() {
         assert_eq!(writer.delete(&table, key).await, Ok(Mutation::Done));
         assert_eq!(writer.commit().await, Ok(()));
         let by_balance = || ScanOptions {
-            range: store::KeyRange::equal(vec![Value::Int(77)]),
+            range: KeyRange::equal(vec![Value::Int(77)]),
             index: Some(1),
             lock: RowLock::Exclusive,
             ..all()
@@ -192,6 +192,58 @@ fn rows_from_before_a_turn_come_before_a_locked_row() {
     });
 }
 
+/// A range ends before the last row, which is waited for, and is gone behind the wait. What the scan
+/// was granted for that row's key ends with the scan. It would be taken for a lock of the row that
+/// its transaction inserts there later, and end with that insert.
+#[test]
+fn a_row_that_ends_a_range_and_is_then_inserted_stays_locked() {
+    run(async |database, _| {
+        let (table, _) = fill(&database, None).await;
+        let locking = |range| ScanOptions {
+            range,
+            index: Some(0),
+            lock: RowLock::Exclusive,
+            ..all()
+        };
+        let bound = |id| KeyBound::Inclusive(vec![Value::Int(id)]);
+        let mut first = database.begin(Isolation::ReadCommitted);
+        let inserted = first.insert(&table, &row(8, 80, "")).await;
+        assert_eq!(inserted, Ok(Inserted::Done));
+        let mut second = database.begin(Isolation::ReadCommitted);
+        let mut third = database.begin(Isolation::ReadCommitted);
+        let mut range = table.scan(locking(KeyRange {
+            lower: bound(1),
+            upper: bound(7),
+        }));
+        let mut rows = RowBatch::new(table.layout().clone());
+        loop {
+            match range.fetch(&mut *second.txn, 10, &mut rows) {
+                Ok(Fetched::More) => rows.clear(),
+                Err(Interrupt::Suspend(_)) => break,
+                other => panic!("it waits for what ends the range, and not {other:?}"),
+            }
+        }
+        let last = || locking(KeyRange::equal(vec![Value::Int(8)]));
+        let mut scan = table.scan(last());
+        let mut found = RowBatch::new(table.layout().clone());
+        let fetched = scan.fetch(&mut *third.txn, 10, &mut found);
+        assert!(matches!(fetched, Err(Interrupt::Suspend(_))));
+        assert_eq!(first.rollback().await, Ok(()));
+        let fetch = || range.fetch(&mut *second.txn, 10, &mut rows);
+        assert_eq!(until_done(fetch).await, Ok(Fetched::End));
+        // It was the third one's turn.
+        let values = row(8, 81, "");
+        let values: Vec<_> = values.iter().map(Value::as_ref).collect();
+        let mut insert = || table.insert(&mut *second.txn, &values, RowLock::Exclusive);
+        assert!(matches!(insert(), Err(Interrupt::Suspend(_))));
+        let fetch = || scan.fetch(&mut *third.txn, 10, &mut found);
+        assert_eq!(until_done(fetch).await, Ok(Fetched::End));
+        assert_eq!(until_done(insert).await, Ok(Inserted::Done));
+        let refused = third.scan(&table, last()).await;
+        assert_eq!(refused, Err(StoreError::LockWaitTimeout));
+    });
+}
+
 /// An insert waits for a row that is gone behind the wait. A later scan of its transaction releases
 /// a row that does not match, and its own locks alone. Else the next waiter would get a row whose
 /// writer has not ended.
@@ -200,7 +252,7 @@ fn a_row_that_was_waited_for_and_then_inserted_stays_locked() {
     run(async |database, _| {
         let (table, _) = fill(&database, None).await;
         let by_id = |id: i64| ScanOptions {
-            range: store::KeyRange::equal(vec![Value::Int(id)]),
+            range: KeyRange::equal(vec![Value::Int(id)]),
             index: Some(0),
             lock: RowLock::Exclusive,
             ..all()
