@@ -192,9 +192,9 @@ fn rows_from_before_a_turn_come_before_a_locked_row() {
     });
 }
 
-/// A range ends before the last row, which is waited for, and is gone behind the wait. What the scan
-/// was granted for that row's key ends with the scan. It would be taken for a lock of the row that
-/// its transaction inserts there later, and end with that insert.
+/// A range ends before the last row, which is waited for, and is gone behind the wait. What the
+/// scan was granted for that row's key ends with the scan. It would be taken for a lock of the row
+/// that its transaction inserts there later, and end with that insert.
 #[test]
 fn a_row_that_ends_a_range_and_is_then_inserted_stays_locked() {
     run(async |database, _| {
