@@ -86,6 +86,9 @@ pub(crate) fn number_of(pin: Pin) -> u8 {
 /// Most times that a session may be refused another user: MariaDB's limit against guessing.
 const CHANGE_USER_FAILURES_MAX: u32 = 3;
 
+/// A command of no more bytes than these is looked at once all of it has come.
+const SHORT_BYTES: usize = 1 << 10;
+
 /// What became of a COM_CHANGE_USER.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangedUser {
@@ -210,7 +213,14 @@ impl Guest {
         };
         match peeked {
             _ if self.is_dismissed() => Err(self.dismissal()),
-            Either::Left(Ok(byte)) => Ok(byte),
+            Either::Left(Ok(byte)) => {
+                let (_, is_whole) = self.client.link().peeked_body();
+                if !is_whole && self.client.link().peeked_bytes() <= SHORT_BYTES {
+                    // It may be KILL, which is looked for in whole commands.
+                    Box::pin(self.receive_text(SHORT_BYTES)).await?;
+                }
+                Ok(byte)
+            }
             Either::Left(Err(Disconnect::Idle)) => Err(End::Idle),
             Either::Left(Err(_)) => Err(End::Client),
             Either::Right(()) => Err(self.dismissal()),

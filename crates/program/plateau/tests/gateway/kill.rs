@@ -22,7 +22,14 @@ fn a_number_of_a_client_ends_its_statement_or_its_connection() {
         let mut victim = sleeper(&gateway, &mut root, "first");
         let number = victim.connection_id;
         assert!((1 << 30) < number && number < (1 << 31));
-        killer.run(&format!("KILL QUERY {number}")).unwrap();
+        // Its pieces come one after the other.
+        let kill = format!("KILL QUERY {number}");
+        let pause = || root.run("DO SLEEP(0.3)").map(|_| ());
+        killer
+            .send_query_in_two(kill.as_bytes(), "KILL QUERY 1".len(), pause)
+            .unwrap();
+        let told = killer.read_outcomes().unwrap();
+        assert!(matches!(told[..], [Outcome::Done(_)]), "{told:?}");
         // As directly: SLEEP says that it was cut short, or the statement fails.
         assert_eq!(victim.read_outcomes().unwrap().len(), 1);
         victim.run("DO 1").unwrap();
