@@ -14,6 +14,7 @@
 pub(crate) mod claim;
 pub(crate) mod group;
 pub(crate) mod pending;
+pub(crate) mod releasable;
 pub(crate) mod touched_tables;
 
 use std::any::Any;
@@ -36,6 +37,7 @@ use crate::stages::{Ending, TxnOutcome};
 use crate::transaction::claim::Claim;
 use crate::transaction::group::{Replication, Stage};
 use crate::transaction::pending::{LeftLock, Pending};
+use crate::transaction::releasable::Releasable;
 use crate::transaction::touched_tables::TouchedTables;
 use crate::worker::open_slots::{LockNumbers, OpenSlot};
 use crate::worker::{LeftUndo, Orphan, Worker};
@@ -74,6 +76,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) pending: Pending,
     /// The row that it has read without a lock, to change it next.
     pub(crate) claim: Option<Claim>,
+    /// What its scans may release early.
+    pub(crate) releasable: Releasable,
     /// The commit record's end, while its durability is awaited.
     commit_lsn: Option<Lsn>,
     /// What was promised about it.
@@ -131,6 +135,7 @@ impl EngineTransaction {
             doom: None,
             pending: Pending::default(),
             claim: None,
+            releasable: Releasable::default(),
             commit_lsn: None,
             promise: Promise::None,
             is_active: false,
@@ -601,6 +606,7 @@ impl Transaction for EngineTransaction {
     fn begin_statement(&mut self) {
         self.abandon_operation();
         self.claim = None;
+        self.releasable.clear();
         // Not in every call that abandons an operation: a rollback is called again after its waits,
         // and fetches their failures.
         self.worker.pages.forget_wait_failure();

@@ -496,3 +496,37 @@ async fn row_wait<T: std::fmt::Debug>(call: &mut impl FnMut() -> Result<T, Inter
         }
     }
 }
+
+/// A scan has locked a row that does not match. Another scan of the transaction has asked for that
+/// row since, as in a join of a table with itself, and returns it.
+#[test]
+fn what_another_scan_has_asked_for_is_not_released() {
+    for (index, lock) in [
+        (BY_ID, RowLock::Exclusive),
+        (BY_ID, RowLock::Shared),
+        (BY_BALANCE, RowLock::Exclusive),
+    ] {
+        run(async move |database| {
+            let (table, _) = fill(&database).await;
+            let mut reader = database.begin(Isolation::ReadCommitted);
+            let mut outer = table.scan(ScanOptions {
+                lock: RowLock::Exclusive,
+                ..all()
+            });
+            let mut batch = RowBatch::new(table.layout().clone());
+            let fetch = || outer.fetch(&mut *reader.txn, 10, &mut batch);
+            until_done(fetch).await.expect("rows");
+            assert_eq!(batch.len(), 3);
+            let found = reader.scan(&table, point(index, 5 * key_of_first(index), lock));
+            assert_eq!(found.await.expect("a row").len(), 1);
+            for row in [1, 2] {
+                outer.release(&mut *reader.txn, row);
+            }
+            let mut other = database.begin(Isolation::ReadCommitted);
+            let held = other.scan(&table, impatient(BY_ID, 5)).await;
+            assert_eq!(held, Err(StoreError::LockNotAvailable), "{index} {lock:?}");
+            let free = other.scan(&table, impatient(BY_ID, 9)).await;
+            assert_eq!(free.expect("a row").len(), 1);
+        });
+    }
+}

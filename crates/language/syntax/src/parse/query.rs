@@ -523,7 +523,11 @@ impl Cursor<'_> {
 
     /// `WAIT n` and `NOWAIT` of the statement, for metadata locks.
     pub(super) fn definition_wait(&mut self) -> Parsed<()> {
-        self.definition_wait = self.lock_wait()?;
+        match self.lock_wait()? {
+            // Another table of RENAME may have said it.
+            LockWait::Default => {}
+            wait => self.definition_wait = wait,
+        }
         Ok(())
     }
 

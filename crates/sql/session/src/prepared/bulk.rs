@@ -71,6 +71,8 @@ impl Session {
         };
         let around = self.enter_database(prepared.database.as_ref());
         let reply = self.bulk_execute(&mut prepared, bulk).await;
+        // As in each execution, long data is of this one alone.
+        prepared.long_data.clear();
         self.leave_database(around);
         self.prepared.put_back(bulk.statement_id, prepared);
         reply

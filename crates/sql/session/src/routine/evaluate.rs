@@ -217,10 +217,11 @@ impl Session {
             let inlined = self.inlined(fragment)?;
             return self.statement(&inlined, run).await;
         }
-        self.state
-            .worker
-            .counters()
-            .count_statement(counted(&parsed.statement.kind));
+        let state = &self.state;
+        // What DDL before it has said of its own wait is over.
+        state.running.set_definition_wait_s(None);
+        let counters = state.worker.counters();
+        counters.count_statement(counted(&parsed.statement.kind));
         let (values, types) = self.locals_of(fragment)?;
         let limits = self.state.variables.borrow().active().limits;
         for _ in 0..PLAN_TRY_COUNT_MAX {

@@ -252,6 +252,24 @@ impl EngineTransaction {
         Ok(access)
     }
 
+    /// The same. A lock that the transaction has already is not released early any more.
+    fn lock_for_scan(
+        &mut self,
+        term: Term,
+        row: RowName<'_>,
+        wanted: (LockKind, LockWait),
+    ) -> Outcome<Access> {
+        let (index, key, kept) = (row.index, row.key, self.kept_lock_count());
+        let access = self.lock_row_for(term, row, wanted)?;
+        if access == Access::Granted
+            && kept == self.kept_lock_count()
+            && !self.releasable.is_empty()
+        {
+            self.releasable.keep(&LockName::key(index, key));
+        }
+        Ok(access)
+    }
+
     /// Locks the newest version of an entry of an index, with its leaf latched. Returns whether it
     /// is deleted, or `None` if it is gone or to be left out.
     pub(crate) fn lock_entry(
@@ -296,7 +314,7 @@ impl EngineTransaction {
                     worker.shared.txns.is_active(writer) || locks.is_some_and(is_awaited)
                 };
                 let access = match wanted.kind(is_deleted, needs_lock) {
-                    Some(kind) => self.lock_row_for(wanted.term, row, (kind, wanted.wait))?,
+                    Some(kind) => self.lock_for_scan(wanted.term, row, (kind, wanted.wait))?,
                     None => Access::Granted,
                 };
                 if access == Access::Granted {

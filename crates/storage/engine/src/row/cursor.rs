@@ -369,6 +369,9 @@ impl EngineCursor {
             if self.after_lock(txn) == Seen::Changed {
                 return Ok(Sight::Changed);
             }
+            if is_deleted.is_none() {
+                Self::leave_gone(txn)?;
+            }
             if is_deleted != Some(false) {
                 return Ok(Sight::Unseen);
             }
@@ -395,6 +398,9 @@ impl EngineCursor {
             self.note_locks(txn, Sight::Unseen, 0);
         }
         let is_there = is_there?;
+        if !is_there {
+            Self::leave_gone(txn)?;
+        }
         if self.secondary.is_none() && self.after_lock(txn) == Seen::Changed {
             return Ok(Sight::Changed);
         }
@@ -483,7 +489,7 @@ impl EngineCursor {
         if lock != RowLock::None {
             txn.touch(self.table.id(), lock_mode(lock));
         }
-        self.begin_locks(lock, batch);
+        self.begin_locks(txn, lock, batch);
         // A caller that reads without locks asks for more rows than it may use. Where the isolation
         // level locks them, the others stay free.
         let is_raised = lock != self.options.lock && self.options.lock == RowLock::None;
@@ -552,6 +558,7 @@ impl EngineCursor {
                 Seen::Passed => {
                     self.position += 1;
                     self.is_begun = false;
+                    self.looks.count()?;
                     return Ok(Step::Next);
                 }
                 Seen::Current => {}

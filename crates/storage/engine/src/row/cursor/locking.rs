@@ -30,6 +30,7 @@ use txn::Snapshot;
 use super::*;
 use crate::row::conflict::{Stored, WantedLock, lock_mode};
 use crate::schema::table_shape::Equality;
+use crate::transaction::releasable::ScanNumber;
 
 /// What a locking scan has done in its present interval.
 #[derive(Debug, Default)]
@@ -54,8 +55,8 @@ pub(super) struct ScanLocks {
     confirming: Option<usize>,
     /// The way to the committed version of a row that another has locked, during a fetch.
     pub(super) way_back: Option<Box<WayBack>>,
-    /// Locks of the rows in the batch that can go early, by the row's place in it.
-    releasable: Vec<(usize, LockName, LockKind)>,
+    /// Its name for the transaction, once it has locked a row that may be released.
+    scan: Option<ScanNumber>,
 }
 
 /// The way from the newest version of a row to the one that was committed last. It lasts over
@@ -96,10 +97,17 @@ impl ScanLocks {
 
 impl EngineCursor {
     /// Before a fetch into a batch that has some rows of this fetch, if it goes on after a wait.
-    pub(super) fn begin_locks(&mut self, lock: RowLock, batch: &RowBatch) {
+    pub(super) fn begin_locks(
+        &mut self,
+        txn: &mut EngineTransaction,
+        lock: RowLock,
+        batch: &RowBatch,
+    ) {
         self.locks.is_on = lock != RowLock::None;
-        if batch.is_empty() {
-            self.locks.releasable.clear();
+        if batch.is_empty()
+            && let Some(scan) = self.locks.scan
+        {
+            txn.releasable.keep_all_of(scan);
         }
     }
 
@@ -157,6 +165,15 @@ impl EngineCursor {
         Ok(())
     }
 
+    /// An entry that was waited for is gone. Its lock, if it was granted, was not fetched, and is
+    /// released with the entry's others.
+    pub(super) fn leave_gone(txn: &mut EngineTransaction) -> Outcome<()> {
+        match txn.locks_gaps() {
+            true => Ok(()),
+            false => Ok(txn.leave_wait()?),
+        }
+    }
+
     /// Notes which locks the present entry has added, and releases them if it gave no row.
     pub(super) fn note_locks(
         &mut self,
@@ -170,25 +187,26 @@ impl EngineCursor {
         };
         let row = row_count.saturating_sub(1);
         let added = locks.since(self.locks.kept_before);
-        let added: Vec<_> = added
-            .map(|(name, kind)| (row, name.clone(), kind))
-            .collect();
+        let added: Vec<_> = added.map(|(name, kind)| (name.clone(), kind)).collect();
         if sight == Sight::Seen {
-            self.locks.releasable.extend(added);
+            let begin = || txn.releasable.begin_scan();
+            let scan = *self.locks.scan.get_or_insert_with(begin);
+            txn.releasable.add((scan, row), added.into_iter());
             return;
         }
-        for (_, name, kind) in &added {
+        for (name, kind) in &added {
             txn.release_lock(name, *kind);
         }
     }
 
     /// Releases what was locked for a row of the batch.
     pub(super) fn release_row(&mut self, txn: &mut EngineTransaction, row: usize) {
-        let is_of_row = |locked: &(usize, LockName, LockKind)| locked.0 == row;
-        for (_, name, kind) in self.locks.releasable.iter().filter(|it| is_of_row(it)) {
-            txn.release_lock(name, *kind);
+        let Some(scan) = self.locks.scan else {
+            return;
+        };
+        for (name, kind) in txn.releasable.take(scan, row) {
+            txn.release_lock(&name, kind);
         }
-        self.locks.releasable.retain(|locked| !is_of_row(locked));
     }
 
     /// Appends the version of the present row that was committed last, if there is one, because
@@ -519,6 +537,9 @@ impl EngineCursor {
                 ..txn.wanted_lock(kind, self.locks.wait)
             };
             let locked = self.lock_entry(txn, wanted)?;
+            if locked.is_none() {
+                Self::leave_gone(txn)?;
+            }
             // SKIP LOCKED passes a locked entry before it sees that the range has ended.
             is_passed = match locked {
                 Some(is_deleted) => is_deleted,
