@@ -272,19 +272,21 @@ impl Marks {
     fn end(&self, bytes: &[u8], is_complete: bool) -> Option<Option<(usize, Ended)>> {
         let begins = |mark: &[u8]| !mark.is_empty() && bytes.starts_with(mark);
         let may_begin = |mark: &[u8]| bytes.len() < mark.len() && mark.starts_with(bytes);
+        // A line's end may begin with a field's, or be the same, which then ends fields alone.
+        let has_lines = self.line_end != self.field_end;
+        if has_lines && begins(&self.line_end) {
+            return Some(Some((self.line_end.len(), Ended::Line)));
+        }
+        if has_lines && !is_complete && may_begin(&self.line_end) {
+            return None;
+        }
         if begins(&self.field_end) {
             return Some(Some((self.field_end.len(), Ended::Field)));
-        }
-        if begins(&self.line_end) {
-            return Some(Some((self.line_end.len(), Ended::Line)));
         }
         if is_complete {
             return Some(bytes.is_empty().then_some((0, Ended::File)));
         }
-        if may_begin(&self.field_end) || may_begin(&self.line_end) {
-            return None;
-        }
-        Some(None)
+        (!may_begin(&self.field_end)).then_some(None)
     }
 
     /// The bytes begin with the quote twice.
@@ -424,6 +426,28 @@ mod tests {
         let mut doubled = format(",", "\"", "\n");
         doubled.escape = Some(b"\"".to_vec());
         check(&doubled, 0, "\"a\"\"b\",c\n", &["a\"b|c"]);
+    }
+
+    /// As MariaDB: at each place it looks for the line's end first.
+    #[test]
+    fn the_end_of_a_line_may_begin_with_that_of_a_field() {
+        check(&format("|", "", "|;"), 0, "1|a|;2|b|;", &["1|a", "2|b"]);
+        check(
+            &format(",", "\"", ",\n"),
+            0,
+            "\"1\",a,\n2,\"b\",\n",
+            &["1|a", "2|b"],
+        );
+        check(&format("||", "", "||\r\n"), 0, "1||a||\r\n2", &["1|a", "2"]);
+        check(
+            &format("END", "", "ENDX"),
+            0,
+            "1ENDaENDX2ENDb",
+            &["1|a", "2|b"],
+        );
+        check(&format("||", "", "|"), 0, "1|2||3", &["1", "2", "", "3"]);
+        check(&format("|", "", "|\n"), 1, "head|\n1|a|\n", &["1|a"]);
+        check(&format("|", "", "|"), 0, "1|a", &["1|a"]);
     }
 
     #[test]

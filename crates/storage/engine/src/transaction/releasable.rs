@@ -53,6 +53,7 @@ impl Releasable {
 
     /// Takes what a scan has locked for a row, to be released.
     pub(crate) fn take(&mut self, scan: ScanNumber, row: usize) -> Vec<(LockName, LockKind)> {
+        assert!(scan.0 <= self.scan_count, "the scan has begun");
         let of_row = self
             .locks
             .extract_if(.., |it| it.scan == scan && it.row == row);
@@ -67,6 +68,8 @@ impl Releasable {
     /// Another scan asks for what is locked here (R1).
     pub(crate) fn keep(&mut self, name: &LockName) {
         self.locks.retain(|it| it.name != *name);
+        let mut scans = self.locks.iter().map(|it| it.scan.0);
+        debug_assert!(scans.all(|it| it <= self.scan_count), "no scan is unknown");
     }
 
     /// A statement ends, and its scans with it.
