@@ -18,6 +18,8 @@ use engine::OnDamage;
 use runtime::{Address, Runtime, Terminations};
 use session::Server;
 use settings::Settings;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use wal::OnLogLoss;
@@ -149,7 +151,12 @@ fn serve(
 /// The log goes to standard error; the four lines of the start go to standard output.
 pub(crate) fn start_log(settings: &Settings) -> Result<()> {
     let filter = configuration::log_filter(settings)?;
+    let fields = debug_fn(|out, field, value| match field.name() {
+        "message" => write!(out, "{}", tame(&format!("{value:?}"))),
+        name => write!(out, "{name}={}", tame(&format!("{value:?}"))),
+    });
     let lines = tracing_subscriber::fmt::layer()
+        .fmt_fields(fields.delimited(" "))
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
     tracing_subscriber::registry()
@@ -157,6 +164,21 @@ pub(crate) fn start_log(settings: &Settings) -> Result<()> {
         .with(lines)
         .init();
     Ok(())
+}
+
+/// A text for the log, which may come from a client: it cannot look like another line of the log,
+/// nor steer a terminal. Lines after its first are indented.
+fn tame(text: &str) -> String {
+    let mut tamed = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => tamed.push_str("\n    "),
+            '\t' => tamed.push('\t'),
+            it if it.is_control() => tamed.extend(it.escape_default()),
+            it => tamed.push(it),
+        }
+    }
+    tamed
 }
 
 /// Prints four lines that show how to log in.

@@ -6,6 +6,7 @@ mod check;
 mod check_killed;
 mod descriptors;
 mod listeners;
+mod log_lines;
 mod lost_log;
 mod start_errors;
 mod time_zone;
