@@ -344,7 +344,7 @@ impl Client {
         Ok(Some(packet).filter(|packet| !packet.is_empty()))
     }
 
-    /// Lets the client log in anew, as COM_CHANGE_USER asks. The OK packet is left to the session;
+    /// Lets the client log in again, as COM_CHANGE_USER asks. The OK packet is left to the session;
     /// after a failure the client has been told and has to be disconnected. One that was refused
     /// may also go on as who it was.
     pub async fn change_user(

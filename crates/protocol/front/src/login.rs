@@ -166,7 +166,7 @@ impl LoginMachine {
         }
     }
 
-    /// A login anew of a client that is logged in as `info`.
+    /// A second login of a client that is logged in as `info`.
     pub(crate) fn change_user(
         shared: Rc<Shared>,
         nonce: Nonce,

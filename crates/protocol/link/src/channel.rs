@@ -257,7 +257,7 @@ impl Channel {
         }));
     }
 
-    /// Starts the sequence ids anew: the next packet is a command.
+    /// Starts the sequence ids again: the next packet is a command.
     pub fn expect_command(&mut self) {
         self.deframer.set_sequence(0);
     }

@@ -399,8 +399,7 @@ impl Link {
         Ok(())
     }
 
-    /// From now on, somebody is shown replies that are passed on to the peer; nobody any more, with
-    /// `None`.
+    /// Shows the replies that are passed on to the peer to this onlooker, or to none.
     pub fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
         self.channel.set_onlooker(onlooker);
     }

@@ -100,7 +100,9 @@ pub enum Term {
     /// Until the transaction ends.
     Transaction,
     /// Until the operation has ended, or was given up and undone. The owner then calls
-    /// [`OwnerLocks::release_brief`]. The transaction's end releases what is left.
+    /// [`OwnerLocks::release_brief`], also for a scan's operation in the middle of the scan: a later
+    /// request would be answered by this lock, and lose it. The transaction's end releases what is
+    /// left.
     Operation,
 }
 
@@ -367,8 +369,8 @@ impl OwnerLocks {
     }
 
     /// Releases one lock before the transaction's end, for a row that did not match under READ
-    /// COMMITTED. Must not be used for a row that the owner has changed, nor for a lock that it
-    /// held before ([`Acquired::Held`]).
+    /// COMMITTED. Must not be used for a row that the owner has changed, nor for a lock that has
+    /// answered another of its requests ([`Acquired::Held`]), before or since.
     pub fn release_one(&mut self, name: &LockName, kind: LockKind) {
         let is_it = |held: &Held| held.kind == kind && held.name == *name;
         if let Some(position) = self.held.iter().rposition(is_it) {

@@ -113,8 +113,9 @@ pub trait Cursor {
     ) -> Outcome<Fetched>;
 
     /// Releases the locks of a row in the batch that was fetched last, if the fetch has entered
-    /// them and the isolation level lets rows go that do not match. Rows are released in their
-    /// order. By default a row stays locked.
+    /// them, no other part of the transaction has asked for them since, and the isolation level
+    /// lets rows go that do not match. Rows are released in their order. By default a row stays
+    /// locked.
     fn release(&mut self, _txn: &mut dyn Transaction, _row: usize) {}
 
     /// Locks the only row of a batch that is not locked ([`RowBatch::hold`]), and appends its

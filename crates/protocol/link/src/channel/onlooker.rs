@@ -11,8 +11,7 @@ pub trait Onlooker: Debug {
 }
 
 impl Channel {
-    /// From now on, somebody is shown replies that are passed on to the peer; nobody any more, with
-    /// `None`.
+    /// Shows the replies that are passed on to the peer to this onlooker, or to none.
     pub(crate) fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
         self.onlooker = onlooker;
     }

@@ -5,11 +5,11 @@ use std::cell::{Cell, RefCell};
 use value::DateTime;
 use value::temporal::Zone;
 
-/// The statement's time, its waits and its list of warnings. All of it begins anew with the next
-/// statement of the client, and the statements of its programs share it.
+/// The statement's time, its waits and its list of warnings. The time is that of the client's whole
+/// statement: what its programs run shares it.
 #[derive(Debug, Default)]
 pub(crate) struct RunningStatement {
-    /// On the steady clock, or `None` for no limit. The outer `None`: nobody has asked yet.
+    /// On the steady clock, or `None` for no limit. The outer `None`: the time has not begun.
     deadline_us: Cell<Option<Option<u64>>>,
     /// In seconds, if the statement says it itself (`WAIT n`).
     definition_wait_s: Cell<Option<u64>>,
@@ -36,7 +36,7 @@ impl RunningStatement {
         self.definition_wait_s.set(None);
     }
 
-    /// When its time is over (`max_statement_time`), as it was told first.
+    /// When its time is over (`max_statement_time`), once that has begun.
     pub(crate) fn deadline_us(&self) -> Option<Option<u64>> {
         self.deadline_us.get()
     }
@@ -57,7 +57,7 @@ impl RunningStatement {
         self.definition_wait_s.get()
     }
 
-    /// Notes that.
+    /// Sets how many seconds it waits for metadata locks; `None` for `lock_wait_timeout`.
     pub(crate) fn set_definition_wait_s(&self, seconds: Option<u64>) {
         self.definition_wait_s.set(seconds);
     }
