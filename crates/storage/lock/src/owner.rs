@@ -100,9 +100,8 @@ pub enum Term {
     /// Until the transaction ends.
     Transaction,
     /// Until the operation has ended, or was given up and undone. The owner then calls
-    /// [`OwnerLocks::release_brief`], also for a scan's operation in the middle of the scan: a later
-    /// request would be answered by this lock, and lose it. The transaction's end releases what is
-    /// left.
+    /// [`OwnerLocks::release_brief`], also in the middle of a scan: a later request would be
+    /// answered by this lock, and lose it. The transaction's end releases what is left.
     Operation,
 }
 
