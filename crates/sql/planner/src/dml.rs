@@ -349,12 +349,8 @@ impl Binder<'_> {
     /// or one that is also read under another name, in the join or a subquery. Then the targets are
     /// written in the order of `tables`, (table, slot).
     fn order_late(&self, targets: &mut [UpdateTarget], tables: &[(usize, usize)]) -> bool {
-        let is_read_elsewhere = |target: &UpdateTarget| {
-            let id = self.tables[target.table].definition.id;
-            let mut others = self.tables.iter().enumerate();
-            others.any(|(table, other)| table != target.table && other.definition.id == id)
-        };
-        let is_late = targets.len() > 1 || targets.iter().any(is_read_elsewhere);
+        let mut places = targets.iter().map(|target| target.table);
+        let is_late = targets.len() > 1 || places.any(|table| self.is_read_elsewhere(table));
         if is_late {
             let place = |slot| tables.iter().position(|&(_, other)| other == slot);
             targets.sort_by_key(|target| place(target.slot));
@@ -390,7 +386,9 @@ impl Binder<'_> {
         crate::limits::check_write(&input, is_limited, self.settings.limits)?;
         let (returning, described) = self.returning(&delete.returning)?;
         self.blocks.pop();
-        let is_kept = tables.len() > 1 || !are_plain;
+        let mut places = targets.iter().map(|&(table, _)| table);
+        let is_kept =
+            tables.len() > 1 || !are_plain || places.any(|table| self.is_read_elsewhere(table));
         if !is_kept {
             claim_row(&mut input);
         }
@@ -402,6 +400,13 @@ impl Binder<'_> {
             returning,
         };
         Ok((Action::Delete(Rc::new(plan)), described))
+    }
+
+    /// Whether a table that is changed is also read under another name: in a join or a subquery.
+    fn is_read_elsewhere(&self, target: usize) -> bool {
+        let id = self.tables[target].definition.id;
+        let mut others = self.tables.iter().enumerate();
+        others.any(|(table, other)| table != target && other.definition.id == id)
     }
 
     fn delete_targets(

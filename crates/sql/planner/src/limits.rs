@@ -35,10 +35,12 @@ fn has_limit(query: &ast::Query) -> bool {
     }
 }
 
-fn counts_all(body: &ast::QueryBody) -> bool {
+/// Whether a query asks for `FOUND_ROWS()` of all rows; of several, the first says it.
+pub(crate) fn counts_all(body: &ast::QueryBody) -> bool {
     match body {
         ast::QueryBody::Select(select) => select.options.calc_found_rows,
         ast::QueryBody::Nested(query) => counts_all(&query.body),
+        ast::QueryBody::Set { first, .. } => counts_all(first),
         _ => false,
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct BoundQuery {
 pub(crate) struct Tail<'q> {
     pub(crate) order_by: &'q [ast::OrderItem],
     pub(crate) limit: Option<&'q ast::Limit>,
+    /// Rows beyond the limit are counted, too (`SQL_CALC_FOUND_ROWS`).
+    pub(crate) counts_all: bool,
     /// FOR UPDATE and the like: the lock of the tables of the body's last SELECT.
     pub(crate) lock: Option<(RowLock, LockWait)>,
 }
@@ -52,6 +54,7 @@ pub(crate) struct Tail<'q> {
 pub(crate) const NO_TAIL: Tail<'static> = Tail {
     order_by: &[],
     limit: None,
+    counts_all: false,
     lock: None,
 };
 
@@ -97,6 +100,7 @@ impl Binder<'_> {
         let tail = Tail {
             order_by: &query.order_by,
             limit: query.limit.as_ref(),
+            counts_all: crate::limits::counts_all(&query.body),
             lock,
         };
         let bound = self.body(&query.body, &tail);
@@ -288,7 +292,7 @@ impl Binder<'_> {
         for item in tail.order_by {
             keys.push((self.order_term(item, &query.output)?, item.descending));
         }
-        let limit = self.limit(tail.limit, false)?;
+        let limit = self.limit(tail.limit, tail.counts_all)?;
         if !keys.is_empty() {
             let Query {
                 root,

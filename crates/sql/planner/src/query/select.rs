@@ -21,6 +21,8 @@ struct Parts {
     keys: Numbered<Expression>,
     /// Of each output column the key that names it, under `WITH ROLLUP`.
     item_keys: Vec<Option<usize>>,
+    /// Whether each key is descending, under `WITH ROLLUP`.
+    rollup_order: Vec<bool>,
     having: Option<Expression>,
     order: Vec<(Expression, bool)>,
 }
@@ -236,6 +238,10 @@ impl Binder<'_> {
                 order.push((key, item.descending));
             }
         }
+        let rollup_order = match select.with_rollup {
+            true => key_order.iter().map(|(_, descending)| *descending).collect(),
+            false => Vec::new(),
+        };
         // As in MariaDB: groups come sorted unless another order (or NULL) is asked for.
         if tail.order_by.is_empty() && !key_order.is_empty() && !select.with_rollup {
             order = key_order;
@@ -245,6 +251,7 @@ impl Binder<'_> {
             columns,
             keys,
             item_keys,
+            rollup_order,
             having,
             order,
         })
@@ -392,7 +399,9 @@ impl Binder<'_> {
                     read.place_of(key);
                 }
             }
-            let order: Vec<_> = keys.iter().map(|key| (key.clone(), false)).collect();
+            assert_eq!(keys.len(), parts.rollup_order.len(), "each key is a level");
+            let descending = parts.rollup_order.iter().copied();
+            let order: Vec<_> = keys.iter().cloned().zip(descending).collect();
             let mut sorted = read.list().to_vec();
             input = self.sorted(input, &mut sorted, &order, None, Vec::new());
             let sorted_slot = sorted[0].as_column().expect("a sort gives columns").slot;

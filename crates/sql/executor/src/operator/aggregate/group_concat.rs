@@ -20,8 +20,8 @@ pub(super) struct Concatenation {
 }
 
 impl Concatenation {
-    /// Adds the current row, unless an argument is NULL or, for DISTINCT, the texts were added
-    /// before.
+    /// Adds the current row, unless an argument is NULL or, for DISTINCT, the same texts, each for
+    /// itself, were added before.
     pub(super) fn add(
         &mut self,
         call: &AggregateCall,
@@ -32,18 +32,20 @@ impl Concatenation {
             return Ok(());
         }
         let evaluator = cx.evaluator();
+        if let Some(seen) = seen {
+            seen.begin();
+            for argument in &call.arguments {
+                seen.push(evaluator.text(argument)?, &call.column_type, cx)?;
+            }
+            let (_, is_new) = seen.insert(cx)?;
+            if !is_new {
+                return Ok(());
+            }
+        }
         let mut text = Vec::new();
         for argument in &call.arguments {
             if let ValueRef::Bytes(bytes) = evaluator.text(argument)? {
                 text.extend_from_slice(bytes);
-            }
-        }
-        if let Some(seen) = seen {
-            seen.begin();
-            seen.push(ValueRef::Bytes(&text), &call.column_type, cx)?;
-            let (_, is_new) = seen.insert(cx)?;
-            if !is_new {
-                return Ok(());
             }
         }
         if self.rows.width() == 0 {
