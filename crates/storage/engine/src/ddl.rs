@@ -23,6 +23,7 @@ use store::{
     ClientId, Durability, Isolation, Outcome, StoreError, TableDefinition, TableName, Transaction,
     TransactionOptions,
 };
+use tracing::warn;
 use value::CollationId;
 
 use crate::ddl::left_space::UnnamedSpace;
@@ -383,8 +384,16 @@ impl Worker {
             self.publish_table(entry, Some(Arc::clone(&old.live)));
         };
         self.rewrite(&turn, rewrite, publish).await?;
+        let mut has_remains = has_remains;
         for place in gone {
-            self.drop_tree(space, place).await?;
+            match self.drop_tree(space, place).await {
+                Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+                    // The change is committed. The next start gives back all other pages.
+                    warn!(%failure, "a dropped index keeps its pages until the next start");
+                    has_remains = true;
+                }
+                dropped => dropped?,
+            }
         }
         self.end_building(space, has_remains).await
     }

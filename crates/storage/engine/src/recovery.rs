@@ -654,10 +654,14 @@ impl Worker {
         *table.live.auto.lock() = auto;
         // Kept statistics tell it better: at most a tenth of the rows have changed since.
         if table.live.statistics().is_empty() {
-            let rows = self
-                .until_done(|| estimate_rows(&self.pages, table.clustered))
-                .await?;
-            table.live.set_row_count(rows);
+            let estimate = || estimate_rows(&self.pages, table.clustered);
+            match self.until_done(estimate).await {
+                // Whoever comes to that page is told. Other pages can be read.
+                Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+                    warn!(%failure, "the rows of a table cannot be estimated");
+                }
+                rows => table.live.set_row_count(rows?),
+            }
         }
         Ok(())
     }

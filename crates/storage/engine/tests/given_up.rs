@@ -330,6 +330,55 @@ fn a_damaged_index_does_not_stop_a_rollback() {
     assert!(6 <= failed_count, "{failed_count} cases");
 }
 
+/// Each page of an index is damaged in turn, and the index is dropped to be made again. That
+/// succeeds, and so does each start behind it.
+#[test]
+fn a_damaged_index_can_be_dropped_and_made_again() {
+    let mut dropped_count = 0;
+    for page in 3..24 {
+        let world = indexed(27);
+        world
+            .disk
+            .damage(&world.newest_table_file(), page * 4096 + 64, 1);
+        let inner = world.clone();
+        let rows = world.run(async move {
+            let database = inner.open().await.ok()?;
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            let table = database.table("accounts");
+            let rows = txn.scan(&table, all()).await.ok()?;
+            txn.commit().await.unwrap();
+            let definition = TableDefinition {
+                id: table.definition().id,
+                ..accounts()
+            };
+            let dropped = database.engine.alter_table(definition, None).await;
+            assert_eq!(dropped, Ok(()), "page {page}");
+            Some(rows)
+        });
+        let Some(rows) = rows else {
+            continue;
+        };
+        dropped_count += 1;
+        let mut world = world.crash();
+        for _ in 0..2 {
+            let (inner, expected) = (world.clone(), rows.clone());
+            world.run(async move {
+                let database = inner.open().await.expect("it starts");
+                let table = database.table("accounts");
+                let mut definition = TableDefinition::clone(table.definition());
+                let by_balance = index("by_balance", Uniqueness::None, &[1]);
+                definition.indexes = vec![definition.indexes.remove(0), by_balance];
+                let made = database.engine.alter_table(definition, None).await;
+                assert_eq!(made, Ok(()), "page {page}");
+                let mut txn = database.begin(Isolation::RepeatableRead);
+                assert_eq!(txn.scan(&table, all()).await, Ok(expected));
+            });
+            world = world.crash();
+        }
+    }
+    assert!(3 <= dropped_count, "{dropped_count} cases");
+}
+
 /// An insert is killed while its check of a unique value waits. Its transaction goes on, and others
 /// may use the value.
 #[test]

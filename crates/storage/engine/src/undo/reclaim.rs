@@ -14,7 +14,7 @@ use format::page_bytes::PageBytes;
 use format::slotted::TreePage;
 use format::{PageId, PageNo, PageType, SpaceId};
 use store::{Outcome, StoreError};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::schema::table_shape::TableShape;
 use crate::undo_log::{TABLE_SPACES_START, put};
@@ -55,10 +55,14 @@ impl Worker {
             .await?;
         let mut count = 0_u64;
         for page in used {
-            let given = self
-                .until_done(|| self.reclaim_page(PageId::new(space, page), &known))
-                .await?;
-            count += u64::from(given);
+            let id = PageId::new(space, page);
+            match self.until_done(|| self.reclaim_page(id, &known)).await {
+                // Nothing tells whose it is. It stays in use.
+                Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+                    warn!(%id, %failure, "a page that may be of a half made index is left");
+                }
+                given => count += u64::from(given?),
+            }
         }
         self.until_done(|| self.mark_building(space, false)).await?;
         let table = &table.entry.definition.name;
