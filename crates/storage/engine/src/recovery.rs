@@ -42,6 +42,7 @@ use crate::worker::jobs::Jobs;
 use crate::worker::open_slots::SlotList;
 use crate::worker::order_box::OrderBox;
 use crate::worker::place::read_note;
+use crate::worker::scan_count::ScanCount;
 use crate::worker::{
     COUNTERS_PAGE, LeftSpaces, LeftUndo, Shared, Worker, WorkerOptions, counters_body,
     read_segment_count, read_txn_ceiling, write_segment_count,
@@ -233,6 +234,7 @@ impl Engine {
             purge_due: Notify::default(),
             orphans_due: Rc::default(),
             jobs: Jobs::default(),
+            scan_count: ScanCount::default(),
         };
         Ok(Self {
             worker: Rc::new(worker),

@@ -5,6 +5,7 @@ pub(crate) mod open_slots;
 pub(crate) mod order_box;
 pub(crate) mod place;
 pub(crate) mod purge_progress;
+pub(crate) mod scan_count;
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -40,6 +41,7 @@ use crate::worker::open_slots::{FreeSlots, OpenSlot, SlotList};
 use crate::worker::order_box::OrderBox;
 use crate::worker::place::Note;
 use crate::worker::purge_progress::Purge;
+use crate::worker::scan_count::ScanCount;
 
 /// The page of the counters.
 pub(crate) const COUNTERS_PAGE: PageNo = PageNo(2);
@@ -224,6 +226,8 @@ pub(crate) struct Worker {
     pub(crate) orphans_due: Rc<Notify>,
     /// Work for a group of nodes.
     pub(crate) jobs: Jobs,
+    /// Numbers its scans.
+    pub(crate) scan_count: ScanCount,
 }
 
 impl fmt::Debug for Worker {

@@ -530,3 +530,41 @@ fn what_another_scan_has_asked_for_is_not_released() {
         });
     }
 }
+
+/// The cursor of a kept plan is used by one transaction after the other, beside other scans.
+#[test]
+fn a_cursor_releases_rows_for_each_of_its_transactions() {
+    run(async move |database| {
+        let (table, _) = fill(&database).await;
+        let mut kept = table.scan(ScanOptions {
+            lock: RowLock::Exclusive,
+            ..all()
+        });
+        let all_rows = [KeyRange {
+            lower: KeyBound::Open,
+            upper: KeyBound::Open,
+        }];
+        for _ in 0..3 {
+            let mut reader = database.begin(Isolation::ReadCommitted);
+            let mut own = table.scan(point(BY_ID, 1, RowLock::Exclusive));
+            let mut one = RowBatch::new(table.layout().clone());
+            let fetch = || own.fetch(&mut *reader.txn, 10, &mut one);
+            until_done(fetch).await.expect("a row");
+            kept.seek(&all_rows);
+            let mut batch = RowBatch::new(table.layout().clone());
+            let fetch = || kept.fetch(&mut *reader.txn, 10, &mut batch);
+            until_done(fetch).await.expect("rows");
+            assert_eq!(batch.len(), 3);
+            for row in [0, 1] {
+                kept.release(&mut *reader.txn, row);
+            }
+            let mut other = database.begin(Isolation::ReadCommitted);
+            for (id, is_free) in [(1, false), (5, true), (9, false)] {
+                let read = other.scan(&table, impatient(BY_ID, id)).await;
+                assert_eq!(read.is_ok(), is_free, "{id}: {read:?}");
+            }
+            assert_eq!(other.commit().await, Ok(()));
+            assert_eq!(reader.commit().await, Ok(()));
+        }
+    });
+}

@@ -8,9 +8,7 @@
 
 use lock::{LockKind, LockName};
 
-/// A scan of the transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ScanNumber(u64);
+use crate::worker::scan_count::ScanNumber;
 
 /// A lock of a row in the batch that a scan has returned last.
 #[derive(Debug)]
@@ -25,24 +23,21 @@ struct RowLock {
 /// The locks of all scans of a transaction: at most those of a batch of each.
 #[derive(Debug, Default)]
 pub(crate) struct Releasable {
-    scan_count: u64,
     locks: Vec<RowLock>,
 }
 
 impl Releasable {
-    /// A scan begins.
-    pub(crate) fn begin_scan(&mut self) -> ScanNumber {
-        self.scan_count += 1;
-        ScanNumber(self.scan_count)
-    }
-
     /// A scan has locked these for a row of its batch.
     pub(crate) fn add(
         &mut self,
         (scan, row): (ScanNumber, usize),
         locks: impl Iterator<Item = (LockName, LockKind)>,
     ) {
-        assert!(scan.0 <= self.scan_count, "the scan has begun");
+        let mut rows = self.locks.iter().filter(|it| it.scan == scan);
+        debug_assert!(
+            rows.all(|it| it.row <= row),
+            "rows are locked in the order of the batch"
+        );
         self.locks.extend(locks.map(|(name, kind)| RowLock {
             scan,
             row,
@@ -53,7 +48,6 @@ impl Releasable {
 
     /// Takes what a scan has locked for a row, to be released.
     pub(crate) fn take(&mut self, scan: ScanNumber, row: usize) -> Vec<(LockName, LockKind)> {
-        assert!(scan.0 <= self.scan_count, "the scan has begun");
         let of_row = self
             .locks
             .extract_if(.., |it| it.scan == scan && it.row == row);
@@ -68,8 +62,6 @@ impl Releasable {
     /// Another scan asks for what is locked here (R1).
     pub(crate) fn keep(&mut self, name: &LockName) {
         self.locks.retain(|it| it.name != *name);
-        let mut scans = self.locks.iter().map(|it| it.scan.0);
-        debug_assert!(scans.all(|it| it <= self.scan_count), "no scan is unknown");
     }
 
     /// A statement ends, and its scans with it.

@@ -30,7 +30,7 @@ use txn::Snapshot;
 use super::*;
 use crate::row::conflict::{Stored, WantedLock, lock_mode};
 use crate::schema::table_shape::Equality;
-use crate::transaction::releasable::ScanNumber;
+use crate::worker::scan_count::ScanNumber;
 
 /// What a locking scan has done in its present interval.
 #[derive(Debug, Default)]
@@ -188,8 +188,12 @@ impl EngineCursor {
         let row = row_count.saturating_sub(1);
         let added = locks.since(self.locks.kept_before);
         let added: Vec<_> = added.map(|(name, kind)| (name.clone(), kind)).collect();
+        assert!(
+            self.locks.is_on || added.is_empty(),
+            "a scan without locks locks nothing"
+        );
         if sight == Sight::Seen {
-            let begin = || txn.releasable.begin_scan();
+            let begin = || txn.worker.scan_count.begin();
             let scan = *self.locks.scan.get_or_insert_with(begin);
             txn.releasable.add((scan, row), added.into_iter());
             return;
