@@ -303,10 +303,11 @@ impl Binder<'_> {
         if is_kept && !are_plain {
             return Err(not_supported("UPDATE of a join with a derived table"));
         }
-        let values = targets.iter().flat_map(|target| &target.assignments);
-        let dependent = self.dependents(values.filter_map(|assignment| assignment.value.as_ref()));
+        for target in &mut targets {
+            self.find_dependents(&mut target.assignments, tables.len());
+        }
         let is_late = self.order_late(&mut targets, &tables);
-        if !is_kept && !is_late && dependent.is_empty() && targets.iter().all(is_repeatable) {
+        if !is_kept && !is_late && targets.iter().all(is_repeatable) {
             claim_row(&mut input);
         }
         Ok(Action::Update(Rc::new(Update {
@@ -318,8 +319,23 @@ impl Binder<'_> {
             order_column,
             is_ignore: update.ignore,
             kept: tables,
-            dependent,
         })))
+    }
+
+    /// Finds what runs before each assignment. With several tables all of it reads the row as it
+    /// was found, as in MariaDB, so it runs before the first.
+    fn find_dependents(&self, assignments: &mut [Assignment], table_count: usize) {
+        if table_count == 1 {
+            for assignment in assignments {
+                assignment.dependent = self.dependents(&assignment.value);
+            }
+            return;
+        }
+        let values = assignments.iter().filter_map(|it| it.value.as_ref());
+        let dependent = self.dependents(values);
+        if let Some(first) = assignments.first_mut() {
+            first.dependent = dependent;
+        }
     }
 
     /// The target at a slot of FROM; appends one if `targets` lacks it.
@@ -583,6 +599,9 @@ fn moves_rows(input: &Node, target: &UpdateTarget, definition: &TableDefinition)
 
 /// Whether the target's new row may be computed twice: nothing else shows that it was.
 fn is_repeatable(target: &UpdateTarget) -> bool {
+    if target.assignments.iter().any(|it| !it.dependent.is_empty()) {
+        return false;
+    }
     let values = target.assignments.iter().map(|it| it.value.as_ref());
     let mut values = values.chain(target.defaults.iter().map(Option::as_ref));
     values.all(|value| value.is_none_or(|value| !value.is_volatile() && !value.acts()))

@@ -695,6 +695,8 @@ pub struct Assignment {
     pub value: Option<Expression>,
     /// The value reads a column of the row that an earlier assignment has changed.
     pub reads_assigned: bool,
+    /// What runs before the value, and reads what was assigned before; of an UPDATE.
+    pub dependent: Vec<Dependent>,
 }
 
 impl Assignment {
@@ -704,6 +706,7 @@ impl Assignment {
             column,
             value,
             reads_assigned: false,
+            dependent: Vec::new(),
         }
     }
 }
@@ -730,8 +733,6 @@ pub struct Update {
     /// If rows are found first: the (table, slot) pairs whose rows are looked up again before they
     /// are changed, including the targets.
     pub kept: Vec<(usize, usize)>,
-    /// Subqueries and calls to run for each row.
-    pub dependent: Vec<Dependent>,
 }
 
 /// A table that an `UPDATE` changes.

@@ -63,6 +63,11 @@ impl Dependents {
         Ok(())
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// Drops a half-done run.
     pub(crate) fn rewind(&mut self) {
         self.at = 0;

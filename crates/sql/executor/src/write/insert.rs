@@ -24,7 +24,7 @@ use super::assign::{
     row_refs,
 };
 use super::check;
-use super::row_change::{RowChange, differs};
+use super::row_change::{NewValues, RowChange, differs};
 use super::update::{assigns, pass_number};
 use crate::context::Context;
 use crate::context::dependents::Dependents;
@@ -623,8 +623,11 @@ impl InsertRunner {
             cx,
             plan.old_slot,
             table.definition(),
-            assignments,
-            &plan.defaults,
+            NewValues {
+                assignments,
+                dependents: &mut [],
+                defaults: &plan.defaults,
+            },
             row_number,
         )?;
         self.give_number_back(cx);

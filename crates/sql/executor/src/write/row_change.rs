@@ -9,6 +9,7 @@ use value::ValueRef;
 use super::assign::{Assigned, NullRule, Target, assign, assign_default, assigned};
 use crate::Outcome;
 use crate::context::Context;
+use crate::context::dependents::Dependents;
 
 /// A row that is being changed; its buffer is reused.
 #[derive(Debug, Default)]
@@ -17,22 +18,56 @@ pub(super) struct RowChange {
     pub(super) new: Rows,
     /// The stored row and its place, while an assignment reads the new one in its slot.
     stored: Option<(RowBatch, Option<usize>)>,
+    /// How many assignments are done, while what the next one needs has suspended.
+    done: Option<usize>,
+}
+
+/// What a row is to become.
+#[derive(Debug)]
+pub(super) struct NewValues<'v> {
+    pub(super) assignments: &'v [Assignment],
+    /// What runs before each assignment; none if all has run.
+    pub(super) dependents: &'v mut [Dependents],
+    /// `DEFAULT` of each column that has an expression for it.
+    pub(super) defaults: &'v [Option<Expression>],
 }
 
 impl RowChange {
-    /// Applies the assignments to the slot's current row. Each sees the results of those before it,
-    /// as in MySQL. Returns true if the row differs afterwards.
+    /// Drops a half-done change.
+    pub(super) fn rewind(&mut self) {
+        self.done = None;
+    }
+
+    /// Applies the assignments to the slot's current row. Each, with what runs before it, sees the
+    /// results of those before it, as in MySQL. Called again after a suspension, it continues.
+    /// Returns true if the row differs afterwards.
     pub(super) fn compute(
         &mut self,
         cx: &mut Context<'_>,
         slot: usize,
         definition: &TableDefinition,
-        assignments: &[Assignment],
-        defaults: &[Option<Expression>],
+        values: NewValues<'_>,
         row_number: u64,
     ) -> Outcome<bool> {
-        self.load(cx, slot, definition.columns.len())?;
-        for assignment in assignments {
+        let NewValues {
+            assignments,
+            dependents,
+            defaults,
+        } = values;
+        let done = self.done.take();
+        if done.is_none() {
+            self.load(cx, slot, definition.columns.len())?;
+        }
+        for (place, assignment) in assignments.iter().enumerate().skip(done.unwrap_or(0)) {
+            if let Some(own) = dependents.get_mut(place).filter(|it| !it.is_empty()) {
+                self.show_new(cx, slot);
+                let ran = own.run(cx);
+                self.hide_new(cx, slot);
+                if ran.is_err() {
+                    self.done = Some(place);
+                }
+                ran?;
+            }
             let column = assignment.column;
             let target = Target {
                 definition,

@@ -16,7 +16,7 @@ use store::{AutoIncrement, Mutation, RowKey, RowLock, Table};
 use super::assign::{duplicate_entry, number_of};
 use super::check;
 use super::late_changes::LateChanges;
-use super::row_change::RowChange;
+use super::row_change::{NewValues, RowChange};
 use crate::context::Context;
 use crate::context::dependents::Dependents;
 use crate::operator::build;
@@ -27,7 +27,8 @@ use crate::{HandlerCall, Interrupt, Outcome, Summary};
 #[derive(Debug)]
 pub(crate) struct UpdateRunner {
     plan: Rc<Update>,
-    dependents: Dependents,
+    /// Of each target's assignments.
+    dependents: Vec<Vec<Dependents>>,
     state: State,
     change: RowChange,
     /// The target that is being changed, of the current row.
@@ -62,7 +63,7 @@ impl UpdateRunner {
     pub(crate) fn new(plan: Rc<Update>, tables: &[Rc<dyn Table>]) -> Self {
         let targets: Vec<usize> = plan.targets.iter().map(|target| target.slot).collect();
         Self {
-            dependents: Dependents::new(&plan.dependent),
+            dependents: plan.targets.iter().map(dependents_of).collect(),
             state: State::Next,
             change: RowChange::default(),
             target: 0,
@@ -84,7 +85,9 @@ impl UpdateRunner {
         self.finder.rewind();
         self.late.clear();
         self.window.clear();
-        self.dependents.rewind();
+        self.change.rewind();
+        let dependents = self.dependents.iter_mut().flatten();
+        dependents.for_each(Dependents::rewind);
         self.state = State::Next;
         self.target = 0;
         self.summary = Summary {
@@ -106,7 +109,6 @@ impl UpdateRunner {
                         self.state = State::Next;
                         continue;
                     }
-                    self.dependents.run(cx)?;
                     self.state = self.compute_or_lock(cx)?;
                     if self.state == State::Row {
                         self.target += 1;
@@ -213,8 +215,11 @@ impl UpdateRunner {
             cx,
             target.slot,
             table.definition(),
-            &target.assignments,
-            &target.defaults,
+            NewValues {
+                assignments: &target.assignments,
+                dependents: &mut self.dependents[self.target],
+                defaults: &target.defaults,
+            },
             row_number,
         )?;
         self.summary.matched_rows += 1;
@@ -268,6 +273,14 @@ impl UpdateRunner {
         let table = &cx.tables[self.plan.targets[self.target].table];
         pass_number(table.as_ref(), &self.change.new)
     }
+}
+
+/// What runs before each assignment of a target.
+fn dependents_of(target: &UpdateTarget) -> Vec<Dependents> {
+    let assignments = target.assignments.iter();
+    assignments
+        .map(|it| Dependents::new(&it.dependent))
+        .collect()
 }
 
 /// True if an assignment is to the column.

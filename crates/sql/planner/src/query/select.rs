@@ -239,7 +239,10 @@ impl Binder<'_> {
             }
         }
         let rollup_order = match select.with_rollup {
-            true => key_order.iter().map(|(_, descending)| *descending).collect(),
+            true => key_order
+                .iter()
+                .map(|(_, descending)| *descending)
+                .collect(),
             false => Vec::new(),
         };
         // As in MariaDB: groups come sorted unless another order (or NULL) is asked for.
