@@ -88,9 +88,7 @@ impl Check {
         };
         let id = self.tree.page_id(expected.page);
         let page = match pages.shared(id) {
-            Err(Interrupt::Error(
-                error @ (StoreError::Damaged { .. } | StoreError::Disk { .. }),
-            )) => {
+            Err(Interrupt::Error(error)) if error.is_unreadable() => {
                 let expected = self.stack.pop().expect("it was there a moment ago");
                 return Ok(Some(Looked {
                     page: expected.page,

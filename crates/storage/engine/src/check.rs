@@ -125,7 +125,7 @@ impl Checker<'_> {
 /// Separates errors after which a check goes on: pages that cannot be read are the inner error.
 fn on_the_whole<T>(outcome: Result<T, StoreError>) -> Result<Result<T, StoreError>, StoreError> {
     match outcome {
-        Err(error @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => Ok(Err(error)),
+        Err(error) if error.is_unreadable() => Ok(Err(error)),
         Err(error) => Err(error),
         Ok(value) => Ok(Ok(value)),
     }

@@ -387,7 +387,7 @@ impl Worker {
         let mut has_remains = has_remains;
         for place in gone {
             match self.drop_tree(space, place).await {
-                Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+                Err(failure) if failure.is_unreadable() => {
                     // The change is committed. The next start gives back all other pages.
                     warn!(%failure, "a dropped index keeps its pages until the next start");
                     has_remains = true;

@@ -640,10 +640,9 @@ impl Worker {
         let tables: Vec<_> = self.dictionary().tables.values().cloned().collect();
         for table in tables {
             match (self.load_table(&table).await, on_damage) {
-                (
-                    Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })),
-                    OnDamage::PassOver,
-                ) => warn!(%failure, "a table cannot be read"),
+                (Err(failure), OnDamage::PassOver) if failure.is_unreadable() => {
+                    warn!(%failure, "a table cannot be read")
+                }
                 (outcome, _) => outcome?,
             }
         }
@@ -658,8 +657,8 @@ impl Worker {
         if table.live.statistics().is_empty() {
             let estimate = || estimate_rows(&self.pages, table.clustered);
             match self.until_done(estimate).await {
-                // Whoever comes to that page is told. Other pages can be read.
-                Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+                // A statement that reads that page gets the error. Others can be carried out.
+                Err(failure) if failure.is_unreadable() => {
                     warn!(%failure, "the rows of a table cannot be estimated");
                 }
                 rows => table.live.set_row_count(rows?),

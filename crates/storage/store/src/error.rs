@@ -147,6 +147,11 @@ impl StoreError {
         Self::Damaged { what, page }
     }
 
+    /// True if something cannot be read: it is damaged, or the disk fails. Others may be readable.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Disk { .. })
+    }
+
     /// True if the store rolls the whole transaction back before it returns this error.
     pub fn ends_transaction(&self) -> bool {
         match self {

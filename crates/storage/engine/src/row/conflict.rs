@@ -252,7 +252,8 @@ impl EngineTransaction {
         Ok(access)
     }
 
-    /// The same. A lock that the transaction has already is not released early any more.
+    /// Locks a row as a scan asks for it. A lock that the transaction has already is not released
+    /// early any more.
     fn lock_for_scan(
         &mut self,
         term: Term,

@@ -420,7 +420,7 @@ impl Worker {
         match outcome {
             Err(_) if !is_there => Ok(()),
             Err(StoreError::Disk { .. }) if self.count_failure() < FAILURES_MAX => outcome,
-            Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+            Err(failure) if failure.is_unreadable() => {
                 warn!(%failure, "garbage was left where it cannot be read");
                 Ok(())
             }

@@ -58,7 +58,7 @@ impl Worker {
             let id = PageId::new(space, page);
             match self.until_done(|| self.reclaim_page(id, &known)).await {
                 // Nothing tells whose it is. It stays in use.
-                Err(failure @ (StoreError::Damaged { .. } | StoreError::Disk { .. })) => {
+                Err(failure) if failure.is_unreadable() => {
                     warn!(%id, %failure, "a page that may be of a half made index is left");
                 }
                 given => count += u64::from(given?),

@@ -55,7 +55,7 @@ pub(super) struct ScanLocks {
     confirming: Option<usize>,
     /// The way to the committed version of a row that another has locked, during a fetch.
     pub(super) way_back: Option<Box<WayBack>>,
-    /// Its name for the transaction, once it has locked a row that may be released.
+    /// Its number, once it has locked a row that may be released.
     scan: Option<ScanNumber>,
 }
 
