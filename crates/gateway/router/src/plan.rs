@@ -253,7 +253,7 @@ impl Plan {
 
     /// Goes elsewhere than its text says, if it may.
     fn go(&mut self, goal: Goal, judged: &Judged) {
-        // What pins would keep later writes at a replica, too.
+        // A read that pins the session would keep its later writes at the replica.
         let is_read =
             judged.verdict.kind == Kind::Read && !judged.verdict.is_several && !leaves_pin(judged);
         let is_bound = matches!(self.goal, Goal::Held(_));

@@ -91,7 +91,7 @@ impl Target {
     }
 
     /// The same, and CONNECTION_ID() is the number by which the server knows a session: through a
-    /// gateway each has its connections for itself. Servers behind it have the given options, too.
+    /// gateway each has its connections for itself. The servers behind it get these options.
     pub(crate) fn start_private(&self, options: &[&str]) -> Result<Running> {
         let prepare = |launch| with_options(with_names(launch), options);
         match self.gateway.filter(|_| self.port.is_none()) {

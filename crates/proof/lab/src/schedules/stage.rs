@@ -168,18 +168,10 @@ fn waiting_in_status(status: &str) -> Result<Waits> {
 /// Whether a transaction waits for DDL of another table, which is no wait of a schedule. All DDL
 /// changes tables of InnoDB's own, as `SYS_TABLES` and `mysql.innodb_table_stats`.
 fn waits_for_dictionary(transaction: &str) -> bool {
-    let locks = transaction.lines().map(|line| {
-        let table = line.strip_prefix("TABLE LOCK table ");
-        table.or_else(|| {
-            Some(
-                line.strip_prefix("RECORD LOCKS ")?
-                    .split_once(" of table ")?
-                    .1,
-            )
-        })
-    });
-    let mut tables = locks.flatten();
-    tables.any(|table| table.starts_with("`SYS_") || table.starts_with("`mysql`."))
+    let is_lock =
+        |line: &&str| line.starts_with("TABLE LOCK ") || line.starts_with("RECORD LOCKS ");
+    let mut locks = transaction.lines().filter(is_lock);
+    locks.any(|lock| lock.contains(" table `SYS_") || lock.contains(" table `mysql`."))
 }
 
 /// The lock that a transaction waits for, from its part of the status.
