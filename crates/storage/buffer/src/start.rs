@@ -91,6 +91,9 @@ pub async fn start(
         disk.sync_directory(directory)?;
         Log::create(&*disk, directory, &options.wal).await?
     } else {
+        // A process that was killed may have made files whose names are not durable yet. They are
+        // used from here on.
+        disk.sync_directory(directory)?;
         Log::open(&*disk, directory).await?
     };
     let repaired = doublewrite::repair(&*disk, directory).await?;

@@ -671,3 +671,61 @@ fn an_undo_segment_that_was_half_made_is_no_damage() {
     let report = world.run(async move { inner.open().await.unwrap().check().await.unwrap() });
     assert_eq!(report.faults, Vec::<String>::new());
 }
+
+/// A process was killed between making an undo segment's file and syncing its name. The next one
+/// uses the file, and a loss of power behind that loses neither file nor commits.
+#[test]
+fn a_file_whose_name_was_not_synced_is_kept_by_the_next_start() {
+    for seed in 0..8 {
+        let world = World::new(seed, WorldOptions::default());
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.unwrap();
+            database.engine.create_table(accounts()).await.unwrap();
+            database.close().await.unwrap();
+        });
+        world.executor.clear();
+        let world = world.with_options(WorldOptions {
+            worker_count: 2,
+            ..WorldOptions::default()
+        });
+        let opening = world.clone();
+        world.executor.spawn(async move {
+            let _ = opening.open().await;
+        });
+        let second = Path::new("space_2.pdb");
+        while !world.files().iter().any(|name| name == second) {
+            world.executor.run_steps(1);
+        }
+        let world = world.kill();
+        // The file is made again, and its name not synced.
+        let path = Path::new("data/space_2.pdb");
+        world.disk.remove(path).unwrap();
+        world.disk.sync_directory(Path::new("data")).unwrap();
+        let options = env::OpenOptions {
+            write: true,
+            create: true,
+            exclusive: true,
+            access: env::FileAccess::Direct,
+        };
+        world.disk.open(path, options).unwrap();
+        let world = world.kill();
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.unwrap();
+            let second = database.on(1);
+            let mut txn = second.begin(Isolation::RepeatableRead);
+            let table = second.table("accounts");
+            txn.insert(&table, &row(1, 1, "kept")).await.unwrap();
+            txn.commit().await.unwrap();
+        });
+        let world = world.crash();
+        let inner = world.clone();
+        world.run(async move {
+            let database = inner.open().await.expect("no file is lost");
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            let rows = txn.scan(&database.table("accounts"), all()).await.unwrap();
+            assert_eq!(rows[0].1, row(1, 1, "kept"), "seed {seed}");
+        });
+    }
+}
