@@ -330,6 +330,49 @@ fn a_damaged_index_does_not_stop_a_rollback() {
     assert!(6 <= failed_count, "{failed_count} cases");
 }
 
+/// Each page of a large value is damaged in turn, whose transaction was open at a crash. The next
+/// start rolls it back, and leaves the page in use.
+#[test]
+fn a_damaged_large_value_does_not_stop_a_rollback() {
+    let mut passed_count = 0;
+    for page in 3..6 {
+        let world = World::new(28, WorldOptions::default());
+        let inner = world.clone();
+        let file = world.run(async move {
+            let database = inner.open().await.unwrap();
+            database.engine.create_table(accounts()).await.unwrap();
+            let file = inner.newest_table_file();
+            let table = database.table("accounts");
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            let large = "x".repeat(9_000);
+            txn.insert(&table, &row(1, 1, &large)).await.unwrap();
+            let pages = database.engine.pages();
+            pages.clean_all().await.unwrap();
+            // Other pages take the place of these in the doublewrite file.
+            make_tables(&database).await;
+            pages.clean_all().await.unwrap();
+            pages.checkpoint(b"engine 1".to_vec()).await.unwrap();
+            Box::leak(Box::new(txn));
+            file
+        });
+        let world = world.crash();
+        world.disk.damage(&file, page * 4096 + 64, 1);
+        let inner = world.clone();
+        let report = world.run(async move {
+            let database = inner.open().await.expect("it starts");
+            let table = database.table("accounts");
+            let mut txn = database.begin(Isolation::RepeatableRead);
+            assert_eq!(txn.scan(&table, all()).await, Ok(Vec::new()));
+            txn.commit().await.unwrap();
+            let report = database.check().await.unwrap();
+            database.close().await.unwrap();
+            report
+        });
+        passed_count += u32::from(report.fault_count() != 0);
+    }
+    assert_eq!(passed_count, 3, "the value has three pages");
+}
+
 /// Each page of an index is damaged in turn, and the index is dropped to be made again. That
 /// succeeds, and so does each start behind it.
 #[test]

@@ -41,11 +41,16 @@ use crate::worker::Worker;
 /// transaction would hold its table for ever, and the server would not start.
 fn pass_over_damage(restored: Outcome<()>, tree: Tree) -> Outcome<()> {
     match restored {
-        Err(Interrupt::Error(StoreError::Damaged {
-            page: Some(page), ..
-        })) if page.space == tree.space => Ok(()),
+        Err(Interrupt::Error(error)) if is_damage_in(&error, tree.space) => Ok(()),
         restored => restored,
     }
+}
+
+fn is_damage_in(error: &StoreError, space: SpaceId) -> bool {
+    let StoreError::Damaged { page, .. } = error else {
+        return false;
+    };
+    page.is_some_and(|page| page.space == space)
 }
 
 /// How often undoing, which must have room, checks for it on a full disk.
@@ -372,8 +377,20 @@ impl Worker {
             return self.settle_only(pointer);
         }
         assert_eq!(record.kind, UndoKind::PageTaken);
+        let page = PageId::new(SpaceId(space), PageNo(first_page));
+        match self.give_back_taken(pointer, page) {
+            // It stays in use.
+            Err(Interrupt::Error(error)) if is_damage_in(&error, page.space) => {
+                self.settle_only(pointer)
+            }
+            given => given,
+        }
+    }
+
+    /// Gives back the page that a transaction has taken.
+    fn give_back_taken(&self, pointer: UndoPointer, page: PageId) -> Outcome<()> {
         let mut change = self.pages.change()?;
-        let page = change.latch(PageId::new(SpaceId(space), PageNo(first_page)))?;
+        let page = change.latch(page)?;
         let release = Release::make(&mut change, page)?;
         let undo = change.latch(page_of(pointer))?;
         release.give_back(&mut change)?;
@@ -382,7 +399,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Settles a record whose table is gone.
+    /// Settles a record whose table is gone, or whose page is damaged.
     pub(crate) fn settle_only(&self, pointer: UndoPointer) -> Outcome<()> {
         let mut change = self.pages.change()?;
         let undo = change.latch(page_of(pointer))?;
