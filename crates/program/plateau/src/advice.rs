@@ -6,6 +6,11 @@ use format::version_file::VersionError;
 use store::StoreError;
 use wal::WalError;
 
+/// For damage that recovery has met, behind the redo log.
+const NOT_RECOVERED: &str = "`plateau check` lists all damage; put the file back, or restore the \
+     directory from a backup; to start without what is lost, see --accept-log-loss in \
+     `plateau --help`";
+
 /// The error, with advice appended if there is any.
 pub(crate) fn advised(error: anyhow::Error) -> anyhow::Error {
     match advice(&error) {
@@ -51,7 +56,10 @@ fn advice(error: &anyhow::Error) -> Option<&'static str> {
     let disk = error.chain().find_map(|cause| cause.downcast_ref());
     let by_disk = disk.and_then(|error: &DiskError| of_disk(error.kind));
     let by_recovery = || of_recovery(error.downcast_ref()?);
-    let by_damage = || is_wrong(error).then_some("`plateau check` lists all damage");
+    let by_damage = || match error.downcast_ref() {
+        Some(StoreError::Damaged { .. }) => Some(NOT_RECOVERED),
+        _ => is_wrong(error).then_some("`plateau check` lists all damage"),
+    };
     by_disk.or_else(by_recovery).or_else(by_damage)
 }
 

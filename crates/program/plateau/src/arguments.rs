@@ -36,9 +36,13 @@ pub(crate) struct Arguments {
     /// damaged, or if pages are newer than the log. Put the lost file back, or restore the data
     /// directory from a backup. If there is no backup, copy the directory as it is, then start once
     /// with this option. Commits before the damage are kept. All commits after it are lost. Pages
-    /// that were written later stay as they are, so rows, indexes and old versions may contradict
-    /// each other. The server's log says how many such pages there are, and in which tables. Run
-    /// `plateau check`, dump what can be read, and load it into a new data directory.
+    /// that were written later stay as they are, so rows and indexes may contradict each other.
+    /// Transactions that had not committed are rolled back as far as possible. The server's log
+    /// says how many such pages and changes there are, and in which tables. Run `plateau check`,
+    /// dump what can be read, and load it into a new data directory.
+    ///
+    /// The option also lets a server start if undo that it needs is damaged, or if a table's file
+    /// is missing while the log has changes for it.
     #[arg(long)]
     pub(crate) accept_log_loss: bool,
     #[command(subcommand)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use buffer::Pages;
-use engine::{CheckPlan, CheckProgress, CheckReport, Engine, OnDamage};
+use engine::{CheckPlan, CheckProgress, CheckReport, Engine};
 use env::linux::SystemClock;
 use env::{Clock, Instant};
 use format::PageSize;
@@ -47,7 +47,6 @@ pub(crate) fn run(directory: &Path, worker_count: usize) -> Result<()> {
     let runtime = Runtime::start(options, || {})?;
     // Held to the end: it keeps other processes out.
     let opening = Opening {
-        on_damage: OnDamage::PassOver,
         on_loss: OnLogLoss::Refuse,
         // More engines would create undo segments, and a check changes nothing.
         engines: Engines::First,

@@ -56,9 +56,7 @@ pub(crate) struct Database {
 /// What a start does if something is wrong.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opening {
-    /// For a table whose first pages cannot be read.
-    pub(crate) on_damage: OnDamage,
-    /// For lost log.
+    /// For lost log, and for undo that is damaged.
     pub(crate) on_loss: OnLogLoss,
     pub(crate) engines: Engines,
 }
@@ -97,7 +95,10 @@ impl Database {
         let engine_options = EngineOptions {
             worker_count: u8::try_from(engine_count).context("at most 255 workers")?,
             lock_bytes_max: settings.unsigned("lock_table_size"),
-            on_damage: opening.on_damage,
+            on_damage: match opening.on_loss {
+                OnLogLoss::Refuse => OnDamage::Refuse,
+                OnLogLoss::Accept => OnDamage::Salvage,
+            },
             ..EngineOptions::default()
         };
         let name = options.directory.display().to_string();

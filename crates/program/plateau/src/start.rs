@@ -14,7 +14,6 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use engine::OnDamage;
 use runtime::{Address, Runtime, Terminations};
 use session::Server;
 use settings::Settings;
@@ -93,7 +92,6 @@ fn run_database(
         OnLogLoss::Refuse
     };
     let opening = Opening {
-        on_damage: OnDamage::Refuse,
         on_loss,
         engines: Engines::Each,
     };

@@ -79,6 +79,7 @@ fn checkpoint(choices: &mut Choices<'_>) -> CheckpointRecord {
         segment_blocks: choices.u32(),
         durable_block: choices.u64(),
         is_closed: choices.u8() & 1 != 0,
+        has_newer_pages: choices.u8() & 1 != 0,
         lives: lives(choices),
         payload: choices.short().to_vec(),
     }
@@ -107,6 +108,7 @@ fn scan(mut choices: Choices<'_>) {
         segment_blocks: SEGMENT_BLOCKS,
         durable_block: 0,
         is_closed: kind & 16 != 0,
+        has_newer_pages: false,
         lives: LifeEnds::default(),
         payload: Vec::new(),
     };

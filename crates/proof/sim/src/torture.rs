@@ -185,7 +185,7 @@ pub fn run(seed: u64, options: TortureOptions) -> Result<Tally, String> {
         world = world.with_options(options.world);
         // Sometimes the machine crashes again during recovery.
         if random.below(3) == 0 {
-            world = crash_in_recovery(world, 1 + random.below(400));
+            world = world.crash_in_start(1 + random.below(400));
         }
         if machine.below(2) == 0 {
             harm_log(&world, &history, machine.next_u64())?;
@@ -245,16 +245,6 @@ fn configure(
     (options, working, more_index_count)
 }
 
-/// Begins a start, which a crash interrupts after some steps.
-fn crash_in_recovery(world: World, step_count: u64) -> World {
-    let opening = world.clone();
-    world.executor.spawn(async move {
-        let _ = opening.open().await;
-    });
-    world.executor.run_steps(step_count);
-    world.crash()
-}
-
 /// Decides about what a start has found prepared.
 fn decide(
     world: &World,
@@ -293,9 +283,9 @@ fn harm_log(world: &World, history: &Rc<RefCell<History>>, seed: u64) -> Result<
         history.borrow_mut().tally.harms_survived += 1;
     }
     if is_told && random.coin() {
-        let accepted = log_harm::accept_loss(&copy);
-        let accepted = accepted.map_err(|error| format!("{harm:?}, accepted: {error}"))?;
-        history.borrow_mut().tally.losses_accepted += u64::from(accepted);
+        let accepted = log_harm::accept_loss(copy, &mut random);
+        accepted.map_err(|error| format!("{harm:?}, accepted: {error}"))?;
+        history.borrow_mut().tally.losses_accepted += 1;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use buffer::{PoolOptions, StartOptions, start};
-use engine::{CheckReport, Engine, EngineOptions, PURGE_PATIENCE, Sleep, WorkerOptions};
+use engine::{CheckReport, Engine, EngineOptions, OnDamage, PURGE_PATIENCE, Sleep, WorkerOptions};
 use env::Disk;
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use format::{PageSize, SpaceId};
@@ -215,7 +215,10 @@ impl World {
             worker_count: self.options.worker_count,
             ring_length: 1 << 12,
             lock_bytes_max: self.options.lock_bytes_max,
-            ..EngineOptions::default()
+            on_damage: match self.options.on_loss {
+                OnLogLoss::Refuse => OnDamage::Refuse,
+                OnLogLoss::Accept => OnDamage::Salvage,
+            },
         };
         let worker = self.worker_options(0);
         let engine = Engine::open(pages, &started, options, worker).await?;
@@ -237,6 +240,16 @@ impl World {
             clock: self.executor.clock().clone(),
             log_failure,
         })
+    }
+
+    /// Begins a start, which a crash interrupts after some steps.
+    pub(crate) fn crash_in_start(self, step_count: u64) -> Self {
+        let opening = self.clone();
+        self.executor.spawn(async move {
+            let _ = opening.open().await;
+        });
+        self.executor.run_steps(step_count);
+        self.crash()
     }
 
     /// Opens a pool without an engine, with one tablespace and the pool's background work.

@@ -501,7 +501,7 @@ impl fmt::Debug for Undoing<'_> {
 }
 
 fn no_space(id: SpaceId) -> Interrupt {
-    StoreError::damaged(format!("tablespace {id} is not there")).into()
+    StoreError::damaged(format!("the file of tablespace {id} is missing")).into()
 }
 
 /// Polls only while the worker holds no latch.

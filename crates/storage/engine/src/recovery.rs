@@ -5,6 +5,12 @@
 //! it. Those that are prepared stay open, until somebody decides about them. It rolls the others
 //! (losers) back, and removes tablespaces that no table names. All of it is logged like any other
 //! work, so after a crash in between recovery begins again, with less to do.
+//!
+//! A table that cannot be read keeps nothing from starting: its statements fail. Data that
+//! contradicts itself, after a loss of log that the operator has accepted, is first put right as
+//! far as possible ([`salvage`]).
+
+mod salvage;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +31,7 @@ use stdx::planted::{Mistake, is_planted};
 use store::{COPY_NAME_PREFIX, Outcome, StoreError, Xid, until_done};
 use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
-use tracing::warn;
+use tracing::{error, warn};
 use txn::{TransactionSystem, TransactionWorker};
 
 use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
@@ -36,12 +42,12 @@ use crate::schema::dictionary::{
     self, DICTIONARY_INDEX, DICTIONARY_ROOT, Dictionary, Entry, SYSTEM_SPACE, TableEntry,
 };
 use crate::schema::statistics::StatisticsDue;
-use crate::schema::table_shape::{LiveTable, TableShape};
+use crate::schema::table_shape::{AutoCounter, LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::jobs::Jobs;
 use crate::worker::open_slots::SlotList;
 use crate::worker::order_box::OrderBox;
-use crate::worker::place::read_note;
+use crate::worker::place::{Note, read_note};
 use crate::worker::scan_count::ScanCount;
 use crate::worker::{
     COUNTERS_PAGE, LeftSpaces, LeftUndo, Shared, Worker, WorkerOptions, counters_body,
@@ -63,17 +69,17 @@ pub struct EngineOptions {
     pub ring_length: usize,
     /// Memory for row locks, in bytes.
     pub lock_bytes_max: u64,
-    /// What to do with a table whose first pages cannot be read.
+    /// What to do if undo that is needed is damaged.
     pub on_damage: OnDamage,
 }
 
-/// What a start does if a table cannot be read.
+/// What a start does if undo that is needed is damaged, or a tablespace is missing that has log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDamage {
     /// It fails.
     Refuse,
-    /// It goes on without the table's counters, for callers that only read.
-    PassOver,
+    /// It goes on without what is lost. The operator has asked for it.
+    Salvage,
 }
 
 impl Default for EngineOptions {
@@ -105,12 +111,12 @@ impl Engine {
             pages.pool().open_space(&*disk, id)?;
         }
         if !started.missing.is_empty() {
-            check_missing(&pages, &started.missing).await?;
+            check_missing(&pages, &started.missing, options.on_damage).await?;
             pages.checkpoint(payload.to_vec()).await?;
         }
         let is_over = Cell::new(false);
         let recovering = async {
-            let engine = Self::recover(&pages, payload, options, worker.clone()).await;
+            let engine = Self::recover_or_salvage(&pages, payload, options, &worker).await;
             is_over.set(true);
             pages.call_house();
             engine
@@ -126,18 +132,52 @@ impl Engine {
         Ok(engine)
     }
 
-    async fn recover(
+    async fn recover_or_salvage(
         pages: &Rc<Pages>,
         payload: &[u8],
         options: EngineOptions,
-        worker: WorkerOptions,
+        worker: &WorkerOptions,
     ) -> Result<Self, StoreError> {
         if payload.is_empty() {
             create_system(pages).await?;
+            pages.wal().forget_newer_pages();
         } else if payload != CHECKPOINT_PAYLOAD {
             let what = "the engine's part of the checkpoint is of another version";
             return Err(StoreError::damaged(what));
         }
+        if !pages.wal().has_newer_pages() {
+            match Self::recover(pages, options, worker.clone()).await {
+                Err(failure)
+                    if options.on_damage == OnDamage::Salvage && failure.is_unreadable() =>
+                {
+                    error!(%failure, "undo is damaged, and the operator has accepted a loss");
+                    pages.wal().note_newer_pages();
+                    pages.clean_all().await?;
+                    pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
+                }
+                recovered => {
+                    let engine = recovered?;
+                    engine.worker.remove_orphan_spaces().await?;
+                    engine.worker.remove_copies().await?;
+                    engine.worker.load_tables().await?;
+                    return Ok(engine);
+                }
+            }
+        }
+        salvage::salvage(pages, options, worker.clone()).await?;
+        let engine = Self::recover(pages, options, worker.clone()).await?;
+        salvage::tell_left(&engine)?;
+        engine.worker.load_tables().await?;
+        pages.wal().forget_newer_pages();
+        Ok(engine)
+    }
+
+    /// Opens an engine with what the transactions left that have ended.
+    async fn recover(
+        pages: &Rc<Pages>,
+        options: EngineOptions,
+        worker: WorkerOptions,
+    ) -> Result<Self, StoreError> {
         create_segments(pages, u32::from(options.worker_count)).await?;
         let segments = until_done(|| read_segment_count(pages)).await?;
         assert!(
@@ -145,33 +185,15 @@ impl Engine {
             "each worker has a segment"
         );
         let Unended { losers, prepared } = find_unended(pages, segments).await?;
-        let first = until_done(|| read_txn_ceiling(pages)).await?;
-        let left = prepared.iter().map(|it| it.id);
-        let open: BTreeSet<TxnId> = losers.keys().copied().chain(left).collect();
-        let youngest = open.last().copied();
-        let first = first_txn_id(first, youngest)
-            .map_err(|what| StoreError::damaged(format!("next transaction id {first}: {what}")))?;
-        let workers = usize::from(options.worker_count);
-        let txns =
-            TransactionSystem::new(first, open.iter().copied(), workers, options.ring_length);
-        let shared = Arc::new(Shared {
-            txns: Arc::new(txns),
-            locks: Arc::new(LockTable::new(options.lock_bytes_max)),
-            dictionary: Mutex::new(Arc::default()),
-            schema_version: AtomicU64::new(0),
-            schema_turns: Arc::default(),
-            statistics_version: AtomicU64::new(0),
-            left_prepared: Mutex::new(prepared),
-            statistics_due: StatisticsDue::default(),
-            txn_ceiling: Mutex::new(first.get()),
-            segment_count: segments,
-            first_txn: first,
-            counters: (0..workers).map(|_| CachePadded::default()).collect(),
-            open_slots: (0..workers).map(|_| SlotList::default()).collect(),
-            provider: OnceLock::new(),
-            note: Mutex::new(until_done(|| read_note(pages, segments)).await?),
-            order_boxes: (0..workers).map(|_| OrderBox::default()).collect(),
-        });
+        let prepared_ids = prepared.iter().map(|it| it.id);
+        let open: BTreeSet<TxnId> = losers.keys().copied().chain(prepared_ids).collect();
+        let left = Left {
+            open: open.clone(),
+            prepared,
+            segments,
+            note: until_done(|| read_note(pages, segments)).await?,
+        };
+        let shared = share(pages, options, left).await?;
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&open).await?;
         engine.worker.roll_back_losers(losers).await?;
@@ -183,9 +205,6 @@ impl Engine {
                 "XA transactions are prepared: XA RECOVER lists them"
             );
         }
-        engine.worker.remove_orphan_spaces().await?;
-        engine.worker.remove_copies().await?;
-        engine.worker.load_tables(options.on_damage).await?;
         Ok(engine)
     }
 
@@ -243,14 +262,81 @@ impl Engine {
     }
 }
 
+/// What earlier lives of the server have left.
+struct Left {
+    /// The transactions without an end.
+    open: BTreeSet<TxnId>,
+    /// Those of them that wait for a decision.
+    prepared: Vec<LeftUndo>,
+    /// The undo segments.
+    segments: u32,
+    /// The last place in a group's order.
+    note: Option<Note>,
+}
+
+/// Makes what all workers will share.
+async fn share(
+    pages: &Pages,
+    options: EngineOptions,
+    left: Left,
+) -> Result<Arc<Shared>, StoreError> {
+    let first = until_done(|| read_txn_ceiling(pages)).await?;
+    let youngest = left.open.last().copied();
+    let first = first_txn_id(first, youngest)
+        .map_err(|what| StoreError::damaged(format!("next transaction id {first}: {what}")))?;
+    let workers = usize::from(options.worker_count);
+    let txns = TransactionSystem::new(first, left.open, workers, options.ring_length);
+    Ok(Arc::new(Shared {
+        txns: Arc::new(txns),
+        locks: Arc::new(LockTable::new(options.lock_bytes_max)),
+        dictionary: Mutex::new(Arc::default()),
+        schema_version: AtomicU64::new(0),
+        schema_turns: Arc::default(),
+        statistics_version: AtomicU64::new(0),
+        left_prepared: Mutex::new(left.prepared),
+        statistics_due: StatisticsDue::default(),
+        txn_ceiling: Mutex::new(first.get()),
+        segment_count: left.segments,
+        first_txn: first,
+        counters: (0..workers).map(|_| CachePadded::default()).collect(),
+        open_slots: (0..workers).map(|_| SlotList::default()).collect(),
+        provider: OnceLock::new(),
+        note: Mutex::new(left.note),
+        order_boxes: (0..workers).map(|_| OrderBox::default()).collect(),
+    }))
+}
+
 /// Refuses to open if the log has changes on a tablespace whose file is missing, unless no table
-/// has that tablespace. Changes nothing.
-async fn check_missing(pages: &Pages, missing: &[SpaceId]) -> Result<(), StoreError> {
-    let refuse =
+/// has that tablespace, or the operator has accepted its loss. Changes nothing.
+async fn check_missing(
+    pages: &Pages,
+    missing: &[SpaceId],
+    on_damage: OnDamage,
+) -> Result<(), StoreError> {
+    let lost =
         |space: SpaceId| StoreError::damaged(format!("the file of tablespace {space} is missing"));
     if let Some(&space) = missing.iter().find(|space| space.0 < TABLE_SPACES_START) {
-        return Err(refuse(space));
+        return Err(lost(space));
     }
+    let mut see = |entry: Entry| match entry {
+        Entry::Table(table) if missing.contains(&table.space) => {
+            if on_damage == OnDamage::Refuse {
+                return Err(lost(table.space));
+            }
+            let (table, space) = (table.definition.name.to_string(), table.space.0);
+            error!(%table, space, "the file of a table is missing, with changes from the log");
+            Ok(())
+        }
+        _ => Ok(()),
+    };
+    for_each_entry(pages, &mut see).await
+}
+
+/// Calls `each` for the newest version of each row of the dictionary.
+async fn for_each_entry(
+    pages: &Pages,
+    each: &mut dyn FnMut(Entry) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let tree = dictionary::tree();
     let (mut place, mut run) = (Place::first(), Run::new());
     while place.from != From::Nothing {
@@ -262,12 +348,7 @@ async fn check_missing(pages: &Pages, missing: &[SpaceId]) -> Result<(), StoreEr
                 continue;
             }
             let row = dictionary_row(pages, header, body).await?;
-            let entry = dictionary::decode(&row).map_err(|_| damaged_dictionary())?;
-            if let Entry::Table(entry) = entry
-                && missing.contains(&entry.space)
-            {
-                return Err(refuse(entry.space));
-            }
+            each(dictionary::decode(&row).map_err(|_| damaged_dictionary())?)?;
         }
         std::mem::swap(&mut place, &mut run.next);
     }
@@ -364,30 +445,58 @@ struct Unended {
     prepared: Vec<LeftUndo>,
 }
 
-/// Finds the transactions that have unsettled records and no end. A settled record is undone, or
-/// purge has handled it. Then its transaction has ended. The end may have been given back before a
-/// page that is kept for an older transaction.
-async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreError> {
-    let mut last: BTreeMap<TxnId, (UndoPointer, UndoKind)> = BTreeMap::new();
-    let mut ended = BTreeSet::new();
-    let note = |record: FoundRecord| {
+/// What the records of undo say about their transactions. A settled record is undone, or purge has
+/// handled it. Then its transaction has ended. The end may have been given back before a page that
+/// is kept for an older transaction.
+#[derive(Debug, Default)]
+struct FoundRecords {
+    /// The last unsettled record of each transaction.
+    last: BTreeMap<TxnId, (UndoPointer, UndoKind)>,
+    /// The transactions whose end was found.
+    ended: BTreeSet<TxnId>,
+}
+
+/// The last record of each of some transactions.
+type LastRecords = BTreeMap<TxnId, UndoPointer>;
+
+impl FoundRecords {
+    fn note(&mut self, record: FoundRecord) {
         if record.kind.is_end() {
-            ended.insert(record.txn);
+            self.ended.insert(record.txn);
         } else if !record.is_settled {
-            last.insert(record.txn, (record.pointer, record.kind));
+            self.last.insert(record.txn, (record.pointer, record.kind));
         }
-    };
-    for_each_record(pages, segments, note).await?;
-    last.retain(|id, _| !ended.contains(id));
-    let is_prepared =
-        |kind: &UndoKind| *kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared);
-    let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
-    for (id, (pointer, kind)) in last {
-        if is_prepared(&kind) {
-            prepared.insert(id, read_prepared(pages, id, pointer).await?);
-        } else {
-            losers.insert(id, pointer);
+    }
+
+    /// The transactions that have unsettled records and no end: first those to be rolled back, then
+    /// those that are prepared.
+    fn unended(self) -> (LastRecords, LastRecords) {
+        let is_prepared =
+            |kind: UndoKind| kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared);
+        let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
+        for (id, (pointer, kind)) in self.last {
+            if self.ended.contains(&id) {
+                continue;
+            }
+            let kept = if is_prepared(kind) {
+                &mut prepared
+            } else {
+                &mut losers
+            };
+            kept.insert(id, pointer);
         }
+        (losers, prepared)
+    }
+}
+
+/// Finds the transactions that have unsettled records and no end.
+async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreError> {
+    let mut found = FoundRecords::default();
+    for_each_record(pages, segments, |record| found.note(record)).await?;
+    let (losers, marks) = found.unended();
+    let mut prepared = BTreeMap::new();
+    for (id, pointer) in marks {
+        prepared.insert(id, read_prepared(pages, id, pointer).await?);
     }
     if !prepared.is_empty() {
         let note = |record: FoundRecord| {
@@ -437,24 +546,33 @@ async fn for_each_record(
     mut each: impl FnMut(FoundRecord),
 ) -> Result<(), StoreError> {
     for segment in 0..segments {
-        let segment = u8::try_from(segment).expect("there are at most 255 workers");
-        let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
-        let mut circle = CircleCheck::new();
-        loop {
-            if circle.comes_back(page) {
-                let id = PageId::new(space_of(segment), page);
-                let what = format!("page {id}: the undo pages run in a circle");
-                return Err(StoreError::damaged_page(id, what));
-            }
-            let records = until_done(|| read_page(pages, segment, page)).await?;
-            records.found.into_iter().for_each(&mut each);
-            match records.next {
-                Some(next) => page = next,
-                None => break,
-            }
-        }
+        for_each_record_of(pages, segment, &mut each).await?;
     }
     Ok(())
+}
+
+/// The same for one segment.
+async fn for_each_record_of(
+    pages: &Pages,
+    segment: u32,
+    mut each: impl FnMut(FoundRecord),
+) -> Result<(), StoreError> {
+    let segment = u8::try_from(segment).expect("there are at most 255 workers");
+    let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
+    let mut circle = CircleCheck::new();
+    loop {
+        if circle.comes_back(page) {
+            let id = PageId::new(space_of(segment), page);
+            let what = format!("page {id}: the undo pages run in a circle");
+            return Err(StoreError::damaged_page(id, what));
+        }
+        let records = until_done(|| read_page(pages, segment, page)).await?;
+        records.found.into_iter().for_each(&mut each);
+        match records.next {
+            Some(next) => page = next,
+            None => return Ok(()),
+        }
+    }
 }
 
 /// What recovery needs to know of an undo record.
@@ -610,18 +728,20 @@ impl Worker {
     /// Removes tablespaces that no row of the dictionary names: of a table that was being made, or
     /// one whose drop is committed.
     async fn remove_orphan_spaces(&self) -> Result<(), StoreError> {
-        let dictionary = self.dictionary();
-        let named: BTreeSet<SpaceId> = dictionary
-            .tables
-            .values()
-            .map(|table| table.space())
-            .collect();
-        for id in self.pages.pool().list_spaces(&**self.pages.disk())? {
-            if TABLE_SPACES_START <= id.0 && !named.contains(&id) {
-                self.remove_space(id).await?;
-            }
+        for id in self.orphan_spaces()? {
+            self.remove_space(id).await?;
         }
         Ok(())
+    }
+
+    /// The tablespaces that no row of the dictionary names.
+    fn orphan_spaces(&self) -> Result<Vec<SpaceId>, StoreError> {
+        let dictionary = self.dictionary();
+        let tables = dictionary.tables.values();
+        let named: BTreeSet<SpaceId> = tables.map(|table| table.space()).collect();
+        let mut spaces = self.pages.pool().list_spaces(&**self.pages.disk())?;
+        spaces.retain(|id| TABLE_SPACES_START <= id.0 && !named.contains(id));
+        Ok(spaces)
     }
 
     /// Removes the copies of tables whose ALTER was interrupted by a crash.
@@ -635,15 +755,17 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads the counters of all tables.
-    async fn load_tables(&self, on_damage: OnDamage) -> Result<(), StoreError> {
+    /// Reads the counters of all tables. A table that cannot be read is left as it is.
+    async fn load_tables(&self) -> Result<(), StoreError> {
         let tables: Vec<_> = self.dictionary().tables.values().cloned().collect();
         for table in tables {
-            match (self.load_table(&table).await, on_damage) {
-                (Err(failure), OnDamage::PassOver) if failure.is_unreadable() => {
-                    warn!(%failure, "a table cannot be read")
+            match self.load_table(&table).await {
+                Err(failure) if failure.is_unreadable() => {
+                    *table.live.auto.lock() = AutoCounter::UNKNOWN;
+                    let table = &table.entry.definition.name;
+                    error!(%table, %failure, "a table cannot be read: its statements will fail");
                 }
-                (outcome, _) => outcome?,
+                loaded => loaded?,
             }
         }
         Ok(())

@@ -457,6 +457,22 @@ pub(crate) fn counters_body(next_id: u32) -> Vec<u8> {
     body
 }
 
+/// Raises the counters above these ids, if they are not.
+pub(crate) fn raise_counters(pages: &Pages, txn: u64, id: u32) -> Outcome<()> {
+    let page_id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
+    let mut change = pages.change()?;
+    let page = change.latch(page_id)?;
+    let bytes = change.bytes(page);
+    let read = || Some((bytes.u64_at(TXN_CEILING_AT)?, bytes.u32_at(NEXT_ID_AT)?));
+    let (ceiling, next) = read().ok_or_else(|| btree::damaged(page_id, "no counters"))?;
+    let ceiling = ceiling.max(txn.saturating_add(1));
+    let next = next.max(id.saturating_add(1));
+    put(&mut change, page, TXN_CEILING_AT, &ceiling.to_le_bytes())?;
+    put(&mut change, page, NEXT_ID_AT, &next.to_le_bytes())?;
+    change.commit();
+    Ok(())
+}
+
 /// How many undo segments there are.
 pub(crate) fn read_segment_count(pages: &Pages) -> Outcome<u32> {
     let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);

@@ -28,6 +28,8 @@ const MAGIC: [u8; 8] = *b"PLATCTL2";
 
 /// In the field of flags: the log was closed.
 const IS_CLOSED: u32 = 1;
+/// In the field of flags: pages are newer than the log.
+const HAS_NEWER_PAGES: u32 = 2;
 
 /// A checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,9 @@ pub struct CheckpointRecord {
     /// The log was closed in order: nothing was written after the checkpoint, and no segment is
     /// needed.
     pub is_closed: bool,
+    /// A loss of log was accepted while pages had changes of the lost part, and the engine has not
+    /// put its own pages right yet.
+    pub has_newer_pages: bool,
     /// Where the logs of earlier lives ended.
     pub lives: LifeEnds,
     /// The engine's payload (next ids).
@@ -78,7 +83,12 @@ impl CheckpointRecord {
         assert!(self.payload.len() <= CHECKPOINT_PAYLOAD_BYTES_MAX);
         let length = u32::try_from(self.payload.len()).expect("asserted above");
         let lives = u32::try_from(self.lives.len()).expect("the list is bounded");
-        let flags = if self.is_closed { IS_CLOSED } else { 0 };
+        let closed = if self.is_closed { IS_CLOSED } else { 0 };
+        let newer = if self.has_newer_pages {
+            HAS_NEWER_PAGES
+        } else {
+            0
+        };
         let fields: [&[u8]; 12] = [
             &[0; 8],
             &MAGIC,
@@ -90,7 +100,7 @@ impl CheckpointRecord {
             &length.to_le_bytes(),
             &self.block_epoch.to_le_bytes(),
             &self.durable_block.to_le_bytes(),
-            &flags.to_le_bytes(),
+            &(closed | newer).to_le_bytes(),
             &lives.to_le_bytes(),
         ];
         let mut bytes = fields.concat();
@@ -131,7 +141,8 @@ impl CheckpointRecord {
         let life_count = reader.u32()?;
         let lives = LifeEnds::decode(reader, life_count)?;
         let payload = reader.bytes(length)?.to_vec();
-        if CHECKPOINT_PAYLOAD_BYTES_MAX < payload.len() || IS_CLOSED < flags {
+        let is_known = flags & !(IS_CLOSED | HAS_NEWER_PAGES) == 0;
+        if CHECKPOINT_PAYLOAD_BYTES_MAX < payload.len() || !is_known {
             return Err(Truncated);
         }
         let record = Self {
@@ -142,7 +153,8 @@ impl CheckpointRecord {
             epoch,
             segment_blocks,
             durable_block,
-            is_closed: flags == IS_CLOSED,
+            is_closed: flags & IS_CLOSED != 0,
+            has_newer_pages: flags & HAS_NEWER_PAGES != 0,
             lives,
             payload,
         };
@@ -187,6 +199,7 @@ mod tests {
             segment_blocks: 0x66,
             durable_block: 0x7777,
             is_closed: true,
+            has_newer_pages: false,
             lives: lives(&[(0x88, 0x99), (0xAA, 0xBB)]),
             payload: b"next".to_vec(),
         }
@@ -232,6 +245,25 @@ mod tests {
         file[5000] ^= 1;
         assert_eq!(CheckpointRecord::newest(&file), Err(ControlError::NoRecord));
         assert_eq!(CheckpointRecord::newest(&[]), Err(ControlError::NoRecord));
+    }
+
+    #[test]
+    fn each_flag_is_kept_and_an_unknown_one_is_refused() {
+        for (is_closed, has_newer_pages) in
+            [(false, false), (true, false), (false, true), (true, true)]
+        {
+            let record = CheckpointRecord {
+                is_closed,
+                has_newer_pages,
+                ..sample(1)
+            };
+            assert_eq!(CheckpointRecord::decode(&record.encode()), Some(record));
+        }
+        let mut block = sample(1).encode();
+        codec::put_at(&mut block, 64, &4_u32.to_le_bytes()).unwrap();
+        let sum = codec::checksum(&block[8..]);
+        codec::put_at(&mut block, 0, &sum.to_le_bytes()).unwrap();
+        assert_eq!(CheckpointRecord::decode(&block), None);
     }
 
     #[test]

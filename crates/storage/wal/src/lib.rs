@@ -42,7 +42,7 @@ mod wal;
 pub use crate::damage::{LogDamage, LogDamageKind};
 pub use crate::error::WalError;
 pub use crate::log::Log;
-pub use crate::scan::{LogScan, OnLogLoss};
+pub use crate::scan::{LogScan, OnLogLoss, Restart};
 pub use crate::wal::flush::FlushJob;
 pub use crate::wal::room::{NoRoom, Purpose, WaitRoom};
 pub use crate::wal::waiters::{LogLevel, WaitLog};

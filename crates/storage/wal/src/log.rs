@@ -42,6 +42,7 @@ impl Log {
             segment_blocks: options.segment_blocks,
             durable_block: 0,
             is_closed: false,
+            has_newer_pages: false,
             lives: LifeEnds::default(),
             payload: Vec::new(),
         };

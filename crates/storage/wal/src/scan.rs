@@ -66,7 +66,16 @@ pub struct LogScan {
     /// The damage that was accepted.
     damage: Option<LogDamage>,
     /// Where the log continues, if not at `position`.
-    restart: Option<Lsn>,
+    restart: Option<Restart>,
+}
+
+/// How the log continues after a loss that was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restart {
+    /// Its first LSN, after every known one.
+    pub lsn: Lsn,
+    /// Pages have changes of the lost part.
+    pub has_newer_pages: bool,
 }
 
 /// Where the log ends.
@@ -79,7 +88,7 @@ pub(crate) struct LogEnd {
     /// The latest epoch seen.
     pub(crate) epoch: u32,
     /// The log continues apart from its present blocks, because they are damaged.
-    pub(crate) is_restart: bool,
+    pub(crate) restart: Option<Restart>,
 }
 
 impl LogScan {
@@ -209,16 +218,16 @@ impl LogScan {
         whole_blocks.saturating_add(self.behind.torn_bytes)
     }
 
-    /// Lets the log continue at an LSN after every known one, apart from its present blocks.
+    /// Lets the log continue apart from its present blocks.
     ///
     /// # Panics
     /// If the loss of log was not accepted, the scan was not read to its end, or the LSN is before
     /// that end.
-    pub fn restart_at(&mut self, lsn: Lsn) {
+    pub fn restart(&mut self, restart: Restart) {
         assert_eq!(self.on_loss, OnLogLoss::Accept);
         assert_eq!(self.state, State::Ended);
-        assert!(self.newest() <= lsn);
-        self.restart = Some(lsn);
+        assert!(self.newest() <= restart.lsn);
+        self.restart = Some(restart);
     }
 
     /// Where the log ends, once [`LogScan::next`] has returned `None`.
@@ -228,10 +237,10 @@ impl LogScan {
     pub(crate) fn end(&self) -> LogEnd {
         assert_eq!(self.state, State::Ended);
         LogEnd {
-            lsn: self.restart.unwrap_or(self.position),
+            lsn: self.restart.map_or(self.position, |it| it.lsn),
             block: self.next_block,
             epoch: self.epoch.max(self.behind.epoch),
-            is_restart: self.restart.is_some(),
+            restart: self.restart,
         }
     }
 

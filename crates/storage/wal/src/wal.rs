@@ -55,6 +55,8 @@ pub struct Wal {
     /// Whether the role of the flusher is taken.
     has_leader: AtomicBool,
     is_poisoned: AtomicBool,
+    /// Whether pages are newer than the log. Stored at the start.
+    has_newer_pages: AtomicBool,
     /// Whether the last attempt to prepare segments failed, with no obsolete one left. Stored under
     /// `flush`.
     lacks_segments: AtomicBool,
@@ -116,7 +118,7 @@ impl Wal {
         record.is_closed = false;
         // The next block begins at the end of the log: a checkpoint there needs nothing before it.
         let next_block = BlockStart {
-            block: if end.is_restart {
+            block: if end.restart.is_some() {
                 place.fresh_block(disk, end.block)?
             } else {
                 end.block
@@ -124,7 +126,8 @@ impl Wal {
             start: end.lsn,
             epoch,
         };
-        if end.is_restart {
+        if let Some(restart) = end.restart {
+            record.has_newer_pages |= restart.has_newer_pages;
             record.lsn = next_block.start;
             record.block_no = next_block.block;
             record.block_epoch = epoch;
@@ -184,6 +187,7 @@ impl Wal {
         let position = || AtomicU64::new(found.end.lsn.0);
         let record = found.control.latest();
         let (epoch, lives) = (record.epoch, record.lives.clone());
+        let has_newer_pages = record.has_newer_pages;
         Self {
             ring,
             epoch,
@@ -198,6 +202,7 @@ impl Wal {
             checkpoint_block: AtomicU64::new(found.checkpoint_block),
             has_leader: AtomicBool::new(false),
             is_poisoned: AtomicBool::new(false),
+            has_newer_pages: AtomicBool::new(has_newer_pages),
             lacks_segments: AtomicBool::new(false),
             attempts: AtomicU64::new(0),
             segment_failure: Mutex::default(),
@@ -528,6 +533,22 @@ impl Wal {
         self.write_record(disk, (lsn, false), payload).await
     }
 
+    /// Whether pages are newer than the log, by a loss that this life or an earlier one was made to
+    /// accept, and nothing has put that right yet. Each checkpoint says so.
+    pub fn has_newer_pages(&self) -> bool {
+        self.has_newer_pages.load(Ordering::SeqCst)
+    }
+
+    /// Lets the checkpoints from the next one on say so.
+    pub fn note_newer_pages(&self) {
+        self.has_newer_pages.store(true, Ordering::SeqCst);
+    }
+
+    /// Lets the checkpoints from the next one on say that all is put right.
+    pub fn forget_newer_pages(&self) {
+        self.has_newer_pages.store(false, Ordering::SeqCst);
+    }
+
     /// The last checkpoint of an orderly end, when all pages are in their files and no worker
     /// works. It says that nothing is written after it, so the next start needs no log. From then
     /// on the log is closed. If something was logged meanwhile, nothing is done: the next start
@@ -566,6 +587,7 @@ impl Wal {
                 block_epoch: first.epoch,
                 durable_block,
                 is_closed,
+                has_newer_pages: self.has_newer_pages(),
                 payload,
                 ..latest.clone()
             };

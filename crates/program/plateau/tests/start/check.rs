@@ -298,7 +298,7 @@ fn a_file_that_is_short_or_missing_is_named() {
     let told = check(&data);
     assert_eq!(told.code, Some(1));
     assert!(
-        told.names("is not there (of table t.large)"),
+        told.names("is missing (of table t.large)"),
         "{:?}",
         told.faults
     );

@@ -173,3 +173,151 @@ fn what_was_logged_before_the_damage_is_kept() {
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{told}");
 }
+
+/// A transaction that was open at the kill, with undo on several pages, some of them newer than the
+/// log that is left.
+#[test]
+fn an_open_transaction_is_rolled_back_as_far_as_can_be() {
+    let folder = Folder::new("lost-undo").unwrap();
+    let data = folder.path().join("data");
+    let small = ["buffer_pool_size=5M".to_owned(), "log_size=32M".to_owned()];
+    let launch = || launch(&data).with_settings(small.clone());
+    let mut server = launch().start().unwrap();
+    let mut client = server.connect().unwrap();
+    client.run("create database d").unwrap();
+    client
+        .run("create table d.t (id int primary key, v int, b longblob)")
+        .unwrap();
+    let insert = |client: &mut Client, range: std::ops::Range<i64>, v: i64| {
+        for id in range {
+            let insert = format!("insert into d.t values ({id}, {v}, repeat('z', 20000))");
+            client.run(&insert).unwrap();
+        }
+    };
+    insert(&mut client, 0..100, 0);
+    insert(&mut client, 500..501, 0);
+    drop(client);
+    // Up to here everything is in the files.
+    server.stop().unwrap();
+    server.start_again().unwrap();
+    let mut client = server.connect().unwrap();
+    client.run("use d").unwrap();
+    client.run("begin").unwrap();
+    client
+        .run("update d.t set v = v + 1 where id < 100")
+        .unwrap();
+    // The checkpoint of this moment, behind which all log will be lost.
+    let checkpoint = fs::read(data.join("control.pdc")).unwrap();
+    let mut other = server.connect().unwrap();
+    insert(&mut other, 1000..1400, 1);
+    server.kill().unwrap();
+    drop(server);
+    fs::write(data.join("control.pdc"), checkpoint).unwrap();
+    for segment in segments(&data) {
+        fs::remove_file(segment).unwrap();
+    }
+    assert!(launch().start().is_err(), "a loss of log is refused");
+    let mut server = launch().with("--accept-log-loss").start().unwrap();
+    let told = server.log();
+    assert!(told.contains("pages are newer than the log"), "{told}");
+    let mut client = server.connect().unwrap();
+    // Each row that can be read is as it was before, or as the open transaction left it.
+    client.run("use d").unwrap();
+    let read = client.value("select count(*) from t where id < 100 and v in (0, 1)");
+    assert_eq!(read.unwrap().as_deref(), Some("100"));
+    // A new transaction is younger than all that have written rows: it sees its own and theirs.
+    client
+        .run("create table after (id int primary key)")
+        .unwrap();
+    client.run("insert into after values (1)").unwrap();
+    server.kill().unwrap();
+    drop(server);
+    let mut server = launch().start().unwrap();
+    assert!(!server.log().contains("log is lost"), "{}", server.log());
+    let mut client = server.connect().unwrap();
+    let read = client.value("select id from d.after");
+    assert_eq!(read.unwrap().as_deref(), Some("1"));
+    drop(client);
+    server.stop().unwrap();
+}
+
+/// The file of the table that was made last.
+fn newest_table_file(data: &Path) -> PathBuf {
+    let entries = fs::read_dir(data).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let number = |path: &PathBuf| -> Option<u32> {
+        let name = path.file_name()?.to_str()?;
+        name.strip_prefix("space_")?
+            .strip_suffix(".pdb")?
+            .parse()
+            .ok()
+    };
+    paths.max_by_key(|path| number(path)).unwrap()
+}
+
+/// A missing file takes its own table alone, and is refused if the log has changes for it.
+#[test]
+fn a_missing_file_loses_its_own_table_alone() {
+    let folder = Folder::new("lost-file").unwrap();
+    let data = folder.path().join("data");
+    let mut server = launch(&data).start().unwrap();
+    let mut client = server.connect().unwrap();
+    client.run("create database d").unwrap();
+    client.run("use d").unwrap();
+    let columns = "(id int auto_increment primary key, v int)";
+    client.run(&format!("create table kept {columns}")).unwrap();
+    client.run(&format!("create table t {columns}")).unwrap();
+    client.run("insert into kept (v) values (1), (2)").unwrap();
+    client.run("insert into t (v) values (1), (2)").unwrap();
+    drop(client);
+    server.stop().unwrap();
+    let (file, aside) = (newest_table_file(&data), folder.path().join("aside"));
+    fs::rename(&file, &aside).unwrap();
+    let mut server = launch(&data).start().unwrap();
+    assert!(server.log().contains("d.t"), "{}", server.log());
+    let mut client = server.connect().unwrap();
+    client.run("use d").unwrap();
+    client.run("insert into kept (v) values (3)").unwrap();
+    for statement in [
+        "select * from t",
+        "insert into t (v) values (3)",
+        "insert into t values (9, 9)",
+    ] {
+        let failure = format!("{:#}", client.run(statement).unwrap_err());
+        assert!(
+            failure.contains("is missing") || failure.contains("1467"),
+            "{failure}"
+        );
+    }
+    drop(client);
+    server.stop().unwrap();
+    // The file is put back, and nothing is lost.
+    fs::rename(&aside, &file).unwrap();
+    let mut server = launch(&data).start().unwrap();
+    let mut client = server.connect().unwrap();
+    client.run("use d").unwrap();
+    client.run("insert into t (v) values (3)").unwrap();
+    let read = client.value("select group_concat(id) from t").unwrap();
+    assert_eq!(read.as_deref(), Some("1,2,3"));
+    // The log has changes for it: it is refused, until the operator accepts the loss.
+    server.kill().unwrap();
+    drop(server);
+    fs::rename(&file, &aside).unwrap();
+    let failure = launch(&data).start().unwrap_err();
+    assert!(format!("{failure:#}").contains("is missing"), "{failure:#}");
+    let mut server = launch(&data).with("--accept-log-loss").start().unwrap();
+    let mut client = server.connect().unwrap();
+    client.run("use d").unwrap();
+    assert!(client.run("select * from t").is_err());
+    let read = client.value("select count(*) from kept").unwrap();
+    assert_eq!(read.as_deref(), Some("3"));
+    client.run("drop table t").unwrap();
+    client.run(&format!("create table t {columns}")).unwrap();
+    client.run("insert into t (v) values (1)").unwrap();
+    drop(client);
+    server.stop().unwrap();
+    server.start_again().unwrap();
+    let read = server.connect().unwrap().value("select count(*) from d.t");
+    assert_eq!(read.unwrap().as_deref(), Some("1"));
+    server.stop().unwrap();
+}

@@ -17,7 +17,7 @@ use env::Disk;
 use format::control::CheckpointRecord;
 use format::log::LOG_COUNT_MAX;
 use format::{Lsn, PageHeader, PageSize, SpaceId};
-use wal::{LogDamage, LogScan};
+use wal::{LogDamage, LogScan, Restart};
 
 use crate::space::list_spaces;
 use crate::space::verify::{Seen, verify_space};
@@ -82,7 +82,10 @@ pub(crate) async fn accept(
     if damage.is_none() && newer_page_count == 0 {
         return Ok(None);
     }
-    scan.restart_at(newest.advance(GAP_BYTES));
+    scan.restart(Restart {
+        lsn: newest.advance(GAP_BYTES),
+        has_newer_pages: newer_page_count != 0,
+    });
     Ok(Some(LogLoss {
         damage,
         position,

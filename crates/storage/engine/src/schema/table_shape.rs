@@ -73,6 +73,14 @@ pub(crate) struct AutoCounter {
     pub(crate) ceiling: u64,
 }
 
+impl AutoCounter {
+    /// Of a table that cannot be read: no number is given out, and none is written.
+    pub(crate) const UNKNOWN: Self = Self {
+        next: u64::MAX,
+        ceiling: u64::MAX,
+    };
+}
+
 impl Default for LiveTable {
     fn default() -> Self {
         Self {

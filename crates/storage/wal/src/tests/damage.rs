@@ -249,7 +249,10 @@ fn a_loss_can_be_accepted() {
             let damage = scan.damage().unwrap();
             assert_eq!(damage.kind, LogDamageKind::Missing);
             let newest = scan.newest();
-            scan.restart_at(newest.advance(4096));
+            scan.restart(Restart {
+                lsn: newest.advance(4096),
+                has_newer_pages: false,
+            });
             let on_poison = Box::new(|error: &WalError| panic!("{error}"));
             let wal = Wal::start(&disk, log, &scan, large(), on_poison).await;
             (wal.unwrap(), count, newest)
