@@ -16,7 +16,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use buffer::{LogLoss, Pool, PoolOptions, Redone, StartOptions};
+use buffer::{LogLoss, Pool, PoolOptions, RecoveryError, Redone, StartOptions};
 use engine::{Engine, EngineOptions, OnDamage, PURGE_PATIENCE, Shared, Sleep, WorkerOptions};
 use env::Clock;
 use env::linux::SystemClock;
@@ -70,6 +70,9 @@ pub(crate) enum Engines {
     First,
 }
 
+/// Pages that lack changes of the log, and are named in the server's log.
+const UNFIT_TOLD_MAX: usize = 100;
+
 /// What the first worker passes to the others.
 struct Opened {
     pool: Arc<Pool>,
@@ -105,7 +108,9 @@ impl Database {
         let is_other = fs::metadata(&options.directory).is_ok_and(|found| !found.is_dir());
         ensure!(!is_other, "`data` is {name}, which is no directory");
         let opened = runtime
-            .block_on_worker(0, move || open_first(options, engine_options))
+            .block_on_worker(0, move || {
+                open_first(options, engine_options, opening.engines)
+            })
             .with_context(|| format!("cannot open the data directory {name}"))?;
         let drain = Arc::new(Drain::new(engine_count));
         for index in engine_count..worker_count {
@@ -164,13 +169,23 @@ fn start_options(
     })
 }
 
-async fn open_first(options: StartOptions, engine_options: EngineOptions) -> Result<Opened> {
+async fn open_first(
+    options: StartOptions,
+    engine_options: EngineOptions,
+    engines: Engines,
+) -> Result<Opened> {
     let on_loss = options.on_loss;
     let begun = SystemClock.now();
     let started = buffer::start(runtime::disk(), options, Box::new(die), &mut |_| {}).await?;
+    // That would change what a check is to find, and it takes the undo segments of all workers.
+    ensure!(
+        engines == Engines::Each || !started.pool.wal().has_newer_pages(),
+        "a start that accepted a loss of log did not come to its end; start the server once more"
+    );
     tell_redone(started.redone, SystemClock.now().since(begun));
     if on_loss == OnLogLoss::Accept {
         tell_loss(started.loss.as_ref());
+        tell_unfit(&started.unfit);
     }
     flush_log_after_ticks(&started.pool);
     let pages = started.pool.pages(0, runtime::disk());
@@ -233,7 +248,7 @@ fn tell_repaired(repaired: &[PageId], engine: Option<&Engine>) {
 /// Logs the loss that the start has accepted.
 fn tell_loss(loss: Option<&LogLoss>) {
     let Some(loss) = loss else {
-        tracing::warn!("no log is lost: --accept-log-loss was not needed");
+        tracing::warn!("no log is lost: --accept-log-loss was not needed for it");
         return;
     };
     let damage = loss.damage.as_ref().map(ToString::to_string);
@@ -251,6 +266,17 @@ fn tell_loss(loss: Option<&LogLoss>) {
             "pages are newer than the log: rows and indexes may contradict each other; \
              run `plateau check`, dump the data and load it into a new directory"
         );
+    }
+}
+
+/// Logs why pages lack changes of the log, which the operator has accepted.
+fn tell_unfit(unfit: &[RecoveryError]) {
+    for failure in unfit.iter().take(UNFIT_TOLD_MAX) {
+        tracing::error!(%failure, "a page lacks changes of the log");
+    }
+    if UNFIT_TOLD_MAX < unfit.len() {
+        let pages = unfit.len() - UNFIT_TOLD_MAX;
+        tracing::error!(pages, "more pages lack changes of the log");
     }
 }
 

@@ -7,9 +7,10 @@
 //!
 //! Layout: `docs/formats/row_header.md`.
 
+use format::page::PageHeader;
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
-use format::{PAGE_HEADER_BYTES, PageId, PageNo, SpaceId};
+use format::{PAGE_HEADER_BYTES, PageId, PageNo, PageType, SpaceId};
 use store::{Outcome, Suspend};
 
 use crate::error::damaged;
@@ -119,18 +120,30 @@ pub fn give_back_rest(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<(
     take_steps(PAGES_PER_TURN, || give_back_second(pages, space, first))
 }
 
+/// Refuses a page that is no part of a large value. What leads to it may be older than the page, if
+/// a loss of log was accepted.
+pub fn check_part(change: &Change<'_>, page: Latched) -> Outcome<()> {
+    let header = PageHeader::decode(change.bytes(page));
+    if header.is_ok_and(|header| header.page_type == PageType::Lob) {
+        return Ok(());
+    }
+    Err(damaged(change.id(page), "no part of a large value"))
+}
+
 /// Gives back the second page of a value. Returns false if it has one page only, which the caller
 /// gives back together with the last reference to the value.
 fn give_back_second(pages: &Pages, space: SpaceId, first: PageNo) -> Outcome<bool> {
     let first_id = PageId::new(space, first);
     let mut change = pages.change()?;
     let head = change.latch(first_id)?;
+    check_part(&change, head)?;
     let no_part = || damaged(first_id, "no part of a large value");
     let second = change.bytes(head).u32_at(NEXT_AT).ok_or_else(no_part)?;
     if second == 0 {
         return Ok(false);
     }
     let page = change.latch(PageId::new(space, PageNo(second)))?;
+    check_part(&change, page)?;
     let third = change.bytes(page).u32_at(NEXT_AT).ok_or_else(no_part)?;
     let release = Release::make(&mut change, page)?;
     let offset = narrow(NEXT_AT);

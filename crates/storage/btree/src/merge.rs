@@ -114,7 +114,7 @@ impl Tree {
         })
     }
 
-    /// What the left page takes over, or `None` if it has no room.
+    /// What the left page takes over, or `None` if it has no room, or the pages do not adjoin.
     fn join(&self, left: &[u8], right: &[u8], level: u8) -> Option<Joined> {
         let (left_view, right_view) = (TreePage::new(left)?, TreePage::new(right)?);
         let of_tree = |view: TreePage<'_, [u8]>| {
@@ -123,8 +123,13 @@ impl Tree {
         if !of_tree(left_view) || !of_tree(right_view) {
             return None;
         }
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        right_view.append_lower(&mut lower)?;
+        if !left_view.append_upper(&mut upper)? || lower != upper {
+            return None;
+        }
         let mut joined = Joined::default();
-        let mut upper = Vec::new();
+        upper.clear();
         joined.upper = right_view.append_upper(&mut upper)?.then_some(upper);
         slotted::append_cells(right_view, 0..right_view.slot_count()?, &mut joined.cells)?;
         joined.image = left.to_vec();

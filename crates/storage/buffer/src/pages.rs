@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use env::{Disk, DiskError};
-use format::{Lsn, PageId, SpaceId};
+use format::{Lsn, PageId, PageNo, SpaceId};
 use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
 use sync::{CachePadded, LatchVersion, Notify};
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
@@ -501,7 +501,8 @@ impl fmt::Debug for Undoing<'_> {
 }
 
 fn no_space(id: SpaceId) -> Interrupt {
-    StoreError::damaged(format!("the file of tablespace {id} is missing")).into()
+    let header = PageId::new(id, PageNo(0));
+    StoreError::damaged_page(header, format!("the file of tablespace {id} is missing")).into()
 }
 
 /// Polls only while the worker holds no latch.

@@ -224,6 +224,17 @@ impl Pool {
         space::list_spaces(disk, &self.directory).map_err(|error| space::disk_error(&error))
     }
 
+    /// Renames the file of a tablespace that is not used any more, so that no later start takes it
+    /// for one. Returns its new name. Blocks.
+    pub fn set_aside(&self, disk: &dyn Disk, id: SpaceId) -> Result<String, StoreError> {
+        let path = space::path(&self.directory, id);
+        let aside = path.with_extension("lost");
+        disk.rename(&path, &aside)
+            .and_then(|()| disk.sync_directory(&self.directory))
+            .map_err(|error| space::disk_error(&error))?;
+        Ok(aside.display().to_string())
+    }
+
     fn add_space(&self, id: SpaceId, path: PathBuf, file: env::File, pages: u32) {
         self.spaces.add(Arc::new(Space {
             id,

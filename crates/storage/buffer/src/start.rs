@@ -17,7 +17,7 @@ use crate::pool::Pool;
 use crate::space;
 use crate::space::doublewrite::{self, Doublewrite};
 use crate::start::loss::LogLoss;
-use crate::start::redo::{Note, RecoveryError, Redo};
+use crate::start::redo::{Note, RecoveryError, Redo, Unredone};
 
 /// How to open a data directory.
 #[derive(Debug, Clone)]
@@ -49,10 +49,12 @@ pub struct Started {
     pub loss: Option<LogLoss>,
     /// Tablespaces that the log has changes on, but that have no file. A dropped one is no loss: a
     /// change that was under way may stand after the note of the drop, with a checkpoint between
-    /// both. If there are any, there is no checkpoint at `log_end` yet. Before the first change the
-    /// caller finds out whether they are needed. It then either gives up (the file may be put back,
-    /// and redo begins again) or writes the checkpoint.
+    /// both. If there are any, there is no checkpoint at `log_end` yet, unless a loss of log was
+    /// accepted. Before the first change the caller finds out whether they are needed. It then
+    /// either gives up (the file may be put back, and redo begins again) or writes the checkpoint.
     pub missing: Vec<SpaceId>,
+    /// Why pages lack changes of the log; none unless the start was made to accept a loss.
+    pub unfit: Vec<RecoveryError>,
     /// The log since the last checkpoint, which was read and applied.
     pub redone: Redone,
     /// Keeps other processes out while it is open.
@@ -115,7 +117,7 @@ pub async fn start(
         torn_bytes: scan.torn_bytes(),
         position: scan.position(),
     };
-    let missing = redo.finish(scan.position()).await?;
+    let Unredone { missing, unfit } = redo.finish(scan.position()).await?;
     let loss = if options.on_loss == OnLogLoss::Accept {
         let place = (directory, options.pool.page_size);
         loss::accept(&*disk, place, log.checkpoint(), &mut scan).await?
@@ -147,6 +149,7 @@ pub async fn start(
         repaired: repaired.pages,
         loss,
         missing,
+        unfit,
         redone,
         lock,
     })

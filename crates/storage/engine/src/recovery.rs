@@ -10,6 +10,7 @@
 //! contradicts itself, after a loss of log that the operator has accepted, is first put right as
 //! far as possible ([`salvage`]).
 
+mod left_undo;
 mod salvage;
 
 use std::cell::{Cell, RefCell};
@@ -23,26 +24,27 @@ use buffer::Started;
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::slotted::TreePageShape;
-use format::undo::{PreparedMark, UndoKind, UndoRecord};
-use format::{PageId, PageNo, PageType, SpaceId, TableId, TxnId, UndoPointer, undo};
+use format::undo::{UndoKind, UndoRecord};
+use format::{PageType, SpaceId, TxnId, UndoPointer};
 use lock::LockTable;
 use stdx::CircleCheck;
-use stdx::planted::{Mistake, is_planted};
-use store::{COPY_NAME_PREFIX, Outcome, StoreError, Xid, until_done};
+use store::{COPY_NAME_PREFIX, Outcome, StoreError, until_done};
 use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
 use tracing::{error, warn};
 use txn::{TransactionSystem, TransactionWorker};
+use wal::LogLevel;
 
 use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
 use crate::engine::Engine;
 use crate::lob_memo::LobMemo;
+use crate::recovery::left_undo::{Unended, find_unended};
 use crate::row::read::restore_version;
 use crate::schema::dictionary::{
     self, DICTIONARY_INDEX, DICTIONARY_ROOT, Dictionary, Entry, SYSTEM_SPACE, TableEntry,
 };
 use crate::schema::statistics::StatisticsDue;
-use crate::schema::table_shape::{AutoCounter, LiveTable, TableShape};
+use crate::schema::table_shape::{LiveTable, TableShape};
 use crate::undo_log::{self, TABLE_SPACES_START, UndoLog, apply, space_of};
 use crate::worker::jobs::Jobs;
 use crate::worker::open_slots::SlotList;
@@ -51,7 +53,7 @@ use crate::worker::place::{Note, read_note};
 use crate::worker::scan_count::ScanCount;
 use crate::worker::{
     COUNTERS_PAGE, LeftSpaces, LeftUndo, Shared, Worker, WorkerOptions, counters_body,
-    read_segment_count, read_txn_ceiling, write_segment_count,
+    raise_counters, read_segment_count, read_txn_ceiling, write_segment_count,
 };
 
 /// Words of the ring of transactions' fates.
@@ -145,30 +147,27 @@ impl Engine {
             let what = "the engine's part of the checkpoint is of another version";
             return Err(StoreError::damaged(what));
         }
-        if !pages.wal().has_newer_pages() {
-            match Self::recover(pages, options, worker.clone()).await {
-                Err(failure)
-                    if options.on_damage == OnDamage::Salvage && failure.is_unreadable() =>
-                {
-                    error!(%failure, "undo is damaged, and the operator has accepted a loss");
-                    pages.wal().note_newer_pages();
-                    pages.clean_all().await?;
-                    pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
-                }
-                recovered => {
-                    let engine = recovered?;
-                    engine.worker.remove_orphan_spaces().await?;
-                    engine.worker.remove_copies().await?;
-                    engine.worker.load_tables().await?;
-                    return Ok(engine);
-                }
-            }
+        if pages.wal().has_newer_pages() {
+            salvage::salvage_all(pages, options, worker.clone()).await?;
+            let engine = Self::recover(pages, options, worker.clone()).await?;
+            engine.worker.set_orphans_aside()?;
+            engine.worker.load_tables().await?;
+            pages.wal().forget_newer_pages();
+            return Ok(engine);
         }
-        salvage::salvage(pages, options, worker.clone()).await?;
-        let engine = Self::recover(pages, options, worker.clone()).await?;
-        salvage::tell_left(&engine)?;
+        let recovered = match Self::recover(pages, options, worker.clone()).await {
+            Err(failure) if options.on_damage == OnDamage::Salvage && is_behind_log(&failure) => {
+                error!(%failure, "transactions that had not committed cannot be rolled back");
+                salvage::salvage_undo(pages, options, worker.clone()).await?;
+                Self::recover(pages, options, worker.clone()).await
+            }
+            recovered => recovered,
+        };
+        let engine = recovered?;
+        engine.worker.pass_space_ids().await?;
+        engine.worker.remove_orphan_spaces().await?;
+        engine.worker.remove_copies().await?;
         engine.worker.load_tables().await?;
-        pages.wal().forget_newer_pages();
         Ok(engine)
     }
 
@@ -315,7 +314,11 @@ async fn check_missing(
 ) -> Result<(), StoreError> {
     let lost =
         |space: SpaceId| StoreError::damaged(format!("the file of tablespace {space} is missing"));
-    if let Some(&space) = missing.iter().find(|space| space.0 < TABLE_SPACES_START) {
+    let is_needed = |space: SpaceId| match on_damage {
+        OnDamage::Refuse => space.0 < TABLE_SPACES_START,
+        OnDamage::Salvage => space == SYSTEM_SPACE,
+    };
+    if let Some(&space) = missing.iter().find(|space| is_needed(**space)) {
         return Err(lost(space));
     }
     let mut see = |entry: Entry| match entry {
@@ -437,186 +440,6 @@ async fn make_space_file(pages: &Pages, space: SpaceId) -> Result<(), StoreError
     pages.pool().create_space(disk, space).await
 }
 
-/// The transactions that have unsettled records and no end.
-struct Unended {
-    /// Those to be rolled back, each with its last such record.
-    losers: BTreeMap<TxnId, UndoPointer>,
-    /// Those that wait for a decision.
-    prepared: Vec<LeftUndo>,
-}
-
-/// What the records of undo say about their transactions. A settled record is undone, or purge has
-/// handled it. Then its transaction has ended. The end may have been given back before a page that
-/// is kept for an older transaction.
-#[derive(Debug, Default)]
-struct FoundRecords {
-    /// The last unsettled record of each transaction.
-    last: BTreeMap<TxnId, (UndoPointer, UndoKind)>,
-    /// The transactions whose end was found.
-    ended: BTreeSet<TxnId>,
-}
-
-/// The last record of each of some transactions.
-type LastRecords = BTreeMap<TxnId, UndoPointer>;
-
-impl FoundRecords {
-    fn note(&mut self, record: FoundRecord) {
-        if record.kind.is_end() {
-            self.ended.insert(record.txn);
-        } else if !record.is_settled {
-            self.last.insert(record.txn, (record.pointer, record.kind));
-        }
-    }
-
-    /// The transactions that have unsettled records and no end: first those to be rolled back, then
-    /// those that are prepared.
-    fn unended(self) -> (LastRecords, LastRecords) {
-        let is_prepared =
-            |kind: UndoKind| kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared);
-        let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
-        for (id, (pointer, kind)) in self.last {
-            if self.ended.contains(&id) {
-                continue;
-            }
-            let kept = if is_prepared(kind) {
-                &mut prepared
-            } else {
-                &mut losers
-            };
-            kept.insert(id, pointer);
-        }
-        (losers, prepared)
-    }
-}
-
-/// Finds the transactions that have unsettled records and no end.
-async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreError> {
-    let mut found = FoundRecords::default();
-    for_each_record(pages, segments, |record| found.note(record)).await?;
-    let (losers, marks) = found.unended();
-    let mut prepared = BTreeMap::new();
-    for (id, pointer) in marks {
-        prepared.insert(id, read_prepared(pages, id, pointer).await?);
-    }
-    if !prepared.is_empty() {
-        let note = |record: FoundRecord| {
-            if let Some(left) = prepared.get_mut(&record.txn)
-                && record.table != TableId(0)
-            {
-                left.tables.insert(record.table);
-            }
-        };
-        for_each_record(pages, segments, note).await?;
-    }
-    Ok(Unended {
-        losers,
-        prepared: prepared.into_values().collect(),
-    })
-}
-
-/// Reads the record that a transaction is prepared.
-async fn read_prepared(
-    pages: &Pages,
-    id: TxnId,
-    pointer: UndoPointer,
-) -> Result<LeftUndo, StoreError> {
-    let mut bytes = Vec::new();
-    until_done(|| undo_log::read_record(pages, pointer, &mut bytes)).await?;
-    let mark = UndoRecord::decode(&bytes).and_then(|record| PreparedMark::decode(record.key));
-    let left = mark.and_then(|mark| {
-        Some(LeftUndo {
-            id,
-            xid: Xid::new(mark.format_id, mark.global, mark.branch)?,
-            last_undo: pointer,
-            undo_count: mark.undo_count.checked_add(1)?,
-            tables: BTreeSet::new(),
-        })
-    });
-    left.ok_or_else(|| {
-        let page = undo_log::page_of(pointer);
-        let what = format!("page {page}: the record of prepared transaction {id}");
-        StoreError::damaged_page(page, what)
-    })
-}
-
-/// Calls `each` for all records of all segments, in the order of writing in each.
-async fn for_each_record(
-    pages: &Pages,
-    segments: u32,
-    mut each: impl FnMut(FoundRecord),
-) -> Result<(), StoreError> {
-    for segment in 0..segments {
-        for_each_record_of(pages, segment, &mut each).await?;
-    }
-    Ok(())
-}
-
-/// The same for one segment.
-async fn for_each_record_of(
-    pages: &Pages,
-    segment: u32,
-    mut each: impl FnMut(FoundRecord),
-) -> Result<(), StoreError> {
-    let segment = u8::try_from(segment).expect("there are at most 255 workers");
-    let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
-    let mut circle = CircleCheck::new();
-    loop {
-        if circle.comes_back(page) {
-            let id = PageId::new(space_of(segment), page);
-            let what = format!("page {id}: the undo pages run in a circle");
-            return Err(StoreError::damaged_page(id, what));
-        }
-        let records = until_done(|| read_page(pages, segment, page)).await?;
-        records.found.into_iter().for_each(&mut each);
-        match records.next {
-            Some(next) => page = next,
-            None => return Ok(()),
-        }
-    }
-}
-
-/// What recovery needs to know of an undo record.
-struct FoundRecord {
-    pointer: UndoPointer,
-    kind: UndoKind,
-    txn: TxnId,
-    table: TableId,
-    is_settled: bool,
-}
-
-/// The records of an undo page.
-struct PageRecords {
-    found: Vec<FoundRecord>,
-    next: Option<PageNo>,
-}
-
-fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
-    let id = PageId::new(space_of(segment), no);
-    let page = pages.shared(id)?;
-    let bytes = page.bytes();
-    let end = undo::used(bytes).ok_or_else(|| btree::damaged(id, "no undo page"))?;
-    let mut found = Vec::new();
-    let mut at = undo::UNDO_RECORDS_START;
-    let mut copy = Vec::new();
-    while at < end {
-        let offset = u16::try_from(at).expect("an offset in a page");
-        let record = undo::copy_record(bytes, at, &mut copy).and_then(|()| {
-            let record = UndoRecord::decode(&copy)?;
-            Some(FoundRecord {
-                pointer: UndoPointer::new(segment, no, offset),
-                kind: record.kind,
-                txn: record.txn,
-                table: record.table,
-                is_settled: record.is_settled,
-            })
-        });
-        found.push(record.ok_or_else(|| btree::damaged(id, "no undo record"))?);
-        at += copy.len();
-    }
-    let next = undo::next_page(bytes).map(PageNo);
-    Ok(PageRecords { found, next })
-}
-
 impl Worker {
     /// Reads the dictionary as it was without the changes of open transactions.
     async fn load_dictionary(&self, open: &BTreeSet<TxnId>) -> Result<(), StoreError> {
@@ -667,6 +490,7 @@ impl Worker {
     ) -> Result<Option<Vec<u8>>, StoreError> {
         let damage = damaged_dictionary;
         let mut bytes = Vec::new();
+        let mut circle = CircleCheck::new();
         loop {
             let (header, body) = RowHeader::split(version).ok_or_else(damage)?;
             if !open.contains(&header.txn) {
@@ -676,6 +500,9 @@ impl Worker {
                 return dictionary_row(&self.pages, header, body).await.map(Some);
             }
             let pointer = header.undo;
+            if pointer.is_null() || circle.comes_back(pointer) {
+                return Err(damage());
+            }
             self.until_done(|| undo_log::read_record(&self.pages, pointer, &mut bytes))
                 .await?;
             let record = UndoRecord::decode(&bytes).ok_or_else(damage)?;
@@ -725,6 +552,18 @@ impl Worker {
             .await
     }
 
+    /// Raises the next id above all tablespaces that have a file. An id is allocated durably before
+    /// its file is made, so this changes something only if log was lost. Otherwise the next start
+    /// would meet the drop of an orphan in the log, and remove a newer table of that id.
+    async fn pass_space_ids(&self) -> Result<(), StoreError> {
+        let spaces = self.pages.pool().list_spaces(&**self.pages.disk())?;
+        let highest = spaces.last().map_or(0, |space| space.0);
+        self.until_done(|| raise_counters(&self.pages, 0, highest))
+            .await?;
+        let end = self.pages.reserved();
+        self.pages.wait_log(end, LogLevel::Durable).await
+    }
+
     /// Removes tablespaces that no row of the dictionary names: of a table that was being made, or
     /// one whose drop is committed.
     async fn remove_orphan_spaces(&self) -> Result<(), StoreError> {
@@ -761,9 +600,8 @@ impl Worker {
         for table in tables {
             match self.load_table(&table).await {
                 Err(failure) if failure.is_unreadable() => {
-                    *table.live.auto.lock() = AutoCounter::UNKNOWN;
                     let table = &table.entry.definition.name;
-                    error!(%table, %failure, "a table cannot be read: its statements will fail");
+                    error!(%table, %failure, "a table cannot be read");
                 }
                 loaded => loaded?,
             }
@@ -772,9 +610,9 @@ impl Worker {
     }
 
     async fn load_table(&self, table: &TableShape) -> Result<(), StoreError> {
-        self.reclaim_trees(table).await?;
         let auto = self.until_done(|| self.read_auto(table)).await?;
         *table.live.auto.lock() = auto;
+        self.reclaim_trees(table).await?;
         // Kept statistics tell it better: at most a tenth of the rows have changed since.
         if table.live.statistics().is_empty() {
             let estimate = || estimate_rows(&self.pages, table.clustered);
@@ -788,6 +626,14 @@ impl Worker {
         }
         Ok(())
     }
+}
+
+/// Whether recovery has met damage behind the log, that is not in the dictionary's own space.
+fn is_behind_log(failure: &StoreError) -> bool {
+    let StoreError::Damaged { page, .. } = failure else {
+        return false;
+    };
+    page.is_some_and(|page| page.space != SYSTEM_SPACE)
 }
 
 fn check_entry(entry: TableEntry) -> Result<Arc<TableShape>, StoreError> {

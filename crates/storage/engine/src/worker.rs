@@ -465,6 +465,9 @@ pub(crate) fn raise_counters(pages: &Pages, txn: u64, id: u32) -> Outcome<()> {
     let bytes = change.bytes(page);
     let read = || Some((bytes.u64_at(TXN_CEILING_AT)?, bytes.u32_at(NEXT_ID_AT)?));
     let (ceiling, next) = read().ok_or_else(|| btree::damaged(page_id, "no counters"))?;
+    if txn < ceiling && id < next {
+        return Ok(());
+    }
     let ceiling = ceiling.max(txn.saturating_add(1));
     let next = next.max(id.saturating_add(1));
     put(&mut change, page, TXN_CEILING_AT, &ceiling.to_le_bytes())?;

@@ -55,7 +55,8 @@ pub struct Wal {
     /// Whether the role of the flusher is taken.
     has_leader: AtomicBool,
     is_poisoned: AtomicBool,
-    /// Whether pages are newer than the log. Stored at the start.
+    /// Whether pages are newer than the log, and nothing has put that right. Stored while a start
+    /// is under way.
     has_newer_pages: AtomicBool,
     /// Whether the last attempt to prepare segments failed, with no obsolete one left. Stored under
     /// `flush`.
@@ -537,11 +538,6 @@ impl Wal {
     /// accept, and nothing has put that right yet. Each checkpoint says so.
     pub fn has_newer_pages(&self) -> bool {
         self.has_newer_pages.load(Ordering::SeqCst)
-    }
-
-    /// Lets the checkpoints from the next one on say so.
-    pub fn note_newer_pages(&self) {
-        self.has_newer_pages.store(true, Ordering::SeqCst);
     }
 
     /// Lets the checkpoints from the next one on say that all is put right.

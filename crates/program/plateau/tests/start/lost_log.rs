@@ -221,10 +221,12 @@ fn an_open_transaction_is_rolled_back_as_far_as_can_be() {
     let told = server.log();
     assert!(told.contains("pages are newer than the log"), "{told}");
     let mut client = server.connect().unwrap();
-    // Each row that can be read is as it was before, or as the open transaction left it.
+    // What had not committed is rolled back.
     client.run("use d").unwrap();
-    let read = client.value("select count(*) from t where id < 100 and v in (0, 1)");
-    assert_eq!(read.unwrap().as_deref(), Some("100"));
+    let read = client.value("select count(*) from t where id < 100");
+    assert_eq!(read.unwrap().as_deref(), Some("100"), "{told}");
+    let read = client.value("select sum(v) from t where id < 100");
+    assert_eq!(read.unwrap().as_deref(), Some("0"), "{told}");
     // A new transaction is younger than all that have written rows: it sees its own and theirs.
     client
         .run("create table after (id int primary key)")
@@ -284,10 +286,7 @@ fn a_missing_file_loses_its_own_table_alone() {
         "insert into t values (9, 9)",
     ] {
         let failure = format!("{:#}", client.run(statement).unwrap_err());
-        assert!(
-            failure.contains("is missing") || failure.contains("1467"),
-            "{failure}"
-        );
+        assert!(failure.contains("is missing"), "{failure}");
     }
     drop(client);
     server.stop().unwrap();

@@ -119,6 +119,15 @@ pub(crate) struct Redo<'a> {
     newest: (Lsn, PageId),
 }
 
+/// What redo could not apply.
+#[derive(Debug)]
+pub(crate) struct Unredone {
+    /// The tablespaces that have operations but neither a file nor a drop.
+    pub(crate) missing: Vec<SpaceId>,
+    /// Pages that could not be read or that an operation did not fit; none if loss is refused.
+    pub(crate) unfit: Vec<RecoveryError>,
+}
+
 impl<'a> Redo<'a> {
     pub(crate) fn new(
         disk: &Rc<dyn Disk>,
@@ -344,17 +353,21 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    /// Ends redo at the end of the log. Returns the tablespaces that have operations but neither a
-    /// file nor a drop.
-    pub(crate) async fn finish(mut self, log_end: Lsn) -> Result<Vec<SpaceId>, RecoveryError> {
+    /// Ends redo at the end of the log.
+    pub(crate) async fn finish(mut self, log_end: Lsn) -> Result<Unredone, RecoveryError> {
         self.write_back().await?;
         let (lsn, page) = self.newest;
         if log_end < lsn && self.on_loss == OnLogLoss::Refuse {
             return Err(RecoveryError::PageAhead { page, lsn, log_end });
         }
-        if let Some((_, error)) = self.unfit.pop_first() {
+        if self.on_loss == OnLogLoss::Refuse
+            && let Some((_, error)) = self.unfit.pop_first()
+        {
             return Err(error);
         }
-        Ok(self.missing.into_iter().collect())
+        Ok(Unredone {
+            missing: self.missing.into_iter().collect(),
+            unfit: self.unfit.into_values().collect(),
+        })
     }
 }

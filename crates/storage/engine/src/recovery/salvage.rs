@@ -1,49 +1,57 @@
 //! What a start does with data that contradicts itself, before it recovers.
 //!
 //! A start that was made to accept a loss of log leaves pages with changes of the lost part beside
-//! older pages. Rows, indexes and undo may contradict each other then. Damaged pages of undo have
-//! the same effect. The operator is told to dump the data, so all that can be read must be read:
+//! older pages. Rows, indexes and undo may contradict each other then. The operator is told to dump
+//! the data, so all that can be read must be read ([`salvage_all`]):
 //!
 //! (L1) Ids come first. The next transaction is younger than each writer that a page names, since
 //! nobody would see the rows of a younger one. The next id of tables, indexes and tablespaces is
 //! above all that are in use.
-//! (L2) Transactions without an end are rolled back as far as undo fits their rows.
+//! (L2) Transactions without an end are rolled back as far as their undo fits the rows: a row must
+//! still be the version that the record was written for. Undo of one may fit only once that of
+//! another is done, since the ends of both may be lost. So it is tried again as long as any fits.
+//! Pages of large values are not given back: they may be in other use.
 //! (L3) Then all undo segments are made again. Their pages, chains and maps may contradict each
 //! other, so nothing may be appended to them. All transactions count as ended. Deleted rows that
 //! purge would have removed stay deleted. Changes of prepared transactions stay, and a node's place
 //! in its group is forgotten.
-//! (L4) Tablespaces that no table names, and half made copies of tables, stay until the next start.
+//! (L4) Files that no table names are set aside. Half made copies of tables stay until the next
+//! start.
 //!
 //! Until all of this is durable, each checkpoint says that pages are newer than the log. So after a
 //! crash in between the next start begins again.
+//!
+//! If the log is whole and undo alone is damaged, L2 and L3 suffice ([`salvage_undo`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use btree::Pages;
 use buffer::{Seen, verify_space};
 use format::page::PageHeader;
+use format::row_header::RowHeader;
 use format::slotted::TreePage;
-use format::undo::UndoRecord;
+use format::undo::{self, UndoKind, UndoRecord};
 use format::{PageType, TxnId, UndoPointer};
 use stdx::CircleCheck;
-use store::{StoreError, until_done};
+use store::{Outcome, StoreError, Suspend, until_done};
 use tracing::{error, warn};
 use wal::LogLevel;
 
 use crate::engine::Engine;
-use crate::recovery::{
-    EngineOptions, FoundRecords, Left, create_segments, for_each_entry, for_each_record_of, share,
-};
+use crate::recovery::left_undo::{FoundRecords, LastRecords, for_each_record_of};
+use crate::recovery::{EngineOptions, Left, create_segments, for_each_entry, share};
 use crate::schema::dictionary::Entry;
+use crate::transaction::UNDONE_PER_TURN;
 use crate::transaction::pending::UndoProgress;
-use crate::undo_log::{TABLE_SPACES_START, read_record};
+use crate::undo_log::{TABLE_SPACES_START, ends, read_record};
 use crate::worker::{
     Worker, WorkerOptions, raise_counters, read_segment_count, write_segment_count,
 };
 
-/// Puts undo and ids right, so that recovery can follow. All pages are in their files.
-pub(super) async fn salvage(
+/// Puts undo and ids right behind a loss of log, so that recovery can follow. All pages are in
+/// their files.
+pub(super) async fn salvage_all(
     pages: &Rc<Pages>,
     options: EngineOptions,
     worker: WorkerOptions,
@@ -52,10 +60,32 @@ pub(super) async fn salvage(
         pages.wal().has_newer_pages(),
         "after a crash in between the next start begins again"
     );
-    let highest = Highest::read(pages).await?;
-    until_done(|| raise_counters(pages, highest.txn, highest.id)).await?;
-    let segments = until_done(|| read_segment_count(pages)).await?;
-    match roll_back(pages, segments, options, worker).await {
+    let inventory = Inventory::read(pages).await?;
+    let mut found = read_undo(pages).await?;
+    // The end of a transaction may be in a page that the chain does not reach.
+    found.ended.extend(&inventory.ended);
+    let youngest = inventory.youngest.max(found.youngest);
+    until_done(|| raise_counters(pages, youngest.get(), inventory.id)).await?;
+    salvage_found(pages, found, options, worker).await
+}
+
+/// Puts damaged undo right while the log is whole, so that recovery can follow.
+pub(super) async fn salvage_undo(
+    pages: &Rc<Pages>,
+    options: EngineOptions,
+    worker: WorkerOptions,
+) -> Result<(), StoreError> {
+    let found = read_undo(pages).await?;
+    salvage_found(pages, found, options, worker).await
+}
+
+async fn salvage_found(
+    pages: &Rc<Pages>,
+    found: FoundRecords,
+    options: EngineOptions,
+    worker: WorkerOptions,
+) -> Result<(), StoreError> {
+    match roll_back(pages, found, options, worker).await {
         Err(failure) if failure.is_unreadable() => {
             error!(%failure, "transactions that had not committed cannot be rolled back");
         }
@@ -66,26 +96,27 @@ pub(super) async fn salvage(
     pages.wait_log(pages.reserved(), LogLevel::Durable).await
 }
 
-/// The highest ids that pages name.
+/// What the pages of all files name (L1).
 #[derive(Debug, Default)]
-struct Highest {
-    txn: u64,
-    /// Of tables, indexes and tablespaces, which have one counter.
+struct Inventory {
+    youngest: TxnId,
+    /// The highest id of tables, indexes and tablespaces, which have one counter.
     id: u32,
+    /// The transactions whose end is in a page of undo.
+    ended: BTreeSet<TxnId>,
 }
 
-impl Highest {
-    /// Reads all files (L1).
+impl Inventory {
     async fn read(pages: &Pages) -> Result<Self, StoreError> {
         let (disk, pool) = (&**pages.disk(), pages.pool());
-        let mut highest = Self::default();
+        let mut inventory = Self::default();
         for space in pool.list_spaces(disk)? {
             if TABLE_SPACES_START <= space.0 {
-                highest.see_id(u64::from(space.0));
+                inventory.see_id(u64::from(space.0));
             }
             let mut see = |_, seen: Seen<'_>| {
                 if let Seen::Whole(header, bytes) = seen {
-                    highest.see_page(header, bytes);
+                    inventory.see_page(header, bytes);
                 }
             };
             let size = pool.options().page_size;
@@ -94,35 +125,62 @@ impl Highest {
         }
         let mut see = |entry: Entry| {
             if let Entry::Table(table) = entry {
-                highest.see_id(table.definition.id.0);
-                highest.see_id(u64::from(table.space.0));
+                inventory.see_id(table.definition.id.0);
+                inventory.see_id(u64::from(table.space.0));
+                for tree in &table.trees {
+                    inventory.see_id(tree.index.0);
+                }
             }
             Ok(())
         };
         for_each_entry(pages, &mut see).await?;
-        Ok(highest)
+        Ok(inventory)
     }
 
     fn see_page(&mut self, header: PageHeader, bytes: &[u8]) {
-        if !matches!(header.page_type, PageType::BtreeLeaf | PageType::BtreeInner) {
-            return;
+        match header.page_type {
+            PageType::BtreeLeaf | PageType::BtreeInner => {
+                let _ = self.see_tree_page(bytes);
+            }
+            PageType::Undo => {
+                let _ = self.see_undo_page(bytes);
+            }
+            _ => {}
         }
-        let Some(page) = TreePage::new(bytes) else {
-            return;
-        };
-        self.see_id(page.index_id().unwrap_or(0));
-        if header.page_type != PageType::BtreeLeaf {
-            return;
+    }
+
+    /// Returns `None` where the page makes no sense.
+    fn see_tree_page(&mut self, bytes: &[u8]) -> Option<()> {
+        let page = TreePage::new(bytes)?;
+        self.see_id(page.index_id()?);
+        if page.level()? != 0 {
+            return Some(());
         }
         let mut payload = Vec::new();
-        for slot in 0..page.slot_count().unwrap_or(0) {
+        for slot in 0..page.slot_count()? {
             payload.clear();
-            let _ = page.append_payload(slot, &mut payload);
+            page.append_payload(slot, &mut payload)?;
             // Rows and entries begin with their writer.
-            if let Some(txn) = payload.first_chunk() {
-                self.txn = self.txn.max(TxnId::from_bytes(*txn).get());
-            }
+            let txn = TxnId::from_bytes(*payload.first_chunk()?);
+            self.youngest = self.youngest.max(txn);
         }
+        Some(())
+    }
+
+    /// Returns `None` where the page makes no sense.
+    fn see_undo_page(&mut self, bytes: &[u8]) -> Option<()> {
+        let (end, mut at) = (undo::used(bytes)?, undo::UNDO_RECORDS_START);
+        let mut copy = Vec::new();
+        while at < end {
+            undo::copy_record(bytes, at, &mut copy)?;
+            let record = UndoRecord::decode(&copy)?;
+            self.youngest = self.youngest.max(record.txn).max(record.old_header.txn);
+            if record.kind.is_end() {
+                self.ended.insert(record.txn);
+            }
+            at += copy.len();
+        }
+        Some(())
     }
 
     fn see_id(&mut self, id: u64) {
@@ -130,27 +188,54 @@ impl Highest {
     }
 }
 
-/// Rolls back the transactions without an end, as far as undo fits their rows (L2).
-async fn roll_back(
-    pages: &Rc<Pages>,
-    segments: u32,
-    options: EngineOptions,
-    worker: WorkerOptions,
-) -> Result<(), StoreError> {
+/// Reads the records of all segments, of each up to what cannot be read.
+async fn read_undo(pages: &Pages) -> Result<FoundRecords, StoreError> {
     let mut found = FoundRecords::default();
-    for segment in 0..segments {
-        let note = |record| found.note(record);
-        match for_each_record_of(pages, segment, note).await {
+    for segment in 0..until_done(|| read_segment_count(pages)).await? {
+        match read_segment(pages, segment, &mut found).await {
             Err(failure) if failure.is_unreadable() => {
-                error!(segment, %failure, "an undo segment can only be read in part");
+                error!(
+                    segment,
+                    %failure,
+                    "an undo segment can only be read in part: changes that had not committed may \
+                     stay"
+                );
             }
             read => read?,
         }
     }
+    Ok(found)
+}
+
+async fn read_segment(
+    pages: &Pages,
+    segment: u32,
+    found: &mut FoundRecords,
+) -> Result<(), StoreError> {
+    let end = for_each_record_of(pages, segment, |record| found.note(record)).await?;
+    let number = u8::try_from(segment).expect("there are at most 255 workers");
+    let (_, last) = until_done(|| ends(pages, number)).await?;
+    if end != last {
+        let what = format!("it ends with page {end}, not with {last}");
+        return Err(StoreError::damaged(what));
+    }
+    Ok(())
+}
+
+/// Rolls back the transactions without an end, as far as undo fits their rows (L2).
+async fn roll_back(
+    pages: &Rc<Pages>,
+    found: FoundRecords,
+    options: EngineOptions,
+    worker: WorkerOptions,
+) -> Result<(), StoreError> {
     let (losers, prepared) = found.unended();
     if !prepared.is_empty() {
         let transactions = prepared.len();
-        error!(transactions, "the changes of prepared XA transactions stay");
+        error!(
+            transactions,
+            "the changes of prepared XA transactions stay as if they had committed"
+        );
     }
     let open: BTreeSet<TxnId> = losers.keys().chain(prepared.keys()).copied().collect();
     if open.is_empty() {
@@ -159,7 +244,7 @@ async fn roll_back(
     let left = Left {
         open: open.clone(),
         prepared: Vec::new(),
-        segments,
+        segments: until_done(|| read_segment_count(pages)).await?,
         note: None,
     };
     let shared = share(pages, options, left).await?;
@@ -175,17 +260,40 @@ async fn roll_back(
     engine.worker.roll_back_what_fits(losers).await
 }
 
+/// Whether a record of undo could be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// It was, or there was nothing to do.
+    Done,
+    /// Its row is another version, or cannot be read.
+    No,
+}
+
 impl Worker {
-    async fn roll_back_what_fits(
-        self: &Rc<Self>,
-        losers: BTreeMap<TxnId, UndoPointer>,
-    ) -> Result<(), StoreError> {
+    async fn roll_back_what_fits(&self, losers: LastRecords) -> Result<(), StoreError> {
         let transactions = losers.len();
-        let mut left_count = 0_u64;
-        for (id, last_undo) in losers {
-            left_count += self.undo_what_fits(id, last_undo).await?;
+        let (mut left, mut lost_count) = (Vec::new(), 0_u64);
+        // The youngest first: most likely it wrote last.
+        for (id, last_undo) in losers.into_iter().rev() {
+            let is_whole = self.undo_what_fits(id, last_undo, &mut left).await?;
+            lost_count += u64::from(!is_whole);
         }
-        if left_count == 0 {
+        loop {
+            let before = left.len();
+            let mut still_left = Vec::new();
+            for (id, pointer) in left {
+                if self.undo_if_it_fits(id, pointer).await? == Fit::No {
+                    still_left.push((id, pointer));
+                }
+                Suspend::turn().await;
+            }
+            left = still_left;
+            if left.len() == before {
+                break;
+            }
+        }
+        let changes = left.len();
+        if changes == 0 && lost_count == 0 {
             warn!(
                 transactions,
                 "rolled back the transactions that had not committed"
@@ -193,37 +301,90 @@ impl Worker {
         } else {
             error!(
                 transactions,
-                changes = left_count,
-                "some changes of transactions that had not committed stay: their undo does not \
-                 fit their rows"
+                changes,
+                unread = lost_count,
+                "some changes of transactions that had not committed stay: their undo cannot be \
+                 read, or does not fit their rows"
             );
         }
         Ok(())
     }
 
-    /// Undoes the records of a transaction that fit their rows. Returns how many do not.
-    async fn undo_what_fits(&self, id: TxnId, last_undo: UndoPointer) -> Result<u64, StoreError> {
-        let (mut pointer, mut left_count) = (last_undo, 0);
+    /// Undoes the records of a transaction that fit their rows, and notes the others in `left`.
+    /// Returns false if not all of its records can be read.
+    async fn undo_what_fits(
+        &self,
+        id: TxnId,
+        last_undo: UndoPointer,
+        left: &mut Vec<(TxnId, UndoPointer)>,
+    ) -> Result<bool, StoreError> {
+        let (mut pointer, mut undone_count) = (last_undo, 0_u64);
         let mut circle = CircleCheck::new();
-        while !pointer.is_null() && !circle.comes_back(pointer) {
+        while !pointer.is_null() {
+            if circle.comes_back(pointer) {
+                return Ok(false);
+            }
             let before = match self.record_before(id, pointer).await {
-                Err(failure) if failure.is_unreadable() => {
-                    // What is before it in the chain is lost, too.
-                    return Ok(left_count + 1);
-                }
+                Err(failure) if failure.is_unreadable() => return Ok(false),
                 before => before?,
             };
-            let mut progress = UndoProgress::default();
-            let undone = self.until_done(|| self.undo_one(pointer, &mut progress));
-            match undone.await {
-                Err(failure) if failure.is_unreadable() => left_count += 1,
-                undone => {
-                    undone?;
-                }
+            if self.undo_if_it_fits(id, pointer).await? == Fit::No {
+                left.push((id, pointer));
             }
             pointer = before;
+            undone_count += 1;
+            if undone_count.is_multiple_of(UNDONE_PER_TURN) {
+                Suspend::turn().await;
+            }
         }
-        Ok(left_count)
+        Ok(true)
+    }
+
+    async fn undo_if_it_fits(&self, id: TxnId, pointer: UndoPointer) -> Result<Fit, StoreError> {
+        let mut progress = UndoProgress::default();
+        let undo = || match self.fits(id, pointer)? {
+            Fit::Done => self.undo_one(pointer, &mut progress).map(|_| Fit::Done),
+            Fit::No => Ok(Fit::No),
+        };
+        match self.until_done(undo).await {
+            Err(failure) if failure.is_unreadable() => Ok(Fit::No),
+            undone => undone,
+        }
+    }
+
+    /// Whether the row of a record still is the version that it was written for, or never came.
+    fn fits(&self, id: TxnId, pointer: UndoPointer) -> Outcome<Fit> {
+        let mut bytes = Vec::new();
+        read_record(&self.pages, pointer, &mut bytes)?;
+        let record = UndoRecord::decode(&bytes)
+            .ok_or_else(|| StoreError::damaged("a record of undo cannot be read"))?;
+        if record.is_settled {
+            return Ok(Fit::Done);
+        }
+        match record.kind {
+            UndoKind::Insert | UndoKind::Update | UndoKind::Delete => {}
+            // Its page may be in other use, so it is lost.
+            UndoKind::PageTaken => {
+                self.settle_only(pointer)?;
+                return Ok(Fit::Done);
+            }
+            UndoKind::PurgeItems | UndoKind::Prepared | UndoKind::Commit | UndoKind::RolledBack => {
+                return Ok(Fit::Done);
+            }
+        }
+        let Some(table) = self.undo_table(record.table) else {
+            return Ok(Fit::Done);
+        };
+        let mut row = Vec::new();
+        let is_there = table.tree.get(&self.pages, record.key, &mut row)?;
+        let is_its = RowHeader::split(&row)
+            .is_some_and(|(header, _)| header.undo == pointer && header.txn == id);
+        let is_gone = record.kind == UndoKind::Insert && !is_there;
+        if is_its || is_gone {
+            Ok(Fit::Done)
+        } else {
+            Ok(Fit::No)
+        }
     }
 
     /// The record before that at `pointer`, which must be this transaction's.
@@ -240,21 +401,17 @@ impl Worker {
             .map(|record| record.previous)
             .ok_or_else(|| StoreError::damaged("an undo record is of another transaction"))
     }
-}
 
-/// Tells what a start leaves that would remove it otherwise (L4).
-pub(super) fn tell_left(engine: &Engine) -> Result<(), StoreError> {
-    let worker = &engine.worker;
-    let files: Vec<String> = worker
-        .orphan_spaces()?
-        .into_iter()
-        .map(|space| format!("space_{space}.pdb"))
-        .collect();
-    if !files.is_empty() {
-        warn!(
-            ?files,
-            "no table names these files. The next start removes them: copy them if a table is lost"
-        );
+    /// Renames the files that no table names: one may be all that is left of a table (L4).
+    pub(super) fn set_orphans_aside(&self) -> Result<(), StoreError> {
+        let pool = self.pages.pool();
+        let mut files = Vec::new();
+        for space in self.orphan_spaces()? {
+            files.push(pool.set_aside(&**self.pages.disk(), space)?);
+        }
+        if !files.is_empty() {
+            warn!(?files, "no table names these files: they were renamed");
+        }
+        Ok(())
     }
-    Ok(())
 }

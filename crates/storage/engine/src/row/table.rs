@@ -15,6 +15,7 @@ use store::{
     Outcome, RowBatch, RowKey, RowLock, ScanOptions, StoreError, Suspend, Table, TableDefinition,
     TableStatistics, Transaction, Transactions,
 };
+use sync::MutexGuard;
 use value::ValueRef;
 
 use crate::lob_memo::LobMemo;
@@ -25,7 +26,7 @@ use crate::row::cursor::{EngineCursor, lock_and_read};
 use crate::row::purge_list::PurgeList;
 use crate::row::read::Version;
 use crate::row::write::{NewBody, RowPlace, Written};
-use crate::schema::table_shape::{EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
+use crate::schema::table_shape::{AutoCounter, EntryKey, IndexShape, ROW_ID_BYTES, TableShape};
 use crate::transaction::EngineTransaction;
 use crate::transaction::pending::Duplicate;
 use crate::worker::Worker;
@@ -594,7 +595,7 @@ impl EngineTable {
     fn take_numbers(&self, count: u64, step: u64, offset: u64) -> Outcome<u64> {
         loop {
             let ceiling = {
-                let mut auto = self.shape.live.auto.lock();
+                let mut auto = self.known_auto()?;
                 let first = first_number(auto.next, step, offset);
                 let last = count.checked_sub(1).and_then(|rest| rest.checked_mul(step));
                 let end = last
@@ -617,11 +618,26 @@ impl EngineTable {
         }
     }
 
+    /// The counter. Reads it if the start could not.
+    fn known_auto(&self) -> Outcome<MutexGuard<'_, AutoCounter>> {
+        let auto = self.shape.live.auto.lock();
+        if auto.is_known() {
+            return Ok(auto);
+        }
+        drop(auto);
+        let read = self.worker.read_auto(&self.shape)?;
+        let mut auto = self.shape.live.auto.lock();
+        if !auto.is_known() {
+            *auto = read;
+        }
+        Ok(auto)
+    }
+
     fn pass_number(&self, number: u64) -> Outcome<u64> {
         loop {
             let next = number.saturating_add(1);
             {
-                let mut auto = self.shape.live.auto.lock();
+                let mut auto = self.known_auto()?;
                 if next <= auto.next || next <= auto.ceiling {
                     auto.next = auto.next.max(next);
                     assert!(

@@ -64,7 +64,8 @@ pub(crate) struct Moment {
     pub(crate) horizon: Lsn,
 }
 
-/// A counter that survives a crash: numbers below `ceiling` may have been used.
+/// A counter that survives a crash: numbers below `ceiling` may have been used. As long as it could
+/// not be read, all is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct AutoCounter {
     /// The next number.
@@ -74,11 +75,10 @@ pub(crate) struct AutoCounter {
 }
 
 impl AutoCounter {
-    /// Of a table that cannot be read: no number is given out, and none is written.
-    pub(crate) const UNKNOWN: Self = Self {
-        next: u64::MAX,
-        ceiling: u64::MAX,
-    };
+    /// Whether it was read.
+    pub(crate) fn is_known(self) -> bool {
+        self.next != 0
+    }
 }
 
 impl Default for LiveTable {

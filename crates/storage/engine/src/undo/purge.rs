@@ -497,6 +497,7 @@ impl Worker {
         lob::give_back_rest(&self.pages, space, first)?;
         let mut change = self.pages.change()?;
         let page = change.latch(PageId::new(space, first))?;
+        lob::check_part(&change, page)?;
         let release = Release::make(&mut change, page)?;
         let undo = change.latch(page_of(pointer))?;
         release.give_back(&mut change)?;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use btree::change::{fits, payload};
+use btree::lob;
 use btree::space::Release;
 use btree::{Change, Spot, Tree, Wanted, damaged};
 use format::page_op::PageOp;
@@ -391,6 +392,7 @@ impl Worker {
     fn give_back_taken(&self, pointer: UndoPointer, page: PageId) -> Outcome<()> {
         let mut change = self.pages.change()?;
         let page = change.latch(page)?;
+        lob::check_part(&change, page)?;
         let release = Release::make(&mut change, page)?;
         let undo = change.latch(page_of(pointer))?;
         release.give_back(&mut change)?;

@@ -1,0 +1,196 @@
+//! What the records of undo say about the transactions of earlier lives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use btree::Pages;
+use format::undo::{self, PreparedMark, UndoKind, UndoRecord};
+use format::{PageId, PageNo, TableId, TxnId, UndoPointer};
+use stdx::CircleCheck;
+use stdx::planted::{Mistake, is_planted};
+use store::{Outcome, StoreError, Xid, until_done};
+
+use crate::undo_log::{self, space_of};
+use crate::worker::LeftUndo;
+
+/// The transactions that have unsettled records and no end.
+pub(super) struct Unended {
+    /// Those to be rolled back, each with its last such record.
+    pub(super) losers: BTreeMap<TxnId, UndoPointer>,
+    /// Those that wait for a decision.
+    pub(super) prepared: Vec<LeftUndo>,
+}
+
+/// What the records of undo say about their transactions. A settled record is undone, or purge has
+/// handled it. Then its transaction has ended. The end may have been given back before a page that
+/// is kept for an older transaction.
+#[derive(Debug, Default)]
+pub(super) struct FoundRecords {
+    /// The last unsettled record of each transaction.
+    last: BTreeMap<TxnId, (UndoPointer, UndoKind)>,
+    /// The transactions whose end was found.
+    pub(super) ended: BTreeSet<TxnId>,
+    /// The youngest transaction of all.
+    pub(super) youngest: TxnId,
+}
+
+/// The last record of each of some transactions.
+pub(super) type LastRecords = BTreeMap<TxnId, UndoPointer>;
+
+impl FoundRecords {
+    pub(super) fn note(&mut self, record: FoundRecord) {
+        self.youngest = self.youngest.max(record.txn);
+        if record.kind.is_end() {
+            self.ended.insert(record.txn);
+        } else if !record.is_settled {
+            self.last.insert(record.txn, (record.pointer, record.kind));
+        }
+    }
+
+    /// The transactions that have unsettled records and no end: first those to be rolled back, then
+    /// those that are prepared.
+    pub(super) fn unended(self) -> (LastRecords, LastRecords) {
+        let is_prepared =
+            |kind: UndoKind| kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared);
+        let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
+        for (id, (pointer, kind)) in self.last {
+            if self.ended.contains(&id) {
+                continue;
+            }
+            let kept = if is_prepared(kind) {
+                &mut prepared
+            } else {
+                &mut losers
+            };
+            kept.insert(id, pointer);
+        }
+        (losers, prepared)
+    }
+}
+
+/// Finds the transactions that have unsettled records and no end.
+pub(super) async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended, StoreError> {
+    let mut found = FoundRecords::default();
+    for_each_record(pages, segments, |record| found.note(record)).await?;
+    let (losers, marks) = found.unended();
+    let mut prepared = BTreeMap::new();
+    for (id, pointer) in marks {
+        prepared.insert(id, read_prepared(pages, id, pointer).await?);
+    }
+    if !prepared.is_empty() {
+        let note = |record: FoundRecord| {
+            if let Some(left) = prepared.get_mut(&record.txn)
+                && record.table != TableId(0)
+            {
+                left.tables.insert(record.table);
+            }
+        };
+        for_each_record(pages, segments, note).await?;
+    }
+    Ok(Unended {
+        losers,
+        prepared: prepared.into_values().collect(),
+    })
+}
+
+/// Reads the record that a transaction is prepared.
+async fn read_prepared(
+    pages: &Pages,
+    id: TxnId,
+    pointer: UndoPointer,
+) -> Result<LeftUndo, StoreError> {
+    let mut bytes = Vec::new();
+    until_done(|| undo_log::read_record(pages, pointer, &mut bytes)).await?;
+    let mark = UndoRecord::decode(&bytes).and_then(|record| PreparedMark::decode(record.key));
+    let left = mark.and_then(|mark| {
+        Some(LeftUndo {
+            id,
+            xid: Xid::new(mark.format_id, mark.global, mark.branch)?,
+            last_undo: pointer,
+            undo_count: mark.undo_count.checked_add(1)?,
+            tables: BTreeSet::new(),
+        })
+    });
+    left.ok_or_else(|| {
+        let page = undo_log::page_of(pointer);
+        let what = format!("page {page}: the record of prepared transaction {id}");
+        StoreError::damaged_page(page, what)
+    })
+}
+
+/// Calls `each` for all records of all segments, in the order of writing in each.
+async fn for_each_record(
+    pages: &Pages,
+    segments: u32,
+    mut each: impl FnMut(FoundRecord),
+) -> Result<(), StoreError> {
+    for segment in 0..segments {
+        for_each_record_of(pages, segment, &mut each).await?;
+    }
+    Ok(())
+}
+
+/// The same for one segment. Returns its last page.
+pub(super) async fn for_each_record_of(
+    pages: &Pages,
+    segment: u32,
+    mut each: impl FnMut(FoundRecord),
+) -> Result<PageNo, StoreError> {
+    let segment = u8::try_from(segment).expect("there are at most 255 workers");
+    let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
+    let mut circle = CircleCheck::new();
+    loop {
+        if circle.comes_back(page) {
+            let id = PageId::new(space_of(segment), page);
+            let what = format!("page {id}: the undo pages run in a circle");
+            return Err(StoreError::damaged_page(id, what));
+        }
+        let records = until_done(|| read_page(pages, segment, page)).await?;
+        records.found.into_iter().for_each(&mut each);
+        match records.next {
+            Some(next) => page = next,
+            None => return Ok(page),
+        }
+    }
+}
+
+/// What recovery needs to know of an undo record.
+pub(super) struct FoundRecord {
+    pointer: UndoPointer,
+    kind: UndoKind,
+    txn: TxnId,
+    table: TableId,
+    is_settled: bool,
+}
+
+/// The records of an undo page.
+struct PageRecords {
+    found: Vec<FoundRecord>,
+    next: Option<PageNo>,
+}
+
+fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
+    let id = PageId::new(space_of(segment), no);
+    let page = pages.shared(id)?;
+    let bytes = page.bytes();
+    let end = undo::used(bytes).ok_or_else(|| btree::damaged(id, "no undo page"))?;
+    let mut found = Vec::new();
+    let mut at = undo::UNDO_RECORDS_START;
+    let mut copy = Vec::new();
+    while at < end {
+        let offset = u16::try_from(at).expect("an offset in a page");
+        let record = undo::copy_record(bytes, at, &mut copy).and_then(|()| {
+            let record = UndoRecord::decode(&copy)?;
+            Some(FoundRecord {
+                pointer: UndoPointer::new(segment, no, offset),
+                kind: record.kind,
+                txn: record.txn,
+                table: record.table,
+                is_settled: record.is_settled,
+            })
+        });
+        found.push(record.ok_or_else(|| btree::damaged(id, "no undo record"))?);
+        at += copy.len();
+    }
+    let next = undo::next_page(bytes).map(PageNo);
+    Ok(PageRecords { found, next })
+}
