@@ -235,7 +235,8 @@ pub const TABLE: &[Setting] = &[
         size(1 << 20, 1 << 44),
         "2G",
         "Memory for what all sessions and their statements keep together (max_session_mem_used). \
-         Error 1041 beyond.",
+         What sessions keep between statements (user variables, prepared statements, cursors) may \
+         be half of it. Error 1041 beyond.",
     ),
     start(
         "packet_memory_size",

@@ -1,5 +1,6 @@
 //! The memory that a client's statements keep has a limit of its own (`max_session_mem_used`, error
-//! 1290) and one for all clients together (`statement_memory_size`, error 1041). Below both,
+//! 1290) and one for all clients together (`statement_memory_size`, error 1041), of which sessions
+//! may keep half between statements. Below both,
 //! nothing is refused. Above one, that statement fails and everything else goes on.
 
 #![forbid(unsafe_code)]
@@ -9,7 +10,7 @@ use testkit::{Launch, Server};
 
 fn start() -> (Server, Client) {
     let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"))
-        .with_settings(["statement_memory_size=16M", "max_session_mem_used=8M"]);
+        .with_settings(["statement_memory_size=32M", "max_session_mem_used=8M"]);
     let server = launch.start().expect("the server starts");
     let client = server.connect().expect("it serves");
     (server, client)
@@ -256,4 +257,31 @@ fn a_result_has_at_most_65535_columns() {
     assert_eq!(error_number(&mut client, &row(65_535)), 0);
     assert_eq!(error_number(&mut client, &row(65_536)), 1117);
     assert_eq!(error_number(&mut client, &row(100_000)), 1117);
+}
+
+/// Three sessions keep user variables until they get no more, and stay idle. Large statements of
+/// others run all the same.
+#[test]
+fn idle_sessions_leave_memory_to_the_statements_of_others() {
+    let (server, mut client) = start();
+    numbers(&mut client, 100);
+    let mut keepers = Vec::new();
+    let mut refused = Vec::new();
+    for _ in 0..3 {
+        let mut keeper = server.connect().expect("it serves");
+        let set = |number| format!("set @kept_{number} = repeat('k', 1000000)");
+        let numbers = (0..20).map(|number| error_number(&mut keeper, &set(number)));
+        refused.push(numbers.filter(|&number| number != 0).collect::<Vec<_>>());
+        keepers.push(keeper);
+    }
+    let all: Vec<u16> = refused.concat();
+    // Some 16 MB of 60 are kept, half of the pool.
+    assert!(40 < all.len() && all.contains(&1041), "{all:?}");
+    let sort = "select repeat(i, 30000) as t from d.n order by t desc limit 1";
+    assert_eq!(error_number(&mut client, sort), 0);
+    let list = vec!["1"; 20_000].join(",");
+    let long = format!("select count(*) from d.n where i in ({list})");
+    assert_eq!(error_number(&mut client, &long), 0);
+    drop(keepers);
+    drop(server);
 }

@@ -3,7 +3,8 @@
 //! Each part of a statement has a [`Share`] with the bytes it keeps. The shares of a statement add
 //! up in its [`Memory`], which has a limit (`max_session_mem_used`). Above [`UNCOUNTED_BYTES`] a
 //! statement reserves memory from the server's [`MemoryPool`] (`statement_memory_size`), in grains.
-//! So small statements touch nothing shared.
+//! So small statements touch nothing shared. What sessions keep between statements may be half of the
+//! pool at most: otherwise idle sessions could take it all, and no statement of others could run.
 //!
 //! (I1) `used` of a memory is the sum of its shares; dropping a share releases its bytes.
 //! (I2) `used` <= `reserved` + [`UNCOUNTED_BYTES`], and the pool's `used` is the sum of `reserved`.
@@ -48,8 +49,20 @@ pub struct MemoryPool {
     limit: u64,
     /// Checked with each grain.
     process: Option<ProcessLimit>,
-    /// Relaxed: only the number matters; no other memory depends on it.
+    /// Relaxed, as `kept`: only the number matters; no other memory depends on it.
     used: AtomicU64,
+    /// The part of it that sessions keep between statements.
+    kept: AtomicU64,
+}
+
+/// How long something is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Lifetime {
+    /// To the end of a statement.
+    #[default]
+    Statement,
+    /// Between statements, as long as the session likes.
+    Session,
 }
 
 impl MemoryPool {
@@ -59,6 +72,7 @@ impl MemoryPool {
             limit,
             process: None,
             used: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
         }
     }
 
@@ -75,14 +89,23 @@ impl MemoryPool {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn take(&self, bytes: usize) -> bool {
+    fn take(&self, bytes: usize, lifetime: Lifetime) -> bool {
         let bytes = stdx::to_u64(bytes);
-        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before.saturating_add(bytes) <= self.limit && self.process_has_room(bytes);
-        if !fits {
-            self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let is_kept = lifetime == Lifetime::Session;
+        if is_kept && !add_within(&self.kept, bytes, self.limit / 2) {
+            return false;
         }
-        fits
+        if !add_within(&self.used, bytes, self.limit) {
+            if is_kept {
+                subtract(&self.kept, bytes);
+            }
+            return false;
+        }
+        let has_room = self.process_has_room(bytes);
+        if !has_room {
+            self.give_back(bytes, lifetime);
+        }
+        has_room
     }
 
     fn process_has_room(&self, bytes: u64) -> bool {
@@ -90,16 +113,33 @@ impl MemoryPool {
             .is_none_or(|it| (it.resident_bytes)().saturating_add(bytes) <= it.limit)
     }
 
-    fn give_back(&self, bytes: usize) {
-        let bytes = stdx::to_u64(bytes);
-        let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
-        assert!(bytes <= before, "what is given back was taken");
+    fn give_back(&self, bytes: u64, lifetime: Lifetime) {
+        if lifetime == Lifetime::Session {
+            subtract(&self.kept, bytes);
+        }
+        subtract(&self.used, bytes);
     }
 }
 
-/// The memory account of one statement. Belongs to its worker.
+/// Adds to a count, unless it would be above a limit.
+fn add_within(count: &AtomicU64, bytes: u64, limit: u64) -> bool {
+    let before = count.fetch_add(bytes, Ordering::Relaxed);
+    let fits = before.saturating_add(bytes) <= limit;
+    if !fits {
+        subtract(count, bytes);
+    }
+    fits
+}
+
+fn subtract(count: &AtomicU64, bytes: u64) {
+    let before = count.fetch_sub(bytes, Ordering::Relaxed);
+    assert!(bytes <= before, "what is given back was taken");
+}
+
+/// The memory account of one statement, or of a session. Belongs to its worker.
 #[derive(Debug, Default)]
 pub struct Memory {
+    lifetime: Lifetime,
     used: Cell<usize>,
     /// The most that was used so far.
     peak: Cell<usize>,
@@ -109,6 +149,13 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// The account of what a session keeps between statements.
+    pub fn of_session() -> Self {
+        let mut memory = Self::default();
+        memory.lifetime = Lifetime::Session;
+        memory
+    }
+
     /// The most bytes that were used.
     pub fn peak(&self) -> usize {
         self.peak.get()
@@ -129,7 +176,7 @@ impl Memory {
             let missing = used.saturating_sub(self.reserved.get() + UNCOUNTED_BYTES);
             if missing != 0 {
                 let bytes = missing.next_multiple_of(grain(used));
-                if !self.pool.get_or_init(pool).take(bytes) {
+                if !self.pool.get_or_init(pool).take(bytes, self.lifetime) {
                     return Err(Box::new(ClientError::new(ER_OUT_OF_RESOURCES, &[])));
                 }
                 self.reserved.set(self.reserved.get() + bytes);
@@ -153,7 +200,7 @@ impl Memory {
         if given != 0
             && let Some(pool) = self.pool.get()
         {
-            pool.give_back(given);
+            pool.give_back(stdx::to_u64(given), self.lifetime);
             self.reserved.set(self.reserved.get() - given);
         }
     }
@@ -162,7 +209,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.get() {
-            pool.give_back(self.reserved.get());
+            pool.give_back(stdx::to_u64(self.reserved.get()), self.lifetime);
         }
     }
 }
@@ -258,6 +305,37 @@ mod tests {
         assert_eq!(set(&mut c, 3 << 20, &other, &pool), 0, "what went is free");
         drop((b, c));
         assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn sessions_keep_half_of_the_pool_at_most() {
+        let pool = Arc::new(MemoryPool::new(10 << 20));
+        let session = || (Rc::new(Memory::of_session()), Share::default());
+        let ((one, mut a), (two, mut b)) = (session(), session());
+        assert_eq!(set(&mut a, 3 << 20, &one, &pool), 0);
+        let rest = (2 << 20) + UNCOUNTED_BYTES;
+        assert_eq!(set(&mut b, rest, &two, &pool), 0, "at the half");
+        assert_eq!(
+            set(&mut b, rest + GRAIN_BYTES_MAX, &two, &pool),
+            1041,
+            "above it"
+        );
+        let memory = Rc::new(Memory::default());
+        let mut statement = Share::default();
+        assert_eq!(
+            set(&mut statement, 5 << 20, &memory, &pool),
+            0,
+            "the others'"
+        );
+        assert_eq!(
+            set(&mut statement, 6 << 20, &memory, &pool),
+            1041,
+            "all of it"
+        );
+        drop(a);
+        assert_eq!(set(&mut b, rest + GRAIN_BYTES_MAX, &two, &pool), 0);
+        drop((b, statement));
+        assert_eq!((pool.used(), pool.kept.load(Ordering::Relaxed)), (0, 0));
     }
 
     /// Each session reserves what it uses, and not a large grain.

@@ -145,7 +145,7 @@ impl Session {
             bytes += change.bytes();
             // A single value does not wait for others.
             if 1 < items.len() {
-                self.state.keep(&mut share, bytes)?;
+                self.state.count(&mut share, bytes)?;
                 self.state.give_way().map_err(|failure| *failure)?;
             }
             changes.push(change);
@@ -153,7 +153,7 @@ impl Session {
         self.check_changes(&changes)?;
         for change in changes {
             bytes -= change.bytes();
-            self.state.keep(&mut share, bytes)?;
+            self.state.count(&mut share, bytes)?;
             self.change(change).await?;
             runtime::give_way();
         }

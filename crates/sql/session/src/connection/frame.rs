@@ -130,7 +130,7 @@ impl Frame {
         let (share, bytes) = &mut self.kept;
         let (old, new) = (text_bytes(&self.values[slot]), text_bytes(&value));
         if old != new {
-            state.keep(share, *bytes - old + new)?;
+            state.count(share, *bytes - old + new)?;
             *bytes = *bytes - old + new;
         }
         self.values[slot] = value;

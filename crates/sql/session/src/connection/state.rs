@@ -57,7 +57,10 @@ pub struct State {
     handler: RefCell<HandlerCounts>,
     /// What the session keeps between statements: variables, savepoints, prepared statements and
     /// their cursors.
-    memory: Rc<Memory>,
+    kept_memory: Rc<Memory>,
+    /// What its statements take beside their executions: trees and plans, program variables, values
+    /// of SET, long rows that wait to be sent.
+    passing_memory: Rc<Memory>,
     /// The tree or the plan that is being built.
     draft: RefCell<Draft>,
     /// The memory share of the user variables.
@@ -135,7 +138,8 @@ impl State {
             running: RunningStatement::default(),
             in_transaction: Cell::new(false),
             handler: RefCell::default(),
-            memory: Rc::default(),
+            kept_memory: Rc::new(Memory::of_session()),
+            passing_memory: Rc::default(),
             draft: RefCell::default(),
             user_variables_share: RefCell::default(),
             reply_share: RefCell::default(),
@@ -152,34 +156,51 @@ impl State {
     /// Reports how much a part of the session keeps between statements.
     ///
     /// # Errors
-    /// 1290 beyond `max_session_mem_used`, 1041 beyond `statement_memory_size`.
+    /// 1290 beyond `max_session_mem_used`, 1041 beyond half of `statement_memory_size`.
     pub(crate) fn keep(&self, share: &mut Share, bytes: usize) -> Result<(), ClientError> {
+        self.count_in(&self.kept_memory, share, bytes)
+    }
+
+    /// Reports how much a part of a statement takes.
+    ///
+    /// # Errors
+    /// 1290 beyond `max_session_mem_used`, 1041 beyond `statement_memory_size`.
+    pub(crate) fn count(&self, share: &mut Share, bytes: usize) -> Result<(), ClientError> {
+        self.count_in(&self.passing_memory, share, bytes)
+    }
+
+    fn count_in(
+        &self,
+        memory: &Rc<Memory>,
+        share: &mut Share,
+        bytes: usize,
+    ) -> Result<(), ClientError> {
         let limit = self.variables.borrow().active().options.kept_bytes_max;
-        let kept = share.set(bytes, &self.memory, limit, || self.memory_pool());
-        kept.map_err(|failure| *failure)
+        let counted = share.set(bytes, memory, limit, || self.memory_pool());
+        counted.map_err(|failure| *failure)
     }
 
     /// Reports how much long rows take that wait to be sent, before they take it.
     ///
     /// # Errors
-    /// Those of [`State::keep`].
+    /// Those of [`State::count`].
     pub(crate) fn count_reply(&self, bytes: usize) -> Result<(), ClientError> {
-        self.keep(&mut self.reply_share.borrow_mut(), bytes)
+        self.count(&mut self.reply_share.borrow_mut(), bytes)
     }
 
     /// Reports that long rows take no more than this.
     pub(crate) fn free_reply(&self, bytes: usize) {
         let mut share = self.reply_share.borrow_mut();
         let bytes = bytes.min(share.bytes());
-        let left = self.keep(&mut share, bytes);
+        let left = self.count(&mut share, bytes);
         assert!(left.is_ok(), "less is never too much");
     }
 
-    /// Builds a tree or a plan, and counts its memory among what the session keeps, also during the
-    /// build ([`expression::SessionContext::give_way`]).
+    /// Builds a tree or a plan, and counts its memory, also during the build
+    /// ([`expression::SessionContext::give_way`]).
     ///
     /// # Errors
-    /// Those of `make`, and those of [`State::keep`].
+    /// Those of `make`, and those of [`State::count`].
     pub(crate) fn drafted<T>(
         &self,
         make: impl FnOnce() -> Result<T, Box<ClientError>>,
@@ -208,7 +229,7 @@ impl State {
     fn count_draft(&self) -> Result<(), expression::Failure> {
         let now = (self.worker.server.heap.thread_bytes)();
         match self.draft.borrow_mut().pause(now) {
-            Some((bytes, share)) => Ok(self.keep(share, bytes)?),
+            Some((bytes, share)) => Ok(self.count(share, bytes)?),
             None => Ok(()),
         }
     }
