@@ -45,8 +45,6 @@ pub(crate) struct Binder<'a> {
     pub(crate) subquery_slots: Vec<Vec<usize>>,
     /// The stored functions that are called.
     pub(crate) functions: Vec<Rc<StoredFunction>>,
-    /// While `VALUES` is bound: the slot of the row that it makes.
-    pub(crate) new_value_slot: Option<usize>,
     /// The query blocks around the current place, the innermost last.
     pub(crate) blocks: Vec<Block>,
     /// `WITH` queries in scope, later ones before earlier ones.
@@ -189,7 +187,6 @@ impl<'a> Binder<'a> {
             subqueries: Vec::new(),
             subquery_slots: Vec::new(),
             functions: Vec::new(),
-            new_value_slot: None,
             blocks: Vec::new(),
             common_tables: Vec::new(),
             reference_count: 0,

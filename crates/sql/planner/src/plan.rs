@@ -13,6 +13,7 @@
 
 mod pushed;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -624,8 +625,8 @@ pub enum InsertSource {
     Values {
         /// The rows.
         rows: ValueRows,
-        /// Subqueries and calls to run before each of the rows; empty if there are none at all.
-        dependent: Vec<Vec<Dependent>>,
+        /// Subqueries and calls to run before a value, by its row and its place there.
+        dependent: BTreeMap<(usize, usize), Vec<Dependent>>,
     },
     /// `SELECT`; kept before the first insert if it reads the table.
     Query {

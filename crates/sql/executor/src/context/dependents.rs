@@ -56,13 +56,6 @@ impl Dependents {
         Ok(())
     }
 
-    /// As [`Dependents::run`], but does nothing once that has completed.
-    pub(crate) fn run_once(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
-        self.run(cx)?;
-        self.list.clear();
-        Ok(())
-    }
-
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()

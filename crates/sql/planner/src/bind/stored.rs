@@ -14,7 +14,6 @@ use syntax::ast;
 
 use super::term::Bound;
 use super::{Binder, error};
-use crate::not_supported;
 use crate::plan::{Dependent, Guard, GuardedCall};
 
 impl Binder<'_> {
@@ -41,16 +40,6 @@ impl Binder<'_> {
         if wanted != given {
             let code = ER_SP_WRONG_NO_OF_ARGS;
             return Err(error(code, &[&"FUNCTION", &full, &wanted, &given]));
-        }
-        let reads_new_row = |argument: &Expression| {
-            let slots = argument.slots();
-            self.new_value_slot
-                .is_some_and(|slot| slots.contains(&slot))
-        };
-        if arguments.iter().any(reads_new_row) {
-            return Err(not_supported(
-                "a stored function of a column of the new row",
-            ));
         }
         let number = self.subqueries.len();
         self.subqueries.push(None);
