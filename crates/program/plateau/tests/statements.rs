@@ -115,6 +115,7 @@ files! {
     time_zones
     tracking
     unique_parts
+    unreached_subqueries
     update_reads
     user_variables
     variable_levels

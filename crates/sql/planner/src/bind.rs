@@ -17,6 +17,7 @@ mod cast;
 mod compare;
 mod constants;
 mod dated;
+mod dependents;
 mod literal;
 mod row_list;
 mod scope;

@@ -17,7 +17,7 @@ use crate::join::From;
 use crate::numbered::Numbered;
 use crate::plan::{
     Access, Action, Assignment, Delete, Dependent, Insert, InsertSource, Node, OnDuplicate,
-    OutputColumn, SlotShape, Sort, SortKey, Update, UpdateTarget, ValueRows,
+    OutputColumn, SlotShape, Sort, SortKey, Step, Update, UpdateTarget, ValueRows,
 };
 use crate::{PlanError, not_supported};
 
@@ -146,10 +146,7 @@ impl Binder<'_> {
         if self.subqueries.is_empty() {
             return dependents;
         }
-        let is_of_row = |dependent: &Dependent| match dependent {
-            Dependent::Subquery(number) => !self.subquery_slots[*number].is_empty(),
-            Dependent::Call(_) => true,
-        };
+        let is_of_row = |dependent: &Dependent| self.reads_row(dependent);
         let mut early = Vec::new();
         for (row, values) in rows.iter().enumerate() {
             for (place, value) in values.iter().enumerate() {
@@ -167,6 +164,17 @@ impl Binder<'_> {
             *first = early;
         }
         dependents
+    }
+
+    /// Whether what runs before a value of VALUES, or a condition around it, needs the row so far.
+    fn reads_row(&self, dependent: &Dependent) -> bool {
+        let is_call = |part: &Expression| matches!(part.kind, ExpressionKind::Stored(_));
+        let mut conditions = dependent.conditions();
+        conditions.any(|it| !self.slots_of(it).is_empty() || it.contains(&is_call))
+            || match &dependent.step {
+                Step::Subquery(number) => !self.subquery_slots[*number].is_empty(),
+                Step::Call(_) => true,
+            }
     }
 
     /// The value of an assignment; `None` is `DEFAULT`.
