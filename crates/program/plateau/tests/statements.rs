@@ -120,6 +120,7 @@ files! {
     user_variables
     variable_levels
     variables
+    varying_subqueries
     waits
     years
     zero_defaults

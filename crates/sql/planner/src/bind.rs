@@ -44,6 +44,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) subqueries: Vec<Option<Rc<Subquery>>>,
     /// For each subquery the outer slots that it reads.
     pub(crate) subquery_slots: Vec<Vec<usize>>,
+    /// Something was bound that varies (see [`Binder::varies`]) since this was last set to false.
+    pub(crate) has_varied: bool,
     /// The stored functions that are called.
     pub(crate) functions: Vec<Rc<StoredFunction>>,
     /// The query blocks around the current place, the innermost last.
@@ -187,6 +189,7 @@ impl<'a> Binder<'a> {
             slots: Vec::new(),
             subqueries: Vec::new(),
             subquery_slots: Vec::new(),
+            has_varied: false,
             functions: Vec::new(),
             blocks: Vec::new(),
             common_tables: Vec::new(),

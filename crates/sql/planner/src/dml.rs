@@ -172,7 +172,10 @@ impl Binder<'_> {
         let mut conditions = dependent.conditions();
         conditions.any(|it| !self.slots_of(it).is_empty() || it.contains(&is_call))
             || match &dependent.step {
-                Step::Subquery(number) => !self.subquery_slots[*number].is_empty(),
+                Step::Subquery(number) => {
+                    let subquery = self.subqueries[*number].as_ref();
+                    subquery.is_some_and(|it| it.is_correlated || it.varies)
+                }
                 Step::Call(_) => true,
             }
     }

@@ -244,6 +244,9 @@ pub struct Subquery {
     pub kind: SubqueryKind,
     /// It reads rows of an outer query, so its result is valid for one outer row.
     pub is_correlated: bool,
+    /// Two runs over the same rows may differ, as with RAND() or a variable that the statement
+    /// assigns, or a run acts. So it runs each time that it is needed.
+    pub varies: bool,
     /// The slot that holds the rows for `IN`, `ANY` and `ALL`.
     pub slot: usize,
     /// What is kept of the rows of a [`SubqueryKind::Set`] that is valid for the whole execution.

@@ -181,7 +181,7 @@ impl SubqueryRun {
 
     /// Whether it has a result for the whole execution.
     fn is_valid(&self) -> bool {
-        self.state == SubqueryState::Done && !self.plan.is_correlated
+        self.state == SubqueryState::Done && !self.plan.is_correlated && !self.plan.varies
     }
 
     fn run(&mut self, number: usize, cx: &mut Context<'_>) -> Outcome<()> {

@@ -12,6 +12,7 @@ use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use super::dated;
+use super::dependents::varies;
 use super::literal::{charset_named, text_constant};
 use super::term::Bound;
 use super::variable::read_in_domain;
@@ -279,6 +280,7 @@ impl Binder<'_> {
         match &expr.kind {
             ExprKind::Function(function) => {
                 let mut call = self.function(function)?;
+                self.has_varied |= varies(&call);
                 if let ExpressionKind::Function(function) = &mut call.kind
                     && function.bound.text.is_empty()
                 {

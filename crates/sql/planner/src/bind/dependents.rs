@@ -41,6 +41,29 @@ impl Binder<'_> {
             })
             .collect()
     }
+
+    /// True if two evaluations over the same rows may differ, or act. Stored functions are left
+    /// out: a query with one is evaluated once, as in MariaDB.
+    pub(crate) fn varies(&self, expression: &Expression) -> bool {
+        expression.contains(&varies) || self.has_varying_subquery(expression)
+    }
+
+    fn has_varying_subquery(&self, expression: &Expression) -> bool {
+        let numbers = expression.subqueries().into_iter();
+        let mut subqueries = numbers.filter_map(|number| self.subqueries[number].as_ref());
+        subqueries.any(|subquery| subquery.varies)
+    }
+
+    /// Subqueries run before all of a list is evaluated. Where one of them varies, other parts that
+    /// do become queries, too. So all of them are evaluated from left to right.
+    pub(crate) fn evaluate_in_turn(&mut self, list: &mut [Expression]) {
+        if !list.iter().any(|it| self.has_varying_subquery(it)) {
+            return;
+        }
+        for expression in list.iter_mut().filter(|it| it.contains(&varies)) {
+            *expression = self.as_subquery(expression);
+        }
+    }
 }
 
 /// What was found so far, and the condition around the current place.
@@ -201,10 +224,15 @@ fn has_steps(expression: &Expression) -> bool {
 /// True if a second evaluation gives the same and changes nothing. Results of subqueries and stored
 /// functions stay in the frame.
 fn is_steady(condition: &Expression) -> bool {
-    !condition.contains(&|part| match &part.kind {
+    !condition.contains(&varies)
+}
+
+/// True if two evaluations of this part may differ whatever it reads, or if it acts.
+pub(super) fn varies(part: &Expression) -> bool {
+    match &part.kind {
         ExpressionKind::AssignUserVariable(_) | ExpressionKind::Session(_) => true,
         ExpressionKind::UserVariable(variable) => variable.is_assigned,
         ExpressionKind::Function(call) => call.is_volatile(),
         _ => false,
-    })
+    }
 }

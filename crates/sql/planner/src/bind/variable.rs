@@ -117,6 +117,7 @@ impl Binder<'_> {
             None => in_session.clone(),
         };
         let is_assigned = variables.is_assigned(&name);
+        self.has_varied |= is_assigned;
         let variable = Box::new(UserVariable { name, is_assigned });
         Expression::new(ExpressionKind::UserVariable(variable), column_type)
     }
@@ -138,6 +139,7 @@ impl Binder<'_> {
             // The type that the variable will have.
             column_type.kind = TypeKind::BigInt;
         }
+        self.has_varied = true;
         let assignment = Box::new((name, value));
         Expression::new(ExpressionKind::AssignUserVariable(assignment), column_type)
     }

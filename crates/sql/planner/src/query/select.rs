@@ -89,6 +89,7 @@ impl Binder<'_> {
         } else if let Some(limit) = limit {
             node = self.limited(node, limit);
         }
+        self.evaluate_in_turn(&mut parts.output);
         let dependent = self.dependents(&parts.output);
         let query = Query {
             root: node,
@@ -499,7 +500,8 @@ impl Binder<'_> {
         let reads_long = |part: &Expression| {
             matches!(part.kind, ExpressionKind::Column(_)) && part.column_type.kind.is_blob()
         };
-        expression.is_volatile()
+        self.varies(expression)
+            || expression.is_volatile()
             || expression.acts()
             || (is_limited && !expression.contains(&reads_long))
     }
@@ -578,12 +580,13 @@ impl Binder<'_> {
 
     /// The query of `DO`.
     pub(crate) fn do_query(&mut self, expressions: &[ast::Expr]) -> Result<Query, PlanError> {
-        let (output, _) = self.in_block(|binder| {
+        let (mut output, _) = self.in_block(|binder| {
             expressions
                 .iter()
                 .map(|expr| binder.term(expr))
                 .collect::<Result<Vec<_>, _>>()
         })?;
+        self.evaluate_in_turn(&mut output);
         let dependent = self.dependents(&output);
         Ok(Query {
             root: Node::One,
