@@ -84,6 +84,7 @@ files! {
     named_rows
     names_of_tables
     negations
+    outer_aliases
     password
     plan_literals
     prepared

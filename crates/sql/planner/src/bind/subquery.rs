@@ -129,21 +129,40 @@ impl Binder<'_> {
 
     /// An expression that varies as a query of its own: `(SELECT @n := @n + 1)`.
     pub(super) fn as_subquery(&mut self, expression: &Expression) -> Expression {
-        let outer_slots = self.slots_of(expression);
+        let subquery = self.query_of(expression);
+        self.read_subquery(subquery, expression)
+    }
+
+    /// An expression that varies as a query that runs once before the rows of a table are read, so
+    /// that it may bound an index.
+    pub(super) fn once_a_run(&mut self, expression: &Expression) -> Expression {
+        let subquery = Subquery {
+            is_correlated: true,
+            varies: false,
+            ..self.query_of(expression)
+        };
+        self.read_subquery(subquery, expression)
+    }
+
+    fn query_of(&self, expression: &Expression) -> Subquery {
         let query = Query {
             root: Node::One,
             output: vec![expression.clone()],
             dependent: self.dependents([expression]),
         };
-        self.subqueries.push(Some(Rc::new(Subquery {
+        Subquery {
             query: Rc::new(query),
             kind: SubqueryKind::Scalar,
-            is_correlated: !outer_slots.is_empty(),
+            is_correlated: !self.slots_of(expression).is_empty(),
             varies: true,
             slot: usize::MAX,
             lookup: None,
-        })));
-        self.subquery_slots.push(outer_slots);
+        }
+    }
+
+    fn read_subquery(&mut self, subquery: Subquery, expression: &Expression) -> Expression {
+        self.subqueries.push(Some(Rc::new(subquery)));
+        self.subquery_slots.push(self.slots_of(expression));
         Expression {
             kind: ExpressionKind::Subquery(self.subqueries.len() - 1),
             column_type: expression.column_type.clone(),

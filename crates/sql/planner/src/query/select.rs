@@ -197,8 +197,6 @@ impl Binder<'_> {
         self.block().clause = Clause::Fields;
         self.block().allows_aggregates = true;
         let (output, columns) = self.select_items(&select.items)?;
-        let names = columns.iter().map(|column| column.name.clone());
-        self.block().aliases = Aliases::new(names.zip(output.iter().cloned()));
         self.block().clause = Clause::Group;
         self.block().allows_aggregates = false;
         let (mut keys, mut key_order) = (Numbered::default(), Vec::new());
@@ -270,6 +268,7 @@ impl Binder<'_> {
             return Err(error(ER_TOO_MANY_FIELDS, &[]));
         }
         for item in items {
+            let before = output.len();
             match item {
                 SelectItem::Wildcard { schema, table, .. } => {
                     self.wildcard(schema.as_ref(), table.as_ref(), &mut output, &mut columns)?;
@@ -284,6 +283,9 @@ impl Binder<'_> {
             if COLUMN_COUNT_MAX < output.len() {
                 return Err(error(ER_TOO_MANY_FIELDS, &[]));
             }
+            let names = columns[before..].iter().map(|it| it.name.clone());
+            let items = names.zip(output[before..].iter().cloned());
+            self.block().aliases.extend(items);
         }
         Ok((output, columns))
     }
