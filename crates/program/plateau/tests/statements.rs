@@ -121,6 +121,7 @@ files! {
     user_variables
     variable_levels
     variables
+    varying_items
     varying_subqueries
     waits
     years

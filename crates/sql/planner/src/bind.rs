@@ -46,6 +46,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) subquery_slots: Vec<Vec<usize>>,
     /// Something was bound that varies (see [`Binder::varies`]) since this was last set to false.
     pub(crate) has_varied: bool,
+    /// How many calls and variables have a number, since equal ones may differ in their values.
+    pub(crate) occurrence_count: usize,
     /// The stored functions that are called.
     pub(crate) functions: Vec<Rc<StoredFunction>>,
     /// The query blocks around the current place, the innermost last.
@@ -190,6 +192,7 @@ impl<'a> Binder<'a> {
             subqueries: Vec::new(),
             subquery_slots: Vec::new(),
             has_varied: false,
+            occurrence_count: 0,
             functions: Vec::new(),
             blocks: Vec::new(),
             common_tables: Vec::new(),

@@ -118,7 +118,15 @@ impl Binder<'_> {
         };
         let is_assigned = variables.is_assigned(&name);
         self.has_varied |= is_assigned;
-        let variable = Box::new(UserVariable { name, is_assigned });
+        self.occurrence_count += usize::from(is_assigned);
+        let variable = Box::new(UserVariable {
+            name,
+            is_assigned,
+            occurrence: match is_assigned {
+                true => self.occurrence_count,
+                false => 0,
+            },
+        });
         Expression::new(ExpressionKind::UserVariable(variable), column_type)
     }
 

@@ -484,7 +484,8 @@ impl Binder<'_> {
     /// Whether to compute an expression of the list after the sort. That applies to side effects
     /// and volatile values; before a LIMIT also to everything that reads no long values, since
     /// these should not be kept. It does not apply to sort keys, nor to a subquery that reads the
-    /// row, which must run while the row is there.
+    /// row, which must run while the row is there. Where a sort key varies, all that does is
+    /// computed with it, from left to right.
     fn is_late(
         &self,
         expression: &Expression,
@@ -502,8 +503,10 @@ impl Binder<'_> {
         let reads_long = |part: &Expression| {
             matches!(part.kind, ExpressionKind::Column(_)) && part.column_type.kind.is_blob()
         };
-        self.varies(expression)
-            || expression.is_volatile()
+        if self.varies(expression) {
+            return !keys.iter().any(|(key, _)| self.varies(key));
+        }
+        expression.is_volatile()
             || expression.acts()
             || (is_limited && !expression.contains(&reads_long))
     }
