@@ -111,6 +111,7 @@ fn is_due(
         unknown.push(place);
         next = guards[place].outer;
     }
+    let warnings_before = cx.statement.diagnostics.warnings().count();
     for place in unknown.into_iter().rev() {
         if is_due {
             cx.statement.spend(GUARD_COST)?;
@@ -118,6 +119,9 @@ fn is_due(
         }
         known[place] = Some(is_due);
     }
+    // The expression gives them when it evaluates its conditions.
+    let mut warnings = cx.statement.diagnostics.warnings();
+    warnings.return_to(warnings_before);
     Ok(is_due)
 }
 

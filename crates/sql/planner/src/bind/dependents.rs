@@ -109,6 +109,7 @@ impl Found {
             ExpressionKind::Coalesce(list) => self.in_turn(list, Test::Null, false),
             ExpressionKind::Case(case) => self.case(case),
             ExpressionKind::In(list) => self.members(list),
+            ExpressionKind::Compare(compare) => self.compare(compare),
             ExpressionKind::Stored(call) => {
                 self.children(expression);
                 self.add(call.number, || Step::Call(Rc::new(StoredCall::clone(call))));
@@ -180,6 +181,17 @@ impl Found {
         if let Some(otherwise) = &case.otherwise {
             self.look_into(otherwise);
         }
+        self.leave(around);
+    }
+
+    /// The right side is evaluated only if the left one is not NULL.
+    fn compare(&mut self, compare: &Compare) {
+        let around = self.innermost;
+        self.look_into(&compare.left);
+        if compare.operator != CompareOperator::NullSafeEqual && has_steps(&compare.right) {
+            self.guard(compare.left.clone(), Test::Null, true);
+        }
+        self.look_into(&compare.right);
         self.leave(around);
     }
 
