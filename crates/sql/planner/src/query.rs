@@ -428,7 +428,8 @@ impl Binder<'_> {
                 descending: *descending,
             })
             .collect();
-        let kept = kept.into_list();
+        let mut kept = kept.into_list();
+        self.evaluate_in_turn(&mut kept);
         let slot = self.computed_slot(&kept);
         let mut all_dependent = self.dependents(&kept);
         all_dependent.extend(

@@ -561,7 +561,8 @@ impl Binder<'_> {
             .iter()
             .map(|(key, _)| kept.place_of(key))
             .collect();
-        let kept = kept.into_list();
+        let mut kept = kept.into_list();
+        self.evaluate_in_turn(&mut kept);
         let slot = self.computed_slot(&kept);
         let dependent = self.dependents(&kept);
         let column = |column: usize, expression: &Expression| {
