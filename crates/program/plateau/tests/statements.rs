@@ -84,6 +84,7 @@ files! {
     named_rows
     names_of_tables
     negations
+    outer_aliases
     password
     plan_literals
     prepared
@@ -115,10 +116,13 @@ files! {
     time_zones
     tracking
     unique_parts
+    unreached_subqueries
     update_reads
     user_variables
     variable_levels
     variables
+    varying_items
+    varying_subqueries
     waits
     years
     zero_defaults

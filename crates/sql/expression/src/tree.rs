@@ -122,6 +122,8 @@ pub struct SessionCall {
     pub function: SessionFunction,
     /// The arguments that it takes.
     pub arguments: Vec<Expression>,
+    /// Which call of the statement it is.
+    pub occurrence: usize,
 }
 
 /// A test that is never NULL.
@@ -354,6 +356,8 @@ pub struct UserVariable {
     pub name: Box<str>,
     /// The statement assigns it, so its value may differ from row to row.
     pub is_assigned: bool,
+    /// Which place of the statement reads it, if the statement assigns it; otherwise 0.
+    pub occurrence: usize,
 }
 
 /// `@@scope.name`.
@@ -517,6 +521,17 @@ impl Expression {
             !found
         });
         found
+    }
+
+    /// Makes calls equal that differ only in their place in the statement: two of RAND().
+    pub fn forget_occurrences(&mut self) {
+        match &mut self.kind {
+            ExpressionKind::Function(call) => call.occurrence = 0,
+            ExpressionKind::Session(call) => call.occurrence = 0,
+            ExpressionKind::UserVariable(variable) => variable.occurrence = 0,
+            _ => {}
+        }
+        self.for_each_child_mut(&mut Self::forget_occurrences);
     }
 
     /// True if two evaluations over the same rows may differ: it may not bound an index.

@@ -17,6 +17,7 @@ mod cast;
 mod compare;
 mod constants;
 mod dated;
+mod dependents;
 mod literal;
 mod row_list;
 mod scope;
@@ -43,10 +44,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) subqueries: Vec<Option<Rc<Subquery>>>,
     /// For each subquery the outer slots that it reads.
     pub(crate) subquery_slots: Vec<Vec<usize>>,
+    /// Something was bound that varies (see [`Binder::varies`]) since this was last set to false.
+    pub(crate) has_varied: bool,
+    /// How many calls and variables have a number, since equal ones may differ in their values.
+    pub(crate) occurrence_count: usize,
     /// The stored functions that are called.
     pub(crate) functions: Vec<Rc<StoredFunction>>,
-    /// While `VALUES` is bound: the slot of the row that it makes.
-    pub(crate) new_value_slot: Option<usize>,
     /// The query blocks around the current place, the innermost last.
     pub(crate) blocks: Vec<Block>,
     /// `WITH` queries in scope, later ones before earlier ones.
@@ -188,8 +191,9 @@ impl<'a> Binder<'a> {
             slots: Vec::new(),
             subqueries: Vec::new(),
             subquery_slots: Vec::new(),
+            has_varied: false,
+            occurrence_count: 0,
             functions: Vec::new(),
-            new_value_slot: None,
             blocks: Vec::new(),
             common_tables: Vec::new(),
             reference_count: 0,

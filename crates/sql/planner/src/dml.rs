@@ -1,6 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use errcode::{
@@ -17,7 +17,7 @@ use crate::join::From;
 use crate::numbered::Numbered;
 use crate::plan::{
     Access, Action, Assignment, Delete, Dependent, Insert, InsertSource, Node, OnDuplicate,
-    OutputColumn, SlotShape, Sort, SortKey, Update, UpdateTarget, ValueRows,
+    OutputColumn, SlotShape, Sort, SortKey, Step, Update, UpdateTarget, ValueRows,
 };
 use crate::{PlanError, not_supported};
 
@@ -46,7 +46,7 @@ impl Binder<'_> {
         let source = match &insert.source {
             ast::InsertSource::Values(rows) => {
                 let rows = self.value_rows(rows, &columns, new_slot)?;
-                let dependent = self.row_dependents(rows.expressions());
+                let dependent = self.value_dependents(rows.expressions());
                 InsertSource::Values { rows, dependent }
             }
             ast::InsertSource::Query(query) => self.insert_query(query, table, columns.len())?,
@@ -119,7 +119,6 @@ impl Binder<'_> {
         // A value may read a column that was assigned before it: the new row is in scope.
         let relation = &mut self.block().scope.relations[0];
         let old_slot = std::mem::replace(&mut relation.slot, new_slot);
-        self.new_value_slot = Some(new_slot);
         let mut bound = Vec::with_capacity(rows.len());
         for (place, row) in rows.iter().enumerate() {
             let is_empty = row.is_empty() && rows[0].is_empty();
@@ -133,34 +132,52 @@ impl Binder<'_> {
             bound.push(values);
         }
         self.block().scope.relations[0].slot = old_slot;
-        self.new_value_slot = None;
         Ok(ValueRows::Expressions(bound))
     }
 
-    /// What must run before each row of VALUES; empty if no row needs anything. Queries that read
-    /// no column of their row run before the first row: they see the tables as they were before all
+    /// What must run before a value of VALUES, by its row and its place there. Queries that read no
+    /// column of their row run before the first value: they see the tables as they were before all
     /// rows.
-    fn row_dependents(&self, rows: &[Vec<Option<Expression>>]) -> Vec<Vec<Dependent>> {
+    fn value_dependents(
+        &self,
+        rows: &[Vec<Option<Expression>>],
+    ) -> BTreeMap<(usize, usize), Vec<Dependent>> {
+        let mut dependents = BTreeMap::new();
         if self.subqueries.is_empty() {
-            return Vec::new();
+            return dependents;
         }
-        let of = |row: &Vec<Option<Expression>>| self.dependents(row.iter().flatten());
-        let mut dependents: Vec<Vec<Dependent>> = rows.iter().map(of).collect();
-        let is_of_row = |dependent: &Dependent| match dependent {
-            Dependent::Subquery(number) => !self.subquery_slots[*number].is_empty(),
-            Dependent::Call(_) => true,
-        };
+        let is_of_row = |dependent: &Dependent| self.reads_row(dependent);
         let mut early = Vec::new();
-        for row in &mut dependents {
-            let (own, others): (Vec<_>, Vec<_>) = row.drain(..).partition(is_of_row);
-            *row = own;
-            early.extend(others);
+        for (row, values) in rows.iter().enumerate() {
+            for (place, value) in values.iter().enumerate() {
+                let of_value = self.dependents(value).into_iter();
+                let (own, others): (Vec<_>, Vec<_>) = of_value.partition(is_of_row);
+                early.extend(others);
+                if !own.is_empty() {
+                    dependents.insert((row, place), own);
+                }
+            }
         }
-        if let Some(first) = dependents.first_mut() {
+        if !early.is_empty() {
+            let first = dependents.entry((0, 0)).or_default();
             early.append(first);
             *first = early;
         }
         dependents
+    }
+
+    /// Whether what runs before a value of VALUES, or a condition around it, needs the row so far.
+    fn reads_row(&self, dependent: &Dependent) -> bool {
+        let is_call = |part: &Expression| matches!(part.kind, ExpressionKind::Stored(_));
+        let mut conditions = dependent.conditions();
+        conditions.any(|it| !self.slots_of(it).is_empty() || it.contains(&is_call))
+            || match &dependent.step {
+                Step::Subquery(number) => {
+                    let subquery = self.subqueries[*number].as_ref();
+                    subquery.is_some_and(|it| it.is_correlated || it.varies)
+                }
+                Step::Call(_) => true,
+            }
     }
 
     /// The value of an assignment; `None` is `DEFAULT`.

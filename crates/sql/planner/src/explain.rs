@@ -150,10 +150,11 @@ impl Explainer<'_> {
             let Some(subquery) = self.plan.subqueries[place].clone() else {
                 continue;
             };
-            let select_type = match (subquery.is_correlated, subquery.kind) {
-                (true, _) => "DEPENDENT SUBQUERY",
-                (false, SubqueryKind::Set) => "MATERIALIZED",
-                (false, _) => "SUBQUERY",
+            let select_type = match subquery.kind {
+                _ if subquery.is_correlated => "DEPENDENT SUBQUERY",
+                _ if subquery.varies => "UNCACHEABLE SUBQUERY",
+                SubqueryKind::Set => "MATERIALIZED",
+                _ => "SUBQUERY",
             };
             self.query(&subquery.query, select_type);
         }

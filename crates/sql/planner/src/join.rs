@@ -426,7 +426,7 @@ impl Binder<'_> {
         let mut slots = self.slots_of(&expression);
         slots.retain(|slot| own.contains(slot));
         // `RAND() < 0.5`, `@n := @n + 1`: evaluated for each row.
-        if slots.is_empty() && expression.subqueries().is_empty() && expression.is_volatile() {
+        if slots.is_empty() && self.varies(&expression) {
             slots = own.to_vec();
         }
         Conjunct {

@@ -1,5 +1,6 @@
 //! LOAD DATA: an INSERT of one row whose values are the fields of a line.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use errcode::{ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE};
@@ -59,7 +60,7 @@ impl Binder<'_> {
             columns,
             source: InsertSource::Values {
                 rows: ValueRows::Expressions(vec![values]),
-                dependent: Vec::new(),
+                dependent: BTreeMap::new(),
             },
             duplicate,
             is_ignore,

@@ -106,18 +106,28 @@ impl<T: Digest + PartialEq + Clone> Numbered<T> {
 pub(crate) struct NameIndex {
     /// By the name in lower case; empty for a short list.
     places: HashMap<String, usize, RandomState>,
+    /// How many names are in `places`.
+    count: usize,
 }
 
 impl NameIndex {
     /// An index of these names.
     pub(crate) fn new<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> Self {
-        let mut places = HashMap::default();
-        if SHORT_LEN < names.len() {
-            for (place, name) in names.enumerate() {
-                places.entry(name.to_ascii_lowercase()).or_insert(place);
+        let mut index = Self::default();
+        index.extend(names);
+        index
+    }
+
+    /// Adds what was appended to the list; these are all of its names.
+    pub(crate) fn extend<'n>(&mut self, names: impl ExactSizeIterator<Item = &'n str>) {
+        let count = names.len();
+        if SHORT_LEN < count {
+            for (place, name) in names.enumerate().skip(self.count) {
+                let name = name.to_ascii_lowercase();
+                self.places.entry(name).or_insert(place);
             }
+            self.count = count;
         }
-        Self { places }
     }
 
     /// The position of the name in the indexed list.
@@ -203,6 +213,12 @@ mod tests {
                 assert_eq!(found, Some(place % 20));
             }
             assert_eq!(index.find("nobody", all()), None);
+            let mut grown = NameIndex::default();
+            for end in 1..=names.len() {
+                grown.extend(all().take(end));
+                let last = &names[end - 1];
+                assert_eq!(grown.find(last, all().take(end)), Some((end - 1) % 20));
+            }
         }
     }
 }

@@ -13,6 +13,7 @@
 
 mod pushed;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -243,6 +244,9 @@ pub struct Subquery {
     pub kind: SubqueryKind,
     /// It reads rows of an outer query, so its result is valid for one outer row.
     pub is_correlated: bool,
+    /// Two runs over the same rows may differ, as with RAND() or a variable that the statement
+    /// assigns, or a run acts. So it runs each time that it is needed.
+    pub varies: bool,
     /// The slot that holds the rows for `IN`, `ANY` and `ALL`.
     pub slot: usize,
     /// What is kept of the rows of a [`SubqueryKind::Set`] that is valid for the whole execution.
@@ -263,36 +267,43 @@ pub enum SubqueryKind {
 
 /// What must run before expressions are evaluated; its result is put into the frame.
 #[derive(Debug, Clone)]
-pub enum Dependent {
+pub struct Dependent {
+    /// What runs.
+    pub step: Step,
+    /// The conditions around all that was found in one place.
+    pub guards: Rc<[Guard]>,
+    /// The innermost condition around this one.
+    pub innermost: Option<usize>,
+}
+
+/// What runs before an expression.
+#[derive(Debug, Clone)]
+pub enum Step {
     /// A subquery, by number.
     Subquery(usize),
     /// A call of a stored function.
-    Call(Rc<GuardedCall>),
+    Call(Rc<StoredCall>),
 }
 
 impl Dependent {
     /// Its number among the subqueries and calls.
     pub fn number(&self) -> usize {
-        match self {
-            Self::Subquery(number) => *number,
-            Self::Call(guarded) => guarded.call.number,
+        match &self.step {
+            Step::Subquery(number) => *number,
+            Step::Call(call) => call.number,
         }
+    }
+
+    /// The conditions around it, the innermost first.
+    pub fn conditions(&self) -> impl Iterator<Item = &Expression> {
+        let guard = |place: Option<usize>| place.and_then(|place| self.guards.get(place));
+        let around = std::iter::successors(guard(self.innermost), move |it| guard(it.outer));
+        around.map(|guard| &guard.condition)
     }
 }
 
-/// A call of a stored function, with its conditions.
-#[derive(Debug)]
-pub struct GuardedCall {
-    /// The call.
-    pub call: StoredCall,
-    /// The conditions of all calls in one place.
-    pub guards: Rc<[Guard]>,
-    /// The innermost condition around this call.
-    pub innermost: Option<usize>,
-}
-
-/// A condition around calls (of CASE, AND and the like): they run only if it and its outer ones are
-/// true.
+/// A condition around subqueries and calls (of CASE, AND and the like): they run only if it and its
+/// outer ones are true.
 #[derive(Debug)]
 pub struct Guard {
     /// The condition.
@@ -624,8 +635,8 @@ pub enum InsertSource {
     Values {
         /// The rows.
         rows: ValueRows,
-        /// Subqueries and calls to run before each of the rows; empty if there are none at all.
-        dependent: Vec<Vec<Dependent>>,
+        /// Subqueries and calls to run before a value, by its row and its place there.
+        dependent: BTreeMap<(usize, usize), Vec<Dependent>>,
     },
     /// `SELECT`; kept before the first insert if it reads the table.
     Query {

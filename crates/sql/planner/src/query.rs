@@ -328,7 +328,24 @@ impl Binder<'_> {
         {
             return Ok(expression);
         }
-        self.term(&item.expr)
+        let term = self.term(&item.expr)?;
+        Ok(self.selected_alike(&term, output).unwrap_or(term))
+    }
+
+    /// The first select item that is written like a term that varies. `SELECT RAND() .. ORDER BY
+    /// RAND()` orders by what it shows.
+    fn selected_alike(&self, term: &Expression, output: &[Expression]) -> Option<Expression> {
+        if !self.varies(term) {
+            return None;
+        }
+        let written = |expression: &Expression| {
+            let mut expression = expression.clone();
+            expression.forget_occurrences();
+            expression
+        };
+        let wanted = written(term);
+        let mut alike = output.iter().filter(|it| self.varies(it));
+        alike.find(|it| written(it) == wanted).cloned()
     }
 
     /// `LIMIT`.
@@ -411,7 +428,8 @@ impl Binder<'_> {
                 descending: *descending,
             })
             .collect();
-        let kept = kept.into_list();
+        let mut kept = kept.into_list();
+        self.evaluate_in_turn(&mut kept);
         let slot = self.computed_slot(&kept);
         let mut all_dependent = self.dependents(&kept);
         all_dependent.extend(

@@ -3,10 +3,9 @@
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_SUBQUERY_NO_1_ROW};
-use expression::{Members, Share, SubqueryResult};
-use planner::{Dependent, Guard, GuardedCall, Subquery, SubqueryKind};
+use expression::{Members, Share, StoredCall, SubqueryResult};
+use planner::{Dependent, Step, Subquery, SubqueryKind};
 use smallvec::SmallVec;
-use value::Value;
 
 use crate::context::{Context, keep};
 use crate::{FunctionCall, Interrupt, Operator, Outcome, Rewind};
@@ -17,8 +16,11 @@ use crate::{FunctionCall, Interrupt, Operator, Outcome, Rewind};
 pub(crate) struct Dependents {
     list: Vec<Dependent>,
     at: usize,
-    /// The current one is a call that the session was asked to run.
-    is_asked: bool,
+    /// The current one has begun: the conditions around it hold. A call is with the session.
+    is_begun: bool,
+    /// For each condition around the current one, whether it and its outer ones hold, once that
+    /// was needed for the current rows.
+    known: Vec<Option<bool>>,
 }
 
 impl Dependents {
@@ -26,8 +28,7 @@ impl Dependents {
     pub(crate) fn new(list: &[Dependent]) -> Self {
         Self {
             list: list.to_vec(),
-            at: 0,
-            is_asked: false,
+            ..Self::default()
         }
     }
 
@@ -36,30 +37,26 @@ impl Dependents {
     #[inline]
     pub(crate) fn run(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         while let Some(dependent) = self.list.get(self.at) {
-            match dependent {
-                Dependent::Subquery(number) => run_subquery(*number, cx)?,
-                Dependent::Call(guarded) if self.is_asked => {
+            match &dependent.step {
+                Step::Call(call) if self.is_begun => {
                     let value = cx.answer.take().expect("a call is answered");
-                    cx.frame.subqueries[guarded.call.number] = SubqueryResult::Scalar(value);
-                    self.is_asked = false;
+                    cx.frame.subqueries[call.number] = SubqueryResult::Scalar(value);
                 }
-                Dependent::Call(guarded) => {
-                    if let Some(call) = begin_call(guarded, cx)? {
-                        self.is_asked = true;
-                        return Err(Interrupt::Call(Box::new(call)));
-                    }
+                _ if !self.is_begun && !is_due(&self.list, self.at, &mut self.known, cx)? => {}
+                Step::Subquery(number) => {
+                    self.is_begun = true;
+                    run_subquery(*number, cx)?;
+                }
+                Step::Call(call) => {
+                    let call = function_call(call, cx)?;
+                    self.is_begun = true;
+                    return Err(Interrupt::Call(Box::new(call)));
                 }
             }
+            self.is_begun = false;
             self.at += 1;
         }
         self.at = 0;
-        Ok(())
-    }
-
-    /// As [`Dependents::run`], but does nothing once that has completed.
-    pub(crate) fn run_once(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
-        self.run(cx)?;
-        self.list.clear();
         Ok(())
     }
 
@@ -71,39 +68,75 @@ impl Dependents {
     /// Drops a half-done run.
     pub(crate) fn rewind(&mut self) {
         self.at = 0;
-        self.is_asked = false;
+        self.is_begun = false;
     }
 }
 
 /// The cost of testing a condition, in bytes read.
 const GUARD_COST: usize = 64;
 
-/// The call that the session has to run; `None` if a condition around the call does not hold.
-fn begin_call(guarded: &GuardedCall, cx: &mut Context<'_>) -> Outcome<Option<FunctionCall>> {
-    let call = &guarded.call;
-    cx.frame.subqueries[call.number] = SubqueryResult::Scalar(Value::Null);
-    let mut guards: SmallVec<[&Guard; 8]> = SmallVec::new();
-    let mut next = guarded.innermost;
-    while let Some(guard) = next.and_then(|place| guarded.guards.get(place)) {
-        guards.push(guard);
-        next = guard.outer;
+/// Whether the one at that place of the list has to run: it lacks a result, and the conditions
+/// around it hold. `known` is for the current rows, and is dropped where other conditions begin.
+fn is_due(
+    list: &[Dependent],
+    at: usize,
+    known: &mut Vec<Option<bool>>,
+    cx: &mut Context<'_>,
+) -> Outcome<bool> {
+    let Dependent {
+        step,
+        guards,
+        innermost,
+    } = &list[at];
+    let before = at.checked_sub(1).map(|before| &list[before].guards);
+    if !before.is_some_and(|before| Rc::ptr_eq(before, guards)) {
+        known.clear();
     }
-    for guard in guards.into_iter().rev() {
-        cx.statement.spend(GUARD_COST)?;
-        if !cx.is_true(&guard.condition)? {
-            return Ok(None);
+    if let Step::Subquery(number) = step
+        && cx.subqueries[*number]
+            .as_ref()
+            .is_some_and(SubqueryRun::is_valid)
+    {
+        return Ok(false);
+    }
+    known.resize(guards.len(), None);
+    let mut is_due = true;
+    let mut unknown: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut next = *innermost;
+    while let Some(place) = next {
+        if let Some(holds) = known[place] {
+            is_due = holds;
+            break;
         }
+        unknown.push(place);
+        next = guards[place].outer;
     }
+    let warnings_before = cx.statement.diagnostics.warnings().count();
+    for place in unknown.into_iter().rev() {
+        if is_due {
+            cx.statement.spend(GUARD_COST)?;
+            is_due = cx.is_true(&guards[place].condition)?;
+        }
+        known[place] = Some(is_due);
+    }
+    // The expression gives them when it evaluates its conditions.
+    let mut warnings = cx.statement.diagnostics.warnings();
+    warnings.return_to(warnings_before);
+    Ok(is_due)
+}
+
+/// The call that the session has to run.
+fn function_call(call: &StoredCall, cx: &mut Context<'_>) -> Outcome<FunctionCall> {
     let mut arguments = Vec::with_capacity(call.arguments.len());
     for argument in &call.arguments {
         arguments.push(cx.evaluate(argument)?.to_value());
     }
     let types = call.arguments.iter().map(|it| it.column_type.clone());
-    Ok(Some(FunctionCall {
+    Ok(FunctionCall {
         function: Rc::clone(&call.function),
         arguments,
         types: types.collect(),
-    }))
+    })
 }
 
 /// A subquery of the execution.
@@ -150,9 +183,13 @@ impl SubqueryRun {
         self.holds_row = false;
     }
 
+    /// Whether it has a result for the whole execution.
+    fn is_valid(&self) -> bool {
+        self.state == SubqueryState::Done && !self.plan.is_correlated && !self.plan.varies
+    }
+
     fn run(&mut self, number: usize, cx: &mut Context<'_>) -> Outcome<()> {
         match self.state {
-            SubqueryState::Done if !self.plan.is_correlated => return Ok(()),
             SubqueryState::Done | SubqueryState::Fresh => self.start(number, cx),
             SubqueryState::Running => {}
         }

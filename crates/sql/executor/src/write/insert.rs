@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use errcode::{ClientError, ER_AUTOINC_READ_FAILED};
 use expression::{Expression, ExpressionKind, Rows, Share};
-use planner::{Dependent, Insert, InsertSource, OnDuplicate, ValueRows};
+use planner::{Insert, InsertSource, OnDuplicate, ValueRows};
 use settings::SqlMode;
 use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniqueness};
 use value::{ColumnType, ValueRef};
@@ -48,8 +48,8 @@ pub(crate) struct InsertRunner {
     state: State,
     /// Rows taken from the source.
     taken: usize,
-    /// Rows of VALUES for which `dependents` was set.
-    prepared: usize,
+    /// How many values the new row has, while what the next one needs has suspended.
+    filled: Option<usize>,
     /// Rows that earlier runs have inserted for the same statement.
     earlier_rows: u64,
     /// Names the conflicting row.
@@ -101,7 +101,7 @@ impl InsertRunner {
             is_kept_complete: false,
             state: State::Next,
             taken: 0,
-            prepared: 0,
+            filled: None,
             earlier_rows: 0,
             duplicate: Box::default(),
             change: RowChange::default(),
@@ -126,7 +126,7 @@ impl InsertRunner {
         self.is_kept_complete = false;
         self.state = State::Next;
         self.taken = 0;
-        self.prepared = 0;
+        self.filled = None;
         self.numbers_left = 0;
         self.summary = Summary::default();
     }
@@ -216,12 +216,11 @@ impl InsertRunner {
         match &plan.source {
             InsertSource::Values {
                 rows: ValueRows::Expressions(rows),
-                dependent,
+                ..
             } => {
                 let Some(row) = rows.get(self.taken) else {
                     return Ok(false);
                 };
-                self.run_dependents(dependent, cx)?;
                 cx.charge(1)?;
                 self.make_row(cx, |column, _| row[column].as_ref().map(Source::Expression))?;
             }
@@ -289,18 +288,6 @@ impl InsertRunner {
         check::is_allowed(cx, rows, definition, self.plan.is_ignore)
     }
 
-    /// Runs the dependents of a row of VALUES, once: after a suspension it finds them done.
-    fn run_dependents(&mut self, of: &[Vec<Dependent>], cx: &mut Context<'_>) -> Outcome<()> {
-        let Some(dependent) = of.get(self.taken) else {
-            return Ok(());
-        };
-        if self.prepared <= self.taken {
-            self.dependents = Dependents::new(dependent);
-            self.prepared = self.taken + 1;
-        }
-        self.dependents.run_once(cx)
-    }
-
     fn pull(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
         let root = self.root.as_mut().expect("rows come from a query");
         if !self.holds_row {
@@ -314,7 +301,8 @@ impl InsertRunner {
         Ok(true)
     }
 
-    /// Makes the new row from the source's values and defaults.
+    /// Makes the new row from the source's values and defaults. What runs before a value sees those
+    /// before it. Called again after a suspension, it continues.
     fn make_row<'p>(
         &mut self,
         cx: &mut Context<'_>,
@@ -329,17 +317,13 @@ impl InsertRunner {
             column,
             row_number,
         };
-        cx.frame.slots[slot].row = Some(0);
-        let rows = cx.frame.rows_mut(slot);
-        rows.clear();
-        rows.push_null_row();
-        for &column in &self.missing {
-            let default = self.plan.defaults[column].as_ref();
-            with_row(cx, slot, |cx, rows| {
-                assign_default(cx, rows, target(column), default)
-            })?;
+        let filled = self.filled.take();
+        if filled.is_none() {
+            self.begin_row(cx, &target)?;
         }
-        for (place, &column) in self.plan.columns.iter().enumerate() {
+        let plan = self.plan.clone();
+        for (place, &column) in plan.columns.iter().enumerate().skip(filled.unwrap_or(0)) {
+            self.run_dependents(cx, place, filled)?;
             let rule = self.null_rule(definition.columns[column].auto_increment);
             match source(place, self.taken) {
                 Some(Source::Expression(value)) if self.reads_new_row && reads(value, slot) => {
@@ -377,6 +361,49 @@ impl InsertRunner {
             }
         }
         Ok(())
+    }
+
+    /// Makes a row of NULLs and of the defaults of the columns without a value.
+    fn begin_row<'d>(
+        &self,
+        cx: &mut Context<'_>,
+        target: &dyn Fn(usize) -> Target<'d>,
+    ) -> Outcome<()> {
+        let slot = self.plan.new_slot;
+        cx.frame.slots[slot].row = Some(0);
+        let rows = cx.frame.rows_mut(slot);
+        rows.clear();
+        rows.push_null_row();
+        for &column in &self.missing {
+            let default = self.plan.defaults[column].as_ref();
+            with_row(cx, slot, |cx, rows| {
+                assign_default(cx, rows, target(column), default)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Runs what a value of VALUES needs, from its start unless `filled` says that it was begun.
+    fn run_dependents(
+        &mut self,
+        cx: &mut Context<'_>,
+        place: usize,
+        filled: Option<usize>,
+    ) -> Outcome<()> {
+        let InsertSource::Values { dependent, .. } = &self.plan.source else {
+            return Ok(());
+        };
+        let Some(of_value) = dependent.get(&(self.taken, place)) else {
+            return Ok(());
+        };
+        if filled != Some(place) {
+            self.dependents = Dependents::new(of_value);
+        }
+        let ran = self.dependents.run(cx);
+        if ran.is_err() {
+            self.filled = Some(place);
+        }
+        ran
     }
 
     fn null_rule(&self, is_auto_increment: bool) -> NullRule {

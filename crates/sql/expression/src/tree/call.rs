@@ -13,9 +13,12 @@ pub struct Call {
     pub bound: Bound,
     /// Its arguments.
     pub arguments: Vec<Expression>,
+    /// Which call of the statement it is, if two evaluations may differ; otherwise 0.
+    pub occurrence: usize,
 }
 
-/// Calls of one function with equal arguments, results and kinds of values are equal.
+/// Calls of one function with equal arguments, results and kinds of values are equal. Two calls of
+/// RAND() are not.
 impl PartialEq for Call {
     fn eq(&self, other: &Self) -> bool {
         let of = |call: &Self| -> (Function, ColumnType, bool) {
@@ -26,7 +29,8 @@ impl PartialEq for Call {
                 bound.gives_moments(),
             )
         };
-        of(self) == of(other) && self.arguments == other.arguments
+        let is_same = self.occurrence == other.occurrence && of(self) == of(other);
+        is_same && self.arguments == other.arguments
     }
 }
 

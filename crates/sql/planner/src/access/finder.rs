@@ -303,7 +303,9 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
     fn is_value(&self, side: &Expression) -> bool {
         self.spend();
         matches!(side.kind, ExpressionKind::Constant(_))
-            || !self.binder.slots_of(side).contains(&self.slot) && !side.is_volatile()
+            || !self.binder.slots_of(side).contains(&self.slot)
+                && !side.is_volatile()
+                && !self.binder.varies(side)
     }
 
     /// The part of the index that a column is, the column's type, and whether the part holds whole

@@ -12,6 +12,7 @@ use syntax::ast::{self, BinaryOperator, Expr, ExprKind};
 use value::{CollationId, ColumnType, Decimal, TypeKind, Value};
 
 use super::dated;
+use super::dependents::varies;
 use super::literal::{charset_named, text_constant};
 use super::term::Bound;
 use super::variable::read_in_domain;
@@ -274,11 +275,24 @@ impl Binder<'_> {
         }
     }
 
+    /// Keeps a call apart from others that look the same, if it may give another value.
+    fn number_occurrence(&mut self, call: &mut Expression) {
+        let occurrence = match &mut call.kind {
+            ExpressionKind::Function(call) if call.is_volatile() => &mut call.occurrence,
+            ExpressionKind::Session(call) => &mut call.occurrence,
+            _ => return,
+        };
+        self.occurrence_count += 1;
+        *occurrence = self.occurrence_count;
+    }
+
     /// A call in the statement's text.
     pub(super) fn call(&mut self, expr: &Expr) -> Bound {
         match &expr.kind {
             ExprKind::Function(function) => {
                 let mut call = self.function(function)?;
+                self.has_varied |= varies(&call);
+                self.number_occurrence(&mut call);
                 if let ExpressionKind::Function(function) = &mut call.kind
                     && function.bound.text.is_empty()
                 {
@@ -493,7 +507,12 @@ fn by_name(expression: Expression) -> Expression {
 pub(super) fn called(bound: function::Bound, arguments: Vec<Expression>) -> Expression {
     let column_type = bound.column.clone();
     let nullable = bound.nullable;
-    let kind = ExpressionKind::Function(Box::new(Call { bound, arguments }));
+    let call = Call {
+        bound,
+        arguments,
+        occurrence: 0,
+    };
+    let kind = ExpressionKind::Function(Box::new(call));
     Expression {
         kind,
         column_type,
@@ -537,6 +556,7 @@ fn session_call(
     let call = SessionCall {
         function,
         arguments,
+        occurrence: 0,
     };
     Ok(Expression {
         kind: ExpressionKind::Session(Box::new(call)),

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use errcode::{ER_BAD_FIELD_ERROR, ER_NON_UNIQ_ERROR};
+use errcode::{ER_BAD_FIELD_ERROR, ER_ILLEGAL_REFERENCE, ER_NON_UNIQ_ERROR};
 use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast;
 use value::{ColumnType, TypeKind};
 
-use super::{Binder, error};
+use super::{Binder, Clause, error};
 use crate::PlanError;
 use crate::numbered::NameIndex;
 use crate::plan::{KeyFlag, OutputColumn};
@@ -103,8 +103,8 @@ impl Relation {
 #[derive(Debug, Default)]
 pub(crate) struct Aliases {
     list: Vec<(String, Expression)>,
-    /// Built when a name is first looked up.
-    by_name: Option<NameIndex>,
+    /// Of the names that were there when one was last looked up.
+    by_name: NameIndex,
 }
 
 impl Aliases {
@@ -112,15 +112,20 @@ impl Aliases {
     pub(crate) fn new(list: impl Iterator<Item = (String, Expression)>) -> Self {
         Self {
             list: list.collect(),
-            by_name: None,
+            by_name: NameIndex::default(),
         }
+    }
+
+    /// Appends these.
+    pub(crate) fn extend(&mut self, list: impl Iterator<Item = (String, Expression)>) {
+        self.list.extend(list);
     }
 
     /// The expression with this name.
     pub(crate) fn find(&mut self, name: &str) -> Option<&Expression> {
         let Self { list, by_name } = self;
         let names = || list.iter().map(|(alias, _)| alias.as_str());
-        let by_name = by_name.get_or_insert_with(|| NameIndex::new(names()));
+        by_name.extend(names());
         let place = by_name.find(name, names())?;
         Some(&list[place].1)
     }
@@ -235,21 +240,67 @@ impl Binder<'_> {
             let Ok(found) = found else {
                 return Err(error(ER_NON_UNIQ_ERROR, &[name, &clause.text()]));
             };
-            let Some((relation, column)) = found else {
-                continue;
-            };
-            let relation = &self.blocks[depth].scope.relations[relation];
-            let slot = relation.slot;
-            let expression = relation.expression(column);
-            self.note_used(&expression);
-            for block in &mut self.blocks[depth + 1..] {
-                if !block.outer_slots.contains(&slot) {
-                    block.outer_slots.push(slot);
+            let expression = match found {
+                Some((relation, column)) => {
+                    let relation = &self.blocks[depth].scope.relations[relation];
+                    let expression = relation.expression(column);
+                    self.note_used(&expression);
+                    expression
                 }
-            }
+                None => match self.outer_alias(depth, name)? {
+                    Some(expression) => expression,
+                    None => continue,
+                },
+            };
+            self.note_outer(&expression, depth);
             return Ok(expression);
         }
         Err(error(ER_BAD_FIELD_ERROR, &[name, &clause.text()]))
+    }
+
+    /// Records that the blocks within that one read what the expression does.
+    fn note_outer(&mut self, expression: &Expression, depth: usize) {
+        if depth + 1 == self.blocks.len() {
+            return;
+        }
+        let slots = self.slots_of(expression);
+        for block in &mut self.blocks[depth + 1..] {
+            for slot in &slots {
+                if !block.outer_slots.contains(slot) {
+                    block.outer_slots.push(*slot);
+                }
+            }
+        }
+    }
+
+    /// The select item of that name of an outer block. A query in its select list sees the items
+    /// before it, one in GROUP BY, HAVING or ORDER BY sees all.
+    fn outer_alias(
+        &mut self,
+        depth: usize,
+        name: &ast::ColumnName,
+    ) -> Result<Option<Expression>, PlanError> {
+        let is_plain = name.table.is_none() && name.schema.is_none();
+        let sees_items = matches!(
+            self.blocks[depth].clause,
+            Clause::Fields | Clause::Group | Clause::Having | Clause::Order
+        );
+        let is_outer = depth + 1 < self.blocks.len();
+        if !is_plain || !sees_items || !is_outer {
+            return Ok(None);
+        }
+        let Some(item) = self.blocks[depth].aliases.find(&name.column.text).cloned() else {
+            return Ok(None);
+        };
+        if item.contains(&|part| matches!(part.kind, ExpressionKind::Aggregate(_))) {
+            let why = "reference to group function";
+            return Err(error(ER_ILLEGAL_REFERENCE, &[name, &why]));
+        }
+        if !self.varies(&item) {
+            return Ok(Some(item));
+        }
+        self.has_varied = true;
+        Ok(Some(self.once_a_run(&item)))
     }
 
     /// Records that a column is read.

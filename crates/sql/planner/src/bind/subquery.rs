@@ -11,7 +11,7 @@ use syntax::ast::{self, Expr, ExprKind};
 use super::term::Bound;
 use super::{Binder, error};
 use crate::PlanError;
-use crate::plan::{Subquery, SubqueryKind};
+use crate::plan::{Node, Query, Subquery, SubqueryKind};
 
 impl Binder<'_> {
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Bound {
@@ -89,7 +89,7 @@ impl Binder<'_> {
         };
         let subquery = self.subqueries[number].as_mut().expect("it was bound");
         let subquery = Rc::get_mut(subquery).expect("nothing else knows it yet");
-        if !subquery.is_correlated {
+        if !subquery.is_correlated && !subquery.varies {
             let classes = classes.into();
             subquery.lookup = Some(Lookup { kind, classes });
         }
@@ -105,7 +105,10 @@ impl Binder<'_> {
         let number = self.subqueries.len();
         self.subqueries.push(None);
         self.subquery_slots.push(Vec::new());
+        let around = std::mem::replace(&mut self.has_varied, false);
         let (bound, outer_slots) = self.with_inner_lock(|binder| binder.query(query))?;
+        let varies = self.has_varied;
+        self.has_varied |= around;
         let slot = match kind {
             SubqueryKind::Set => self.computed_slot(&bound.query.output),
             SubqueryKind::Scalar | SubqueryKind::Exists => usize::MAX,
@@ -116,10 +119,54 @@ impl Binder<'_> {
             query,
             kind,
             is_correlated,
+            varies,
             slot,
             lookup: None,
         }));
         self.subquery_slots[number] = outer_slots;
         Ok(number)
+    }
+
+    /// An expression that varies as a query of its own: `(SELECT @n := @n + 1)`.
+    pub(super) fn as_subquery(&mut self, expression: &Expression) -> Expression {
+        let subquery = self.query_of(expression);
+        self.read_subquery(subquery, expression)
+    }
+
+    /// An expression that varies as a query that runs once before the rows of a table are read, so
+    /// that it may bound an index.
+    pub(super) fn once_a_run(&mut self, expression: &Expression) -> Expression {
+        let subquery = Subquery {
+            is_correlated: true,
+            varies: false,
+            ..self.query_of(expression)
+        };
+        self.read_subquery(subquery, expression)
+    }
+
+    fn query_of(&self, expression: &Expression) -> Subquery {
+        let query = Query {
+            root: Node::One,
+            output: vec![expression.clone()],
+            dependent: self.dependents([expression]),
+        };
+        Subquery {
+            query: Rc::new(query),
+            kind: SubqueryKind::Scalar,
+            is_correlated: !self.slots_of(expression).is_empty(),
+            varies: true,
+            slot: usize::MAX,
+            lookup: None,
+        }
+    }
+
+    fn read_subquery(&mut self, subquery: Subquery, expression: &Expression) -> Expression {
+        self.subqueries.push(Some(Rc::new(subquery)));
+        self.subquery_slots.push(self.slots_of(expression));
+        Expression {
+            kind: ExpressionKind::Subquery(self.subqueries.len() - 1),
+            column_type: expression.column_type.clone(),
+            nullable: expression.nullable,
+        }
     }
 }

@@ -117,7 +117,16 @@ impl Binder<'_> {
             None => in_session.clone(),
         };
         let is_assigned = variables.is_assigned(&name);
-        let variable = Box::new(UserVariable { name, is_assigned });
+        self.has_varied |= is_assigned;
+        self.occurrence_count += usize::from(is_assigned);
+        let variable = Box::new(UserVariable {
+            name,
+            is_assigned,
+            occurrence: match is_assigned {
+                true => self.occurrence_count,
+                false => 0,
+            },
+        });
         Expression::new(ExpressionKind::UserVariable(variable), column_type)
     }
 
@@ -138,6 +147,7 @@ impl Binder<'_> {
             // The type that the variable will have.
             column_type.kind = TypeKind::BigInt;
         }
+        self.has_varied = true;
         let assignment = Box::new((name, value));
         Expression::new(ExpressionKind::AssignUserVariable(assignment), column_type)
     }

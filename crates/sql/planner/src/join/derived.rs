@@ -30,12 +30,19 @@ impl Binder<'_> {
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
-        // A derived table does not see the tables beside it.
-        let around = std::mem::take(&mut self.blocks);
-        let bound = self.with_inner_lock(|binder| binder.query(query));
-        self.blocks = around;
-        let (bound, _) = bound?;
+        let (bound, _) = self.apart(|binder| binder.query(query))?;
         self.derived(bound, alias, names)
+    }
+
+    /// Binds a table that does not see those beside it. Also where it varies, the query that reads
+    /// it needs no second run.
+    fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::take(&mut self.blocks);
+        let has_varied = self.has_varied;
+        let bound = self.with_inner_lock(bind);
+        self.blocks = around;
+        self.has_varied = has_varied;
+        bound
     }
 
     /// The WITH query of that name, or within itself its latest rows.
@@ -89,10 +96,7 @@ impl Binder<'_> {
         table: &ast::CommonTable,
         alias: &str,
     ) -> Result<From, PlanError> {
-        let around = std::mem::take(&mut self.blocks);
-        let bound = self.with_inner_lock(|binder| binder.recursive_query(table));
-        self.blocks = around;
-        match bound? {
+        match self.apart(|binder| binder.recursive_query(table))? {
             Some(bound) => self.derived(bound, alias, &table.columns),
             None => self.derived_table(&table.query, alias, &table.columns),
         }

@@ -89,6 +89,7 @@ impl Binder<'_> {
         } else if let Some(limit) = limit {
             node = self.limited(node, limit);
         }
+        self.evaluate_in_turn(&mut parts.output);
         let dependent = self.dependents(&parts.output);
         let query = Query {
             root: node,
@@ -196,8 +197,6 @@ impl Binder<'_> {
         self.block().clause = Clause::Fields;
         self.block().allows_aggregates = true;
         let (output, columns) = self.select_items(&select.items)?;
-        let names = columns.iter().map(|column| column.name.clone());
-        self.block().aliases = Aliases::new(names.zip(output.iter().cloned()));
         self.block().clause = Clause::Group;
         self.block().allows_aggregates = false;
         let (mut keys, mut key_order) = (Numbered::default(), Vec::new());
@@ -269,6 +268,7 @@ impl Binder<'_> {
             return Err(error(ER_TOO_MANY_FIELDS, &[]));
         }
         for item in items {
+            let before = output.len();
             match item {
                 SelectItem::Wildcard { schema, table, .. } => {
                     self.wildcard(schema.as_ref(), table.as_ref(), &mut output, &mut columns)?;
@@ -283,6 +283,9 @@ impl Binder<'_> {
             if COLUMN_COUNT_MAX < output.len() {
                 return Err(error(ER_TOO_MANY_FIELDS, &[]));
             }
+            let names = columns[before..].iter().map(|it| it.name.clone());
+            let items = names.zip(output[before..].iter().cloned());
+            self.block().aliases.extend(items);
         }
         Ok((output, columns))
     }
@@ -481,7 +484,8 @@ impl Binder<'_> {
     /// Whether to compute an expression of the list after the sort. That applies to side effects
     /// and volatile values; before a LIMIT also to everything that reads no long values, since
     /// these should not be kept. It does not apply to sort keys, nor to a subquery that reads the
-    /// row, which must run while the row is there.
+    /// row, which must run while the row is there. Where a sort key varies, all that does is
+    /// computed with it, from left to right.
     fn is_late(
         &self,
         expression: &Expression,
@@ -499,6 +503,9 @@ impl Binder<'_> {
         let reads_long = |part: &Expression| {
             matches!(part.kind, ExpressionKind::Column(_)) && part.column_type.kind.is_blob()
         };
+        if self.varies(expression) {
+            return !keys.iter().any(|(key, _)| self.varies(key));
+        }
         expression.is_volatile()
             || expression.acts()
             || (is_limited && !expression.contains(&reads_long))
@@ -554,7 +561,8 @@ impl Binder<'_> {
             .iter()
             .map(|(key, _)| kept.place_of(key))
             .collect();
-        let kept = kept.into_list();
+        let mut kept = kept.into_list();
+        self.evaluate_in_turn(&mut kept);
         let slot = self.computed_slot(&kept);
         let dependent = self.dependents(&kept);
         let column = |column: usize, expression: &Expression| {
@@ -578,12 +586,13 @@ impl Binder<'_> {
 
     /// The query of `DO`.
     pub(crate) fn do_query(&mut self, expressions: &[ast::Expr]) -> Result<Query, PlanError> {
-        let (output, _) = self.in_block(|binder| {
+        let (mut output, _) = self.in_block(|binder| {
             expressions
                 .iter()
                 .map(|expr| binder.term(expr))
                 .collect::<Result<Vec<_>, _>>()
         })?;
+        self.evaluate_in_turn(&mut output);
         let dependent = self.dependents(&output);
         Ok(Query {
             root: Node::One,
