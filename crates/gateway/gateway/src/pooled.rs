@@ -593,7 +593,8 @@ impl Pooled {
     }
 
     /// Notes what a reply tells of the session, and that what it changes is done.
-    fn note(&mut self, plan: &Plan, place: Place, answer: &Answer) {
+    fn note(&mut self, plan: &Plan, (job, place): (Job, Place), answer: &mut Answer) {
+        answer.ending = self.told(job, place, answer.ending);
         if let Ending::Error(_) = answer.ending {
             self.forget_snapshot();
         }
