@@ -77,6 +77,8 @@ struct Statement {
     /// As servers get it.
     key: StatementKey,
     judged: Judged,
+    /// How servers have read its text.
+    mode: SqlMode,
     parameter_count: usize,
     /// Two bytes for each parameter, as the client has told last.
     types: SmallVec<[u8; 16]>,
@@ -130,7 +132,12 @@ impl Statements {
     }
 
     /// Adds a statement that is prepared in this state, and returns its number.
-    fn add(&mut self, text: Arc<StatementText>, reading: &CommandList, judged: Judged) -> u32 {
+    fn add(
+        &mut self,
+        text: Arc<StatementText>,
+        (reading, mode): (&CommandList, SqlMode),
+        judged: Judged,
+    ) -> u32 {
         self.last = match self.last + 1 {
             LAST_PREPARED => 1,
             next => next,
@@ -150,6 +157,7 @@ impl Statements {
                 copy,
             },
             judged,
+            mode,
             parameter_count: 0,
             types: SmallVec::new(),
             data_at: None,
@@ -458,7 +466,7 @@ impl Pooled {
             return Ok(());
         }
         let shared = self.guest.worker.share_text(text);
-        let reading = self.history.reading();
+        let reading = (self.history.reading(), mode);
         let number = self.statements.add(shared, reading, judged);
         let byte = CommandByte::STMT_PREPARE;
         let request = Request::Taken(byte, text);
@@ -531,8 +539,8 @@ impl Pooled {
         let text = statement.key.text.bytes();
         let current = &mut self.guest.current;
         current.begin_statement(Form::Prepared, text, &statement.judged);
-        let mode = SqlMode::default();
-        let mut plan = self.session.plan_execution(text, mode, &statement.judged);
+        let judged = &statement.judged;
+        let mut plan = self.session.plan_execution(text, statement.mode, judged);
         // The server is in the database of then meanwhile, and reports that as a change.
         let is_elsewhere = statement.key.reading != *self.history.reading()
             && !plan.changes_session
@@ -616,9 +624,7 @@ impl Pooled {
         let Some(statement) = self.statements.by_number.get(&number) else {
             return Ok(());
         };
-        // Where the mode of now reads the text otherwise, it finds no name.
-        let text = Arc::clone(&statement.key.text);
-        let mode = self.mode();
+        let (text, mode) = (Arc::clone(&statement.key.text), statement.mode);
         self.look_at_locks(facts, text.bytes(), mode).await
     }
 
@@ -664,7 +670,7 @@ impl Pooled {
             self.guest.take_command().await?;
             return Ok(());
         };
-        let mode = SqlMode::default();
+        let mode = statement.mode;
         let data_at = statement.data_at;
         let goal = match data_at {
             Some(place) => Goal::Held(place),

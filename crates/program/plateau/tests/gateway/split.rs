@@ -2,6 +2,7 @@
 
 use testkit::topology::{Galera, Replicated};
 
+use super::prepared::{Types, execute, prepare};
 use super::roles::replicated;
 use super::*;
 
@@ -118,17 +119,26 @@ fn a_write_reads_of_what_a_replica_has_answered() {
         ("FOUND_ROWS()", format!("SELECT place FROM {two}"), "2"),
         ("ROW_COUNT()", format!("SELECT place FROM {two}"), "-1"),
     ];
-    for (call, read, wanted) in texts {
+    for (call, read, wanted) in &texts {
         // One that has not written reads from replicas.
         let mut client = gateway.connect();
-        let place = client.value(&read).unwrap();
+        let place = client.value(read).unwrap();
         assert!(place.is_some_and(|it| it != "0"), "{read}");
         client
             .run(&format!("INSERT INTO shop.t VALUES ({call})"))
             .unwrap();
-        assert_eq!(value(&mut root, "SELECT v FROM shop.t"), wanted, "{read}");
+        assert_eq!(&value(&mut root, "SELECT v FROM shop.t"), wanted, "{read}");
         root.run("TRUNCATE shop.t").unwrap();
     }
+    // A prepared text is read as when it was prepared.
+    let mut client = gateway.connect();
+    client.run("SET sql_mode = 'NO_BACKSLASH_ESCAPES'").unwrap();
+    let count = client.rows(&texts[1].1).unwrap().len();
+    let text = r"INSERT INTO shop.t VALUES (LENGTH('a\') + 10 * FOUND_ROWS())";
+    let write = prepare(&mut client, text);
+    let answer = execute(&mut client, &write, 0, Types::Told);
+    assert_eq!((count, answer[0][0]), (2, 0), "{answer:?}");
+    assert_eq!(value(&mut root, "SELECT v FROM shop.t"), "22");
 }
 
 #[test]
