@@ -363,6 +363,12 @@ fn state_that_others_cannot_be_given_pins() {
         .step("DO GET_LOCK('a', 1)", Primary, Idle)
         .step("DO RELEASE_ALL_LOCKS()", Held(PRIMARY), Idle)
         .step("SELECT 1", Replica, Idle);
+    // The lock of MySQL's backups is another one than those of tables.
+    let mut scene = Scene::new();
+    scene
+        .step("LOCK INSTANCE FOR BACKUP", Primary, Idle)
+        .step("UNLOCK TABLES", Held(PRIMARY), Idle)
+        .step("SELECT 1", Held(PRIMARY), Idle);
     // Drivers turn it off when they connect.
     let mut scene = Scene::new();
     scene
