@@ -42,7 +42,7 @@ mod traced;
 
 pub(crate) use current::{Current, Form, Reply, Said};
 use overdue::Overdue;
-pub(crate) use ruled::{Ruled, has_ascii_tails, refusal};
+pub(crate) use ruled::{Ruled, is_read_alike, refusal};
 
 /// A statement may take as long as its server lets it: a year is no limit.
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
