@@ -279,15 +279,19 @@ impl Connection {
                   CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), \
                   'character_set_client', 'last_gtid')"
             }
+            // No flag of its status says that double quotes are around names.
             Product::MySql => {
-                b"SET session_track_state_change = ON, session_track_gtids = 'OWN_GTID'"
+                b"SET session_track_state_change = ON, session_track_gtids = 'OWN_GTID', \
+                  session_track_system_variables = \
+                  IF(@@session_track_system_variables = '*', '*', \
+                  CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'sql_mode'))"
             }
         }
     }
 
     /// The first row of the answer to a question of the gateway. Answers are ASCII. A session that
     /// gets its results as UCS-2 or the like has zeros between their letters, which are left out.
-    async fn ask(&mut self, text: &[u8]) -> Result<Vec<Option<Vec<u8>>>, NotReady> {
+    pub(crate) async fn ask(&mut self, text: &[u8]) -> Result<Vec<Option<Vec<u8>>>, NotReady> {
         let outcomes = self.server.query(text, limits()).await?;
         match outcomes.into_iter().next() {
             Some(Outcome::Rows(rows)) => {

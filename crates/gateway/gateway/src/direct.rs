@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use errcode::{ClientError, WORDS_SERVER_LOST};
-use link::Limit;
+use link::{Limit, Telling};
 use monitor::Order;
 use router::{Decision, Pins};
 use syntax::canonical;
@@ -191,7 +191,10 @@ impl Direct {
             place,
         } = &mut self.held;
         let via = (place.id(), *agreed);
-        let passed = self.guest.pass(server, via, Request::Peeked, None).await;
+        let passed = self
+            .guest
+            .pass(server, via, Request::Peeked, Telling::AsItIs);
+        let passed = passed.await;
         let answer = passed.map_err(|failed| match failed {
             Failed::Session(end) => end,
             Failed::Server(_) | Failed::Refused(_) => self.lose(),

@@ -16,7 +16,7 @@ use errcode::{
     ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR, Origin, Retry,
 };
 use front::{Client, Disconnect, LoginFailure};
-use link::{Agreed, Ending, Exchange, ForwardError, Limit, Turn};
+use link::{Agreed, Ending, Exchange, ForwardError, Limit, Telling, Turn};
 use monitor::ServerState;
 use router::{PATTERN_BYTES_MAX, Pin, Pins};
 use runtime::TaskClass;
@@ -42,7 +42,7 @@ mod traced;
 
 pub(crate) use current::{Current, Form, Reply, Said};
 use overdue::Overdue;
-pub(crate) use ruled::{Ruled, has_ascii_tails, refusal};
+pub(crate) use ruled::{Ruled, is_read_alike, refusal};
 
 /// A statement may take as long as its server lets it: a year is no limit.
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -301,7 +301,7 @@ impl Guest {
         server: &mut Server,
         (id, agreed): (ServerId, Agreed),
         request: Request<'_>,
-        statement_id: Option<u32>,
+        telling: Telling,
     ) -> Result<Answer, Failed> {
         self.worker.count_statement(id);
         let by = (&self.worker, &self.running);
@@ -329,7 +329,7 @@ impl Guest {
                 }
                 given_up
             }));
-            let passing = exchange(client, server, agreed, (request, statement_id), &mut begun);
+            let passing = exchange(client, server, agreed, (request, telling), &mut begun);
             first_of(pin!(passing), watched).await
         };
         if let Some(overdue) = overdue {
@@ -595,6 +595,18 @@ pub(crate) fn charset_in(changes: &[u8]) -> Option<&[u8]> {
     SessionChanges::decode(changes).filter_map(value).last()
 }
 
+/// Whether the session has ANSI_QUOTES now, as a server says that tells its `sql_mode`. `None` if
+/// that is the same.
+pub(crate) fn ansi_quotes_in(changes: &[u8]) -> Option<bool> {
+    let value = |change| match change {
+        SessionChange::Variable { name, value } if name == b"sql_mode" => Some(value),
+        _ => None,
+    };
+    let mode = SessionChanges::decode(changes).filter_map(value).last()?;
+    let mut words = mode.split(|byte| *byte == b',');
+    Some(words.any(|word| word.eq_ignore_ascii_case(b"ANSI_QUOTES")))
+}
+
 /// As servers with this status read a text.
 pub(crate) fn mode_of(status: StatusFlags) -> SqlMode {
     let mut mode = SqlMode::default();
@@ -612,7 +624,7 @@ fn exchange<'a>(
     client: &'a mut link::Link,
     server: &'a mut link::Link,
     agreed: Agreed,
-    (request, statement_id): (Request<'a>, Option<u32>),
+    (request, telling): (Request<'a>, Telling),
     begun: &'a mut Option<Exchange>,
 ) -> impl Future<Output = Result<Ending, ForwardError>> + 'a {
     let limit = || Limit::after(STATEMENT_TIME_MAX);
@@ -626,9 +638,7 @@ fn exchange<'a>(
             }
         };
         let exchange = begun.insert(exchange);
-        if let Some(id) = statement_id {
-            exchange.number_statement(id);
-        }
+        exchange.tell(telling);
         if exchange.is_over() {
             return Ok(Ending::Silent);
         }
@@ -682,4 +692,26 @@ pub(crate) async fn given_up(
         }
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ansi_quotes_are_read_out_of_what_is_told() {
+        let told = |variables: &[(&str, &str)]| {
+            let mut changes = SessionChanges::new();
+            for (name, value) in variables {
+                changes.variable(name, value.as_bytes());
+            }
+            ansi_quotes_in(changes.as_bytes())
+        };
+        let ansi = "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI";
+        assert_eq!(told(&[("sql_mode", ansi)]), Some(true));
+        assert_eq!(told(&[("sql_mode", ansi), ("sql_mode", "")]), Some(false));
+        assert_eq!(told(&[("sql_mode", "NO_ANSI_QUOTES")]), Some(false));
+        assert_eq!(told(&[("character_set_client", "ANSI_QUOTES")]), None);
+        assert_eq!(told(&[]), None);
+    }
 }

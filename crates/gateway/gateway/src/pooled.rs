@@ -16,6 +16,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend::Product;
 use connection_state::{Origin, is_about_tracking};
 use errcode::{ClientError, ER_MALFORMED_PACKET};
 use front::Client;
@@ -27,13 +28,15 @@ use result_cache::Changes;
 use router::{Command, Goal, History, PATTERN_BYTES_MAX, Pin, Plan, Report, Told};
 use runtime::Alarm;
 use syntax::SqlMode;
-use syntax::class::Facts;
+use syntax::class::{Class, Facts};
 use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
 use crate::connection::Warnings;
 use crate::end::End;
 use crate::explain::is_asked;
-use crate::guest::{Answer, Form, Guest, Reply, Request, charset_in, database_in, mode_of};
+use crate::guest::{
+    Answer, Form, Guest, Reply, Request, ansi_quotes_in, charset_in, database_in, mode_of,
+};
 use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, SplitOptions};
 use crate::running::Stay;
@@ -42,6 +45,7 @@ mod answer;
 mod begin;
 mod caching;
 mod causal;
+mod diagnosed;
 mod explain;
 mod guide;
 mod home;
@@ -57,6 +61,7 @@ mod way;
 use answer::Job;
 use begin::{identify, login_of};
 use caching::{Caching, Kept};
+use diagnosed::Diagnosed;
 pub(crate) use explain::{Newcomer, explain_newcomer};
 use guide::{Guides, guide};
 use lane::Lane;
@@ -92,8 +97,8 @@ pub(crate) struct Pooled {
     lingers_at: Option<Place>,
     /// Warnings of its last statement, whose connection is given away.
     warnings: Option<Box<Warnings>>,
-    /// `None` unless it may have some.
-    locks: Option<Box<Locks>>,
+    /// `None` unless there may be some.
+    ties: Option<Box<Ties>>,
     statements: Statements,
     /// The status that the client got last.
     status: StatusFlags,
@@ -105,6 +110,15 @@ pub(crate) struct Pooled {
     seen: u64,
     /// `None` if there is no cache of results.
     caching: Option<Box<Caching>>,
+}
+
+/// What pins a session until the gateway sees that it has ended.
+#[derive(Debug, Default)]
+struct Ties {
+    /// User locks that it may have.
+    locks: Option<Locks>,
+    /// Variables that only its connection has.
+    diagnosed: Option<Diagnosed>,
 }
 
 /// Longer texts are not read, and count as writes. Programs that load data send less at a time
@@ -159,7 +173,7 @@ impl Pooled {
             lanes: Vec::new(),
             lingers_at: None,
             warnings: None,
-            locks: None,
+            ties: None,
             statements: Statements::default(),
             status: StatusFlags::AUTOCOMMIT,
             patience: Alarm::default(),
@@ -295,12 +309,8 @@ impl Pooled {
     async fn query(&mut self) -> Result<(), End> {
         let mode = self.mode();
         let (_, is_whole) = self.guest.client.link().peeked_body();
-        if !is_whole {
-            Box::pin(self.guest.receive_text(READ_BYTES_MAX)).await?;
-            let (_, is_whole) = self.guest.client.link().peeked_body();
-            if !is_whole {
-                return Box::pin(self.unread_query(mode)).await;
-            }
+        if !is_whole && !Box::pin(self.receive_rest()).await? {
+            return Box::pin(self.unread_query(mode)).await;
         }
         let (text, _) = self.guest.client.link().peeked_body();
         if is_asked(text, mode) {
@@ -314,6 +324,10 @@ impl Pooled {
         }
         let (text, _) = self.guest.client.link().peeked_body();
         let judged = self.guest.ruled.judge(text, mode);
+        if self.is_diagnosed() {
+            Box::pin(self.free_diagnosed(&judged, mode)).await?;
+        }
+        let (text, _) = self.guest.client.link().peeked_body();
         let current = &mut self.guest.current;
         current.begin_statement(Form::Text, text, &judged);
         let mut plan = self.session.plan(text, mode, &judged);
@@ -326,10 +340,7 @@ impl Pooled {
         };
         let guided = match guide(&mut plan, text, &judged, guides) {
             Ok(guided) => guided,
-            Err(error) => {
-                let refusing = self.refuse(Job::Plain, Request::Peeked, &error);
-                return Box::pin(refusing).await.map(|_| ());
-            }
+            Err(error) => return Box::pin(self.refuse_text(&error)).await,
         };
         self.guest.time_max = guided.time_max.or(self.guest.time_max);
         if wanted.is_none() {
@@ -341,6 +352,9 @@ impl Pooled {
         }
         if plan.facts.has_any(OF_LOCKS) {
             return Box::pin(self.locking_query(plan, mode)).await;
+        }
+        if judged.class == Class::Diagnostics && plan.changes_session {
+            return Box::pin(self.diagnosing_query(plan, mode)).await;
         }
         if self.multiplexes && recall::is_asked(&plan) {
             return Box::pin(self.recalling_query(plan, mode)).await;
@@ -360,6 +374,18 @@ impl Pooled {
         }
         let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
         answered.map(|_| ())
+    }
+
+    /// Receives the rest of a text. Returns whether it is whole now, and not too long.
+    async fn receive_rest(&mut self) -> Result<bool, End> {
+        self.guest.receive_text(READ_BYTES_MAX).await?;
+        Ok(self.guest.client.link().peeked_body().1)
+    }
+
+    /// Answers a text with an error.
+    async fn refuse_text(&mut self, error: &ClientError) -> Result<(), End> {
+        let refused = self.refuse(Job::Plain, Request::Peeked, error).await;
+        refused.map(|_| ())
     }
 
     /// A text that may be sent to another server if the first one fails.
@@ -416,6 +442,7 @@ impl Pooled {
         let (text, _) = self.guest.client.link().peeked_body();
         let text: Box<[u8]> = text.get(..PATTERN_BYTES_MAX).unwrap_or(text).into();
         let judged = self.guest.ruled.judge_unread(&text, mode);
+        self.free_diagnosed(&judged, mode).await?;
         let text_bytes = self.guest.client.link().peeked_bytes().saturating_sub(1);
         let current = &mut self.guest.current;
         current.begin_statement(Form::Text, &text, &judged);
@@ -426,8 +453,7 @@ impl Pooled {
         };
         let mut plan = self.session.plan(b"", mode, &judged);
         if let Err(error) = self.guide(&mut plan, &text, &judged) {
-            let refused = self.refuse(Job::Plain, Request::Peeked, &error).await;
-            return refused.map(|_| ());
+            return self.refuse_text(&error).await;
         }
         let answered = self
             .answer(&plan, Job::Plain, Request::Peeked, None)
@@ -450,9 +476,13 @@ impl Pooled {
 
     /// Keeps a command that has succeeded for the other connections.
     fn keep(&mut self, command: Command, place: Place, answer: &Answer, mode: SqlMode) {
-        if !matches!(answer.ending, Ending::Status(_)) {
-            return;
+        if matches!(answer.ending, Ending::Status(_)) {
+            self.keep_command(command, place, mode);
         }
+    }
+
+    /// Keeps a command for the other connections. The one to this server has its effect.
+    fn keep_command(&mut self, command: Command, place: Place, mode: SqlMode) {
         if let Some(name) = command.database(mode) {
             self.guest.note_database(&name);
             self.database = None;
@@ -566,7 +596,8 @@ impl Pooled {
     }
 
     /// Notes what a reply tells of the session, and that what it changes is done.
-    fn note(&mut self, plan: &Plan, place: Place, answer: &Answer) {
+    fn note(&mut self, plan: &Plan, (job, place): (Job, Place), answer: &mut Answer) {
+        answer.ending = self.told(job, place, answer.ending);
         if let Ending::Error(_) = answer.ending {
             self.forget_snapshot();
         }
@@ -597,9 +628,7 @@ impl Pooled {
             Ending::Silent => return,
         };
         if let Some(status) = status {
-            // MariaDB tells the modes of SET STATEMENT, which are gone with that statement.
-            let is_for_itself = plan.facts.has(Facts::HAS_SET_STATEMENT);
-            let kept = if is_for_itself { MODES.0 } else { 0 };
+            let kept = self.untold(plan, place).0;
             let told = status.0 & OF_SESSION.0 & !kept;
             self.status = StatusFlags(told | self.status.0 & kept);
         }
@@ -645,6 +674,7 @@ impl Pooled {
         if surprises != self.session.surprises() {
             self.guest.worker.counters.surprises.increment();
         }
+        self.note_quotes(place, report.changes);
         if let Some(name) = report.changes.and_then(charset_in) {
             self.guest.ruled.note_charset(name);
         }
@@ -667,6 +697,33 @@ impl Pooled {
         if has_written {
             self.share_writes(place);
         }
+    }
+
+    /// The flags of the session that the status in a reply does not tell.
+    fn untold(&self, plan: &Plan, place: Place) -> StatusFlags {
+        if plan.facts.has(Facts::HAS_SET_STATEMENT) {
+            // MariaDB tells the modes of SET STATEMENT, which are gone with that statement.
+            return MODES;
+        }
+        match self.is_mysql(place) {
+            true => StatusFlags::ANSI_QUOTES,
+            false => StatusFlags(0),
+        }
+    }
+
+    /// Notes what MySQL tells of its `sql_mode` by the variable alone.
+    fn note_quotes(&mut self, place: Place, changes: Option<&[u8]>) {
+        if let Some(has_quotes) = changes.and_then(ansi_quotes_in)
+            && self.is_mysql(place)
+        {
+            self.status = self.status.with(StatusFlags::ANSI_QUOTES, has_quotes);
+        }
+    }
+
+    fn is_mysql(&self, place: Place) -> bool {
+        let lane = self.lanes.get(usize::from(place.0));
+        let lane = lane.and_then(Option::as_ref);
+        lane.is_some_and(|it| it.connection.server.info().version.product == Product::MySql)
     }
 
     /// Others have to see what the session has written at a server, if the service says so, or

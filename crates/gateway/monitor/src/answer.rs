@@ -92,6 +92,7 @@ pub(crate) fn facts(
 ) -> Facts {
     let read_only = ["read_only", "super_read_only", "innodb_read_only"];
     let uid = ["server_uid", "server_uuid"].map(|name| variables.text(name));
+    let (position, replicated) = positions(version.product, variables);
     Facts {
         read_at,
         uptime_s: status.text("uptime").parse().ok(),
@@ -101,7 +102,8 @@ pub(crate) fn facts(
             true => Access::ReadOnly,
             false => Access::Writable,
         },
-        position: position(version.product, variables),
+        position,
+        replicated,
         streams,
         galera: variables
             .is_on("wsrep_on")
@@ -129,16 +131,21 @@ fn galera(variables: &Pairs, status: &Pairs) -> GaleraFacts {
     }
 }
 
-fn position(product: Product, variables: &Pairs) -> Option<GtidPosition> {
+/// All that the server has applied, and what of that it has from others. MySQL names the server of
+/// each transaction, so one set tells both.
+fn positions(product: Product, variables: &Pairs) -> (Option<GtidPosition>, Option<GtidPosition>) {
     match product {
         Product::MariaDb => {
             let read = |name| MariaDbPosition::parse(variables.text(name)).ok();
-            let (binlog, slave) = (read("gtid_binlog_pos")?, read("gtid_slave_pos")?);
-            Some(GtidPosition::MariaDb(binlog.merged(&slave)))
+            let (binlog, slave) = (read("gtid_binlog_pos"), read("gtid_slave_pos"));
+            let all = binlog.zip(slave.as_ref());
+            let all = all.map(|(binlog, slave)| binlog.merged(slave));
+            let position = all.map(GtidPosition::MariaDb);
+            (position, slave.map(GtidPosition::MariaDb))
         }
         Product::MySql => {
-            let set = MySqlSet::parse(variables.text("gtid_executed")).ok()?;
-            Some(GtidPosition::MySql(set))
+            let set = MySqlSet::parse(variables.text("gtid_executed")).ok();
+            (set.map(GtidPosition::MySql), None)
         }
     }
 }

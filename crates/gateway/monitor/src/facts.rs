@@ -42,8 +42,11 @@ pub struct Facts {
     pub uid: Option<String>,
     /// Whether ordinary accounts may write.
     pub access: Access,
-    /// What it has applied.
+    /// What it has applied, its own transactions included.
     pub position: Option<GtidPosition>,
+    /// What it has applied of other servers, if it tells that apart from its own transactions.
+    /// Those of a replica may be none of the primary's, though their numbers are higher.
+    pub replicated: Option<GtidPosition>,
     /// From where it replicates.
     pub streams: Streams,
     /// Its Galera cluster, if `wsrep_on`.

@@ -15,12 +15,16 @@
 //! behind passes on nothing that its replica could be behind of. A replica that cannot reach its
 //! source tells no lag. Then the last one that it told grows with the time, but only while there
 //! is a primary: without one no change is made that it could miss.
+//!
+//! A replica has what it was sent. What it has written itself does not count, since the primary may
+//! not have that: MariaDB's numbers alone would tell later ones of the primary as applied, too.
 
 use std::time::Duration;
 
 use env::Instant;
 
 use crate::facts::{Access, Stream, Streams};
+use crate::gtid::GtidPosition;
 use crate::map::{Member, ServerMap};
 use crate::notice::Notice;
 use crate::rules::Rules;
@@ -71,6 +75,7 @@ pub(crate) fn assign(map: &mut ServerMap, rules: &Rules, now: Instant) {
         }
         let id = member.state.id;
         member.state.galera = None;
+        member.state.position = position(member, primary);
         if primary == Some(id) {
             member.state.role = Role::Primary;
             member.state.serves = Serves::ReadsAndWrites;
@@ -88,6 +93,14 @@ pub(crate) fn assign(map: &mut ServerMap, rules: &Rules, now: Instant) {
             (_, None) => replica_serves(member, primary, rules),
         };
     }
+}
+
+/// What a server has of the primary's transactions.
+fn position(member: &Member, primary: Option<ServerId>) -> Option<GtidPosition> {
+    let facts = member.memory.facts.as_deref()?;
+    let follows = primary != Some(member.state.id) && !streams(member).is_empty();
+    let replicated = facts.replicated.as_ref().filter(|_| follows);
+    replicated.or(facts.position.as_ref()).cloned()
 }
 
 fn replica_serves(member: &Member, primary: Option<ServerId>, rules: &Rules) -> Serves {

@@ -76,6 +76,7 @@ impl Scene {
             uid: None,
             access: Access::Writable,
             position: None,
+            replicated: None,
             streams: Streams::Known(Vec::new()),
             galera: None,
         };

@@ -90,6 +90,12 @@ impl Judged {
         self
     }
 
+    /// Whether another text does the same to the same tables.
+    pub fn does_like(&self, other: &Judged) -> bool {
+        let of = |it: &Judged| (it.class, it.verdict, it.effect, it.uses_tables);
+        of(self) == of(other) && self.touched == other.touched
+    }
+
     /// The same of a text that a server may read in another way.
     #[must_use]
     pub fn distrusted(self) -> Judged {

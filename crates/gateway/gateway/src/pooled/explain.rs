@@ -87,8 +87,9 @@ impl Pooled {
         let guest = &self.guest;
         let judged = guest.ruled.judge(text, mode);
         let decisions = guest.ruled.explain(&judged);
+        let session = self.session_before(&judged);
         let view = View {
-            guides: Guides::of(&self.session, guest),
+            guides: Guides::of(&session, guest),
             way: &self.way,
             mode,
             multiplexes: self.multiplexes,
@@ -107,7 +108,7 @@ impl Pooled {
             mode,
             judged: &judged,
             decisions: &decisions,
-            pins: self.session.pins(),
+            pins: session.pins(),
             cached,
             known: guest.worker.known_tables(),
         };

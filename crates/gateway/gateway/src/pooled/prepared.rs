@@ -77,6 +77,8 @@ struct Statement {
     /// As servers get it.
     key: StatementKey,
     judged: Judged,
+    /// How servers have read its text.
+    mode: SqlMode,
     parameter_count: usize,
     /// Two bytes for each parameter, as the client has told last.
     types: SmallVec<[u8; 16]>,
@@ -130,7 +132,12 @@ impl Statements {
     }
 
     /// Adds a statement that is prepared in this state, and returns its number.
-    fn add(&mut self, text: Arc<StatementText>, reading: &CommandList, judged: Judged) -> u32 {
+    fn add(
+        &mut self,
+        text: Arc<StatementText>,
+        (reading, mode): (&CommandList, SqlMode),
+        judged: Judged,
+    ) -> u32 {
         self.last = match self.last + 1 {
             LAST_PREPARED => 1,
             next => next,
@@ -150,6 +157,7 @@ impl Statements {
                 copy,
             },
             judged,
+            mode,
             parameter_count: 0,
             types: SmallVec::new(),
             data_at: None,
@@ -164,6 +172,11 @@ impl Statements {
         let statement = self.by_number.remove(&number)?;
         self.total_bytes -= statement.key.text.bytes().len();
         Some(statement)
+    }
+
+    /// Whether a cursor may be open on some connection, or long data wait there.
+    pub(super) fn may_need_places(&self) -> bool {
+        self.needs_places
     }
 
     /// Whether a cursor is open on the connection to a server, or long data waits there.
@@ -453,7 +466,7 @@ impl Pooled {
             return Ok(());
         }
         let shared = self.guest.worker.share_text(text);
-        let reading = self.history.reading();
+        let reading = (self.history.reading(), mode);
         let number = self.statements.add(shared, reading, judged);
         let byte = CommandByte::STMT_PREPARE;
         let request = Request::Taken(byte, text);
@@ -484,6 +497,9 @@ impl Pooled {
 
     /// COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE.
     pub(super) async fn execute(&mut self, byte: u8) -> Result<(), End> {
+        if self.is_diagnosed() {
+            Box::pin(self.free_for_execution()).await?;
+        }
         let (body, is_whole) = self.guest.client.link().peeked_body();
         let is_plain = byte == CommandByte::STMT_EXECUTE;
         if !is_plain || !is_whole && !self.statements.shows_head(body) {
@@ -523,8 +539,8 @@ impl Pooled {
         let text = statement.key.text.bytes();
         let current = &mut self.guest.current;
         current.begin_statement(Form::Prepared, text, &statement.judged);
-        let mode = SqlMode::default();
-        let mut plan = self.session.plan_execution(text, mode, &statement.judged);
+        let judged = &statement.judged;
+        let mut plan = self.session.plan_execution(text, statement.mode, judged);
         // The server is in the database of then meanwhile, and reports that as a change.
         let is_elsewhere = statement.key.reading != *self.history.reading()
             && !plan.changes_session
@@ -581,6 +597,17 @@ impl Pooled {
         Ok(())
     }
 
+    /// Frees the session for the execution that is next, where GET DIAGNOSTICS has pinned it.
+    async fn free_for_execution(&mut self) -> Result<(), End> {
+        let (body, _) = self.guest.client.link().peeked_body();
+        let number = number_of(body).map(|number| self.statements.resolve(number));
+        let statement = number.and_then(|number| self.statements.by_number.get(&number));
+        match statement.map(|it| it.judged.clone()) {
+            Some(judged) => self.free_diagnosed(&judged, self.mode()).await,
+            None => Ok(()),
+        }
+    }
+
     /// Answers a command for a statement with an error.
     async fn refuse_statement(
         &mut self,
@@ -597,9 +624,7 @@ impl Pooled {
         let Some(statement) = self.statements.by_number.get(&number) else {
             return Ok(());
         };
-        // Where the mode of now reads the text otherwise, it finds no name.
-        let text = Arc::clone(&statement.key.text);
-        let mode = self.mode();
+        let (text, mode) = (Arc::clone(&statement.key.text), statement.mode);
         self.look_at_locks(facts, text.bytes(), mode).await
     }
 
@@ -645,7 +670,7 @@ impl Pooled {
             self.guest.take_command().await?;
             return Ok(());
         };
-        let mode = SqlMode::default();
+        let mode = statement.mode;
         let data_at = statement.data_at;
         let goal = match data_at {
             Some(place) => Goal::Held(place),
@@ -702,7 +727,9 @@ impl Pooled {
         let data_at = statement.data_at.filter(|_| is_reset);
         match statement.cursor_at.or(data_at) {
             Some(place) => {
-                let plan = self.session.plan_command(Goal::Held(place));
+                let mut plan = self.session.plan_command(Goal::Held(place));
+                // Whatever holds the session elsewhere.
+                plan.goal = Goal::Held(place);
                 let answered = self.answer(&plan, job, request, None).await?;
                 let status = answered.and_then(|(_, answer)| match answer.ending {
                     Ending::Status(status) => Some(status),

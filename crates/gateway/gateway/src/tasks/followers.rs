@@ -35,7 +35,7 @@ use sync::Notify;
 
 use crate::connection::position_of;
 use crate::gateway::following::{Following, Point};
-use crate::guest::has_ascii_tails;
+use crate::guest::is_read_alike;
 use crate::options::MonitorId;
 use crate::worker::Worker;
 
@@ -302,7 +302,7 @@ fn changes_by(statement: &Statement<'_>) -> Changes {
         collation,
     } = *statement;
     // Its bytes may be of characters that are not known here.
-    let is_clear = text.is_ascii() || collation.is_some_and(|it| !has_ascii_tails(it));
+    let is_clear = text.is_ascii() || collation.is_some_and(|it| is_read_alike(text, it));
     if STATEMENT_BYTES_MAX < text.len() || !is_clear {
         return Changes::Anything;
     }

@@ -52,6 +52,7 @@ fn a_mariadb_tells_its_variables() {
     assert_eq!(read.uid.as_deref(), Some("x="));
     assert_eq!(read.access, Access::ReadOnly);
     assert_eq!(read.position.unwrap().to_string(), "0-7-5,1-1-1");
+    assert_eq!(read.replicated.unwrap().to_string(), "0-1-4,1-1-1");
     assert!(read.galera.is_none());
 }
 
@@ -68,6 +69,7 @@ fn a_mysql_tells_its_variables() {
     assert_eq!(read.uid.as_deref(), Some(uuid));
     assert_eq!(read.access, Access::ReadOnly);
     assert_eq!(read.position.unwrap().to_string(), executed);
+    assert_eq!(read.replicated, None);
     assert_eq!(read.uptime_s, None);
 }
 

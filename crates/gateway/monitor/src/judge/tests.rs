@@ -1,6 +1,7 @@
 //! Conditions, epochs, orders of operators, the carry-over into another configuration.
 
 use super::*;
+use crate::facts::Access;
 use crate::gtid::GtidPosition;
 use crate::gtid::mariadb::MariaDbPosition;
 use crate::scene::{Scene, Uptimes, entry};
@@ -268,4 +269,24 @@ fn a_replica_has_what_its_position_says() {
     assert!(!has(1, "0-1-8"));
     assert!(!has(0, "0-1-1"), "it has told none");
     assert!(!has(9, "0-1-1"), "there is no such server");
+}
+
+#[test]
+fn what_a_replica_has_written_itself_is_not_the_primarys() {
+    let mut scene = Scene::replicated(2);
+    let position = |text| GtidPosition::MariaDb(MariaDbPosition::parse(text).unwrap());
+    for (facts, all, replicated) in [(0, "0-1-6", "0-2-3"), (1, "0-2-9", "0-1-5")] {
+        scene.facts[facts].position = Some(position(all));
+        scene.facts[facts].replicated = Some(position(replicated));
+    }
+    scene.round();
+    let has = |scene: &Scene, id, text| scene.map.has_applied(ServerId(id), &position(text));
+    assert!(has(&scene, 1, "0-1-5") && !has(&scene, 1, "0-1-6"));
+    assert!(has(&scene, 0, "0-1-6"), "the primary has all that it wrote");
+    // Once it is the primary, its own transactions are those that count.
+    scene.facts[0].access = Access::ReadOnly;
+    scene.facts[1].access = Access::Writable;
+    scene.facts[1].streams = Streams::Known(Vec::new());
+    scene.round();
+    assert!(has(&scene, 1, "0-2-9"));
 }

@@ -130,3 +130,28 @@ fn a_second_writable_server_does_not_take_the_writes() {
     watch.wait_for_notice(Notice::SecondWritable(ServerId(2)));
     assert_eq!(watch.roles(), "primary:rw replica:r unknown:-");
 }
+
+#[test]
+fn a_replicas_own_writes_are_not_taken_for_the_primarys() {
+    let (topology, watch) = start();
+    let mut replica = topology.connect(1).unwrap();
+    replica.run("stop slave sql_thread").unwrap();
+    for number in 0..3 {
+        replica
+            .run(&format!("create database own{number}"))
+            .unwrap();
+    }
+    let mut primary = topology.connect(0).unwrap();
+    primary.run("create database d").unwrap();
+    let position = primary.value("select @@gtid_binlog_pos").unwrap().unwrap();
+    let position = GtidPosition::MariaDb(MariaDbPosition::parse(&position).unwrap());
+    wait_until("the other replica has the write", || {
+        watch.present().map.has_applied(ServerId(2), &position)
+    });
+    watch.wait_for_whole_round();
+    assert!(!watch.present().map.has_applied(ServerId(1), &position));
+    replica.run("start slave").unwrap();
+    wait_until("it has the write, too", || {
+        watch.present().map.has_applied(ServerId(1), &position)
+    });
+}

@@ -56,6 +56,7 @@ pub(crate) fn says(index: u16, gtid: &str) -> Observation {
         uid: None,
         access,
         position: Some(position(gtid)),
+        replicated: None,
         streams: Streams::Known(streams),
         galera: None,
     }))

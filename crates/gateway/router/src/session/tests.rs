@@ -363,6 +363,12 @@ fn state_that_others_cannot_be_given_pins() {
         .step("DO GET_LOCK('a', 1)", Primary, Idle)
         .step("DO RELEASE_ALL_LOCKS()", Held(PRIMARY), Idle)
         .step("SELECT 1", Replica, Idle);
+    // The lock of MySQL's backups is another one than those of tables.
+    let mut scene = Scene::new();
+    scene
+        .step("LOCK INSTANCE FOR BACKUP", Primary, Idle)
+        .step("UNLOCK TABLES", Held(PRIMARY), Idle)
+        .step("SELECT 1", Held(PRIMARY), Idle);
     // Drivers turn it off when they connect.
     let mut scene = Scene::new();
     scene
@@ -414,6 +420,9 @@ fn commands_of_the_session_are_kept_if_others_can_repeat_them() {
         "SET GLOBAL a = 1",
         "SET PASSWORD = 'a'",
         "SET insert_id = 7",
+        "SET @@session.gtid_seq_no = 7",
+        "SET gtid_next = '3e11fa47-71ca-11e1-9e33-c80aa9429562:5'",
+        "SET rand_seed1 = 7",
         "SET STATEMENT max_statement_time = 1 FOR SELECT 1",
         "SELECT 1",
         "GET DIAGNOSTICS @a = NUMBER",
@@ -498,6 +507,31 @@ fn what_pins_goes_to_the_primary() {
     let hint = syntax::class::find_hint(text).unwrap().unwrap();
     scene.session.guide(&mut plan, &hint, None, &judged);
     assert_eq!(plan.goal, Primary);
+}
+
+/// FETCH of a cursor that was opened before the transaction, on another server.
+#[test]
+fn a_reply_from_elsewhere_leaves_the_transaction_open() {
+    let mut scene = Scene::new();
+    scene.step("BEGIN", Primary, Open);
+    let plan = Plan {
+        goal: Held(REPLICA),
+        ..scene.session.plan_command(Held(REPLICA))
+    };
+    let report = |status| Report {
+        status,
+        changes: Some(&[]),
+        tells_writes: true,
+        told: Told::default(),
+    };
+    for status in [Some(StatusFlags::AUTOCOMMIT), None] {
+        scene.session.answered(&plan, REPLICA, report(status));
+        assert_eq!(scene.session.open_at(), Some(PRIMARY));
+        assert!(scene.session.is_elsewhere(REPLICA) && !scene.session.is_elsewhere(PRIMARY));
+    }
+    scene.step("INSERT INTO t VALUES (1)", Held(PRIMARY), Open);
+    scene.step("COMMIT", Held(PRIMARY), Idle);
+    assert!(!scene.session.is_elsewhere(REPLICA));
 }
 
 #[test]

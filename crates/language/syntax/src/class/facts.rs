@@ -69,7 +69,7 @@ impl Facts {
     pub const SETS_NEXT_TRANSACTION: Facts = bit(20);
     /// `SET timestamp`.
     pub const SETS_TIMESTAMP: Facts = bit(21);
-    /// `SET insert_id`: of the next INSERT.
+    /// `SET insert_id`: of the next INSERT; `gtid_seq_no`, `gtid_next`: of the next transaction.
     pub const SETS_INSERT_ID: Facts = bit(22);
     /// `SET last_insert_id`, `SET identity`, `LAST_INSERT_ID(e)`.
     pub const SETS_LAST_INSERT_ID: Facts = bit(23);

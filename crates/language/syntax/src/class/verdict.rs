@@ -254,7 +254,7 @@ fn of_assignment(assignment: &Assignment<'_>) -> Facts {
         Target::Transaction => Facts::SETS_SESSION_VARIABLES,
         Target::Names | Target::CharacterSet => session,
         Target::System(_) if is("timestamp") => session.with(Facts::SETS_TIMESTAMP),
-        Target::System(_) if is("insert_id") => session.with(Facts::SETS_INSERT_ID),
+        Target::System(_) if is_any(&OF_NEXT_WRITE) => session.with(Facts::SETS_INSERT_ID),
         // By it a comparison with NULL reads LAST_INSERT_ID(). Drivers turn it off.
         Target::System(_) if is("sql_auto_is_null") && !is_off(&assignment.value) => {
             session.with(Facts::SETS_AUTO_IS_NULL)
@@ -275,6 +275,9 @@ fn of_assignment(assignment: &Assignment<'_>) -> Facts {
 fn is_off(value: &Value<'_>) -> bool {
     ["0", "OFF", "FALSE"].iter().any(|it| value.is(it))
 }
+
+/// The next statement that writes uses these up.
+const OF_NEXT_WRITE: [&str; 3] = ["insert_id", "gtid_seq_no", "gtid_next"];
 
 /// By `@@name` these are set for the next transaction alone.
 const OF_NEXT_TRANSACTION: [&str; 4] = [

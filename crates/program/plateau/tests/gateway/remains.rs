@@ -304,23 +304,29 @@ fn long_texts_read_of_their_own_session_too() {
 }
 
 #[test]
-fn texts_of_character_sets_with_ascii_tails_are_not_trusted() {
+fn texts_that_a_character_set_reads_otherwise_are_not_trusted() {
     let backend = backend();
     prepare(&backend);
     let gateway = sharing(&backend);
     // Byte by byte, the second is a backslash before a quote; in these sets, both are a character.
-    for (charset, first) in [
-        ("gbk", 0xbf),
-        ("sjis", 0x95),
-        ("cp932", 0x95),
-        ("big5", 0xa5),
-    ] {
-        let text = [
+    let with_tail = |first: u8| {
+        let parts = [
             b"SELECT '",
             &[first, b'\\'][..],
             b"', GET_LOCK('a', 0) -- '",
-        ]
-        .concat();
+        ];
+        parts.concat()
+    };
+    // White space before the parenthesis, and no part of the name.
+    let with_blank = |blank: u8| [b"DO GET_LOCK", &[blank][..], b"('a', 0)"].concat();
+    for (charset, text) in [
+        ("gbk", with_tail(0xbf)),
+        ("sjis", with_tail(0x95)),
+        ("cp932", with_tail(0x95)),
+        ("big5", with_tail(0xa5)),
+        ("latin1", with_blank(0xa0)),
+        ("cp866", with_blank(0xff)),
+    ] {
         let [mut one, mut other] = [gateway.connect(), gateway.connect()];
         one.run(&format!("SET NAMES {charset}")).unwrap();
         one.query("SELECT 1").unwrap();

@@ -2,6 +2,7 @@
 
 use testkit::topology::{Galera, Replicated};
 
+use super::prepared::{Types, execute, prepare};
 use super::roles::replicated;
 use super::*;
 
@@ -118,15 +119,62 @@ fn a_write_reads_of_what_a_replica_has_answered() {
         ("FOUND_ROWS()", format!("SELECT place FROM {two}"), "2"),
         ("ROW_COUNT()", format!("SELECT place FROM {two}"), "-1"),
     ];
-    for (call, read, wanted) in texts {
+    for (call, read, wanted) in &texts {
         // One that has not written reads from replicas.
         let mut client = gateway.connect();
-        let place = client.value(&read).unwrap();
+        let place = client.value(read).unwrap();
         assert!(place.is_some_and(|it| it != "0"), "{read}");
         client
             .run(&format!("INSERT INTO shop.t VALUES ({call})"))
             .unwrap();
-        assert_eq!(value(&mut root, "SELECT v FROM shop.t"), wanted, "{read}");
+        assert_eq!(&value(&mut root, "SELECT v FROM shop.t"), wanted, "{read}");
+        root.run("TRUNCATE shop.t").unwrap();
+    }
+    // A prepared text is read as when it was prepared.
+    let mut client = gateway.connect();
+    client.run("SET sql_mode = 'NO_BACKSLASH_ESCAPES'").unwrap();
+    let count = client.rows(&texts[1].1).unwrap().len();
+    let text = r"INSERT INTO shop.t VALUES (LENGTH('a\') + 10 * FOUND_ROWS())";
+    let write = prepare(&mut client, text);
+    let answer = execute(&mut client, &write, 0, Types::Told);
+    assert_eq!((count, answer[0][0]), (2, 0), "{answer:?}");
+    assert_eq!(value(&mut root, "SELECT v FROM shop.t"), "22");
+}
+
+#[test]
+fn what_get_diagnostics_has_set_goes_along_with_a_write() {
+    let topology = replicated();
+    mark(&topology);
+    let mut root = topology.connect(0).unwrap();
+    root.run("CREATE TABLE shop.t (n INT, code INT, text VARCHAR(200))")
+        .unwrap();
+    let servers: Vec<_> = topology.servers.iter().collect();
+    for more in ["", "multiplex = false\n"] {
+        let service = format!("[[service]]\nname = \"split\"\n{}{more}", KINDS[0]);
+        let gateway = Gateway::start(&(sections(&servers) + &service), "auto");
+        let mut client = gateway.connect();
+        let text = "SELECT place + CAST('\u{e4}' AS INT) FROM shop.here";
+        assert_ne!(value(&mut client, text), "0");
+        for text in [
+            "GET DIAGNOSTICS @n = NUMBER",
+            "GET DIAGNOSTICS CONDITION 1 @code = MYSQL_ERRNO, @`a text` = MESSAGE_TEXT",
+        ] {
+            client.run(text).unwrap();
+        }
+        let write = "INSERT INTO shop.t VALUES (@n, @code, @`a text`)";
+        let rows = client.rows(&format!("EXPLAIN ROUTE FOR '{write}'"));
+        let told = rows.unwrap().into_iter().flatten().flatten();
+        let told = String::from_utf8(told.collect::<Vec<_>>().join(&b' ')).unwrap();
+        assert!(!told.contains("user variable"), "{told}");
+        client.run(write).unwrap();
+        let text = "SELECT CONCAT(n, ' ', code, ' ', text) FROM shop.t";
+        let told = value(&mut root, text);
+        assert!(
+            told.starts_with("1 1292 ") && told.ends_with("'\u{e4}'"),
+            "{told}"
+        );
+        let text = "SELECT @n + @code FROM shop.here";
+        assert_eq!(value(&mut client, text), "1293");
         root.run("TRUNCATE shop.t").unwrap();
     }
 }

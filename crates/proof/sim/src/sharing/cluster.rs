@@ -356,6 +356,7 @@ impl Cluster {
             uid: None,
             access,
             position: Some(position(server.applied)),
+            replicated: None,
             streams: Streams::Known(streams),
             galera: None,
         }))

@@ -1,7 +1,6 @@
 //! Executions whose results are kept.
 
 use router::Plan;
-use syntax::SqlMode;
 
 use crate::end::End;
 use crate::guest::Request;
@@ -40,7 +39,7 @@ impl Statement {
             _ => body.get(nulls)?,
         };
         let values = body.get(values_at..)?;
-        let read = (&self.judged, SqlMode::default());
+        let read = (&self.judged, self.mode);
         let asked = caching::asked((worker, service), read, guided, |_, key| {
             let text = self.key.text.bytes();
             caching::append_execution(text, (nulls, &self.types, values), key);

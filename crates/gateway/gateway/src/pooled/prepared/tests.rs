@@ -13,7 +13,7 @@ fn judged() -> Judged {
 }
 
 fn add(statements: &mut Statements, bytes: &[u8], reading: &CommandList) -> u32 {
-    statements.add(text(bytes), reading, judged())
+    statements.add(text(bytes), (reading, SqlMode::default()), judged())
 }
 
 fn statement(parameter_count: usize) -> Statement {
@@ -24,6 +24,7 @@ fn statement(parameter_count: usize) -> Statement {
             copy: 0,
         },
         judged: judged(),
+        mode: SqlMode::default(),
         parameter_count,
         types: SmallVec::new(),
         data_at: None,
@@ -132,6 +133,7 @@ fn statements_of_one_text_are_told_apart() {
     let elsewhere = CommandList::of([(CommandByte::INIT_DB, &b"a"[..])].into_iter());
     let (one, two) = (text(b"SELECT 1"), text(b"SELECT 2"));
     let copy = |statements: &mut Statements, text: &Arc<StatementText>, reading| {
+        let reading = (reading, SqlMode::default());
         let number = statements.add(Arc::clone(text), reading, judged());
         (number, statements.by_number[&number].key.copy)
     };

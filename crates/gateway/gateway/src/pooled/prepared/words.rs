@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use errcode::{ClientError, ER_NOT_SUPPORTED_YET};
 use router::{OF_LAST_STATEMENT, Plan};
-use syntax::SqlMode;
 use syntax::class::Facts;
 use wire::CommandByte;
 
@@ -80,12 +79,12 @@ impl Pooled {
         statement.note_types(Kind::Execute, &body);
         let (types, count) = (statement.types.clone(), statement.parameter_count);
         let (text, judged) = (Arc::clone(&statement.key.text), statement.judged.clone());
-        let reading = statement.key.reading.clone();
+        let (reading, mode) = (statement.key.reading.clone(), statement.mode);
         self.collect_found_rows(plan).await;
-        let words = self.in_other_words(plan, text.bytes(), SqlMode::default());
+        let words = self.in_other_words(plan, text.bytes(), mode);
         let shared = self.guest.worker.share_text(&words);
         let last = self.statements.last;
-        let other = self.statements.add(shared, &reading, judged);
+        let other = self.statements.add(shared, (&reading, mode), judged);
         if let Some(statement) = self.statements.by_number.get_mut(&other) {
             (statement.types, statement.parameter_count) = (types, count);
         }

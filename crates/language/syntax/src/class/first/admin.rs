@@ -37,6 +37,10 @@ pub(super) fn statement<'a>(words: &mut Words<'a>, first: K) -> Statement<'a> {
             Some(K::Index) => none(Class::Admin),
             _ => Statement::new(Class::Write, Effect::Uses),
         },
+        // MySQL's lock for a backup. UNLOCK TABLES leaves it, and no server tells of it.
+        K::Lock | K::Unlock if words.text().eq_ignore_ascii_case(b"instance") => {
+            Statement::new(Class::Unknown, Effect::Unknown)
+        }
         K::Lock => Statement::new(Class::Lock, Effect::Lock),
         K::Unlock => Statement::new(Class::Lock, Effect::Unlock),
         K::Handler => handler(words),

@@ -99,6 +99,10 @@ const CLASSES: &[(Class, &[&str])] = &[
             "FLUSH TABLES t WITH READ LOCK",
         ],
     ),
+    (
+        Class::Unknown,
+        &["LOCK INSTANCE FOR BACKUP", "UNLOCK INSTANCE", "nonsense"],
+    ),
     (Class::Handler, &["HANDLER t OPEN"]),
     (
         Class::Account,

@@ -194,7 +194,14 @@ const FACTS: &[(Facts, &[&str])] = &[
         ],
     ),
     (Facts::SETS_TIMESTAMP, &["SET timestamp = 1"]),
-    (Facts::SETS_INSERT_ID, &["SET insert_id = 1"]),
+    (
+        Facts::SETS_INSERT_ID,
+        &[
+            "SET insert_id = 1",
+            "SET @@session.gtid_seq_no = 7",
+            "SET gtid_next = 'AUTOMATIC'",
+        ],
+    ),
     (
         Facts::SETS_RAND_SEED,
         &["SET rand_seed1 = 1, rand_seed2 = 2"],
