@@ -3,8 +3,8 @@
 //! Each part of a statement has a [`Share`] with the bytes it keeps. The shares of a statement add
 //! up in its [`Memory`], which has a limit (`max_session_mem_used`). Above [`UNCOUNTED_BYTES`] a
 //! statement reserves memory from the server's [`MemoryPool`] (`statement_memory_size`), in grains.
-//! So small statements touch nothing shared. What sessions keep between statements may be half of the
-//! pool at most: otherwise idle sessions could take it all, and no statement of others could run.
+//! So small statements touch nothing shared. What sessions keep between statements may be half of
+//! the pool at most: otherwise idle sessions could take it all, and others run no statement.
 //!
 //! (I1) `used` of a memory is the sum of its shares; dropping a share releases its bytes.
 //! (I2) `used` <= `reserved` + [`UNCOUNTED_BYTES`], and the pool's `used` is the sum of `reserved`.

@@ -472,6 +472,10 @@ pub(crate) fn raise_counters(pages: &Pages, txn: u64, id: u32) -> Outcome<()> {
     let next = next.max(id.saturating_add(1));
     put(&mut change, page, TXN_CEILING_AT, &ceiling.to_le_bytes())?;
     put(&mut change, page, NEXT_ID_AT, &next.to_le_bytes())?;
+    let written = change.bytes(page).u64_at(TXN_CEILING_AT);
+    assert!(written.is_some_and(|it| txn < it), "its ids are used");
+    let written = change.bytes(page).u32_at(NEXT_ID_AT);
+    assert!(written.is_some_and(|it| id < it), "its ids are used");
     change.commit();
     Ok(())
 }

@@ -697,10 +697,10 @@ fn a_cursor_that_is_opened_elsewhere_leaves_nothing_behind() {
 
 /// A session that has fetched the first of three rows on the replica.
 fn with_cursor_on_replica(topology: &Replicated, gateway: &Gateway) -> (Client, Prepared) {
-    create_rows(&mut topology.connect(0).unwrap());
-    topology.wait_for_replica(1, 0).unwrap();
+    create_rows(&mut topology.connect(0).expect("the primary"));
+    topology.wait_for_replica(1, 0).expect("the replica");
     let mut client = gateway.connect();
-    client.run("SET @a = 1").unwrap();
+    client.run("SET @a = 1").expect("a variable");
     let read = prepare(&mut client, "SELECT id FROM shop.t ORDER BY id");
     open_cursor(&mut client, &read);
     assert_eq!(last(&fetch(&mut client, &read)), Some(1));

@@ -63,6 +63,10 @@ impl FoundRecords {
             };
             kept.insert(id, pointer);
         }
+        assert!(
+            losers.keys().all(|id| !prepared.contains_key(id)),
+            "who waits for a decision is not rolled back"
+        );
         (losers, prepared)
     }
 }

@@ -65,6 +65,10 @@ pub(super) async fn salvage_all(
     // The end of a transaction may be in a page that the chain does not reach.
     found.ended.extend(&inventory.ended);
     let youngest = inventory.youngest.max(found.youngest);
+    assert!(
+        found.ended.iter().all(|id| *id <= youngest),
+        "the next transaction is younger than all that have ended"
+    );
     until_done(|| raise_counters(pages, youngest.get(), inventory.id)).await?;
     salvage_found(pages, found, options, worker).await
 }
@@ -93,6 +97,12 @@ async fn salvage_found(
     }
     until_done(|| write_segment_count(pages, 0)).await?;
     create_segments(pages, u32::from(options.worker_count)).await?;
+    let segments = until_done(|| read_segment_count(pages)).await?;
+    assert_eq!(
+        segments,
+        u32::from(options.worker_count),
+        "each worker has a new segment"
+    );
     pages.wait_log(pages.reserved(), LogLevel::Durable).await
 }
 
@@ -288,6 +298,7 @@ impl Worker {
                 Suspend::turn().await;
             }
             left = still_left;
+            assert!(left.len() <= before, "no change is added");
             if left.len() == before {
                 break;
             }
@@ -341,6 +352,8 @@ impl Worker {
     }
 
     async fn undo_if_it_fits(&self, id: TxnId, pointer: UndoPointer) -> Result<Fit, StoreError> {
+        assert!(!pointer.is_null(), "there is something to be undone");
+        assert!(id != TxnId::NONE, "a record of undo has its transaction");
         let mut progress = UndoProgress::default();
         let undo = || match self.fits(id, pointer)? {
             Fit::Done => self.undo_one(pointer, &mut progress).map(|_| Fit::Done),

@@ -630,6 +630,7 @@ impl EngineTable {
         if !auto.is_known() {
             *auto = read;
         }
+        assert!(auto.is_known(), "a counter that was read is known");
         Ok(auto)
     }
 
