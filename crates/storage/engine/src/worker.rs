@@ -468,8 +468,9 @@ pub(crate) fn raise_counters(pages: &Pages, txn: u64, id: u32) -> Outcome<()> {
     if txn < ceiling && id < next {
         return Ok(());
     }
-    let ceiling = ceiling.max(txn.saturating_add(1));
-    let next = next.max(id.saturating_add(1));
+    let no_id = || btree::damaged(page_id, "no id is left");
+    let ceiling = ceiling.max(txn.checked_add(1).ok_or_else(no_id)?);
+    let next = next.max(id.checked_add(1).ok_or_else(no_id)?);
     put(&mut change, page, TXN_CEILING_AT, &ceiling.to_le_bytes())?;
     put(&mut change, page, NEXT_ID_AT, &next.to_le_bytes())?;
     let written = change.bytes(page).u64_at(TXN_CEILING_AT);
