@@ -3,7 +3,7 @@
 use builtin::Reach;
 use connection_state::Reads;
 use errcode::{ClientError, ER_NOT_SUPPORTED_YET};
-use router::{Command, Goal, Plan};
+use router::{Command, Plan};
 use syntax::SqlMode;
 use syntax::class::{Detail, Facts, classify, replace_calls};
 use wire::{CommandByte, OkPacket, ResultHead, TextRow, end_columns, end_rows};
@@ -71,7 +71,7 @@ impl Pooled {
     /// The same, of a command that was taken.
     pub(super) async fn recalling_text(
         &mut self,
-        mut plan: Plan,
+        plan: Plan,
         text: &[u8],
         mode: SqlMode,
     ) -> Result<(), End> {
@@ -85,9 +85,6 @@ impl Pooled {
             let _ = self.learn_insert_id(&plan, place).await;
         }
         self.collect_found_rows(&plan).await;
-        if self.outlives_last_server(&plan) {
-            plan.goal = Goal::PrimaryFirst;
-        }
         let words = self.in_other_words(&plan, text, mode);
         if let Some(kill) = kill::find(&words) {
             self.guest.kill_by(kill, &words, self.status).await;
@@ -101,24 +98,6 @@ impl Pooled {
             self.keep(Command::Query(words.into()), place, &answer, mode);
         }
         Ok(())
-    }
-
-    /// Whether a statement asks for numbers of the last one that are known here, and the server of
-    /// that cannot be asked any more.
-    fn outlives_last_server(&mut self, plan: &Plan) -> bool {
-        let goes_there = self
-            .session
-            .last()
-            .is_some_and(|it| plan.goal == Goal::Held(it));
-        let is_free = self.session.held_at().is_none();
-        let is_led = self.guest.current.said.get().led.is_some();
-        let is_known = !plan.facts.has(Facts::READS_WARNINGS)
-            && !self.session.recall().residue().has_found_rows;
-        goes_there
-            && is_free
-            && !is_led
-            && is_known
-            && self.choose((plan.goal, None), None).0.is_none()
     }
 
     /// Asks for FOUND_ROWS() what is written into a text that will not find it. If the connection

@@ -438,20 +438,6 @@ fn a_draining_server_keeps_what_is_open_there() {
 }
 
 #[test]
-fn numbers_of_a_statement_outlive_its_server() {
-    let topology = replicated();
-    let servers: Vec<_> = topology.servers.iter().collect();
-    let watched = Watched::start(&servers, SPLIT);
-    let mut operator = watched.operator();
-    let mut client = watched.connect();
-    let rows = client.rows("/* plateau: server=db1 */ SELECT 1 UNION SELECT 2");
-    assert_eq!(rows.unwrap().len(), 2);
-    operator.run("SET SERVER db1 = 'maintenance'").unwrap();
-    let told = client.value("SELECT CONCAT(FOUND_ROWS(), ' ', ROW_COUNT())");
-    assert_eq!(told.unwrap().as_deref(), Some("2 -1"));
-}
-
-#[test]
 fn clients_of_one_connection_leave_a_server_in_maintenance() {
     let topology = replicated();
     let servers: Vec<_> = topology.servers.iter().collect();
