@@ -279,12 +279,8 @@ impl Connection {
                   CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), \
                   'character_set_client', 'last_gtid')"
             }
-            // No flag of its status says that double quotes are around names.
             Product::MySql => {
-                b"SET session_track_state_change = ON, session_track_gtids = 'OWN_GTID', \
-                  session_track_system_variables = \
-                  IF(@@session_track_system_variables = '*', '*', \
-                  CONCAT_WS(',', NULLIF(@@session_track_system_variables, ''), 'sql_mode'))"
+                b"SET session_track_state_change = ON, session_track_gtids = 'OWN_GTID'"
             }
         }
     }

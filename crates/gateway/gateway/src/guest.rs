@@ -595,18 +595,6 @@ pub(crate) fn charset_in(changes: &[u8]) -> Option<&[u8]> {
     SessionChanges::decode(changes).filter_map(value).last()
 }
 
-/// Whether the session has ANSI_QUOTES now, as a server says that tells its `sql_mode`. `None` if
-/// that is the same.
-pub(crate) fn ansi_quotes_in(changes: &[u8]) -> Option<bool> {
-    let value = |change| match change {
-        SessionChange::Variable { name, value } if name == b"sql_mode" => Some(value),
-        _ => None,
-    };
-    let mode = SessionChanges::decode(changes).filter_map(value).last()?;
-    let mut words = mode.split(|byte| *byte == b',');
-    Some(words.any(|word| word.eq_ignore_ascii_case(b"ANSI_QUOTES")))
-}
-
 /// As servers with this status read a text.
 pub(crate) fn mode_of(status: StatusFlags) -> SqlMode {
     let mut mode = SqlMode::default();
@@ -692,26 +680,4 @@ pub(crate) async fn given_up(
         }
     })
     .await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ansi_quotes_are_read_out_of_what_is_told() {
-        let told = |variables: &[(&str, &str)]| {
-            let mut changes = SessionChanges::new();
-            for (name, value) in variables {
-                changes.variable(name, value.as_bytes());
-            }
-            ansi_quotes_in(changes.as_bytes())
-        };
-        let ansi = "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI";
-        assert_eq!(told(&[("sql_mode", ansi)]), Some(true));
-        assert_eq!(told(&[("sql_mode", ansi), ("sql_mode", "")]), Some(false));
-        assert_eq!(told(&[("sql_mode", "NO_ANSI_QUOTES")]), Some(false));
-        assert_eq!(told(&[("character_set_client", "ANSI_QUOTES")]), None);
-        assert_eq!(told(&[]), None);
-    }
 }

@@ -16,7 +16,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use backend::Product;
 use connection_state::{Origin, is_about_tracking};
 use errcode::{ClientError, ER_MALFORMED_PACKET};
 use front::Client;
@@ -34,9 +33,7 @@ use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 use crate::connection::Warnings;
 use crate::end::End;
 use crate::explain::is_asked;
-use crate::guest::{
-    Answer, Form, Guest, Reply, Request, ansi_quotes_in, charset_in, database_in, mode_of,
-};
+use crate::guest::{Answer, Form, Guest, Reply, Request, charset_in, database_in, mode_of};
 use crate::hot::{self, HotPlace};
 use crate::options::{CausalReads, SplitOptions};
 use crate::running::Stay;
@@ -628,7 +625,9 @@ impl Pooled {
             Ending::Silent => return,
         };
         if let Some(status) = status {
-            let kept = self.untold(plan, place).0;
+            // MariaDB tells the modes of SET STATEMENT, which are gone with that statement.
+            let is_for_itself = plan.facts.has(Facts::HAS_SET_STATEMENT);
+            let kept = if is_for_itself { MODES.0 } else { 0 };
             let told = status.0 & OF_SESSION.0 & !kept;
             self.status = StatusFlags(told | self.status.0 & kept);
         }
@@ -674,7 +673,6 @@ impl Pooled {
         if surprises != self.session.surprises() {
             self.guest.worker.counters.surprises.increment();
         }
-        self.note_quotes(place, report.changes);
         if let Some(name) = report.changes.and_then(charset_in) {
             self.guest.ruled.note_charset(name);
         }
@@ -697,33 +695,6 @@ impl Pooled {
         if has_written {
             self.share_writes(place);
         }
-    }
-
-    /// The flags of the session that the status in a reply does not tell.
-    fn untold(&self, plan: &Plan, place: Place) -> StatusFlags {
-        if plan.facts.has(Facts::HAS_SET_STATEMENT) {
-            // MariaDB tells the modes of SET STATEMENT, which are gone with that statement.
-            return MODES;
-        }
-        match self.is_mysql(place) {
-            true => StatusFlags::ANSI_QUOTES,
-            false => StatusFlags(0),
-        }
-    }
-
-    /// Notes what MySQL tells of its `sql_mode` by the variable alone.
-    fn note_quotes(&mut self, place: Place, changes: Option<&[u8]>) {
-        if let Some(has_quotes) = changes.and_then(ansi_quotes_in)
-            && self.is_mysql(place)
-        {
-            self.status = self.status.with(StatusFlags::ANSI_QUOTES, has_quotes);
-        }
-    }
-
-    fn is_mysql(&self, place: Place) -> bool {
-        let lane = self.lanes.get(usize::from(place.0));
-        let lane = lane.and_then(Option::as_ref);
-        lane.is_some_and(|it| it.connection.server.info().version.product == Product::MySql)
     }
 
     /// Others have to see what the session has written at a server, if the service says so, or
