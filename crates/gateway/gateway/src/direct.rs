@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use errcode::{ClientError, WORDS_SERVER_LOST};
-use link::{Limit, Telling};
+use link::Limit;
 use monitor::Order;
 use router::{Decision, Pins};
 use syntax::canonical;
@@ -191,10 +191,7 @@ impl Direct {
             place,
         } = &mut self.held;
         let via = (place.id(), *agreed);
-        let passed = self
-            .guest
-            .pass(server, via, Request::Peeked, Telling::AsItIs);
-        let passed = passed.await;
+        let passed = self.guest.pass(server, via, Request::Peeked, None).await;
         let answer = passed.map_err(|failed| match failed {
             Failed::Session(end) => end,
             Failed::Server(_) | Failed::Refused(_) => self.lose(),

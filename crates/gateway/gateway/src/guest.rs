@@ -16,7 +16,7 @@ use errcode::{
     ER_SERVER_SHUTDOWN, ER_UNKNOWN_COM_ERROR, Origin, Retry,
 };
 use front::{Client, Disconnect, LoginFailure};
-use link::{Agreed, Ending, Exchange, ForwardError, Limit, Telling, Turn};
+use link::{Agreed, Ending, Exchange, ForwardError, Limit, Turn};
 use monitor::ServerState;
 use router::{PATTERN_BYTES_MAX, Pin, Pins};
 use runtime::TaskClass;
@@ -301,7 +301,7 @@ impl Guest {
         server: &mut Server,
         (id, agreed): (ServerId, Agreed),
         request: Request<'_>,
-        telling: Telling,
+        statement_id: Option<u32>,
     ) -> Result<Answer, Failed> {
         self.worker.count_statement(id);
         let by = (&self.worker, &self.running);
@@ -329,7 +329,7 @@ impl Guest {
                 }
                 given_up
             }));
-            let passing = exchange(client, server, agreed, (request, telling), &mut begun);
+            let passing = exchange(client, server, agreed, (request, statement_id), &mut begun);
             first_of(pin!(passing), watched).await
         };
         if let Some(overdue) = overdue {
@@ -612,7 +612,7 @@ fn exchange<'a>(
     client: &'a mut link::Link,
     server: &'a mut link::Link,
     agreed: Agreed,
-    (request, telling): (Request<'a>, Telling),
+    (request, statement_id): (Request<'a>, Option<u32>),
     begun: &'a mut Option<Exchange>,
 ) -> impl Future<Output = Result<Ending, ForwardError>> + 'a {
     let limit = || Limit::after(STATEMENT_TIME_MAX);
@@ -626,7 +626,9 @@ fn exchange<'a>(
             }
         };
         let exchange = begun.insert(exchange);
-        exchange.tell(telling);
+        if let Some(id) = statement_id {
+            exchange.number_statement(id);
+        }
         if exchange.is_over() {
             return Ok(Ending::Silent);
         }

@@ -593,8 +593,7 @@ impl Pooled {
     }
 
     /// Notes what a reply tells of the session, and that what it changes is done.
-    fn note(&mut self, plan: &Plan, (job, place): (Job, Place), answer: &mut Answer) {
-        answer.ending = self.told(job, place, answer.ending);
+    fn note(&mut self, plan: &Plan, place: Place, answer: &Answer) {
         if let Ending::Error(_) = answer.ending {
             self.forget_snapshot();
         }

@@ -241,11 +241,6 @@ impl Session {
         self.open_at
     }
 
-    /// Whether its transaction is open, and this server has no part of it.
-    pub fn is_elsewhere(&self, server: ServerId) -> bool {
-        self.open_at.is_some_and(|it| it != server) && !self.parts.has(server)
-    }
-
     /// Whether any connection will do for the next statement: no transaction is open, and nothing
     /// pins the session.
     pub fn is_at_rest(&self) -> bool {
@@ -337,10 +332,6 @@ impl Session {
             self.answered_part(plan, at, report);
             return false;
         }
-        if self.is_elsewhere(at) {
-            self.answered_elsewhere(plan, at, report);
-            return false;
-        }
         let Some(status) = report.status else {
             self.recall.failed();
             // An error tells no flags. The transaction may be gone; the next reply tells.
@@ -394,16 +385,6 @@ impl Session {
             self.surprises += 1;
             self.parts.remove(at);
         }
-        self.note_pins(plan, at, report.changes);
-    }
-
-    /// The same of a server that has nothing of the transaction, as that of a cursor.
-    fn answered_elsewhere(&mut self, plan: &Plan, at: ServerId, report: Report<'_>) {
-        if report.status.is_none() {
-            self.recall.failed();
-            return;
-        }
-        self.recall.answered(plan, &report.told);
         self.note_pins(plan, at, report.changes);
     }
 

@@ -157,32 +157,6 @@ pub enum Ending {
     Silent,
 }
 
-/// What a client is told in a reply in place of what the server says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
-    /// Nothing.
-    AsItIs,
-    /// This number of the statement that is prepared.
-    Number(u32),
-    /// Some flags of each status, which are of the client's session and not of this connection.
-    Status {
-        /// Which flags.
-        of: StatusFlags,
-        /// What the client is told of them.
-        told: StatusFlags,
-    },
-}
-
-impl Telling {
-    /// The status that the client is told in place of the server's.
-    pub fn status(self, status: StatusFlags) -> StatusFlags {
-        match self {
-            Telling::AsItIs | Telling::Number(_) => status,
-            Telling::Status { of, told } => StatusFlags(status.0 & !of.0 | told.0 & of.0),
-        }
-    }
-}
-
 /// Who has to send next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
@@ -306,9 +280,9 @@ impl Exchange {
         self.translator.ends_in_ok
     }
 
-    /// From now on, the client is told this in place of what the server says.
-    pub fn tell(&mut self, telling: Telling) {
-        self.translator.tell(telling);
+    /// From now on, the client is told this id of the statement that the reply says is prepared.
+    pub fn number_statement(&mut self, id: u32) {
+        self.translator.statement_id = Some(id);
     }
 
     /// What the server has told of a statement that it prepared.

@@ -29,7 +29,7 @@ mod tls;
 pub use channel::{Channel, ChannelError, HIGH_WATER_BYTES, Onlooker};
 pub use disconnect::Disconnect;
 pub use forward::{
-    Agreed, Ending, Exchange, ForwardError, Passed, Tally, Telling, Turn, UnlikeCapabilities,
+    Agreed, Ending, Exchange, ForwardError, Passed, Tally, Turn, UnlikeCapabilities,
 };
 pub use frame_walk::InnerIds;
 pub use link::{DetachedLink, Limit, Link, give_way};

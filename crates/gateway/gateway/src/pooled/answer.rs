@@ -9,7 +9,7 @@ use env::Instant;
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, Retry,
 };
-use link::{Ending, ForwardError, Telling};
+use link::{Ending, ForwardError};
 use monitor::{Order, Published, ServerId as Place, ServerMap, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Balance, Choice, Cost, Goal, Loss, Plan, Step, Written};
@@ -27,7 +27,7 @@ use super::lane::Lane;
 use super::prepared::Kind;
 use super::wait::Waiter;
 use super::way::Way;
-use super::{OF_SESSION, Pooled, login_of};
+use super::{Pooled, login_of};
 
 /// What a command is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +174,7 @@ impl Pooled {
                 break unready.told()?;
             }
             let place = match self.choose((goal, plan.lag_max), failed).0 {
-                Some(place) => self.spare_cursor(plan.goal, place),
+                Some(place) => place,
                 None => match Box::pin(self.find((goal, plan.lag_max), failed)).await {
                     Ok(place) => place,
                     Err(unready) => {
@@ -183,15 +183,15 @@ impl Pooled {
                     }
                 },
             };
-            if let Err(unready) = self.arrive(plan, job, place).await {
+            if let Err(unready) = self.arrive(plan, place).await {
                 let away = self.turn_away(plan, (goal, place, failed), unready);
                 going = away.map(|elsewhere| (goal, failed) = elsewhere);
                 continue;
             }
             tries += 1;
             let retry = match self.attempt(place, job, request).await {
-                Ok(mut answer) => {
-                    self.note(plan, (job, place), &mut answer);
+                Ok(answer) => {
+                    self.note(plan, place, &answer);
                     let is_deadlock = answer.ending == Ending::Error(ER_LOCK_DEADLOCK);
                     if is_deadlock && !self.session.parts().is_empty() {
                         // Its server has rolled its part back.
@@ -296,11 +296,8 @@ impl Pooled {
     }
 
     /// Has a server stand ready for a statement.
-    async fn arrive(&mut self, plan: &Plan, job: Job, place: Place) -> Result<(), Unready> {
+    async fn arrive(&mut self, plan: &Plan, place: Place) -> Result<(), Unready> {
         self.stay_at(place).await;
-        if self.visits(job, place) {
-            return Ok(());
-        }
         if let Err(error) = self.learn_insert_id(plan, place).await {
             self.survive(place).map_err(Unready::Session)?;
             return Err(match error {
@@ -619,13 +616,16 @@ impl Pooled {
         job: Job,
         request: Request<'_>,
     ) -> Result<Answer, Failed> {
-        let telling = self.telling(job, place);
         let slot = self.lanes.get_mut(usize::from(place.0));
         let lane = slot.and_then(Option::as_mut).expect("it is ready");
         let id = lane.id;
         let connection_id = lane.connection.server.info().connection_id;
         let pool_id = self.guest.generation().server(id).known.pool_id;
         self.guest.running.set(pool_id, connection_id);
+        let told = match job {
+            Job::Prepare(number) => Some(number),
+            Job::Plain | Job::Execute(_) | Job::Bulk(_) | Job::Statement(_) | Job::Data(_) => None,
+        };
         let body;
         let request = match addressed(job) {
             None => request,
@@ -673,7 +673,7 @@ impl Pooled {
         let server = &mut lane.connection.server;
         let passed = self
             .guest
-            .pass(server, (id, lane.agreed), request, telling)
+            .pass(server, (id, lane.agreed), request, told)
             .await;
         self.guest.worker.end_operation(id, begun);
         if let Job::Data(_) = job {
@@ -682,71 +682,6 @@ impl Pooled {
         }
         lane.connection.is_used();
         passed
-    }
-
-    /// What the client is told in the reply to a command.
-    fn telling(&self, job: Job, place: Place) -> Telling {
-        match job {
-            Job::Prepare(number) => Telling::Number(number),
-            Job::Statement(_) if self.visits(job, place) => {
-                let (of, told) = (OF_SESSION, self.status);
-                Telling::Status { of, told }
-            }
-            _ => Telling::AsItIs,
-        }
-    }
-
-    /// The end of a reply as the client was told it.
-    pub(super) fn told(&self, job: Job, place: Place, ending: Ending) -> Ending {
-        match ending {
-            Ending::Status(status) => Ending::Status(self.telling(job, place).status(status)),
-            ending => ending,
-        }
-    }
-
-    /// Whether a command goes on with a statement on a connection that is not in the state of the
-    /// session: it has another transaction, or what the session has set is not set there. What the
-    /// command means is the statement's alone, as of FETCH. Putting the connection right might
-    /// reset it, and close a cursor.
-    fn visits(&self, job: Job, place: Place) -> bool {
-        let Job::Statement(_) = job else {
-            return false;
-        };
-        let lane = self.lanes.get(usize::from(place.0));
-        let lane = lane.and_then(Option::as_ref);
-        lane.is_some_and(|lane| {
-            let needs = self.needs_at(lane.id, Reads::default());
-            self.session.is_elsewhere(place) || !lane.connection.suits(&needs)
-        })
-    }
-
-    /// Where a statement goes that may go to `place`. A connection with an open cursor is not reset
-    /// for it: the primary answers.
-    fn spare_cursor(&mut self, goal: Goal, place: Place) -> Place {
-        let is_bound = matches!(goal, Goal::Held(_)) || self.way.split().is_none();
-        if is_bound || !self.statements.may_need_places() {
-            return place;
-        }
-        let lane = self.lanes.get(usize::from(place.0));
-        let would_reset = lane.and_then(Option::as_ref).is_some_and(|lane| {
-            let needs = self.needs_at(lane.id, Reads::default());
-            lane.connection.state().must_begin_anew(&needs)
-        });
-        if !would_reset || !self.statements.need(place) {
-            return place;
-        }
-        let (primary, _) = self.choose((Goal::Primary, None), Some(place));
-        primary.unwrap_or(place)
-    }
-
-    /// What the session needs on a connection to a server.
-    fn needs_at(&self, id: ServerId, reads: Reads) -> Needs<'_> {
-        Needs {
-            origin: &self.origin,
-            commands: self.history.list(),
-            role: self.guest.worker.with_state(id, |it| self.role_of(it)),
-            reads,
-        }
     }
 }
 

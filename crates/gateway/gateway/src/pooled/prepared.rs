@@ -174,11 +174,6 @@ impl Statements {
         Some(statement)
     }
 
-    /// Whether a cursor may be open on some connection, or long data wait there.
-    pub(super) fn may_need_places(&self) -> bool {
-        self.needs_places
-    }
-
     /// Whether a cursor is open on the connection to a server, or long data waits there.
     pub(super) fn need(&self, place: Place) -> bool {
         let is_there = |it: &Statement| it.cursor_at == Some(place) || it.data_at == Some(place);
@@ -727,9 +722,7 @@ impl Pooled {
         let data_at = statement.data_at.filter(|_| is_reset);
         match statement.cursor_at.or(data_at) {
             Some(place) => {
-                let mut plan = self.session.plan_command(Goal::Held(place));
-                // Whatever holds the session elsewhere.
-                plan.goal = Goal::Held(place);
+                let plan = self.session.plan_command(Goal::Held(place));
                 let answered = self.answer(&plan, job, request, None).await?;
                 let status = answered.and_then(|(_, answer)| match answer.ending {
                     Ending::Status(status) => Some(status),

@@ -509,31 +509,6 @@ fn what_pins_goes_to_the_primary() {
     assert_eq!(plan.goal, Primary);
 }
 
-/// FETCH of a cursor that was opened before the transaction, on another server.
-#[test]
-fn a_reply_from_elsewhere_leaves_the_transaction_open() {
-    let mut scene = Scene::new();
-    scene.step("BEGIN", Primary, Open);
-    let plan = Plan {
-        goal: Held(REPLICA),
-        ..scene.session.plan_command(Held(REPLICA))
-    };
-    let report = |status| Report {
-        status,
-        changes: Some(&[]),
-        tells_writes: true,
-        told: Told::default(),
-    };
-    for status in [Some(StatusFlags::AUTOCOMMIT), None] {
-        scene.session.answered(&plan, REPLICA, report(status));
-        assert_eq!(scene.session.open_at(), Some(PRIMARY));
-        assert!(scene.session.is_elsewhere(REPLICA) && !scene.session.is_elsewhere(PRIMARY));
-    }
-    scene.step("INSERT INTO t VALUES (1)", Held(PRIMARY), Open);
-    scene.step("COMMIT", Held(PRIMARY), Idle);
-    assert!(!scene.session.is_elsewhere(REPLICA));
-}
-
 #[test]
 fn hints_guide_what_is_free_to_go() {
     let hinted = |scene: &mut Scene, text: &str, server: Option<ServerId>| {

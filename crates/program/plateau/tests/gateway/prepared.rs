@@ -285,22 +285,12 @@ fn open_cursor(client: &mut Client, prepared: &Prepared) {
 
 /// The next row of a cursor.
 fn fetch(client: &mut Client, prepared: &Prepared) -> Vec<u8> {
-    fetch_with_status(client, prepared).0
-}
-
-/// The same, with the status behind it.
-fn fetch_with_status(client: &mut Client, prepared: &Prepared) -> (Vec<u8>, u16) {
     let body = [&prepared.id[..], &[1, 0, 0, 0]].concat();
     client.send_command(STMT_FETCH, &body).expect("sent");
     let row = client.next_packet().expect("a row");
     assert_eq!(row[0], 0, "{}", row.escape_ascii());
-    let end = client.next_packet().expect("the end of the rows");
-    (row, u16::from_le_bytes([end[3], end[4]]))
-}
-
-/// The INT at the end of a row.
-fn last(row: &[u8]) -> Option<i32> {
-    row.last_chunk().copied().map(i32::from_le_bytes)
+    client.next_packet().expect("the end of the rows");
+    row
 }
 
 #[test]
@@ -314,6 +304,7 @@ fn statements_of_one_text_have_a_cursor_each() {
         .unwrap();
     let text = "SELECT id FROM shop.t ORDER BY id";
     let (outer, inner) = (prepare(&mut client, text), prepare(&mut client, text));
+    let last = |row: &[u8]| row.last_chunk().copied().map(i32::from_le_bytes);
     open_cursor(&mut client, &outer);
     for id in 1..=3 {
         assert_eq!(last(&fetch(&mut client, &outer)), Some(id));
@@ -693,51 +684,4 @@ fn a_cursor_that_is_opened_elsewhere_leaves_nothing_behind() {
     open_cursor(&mut client, &read);
     wait_until("the replica has no cursor", || count() == 0);
     assert_eq!(place(&fetch(&mut client, &read)), Some(0));
-}
-
-/// A session that has fetched the first of three rows on the replica.
-fn with_cursor_on_replica(topology: &Replicated, gateway: &Gateway) -> (Client, Prepared) {
-    create_rows(&mut topology.connect(0).expect("the primary"));
-    topology.wait_for_replica(1, 0).expect("the replica");
-    let mut client = gateway.connect();
-    client.run("SET @a = 1").expect("a variable");
-    let read = prepare(&mut client, "SELECT id FROM shop.t ORDER BY id");
-    open_cursor(&mut client, &read);
-    assert_eq!(last(&fetch(&mut client, &read)), Some(1));
-    (client, read)
-}
-
-#[test]
-fn a_cursor_goes_on_beside_a_transaction_on_another_server() {
-    const IN_TRANSACTION: u16 = 1;
-    let (topology, gateway) = sharing_two();
-    let (mut client, read) = with_cursor_on_replica(&topology, &gateway);
-    client.run("BEGIN").unwrap();
-    client.run("INSERT INTO shop.t VALUES (4)").unwrap();
-    let (row, status) = fetch_with_status(&mut client, &read);
-    assert_eq!(last(&row), Some(2));
-    assert_ne!(status & IN_TRANSACTION, 0, "{status}");
-    client.run("INSERT INTO shop.t VALUES (5)").unwrap();
-    client.run("ROLLBACK").unwrap();
-    let (row, status) = fetch_with_status(&mut client, &read);
-    assert_eq!(last(&row), Some(3));
-    assert_eq!(status & IN_TRANSACTION, 0, "{status}");
-    let mut root = topology.connect(0).unwrap();
-    assert_eq!(value(&mut root, "SELECT COUNT(*) FROM shop.t"), "3");
-}
-
-#[test]
-fn a_cursor_outlives_what_its_session_sets() {
-    let (topology, gateway) = sharing_two();
-    let (mut client, read) = with_cursor_on_replica(&topology, &gateway);
-    for text in ["SET @a = 2", "USE mysql", "USE shop", "SET autocommit = 0"] {
-        client.run(text).unwrap();
-    }
-    let text = "SELECT CONCAT(@a, DATABASE(), place) FROM here";
-    assert_eq!(value(&mut client, text), "2shop0");
-    assert_eq!(last(&fetch(&mut client, &read)), Some(2));
-    client.run("COMMIT").unwrap();
-    client.run("SET autocommit = 1").unwrap();
-    assert_eq!(value(&mut client, text), "2shop0");
-    assert_eq!(last(&fetch(&mut client, &read)), Some(3));
 }

@@ -151,39 +151,6 @@ fn each_client_gets_what_it_can_read() {
 }
 
 #[test]
-fn a_client_is_told_the_status_of_its_session() {
-    let status = StatusFlags::AUTOCOMMIT;
-    let told = StatusFlags(StatusFlags::IN_TRANSACTION.0 | StatusFlags::ANSI_QUOTES.0);
-    let of = StatusFlags(StatusFlags::AUTOCOMMIT.0 | StatusFlags::IN_TRANSACTION.0);
-    let rows = |capabilities, last: StatusFlags| {
-        let mut out = reply();
-        let mut row = TextRow::begin(&mut out);
-        row.null();
-        row.finish();
-        let last = StatusFlags(last.0 | StatusFlags::LAST_ROW_SENT.0);
-        end_rows(&mut out, capabilities, &ok(last));
-        out.take()
-    };
-    for (server, client) in [
-        (OLD, OLD),
-        (NEW, NEW),
-        (OLD, NEW),
-        (NEW, OLD),
-        (TRACKING, OLD),
-        (TRACKING, TRACKING),
-    ] {
-        let (mut from, mut to) = (channel(), channel());
-        let mut exchange = Exchange::new(CommandByte::STMT_FETCH, Agreed { client, server }, 1);
-        exchange.tell(Telling::Status { of, told });
-        from.receive(&rows(server, status)).unwrap();
-        exchange.pass(&mut from, &mut to).unwrap();
-        assert!(exchange.is_over());
-        let expected = rows(client, StatusFlags::IN_TRANSACTION);
-        assert_eq!(to.seal().unwrap(), expected, "{server:?} {client:?}");
-    }
-}
-
-#[test]
 fn changes_of_the_session_are_kept() {
     for (server, client, times) in [
         (TRACKING, TRACKING, 3),

@@ -9,7 +9,7 @@ use wire::{
     StatusFlags,
 };
 
-use super::{Agreed, Ending, ForwardError, Telling};
+use super::{Agreed, Ending, ForwardError};
 use crate::channel::{Channel, ChannelError};
 use crate::frame_walk::{FrameWalk, Verdict};
 use crate::packet_memory::UNCOUNTED_BYTES;
@@ -34,7 +34,7 @@ pub(super) enum Awaited {
 #[derive(Debug)]
 pub(super) struct Translator {
     agreed: Agreed,
-    /// Packets have to be translated: the two sides differ, or the client is told another status.
+    /// The two sides differ, so packets have to be translated. Constant.
     differs: bool,
     pub(super) reply: Reply,
     /// Of the last packet that ends a reply, or one of its results.
@@ -50,8 +50,8 @@ pub(super) struct Translator {
     pub(super) changes: Option<Vec<u8>>,
     /// The last packet that ended something was an OK packet.
     pub(super) ends_in_ok: bool,
-    /// What the client is told in place of what the server says.
-    telling: Telling,
+    /// The client is told this id of a prepared statement in place of the server's.
+    pub(super) statement_id: Option<u32>,
     /// What the server has told of a prepared statement.
     pub(super) prepared: Option<PrepareOk>,
     /// What it has told of the last result.
@@ -125,10 +125,12 @@ pub(super) enum Treatment {
     PutInEof,
     /// It is left out.
     LeaveOut,
-    /// The EOF or OK packet that ends rows becomes the one that the client knows.
-    EndRows,
-    /// An OK packet is encoded again, with what the client can read of it.
-    OkAgain,
+    /// An EOF packet becomes the OK packet that ends rows.
+    EofToOk,
+    /// The other way round.
+    OkToEof,
+    /// The changes of the session are taken away.
+    OkWithoutChanges(OkKind),
     /// The prepared statement gets another id.
     Renumber(u32),
 }
@@ -180,16 +182,10 @@ impl Translator {
             is_answered: false,
             changes: Some(Vec::new()),
             ends_in_ok: false,
-            telling: Telling::AsItIs,
+            statement_id: None,
             prepared: None,
             tally: Tally::default(),
         }
-    }
-
-    /// From now on, the client is told this.
-    pub(super) fn tell(&mut self, telling: Telling) {
-        self.telling = telling;
-        self.differs |= matches!(telling, Telling::Status { .. });
     }
 
     /// Looks at the next packet. Goes behind it, unless it says [`Verdict::More`] or an EOF packet
@@ -239,9 +235,7 @@ impl Translator {
             self.prepared = Some(PrepareOk::decode(
                 payload.get(..length).unwrap_or_default(),
             )?);
-            if let Telling::Number(id) = self.telling {
-                *treatment = Some(Treatment::Renumber(id));
-            }
+            *treatment = self.statement_id.map(Treatment::Renumber);
         }
         if reports {
             self.note_changes(payload.get(..length))?;
@@ -283,18 +277,19 @@ impl Translator {
         let has_ok = |side: Capabilities| side.contains(Capabilities::DEPRECATE_EOF);
         match part {
             Part::ColumnsEnd(_) if has_ok(client) => Some(Treatment::LeaveOut),
-            Part::RowsEnd(status) => {
-                let is_other = has_ok(server) != has_ok(client) || self.changes_end(status);
-                is_other.then_some(Treatment::EndRows)
+            Part::RowsEnd(status) => match (has_ok(server), has_ok(client)) {
+                (false, true) => Some(Treatment::EofToOk),
+                (true, false) => Some(Treatment::OkToEof),
+                (true, true) if self.loses_changes(status) => {
+                    Some(Treatment::OkWithoutChanges(OkKind::EndOfRows))
+                }
+                (_, _) => None,
+            },
+            Part::Ok(status) if self.loses_changes(status) => {
+                Some(Treatment::OkWithoutChanges(OkKind::Ok))
             }
-            Part::Ok(status) => self.changes_end(status).then_some(Treatment::OkAgain),
             _ => None,
         }
-    }
-
-    /// Whether the client gets another packet with a status than the server has sent.
-    fn changes_end(&self, status: StatusFlags) -> bool {
-        self.loses_changes(status) || self.telling.status(status) != status
     }
 
     /// Whether a packet reports changes of the session.
@@ -364,15 +359,22 @@ impl Translator {
             Treatment::LeaveOut | Treatment::PutInEof => {
                 walk.shift = walk.shift.wrapping_sub(1);
             }
-            Treatment::EndRows => {
-                let mut ok = end_of_rows(payload, self.agreed.server)?;
-                ok.status = self.telling.status(ok.status);
+            Treatment::EofToOk => {
+                let eof = EofPacket::decode(payload)?;
+                let ok = OkPacket {
+                    status: eof.status,
+                    warnings: eof.warnings,
+                    ..OkPacket::default()
+                };
+                ok.encode(out, client, OkKind::EndOfRows);
+            }
+            Treatment::OkToEof => {
+                let ok = OkPacket::decode(payload, self.agreed.server)?;
                 wire::end_rows(out, client, &ok);
             }
-            Treatment::OkAgain => {
-                let mut ok = OkPacket::decode(payload, self.agreed.server)?;
-                ok.status = self.telling.status(ok.status);
-                ok.encode(out, client, OkKind::Ok);
+            Treatment::OkWithoutChanges(kind) => {
+                let ok = OkPacket::decode(payload, self.agreed.server)?;
+                ok.encode(out, client, kind);
             }
             Treatment::Renumber(statement_id) => {
                 let prepared = PrepareOk::decode(payload)?;
@@ -408,19 +410,6 @@ impl Translator {
         walk.shift = walk.shift.wrapping_add(1);
         self.owes_eof = false;
     }
-}
-
-/// What the packet that ends rows says.
-fn end_of_rows(payload: &[u8], server: Capabilities) -> Result<OkPacket<'_>, Malformed> {
-    if server.contains(Capabilities::DEPRECATE_EOF) {
-        return OkPacket::decode(payload, server);
-    }
-    let EofPacket { warnings, status } = EofPacket::decode(payload)?;
-    Ok(OkPacket {
-        status,
-        warnings,
-        ..OkPacket::default()
-    })
 }
 
 /// Whether a packet says that its rows wait in a cursor. Such a packet also ends the columns.
