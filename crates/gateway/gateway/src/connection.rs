@@ -287,7 +287,7 @@ impl Connection {
 
     /// The first row of the answer to a question of the gateway. Answers are ASCII. A session that
     /// gets its results as UCS-2 or the like has zeros between their letters, which are left out.
-    pub(crate) async fn ask(&mut self, text: &[u8]) -> Result<Vec<Option<Vec<u8>>>, NotReady> {
+    async fn ask(&mut self, text: &[u8]) -> Result<Vec<Option<Vec<u8>>>, NotReady> {
         let outcomes = self.server.query(text, limits()).await?;
         match outcomes.into_iter().next() {
             Some(Outcome::Rows(rows)) => {

@@ -27,7 +27,7 @@ use result_cache::Changes;
 use router::{Command, Goal, History, PATTERN_BYTES_MAX, Pin, Plan, Report, Told};
 use runtime::Alarm;
 use syntax::SqlMode;
-use syntax::class::{Class, Facts};
+use syntax::class::Facts;
 use wire::{Capabilities, CommandByte, OkPacket, StatusFlags};
 
 use crate::connection::Warnings;
@@ -42,7 +42,6 @@ mod answer;
 mod begin;
 mod caching;
 mod causal;
-mod diagnosed;
 mod explain;
 mod guide;
 mod home;
@@ -58,7 +57,6 @@ mod way;
 use answer::Job;
 use begin::{identify, login_of};
 use caching::{Caching, Kept};
-use diagnosed::Diagnosed;
 pub(crate) use explain::{Newcomer, explain_newcomer};
 use guide::{Guides, guide};
 use lane::Lane;
@@ -94,8 +92,8 @@ pub(crate) struct Pooled {
     lingers_at: Option<Place>,
     /// Warnings of its last statement, whose connection is given away.
     warnings: Option<Box<Warnings>>,
-    /// `None` unless there may be some.
-    ties: Option<Box<Ties>>,
+    /// `None` unless it may have some.
+    locks: Option<Box<Locks>>,
     statements: Statements,
     /// The status that the client got last.
     status: StatusFlags,
@@ -107,15 +105,6 @@ pub(crate) struct Pooled {
     seen: u64,
     /// `None` if there is no cache of results.
     caching: Option<Box<Caching>>,
-}
-
-/// What pins a session until the gateway sees that it has ended.
-#[derive(Debug, Default)]
-struct Ties {
-    /// User locks that it may have.
-    locks: Option<Locks>,
-    /// Variables that only its connection has.
-    diagnosed: Option<Diagnosed>,
 }
 
 /// Longer texts are not read, and count as writes. Programs that load data send less at a time
@@ -170,7 +159,7 @@ impl Pooled {
             lanes: Vec::new(),
             lingers_at: None,
             warnings: None,
-            ties: None,
+            locks: None,
             statements: Statements::default(),
             status: StatusFlags::AUTOCOMMIT,
             patience: Alarm::default(),
@@ -306,8 +295,12 @@ impl Pooled {
     async fn query(&mut self) -> Result<(), End> {
         let mode = self.mode();
         let (_, is_whole) = self.guest.client.link().peeked_body();
-        if !is_whole && !Box::pin(self.receive_rest()).await? {
-            return Box::pin(self.unread_query(mode)).await;
+        if !is_whole {
+            Box::pin(self.guest.receive_text(READ_BYTES_MAX)).await?;
+            let (_, is_whole) = self.guest.client.link().peeked_body();
+            if !is_whole {
+                return Box::pin(self.unread_query(mode)).await;
+            }
         }
         let (text, _) = self.guest.client.link().peeked_body();
         if is_asked(text, mode) {
@@ -321,10 +314,6 @@ impl Pooled {
         }
         let (text, _) = self.guest.client.link().peeked_body();
         let judged = self.guest.ruled.judge(text, mode);
-        if self.is_diagnosed() {
-            Box::pin(self.free_diagnosed(&judged, mode)).await?;
-        }
-        let (text, _) = self.guest.client.link().peeked_body();
         let current = &mut self.guest.current;
         current.begin_statement(Form::Text, text, &judged);
         let mut plan = self.session.plan(text, mode, &judged);
@@ -337,7 +326,10 @@ impl Pooled {
         };
         let guided = match guide(&mut plan, text, &judged, guides) {
             Ok(guided) => guided,
-            Err(error) => return Box::pin(self.refuse_text(&error)).await,
+            Err(error) => {
+                let refusing = self.refuse(Job::Plain, Request::Peeked, &error);
+                return Box::pin(refusing).await.map(|_| ());
+            }
         };
         self.guest.time_max = guided.time_max.or(self.guest.time_max);
         if wanted.is_none() {
@@ -349,9 +341,6 @@ impl Pooled {
         }
         if plan.facts.has_any(OF_LOCKS) {
             return Box::pin(self.locking_query(plan, mode)).await;
-        }
-        if judged.class == Class::Diagnostics && plan.changes_session {
-            return Box::pin(self.diagnosing_query(plan, mode)).await;
         }
         if self.multiplexes && recall::is_asked(&plan) {
             return Box::pin(self.recalling_query(plan, mode)).await;
@@ -371,18 +360,6 @@ impl Pooled {
         }
         let answered = self.answer(&plan, Job::Plain, Request::Peeked, None).await;
         answered.map(|_| ())
-    }
-
-    /// Receives the rest of a text. Returns whether it is whole now, and not too long.
-    async fn receive_rest(&mut self) -> Result<bool, End> {
-        self.guest.receive_text(READ_BYTES_MAX).await?;
-        Ok(self.guest.client.link().peeked_body().1)
-    }
-
-    /// Answers a text with an error.
-    async fn refuse_text(&mut self, error: &ClientError) -> Result<(), End> {
-        let refused = self.refuse(Job::Plain, Request::Peeked, error).await;
-        refused.map(|_| ())
     }
 
     /// A text that may be sent to another server if the first one fails.
@@ -439,7 +416,6 @@ impl Pooled {
         let (text, _) = self.guest.client.link().peeked_body();
         let text: Box<[u8]> = text.get(..PATTERN_BYTES_MAX).unwrap_or(text).into();
         let judged = self.guest.ruled.judge_unread(&text, mode);
-        self.free_diagnosed(&judged, mode).await?;
         let text_bytes = self.guest.client.link().peeked_bytes().saturating_sub(1);
         let current = &mut self.guest.current;
         current.begin_statement(Form::Text, &text, &judged);
@@ -450,7 +426,8 @@ impl Pooled {
         };
         let mut plan = self.session.plan(b"", mode, &judged);
         if let Err(error) = self.guide(&mut plan, &text, &judged) {
-            return self.refuse_text(&error).await;
+            let refused = self.refuse(Job::Plain, Request::Peeked, &error).await;
+            return refused.map(|_| ());
         }
         let answered = self
             .answer(&plan, Job::Plain, Request::Peeked, None)
@@ -473,13 +450,9 @@ impl Pooled {
 
     /// Keeps a command that has succeeded for the other connections.
     fn keep(&mut self, command: Command, place: Place, answer: &Answer, mode: SqlMode) {
-        if matches!(answer.ending, Ending::Status(_)) {
-            self.keep_command(command, place, mode);
+        if !matches!(answer.ending, Ending::Status(_)) {
+            return;
         }
-    }
-
-    /// Keeps a command for the other connections. The one to this server has its effect.
-    fn keep_command(&mut self, command: Command, place: Place, mode: SqlMode) {
         if let Some(name) = command.database(mode) {
             self.guest.note_database(&name);
             self.database = None;

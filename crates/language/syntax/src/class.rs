@@ -11,7 +11,6 @@
 //! * [`replace_calls`]: a text with the answers that its calls ask for;
 //! * [`names`] and [`changed_tables`]: what it may read from, and what it changes, for a cache;
 //! * [`must_read_row`]: whether its reply shows that it has read from a table;
-//! * [`diagnosed_variables`]: the user variables that GET DIAGNOSTICS sets;
 //! * [`telling_calls`]: the functions by which its answer depends on more than tables.
 //!
 //! Both stages guess about a text that a server may still refuse, or read in another way. The
@@ -24,7 +23,7 @@
 //!
 //! The modules, from the bottom up: `effect` (the words of the first stage), `words` (a cursor),
 //! `set` (the assignments of SET), `first`, `state`; `facts`, `verdict`; `hint`, `calls`,
-//! `touched`, `rows`, `told`, `diagnostics`.
+//! `touched`, `rows`, `told`.
 
 mod effect;
 mod words;
@@ -38,7 +37,6 @@ mod facts;
 mod verdict;
 
 mod calls;
-mod diagnostics;
 mod hint;
 mod locks;
 mod rows;
@@ -46,7 +44,6 @@ mod told;
 mod touched;
 
 pub use calls::replace_calls;
-pub use diagnostics::{DiagnosedVariable, DiagnosticItem, diagnosed_variables};
 pub use effect::{
     Access, Class, Completion, Effect, Guess, SetCompletion, SetEffect, Switch, Tail,
 };

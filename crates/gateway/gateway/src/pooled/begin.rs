@@ -73,7 +73,7 @@ impl Pooled {
         self.status = StatusFlags(status.unwrap_or(self.status).0 & OF_LOGIN.0);
         self.session.reset(self.status);
         self.warnings = None;
-        self.ties = None;
+        self.locks = None;
         self.lingers_at = None;
         let collation = self.guest.client.info().collation;
         self.guest.ruled.note_collation(collation);

@@ -87,9 +87,8 @@ impl Pooled {
         let guest = &self.guest;
         let judged = guest.ruled.judge(text, mode);
         let decisions = guest.ruled.explain(&judged);
-        let session = self.session_before(&judged);
         let view = View {
-            guides: Guides::of(&session, guest),
+            guides: Guides::of(&self.session, guest),
             way: &self.way,
             mode,
             multiplexes: self.multiplexes,
@@ -108,7 +107,7 @@ impl Pooled {
             mode,
             judged: &judged,
             decisions: &decisions,
-            pins: session.pins(),
+            pins: self.session.pins(),
             cached,
             known: guest.worker.known_tables(),
         };

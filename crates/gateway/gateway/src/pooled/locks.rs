@@ -96,12 +96,11 @@ impl Pooled {
     ) -> Result<(), End> {
         let has_locks = self.multiplexes && self.session.pins().has(Pin::UserLock);
         let Some(place) = self.session.held_at().filter(|_| has_locks) else {
-            self.forget_locks();
+            self.locks = None;
             return Ok(());
         };
-        let none = || Locks::Named(Vec::new());
-        let ties = self.ties.get_or_insert_default();
-        let locks = ties.locks.get_or_insert_with(none);
+        let none = || Box::new(Locks::Named(Vec::new()));
+        let locks = self.locks.get_or_insert_with(none);
         if facts.has(Facts::TAKES_USER_LOCK) {
             locks.add(text, mode);
         }
@@ -111,18 +110,12 @@ impl Pooled {
         match self.ask_for_locks(place, &question).await {
             Ok(true) | Err(NotReady::Refused(_)) => {}
             Ok(false) => {
-                self.forget_locks();
+                self.locks = None;
                 self.session.unpin(Pin::UserLock);
             }
             Err(NotReady::Lost(_)) => self.survive(place)?,
         }
         Ok(())
-    }
-
-    fn forget_locks(&mut self) {
-        if let Some(ties) = &mut self.ties {
-            ties.locks = None;
-        }
     }
 
     async fn ask_for_locks(&mut self, place: Place, question: &[u8]) -> Result<bool, NotReady> {

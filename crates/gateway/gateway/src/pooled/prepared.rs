@@ -492,9 +492,6 @@ impl Pooled {
 
     /// COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE.
     pub(super) async fn execute(&mut self, byte: u8) -> Result<(), End> {
-        if self.is_diagnosed() {
-            Box::pin(self.free_for_execution()).await?;
-        }
         let (body, is_whole) = self.guest.client.link().peeked_body();
         let is_plain = byte == CommandByte::STMT_EXECUTE;
         if !is_plain || !is_whole && !self.statements.shows_head(body) {
@@ -590,17 +587,6 @@ impl Pooled {
             Box::pin(self.let_go(number, (cursor_at, cleared_at))).await;
         }
         Ok(())
-    }
-
-    /// Frees the session for the execution that is next, where GET DIAGNOSTICS has pinned it.
-    async fn free_for_execution(&mut self) -> Result<(), End> {
-        let (body, _) = self.guest.client.link().peeked_body();
-        let number = number_of(body).map(|number| self.statements.resolve(number));
-        let statement = number.and_then(|number| self.statements.by_number.get(&number));
-        match statement.map(|it| it.judged.clone()) {
-            Some(judged) => self.free_diagnosed(&judged, self.mode()).await,
-            None => Ok(()),
-        }
     }
 
     /// Answers a command for a statement with an error.

@@ -311,7 +311,6 @@ fn word_scope(words: &Words<'_>) -> Option<Scope> {
 fn value_kind(first: Token, second: Option<Token>, count: usize) -> ValueKind {
     let is_number =
         |token: Token| matches!(token.kind, Kind::Integer | Kind::Decimal | Kind::Float);
-    let is_string = |token: Token| matches!(token.kind, Kind::String | Kind::HexString);
     match (count, first.kind) {
         (1, Kind::Word) => match first.keyword {
             Some(K::Default) => ValueKind::Default,
@@ -330,8 +329,6 @@ fn value_kind(first: Token, second: Option<Token>, count: usize) -> ValueKind {
         (1, Kind::HexNumber | Kind::BitNumber) => ValueKind::Literal,
         (1, _) if is_number(first) => ValueKind::Literal,
         (2, Kind::Minus | Kind::Plus) if second.is_some_and(is_number) => ValueKind::Literal,
-        // `_utf8mb4 X'61'`, `DATE '2026-01-01'`.
-        (2, Kind::Word) if second.is_some_and(is_string) => ValueKind::Literal,
         _ => ValueKind::Expression,
     }
 }

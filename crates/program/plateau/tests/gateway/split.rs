@@ -142,44 +142,6 @@ fn a_write_reads_of_what_a_replica_has_answered() {
 }
 
 #[test]
-fn what_get_diagnostics_has_set_goes_along_with_a_write() {
-    let topology = replicated();
-    mark(&topology);
-    let mut root = topology.connect(0).unwrap();
-    root.run("CREATE TABLE shop.t (n INT, code INT, text VARCHAR(200))")
-        .unwrap();
-    let servers: Vec<_> = topology.servers.iter().collect();
-    for more in ["", "multiplex = false\n"] {
-        let service = format!("[[service]]\nname = \"split\"\n{}{more}", KINDS[0]);
-        let gateway = Gateway::start(&(sections(&servers) + &service), "auto");
-        let mut client = gateway.connect();
-        let text = "SELECT place + CAST('\u{e4}' AS INT) FROM shop.here";
-        assert_ne!(value(&mut client, text), "0");
-        for text in [
-            "GET DIAGNOSTICS @n = NUMBER",
-            "GET DIAGNOSTICS CONDITION 1 @code = MYSQL_ERRNO, @`a text` = MESSAGE_TEXT",
-        ] {
-            client.run(text).unwrap();
-        }
-        let write = "INSERT INTO shop.t VALUES (@n, @code, @`a text`)";
-        let rows = client.rows(&format!("EXPLAIN ROUTE FOR '{write}'"));
-        let told = rows.unwrap().into_iter().flatten().flatten();
-        let told = String::from_utf8(told.collect::<Vec<_>>().join(&b' ')).unwrap();
-        assert!(!told.contains("user variable"), "{told}");
-        client.run(write).unwrap();
-        let text = "SELECT CONCAT(n, ' ', code, ' ', text) FROM shop.t";
-        let told = value(&mut root, text);
-        assert!(
-            told.starts_with("1 1292 ") && told.ends_with("'\u{e4}'"),
-            "{told}"
-        );
-        let text = "SELECT @n + @code FROM shop.here";
-        assert_eq!(value(&mut client, text), "1293");
-        root.run("TRUNCATE shop.t").unwrap();
-    }
-}
-
-#[test]
 fn a_session_reads_what_a_statement_wrote_that_failed() {
     let topology = replicated();
     let mut primary = topology.connect(0).unwrap();

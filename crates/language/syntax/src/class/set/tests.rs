@@ -37,14 +37,6 @@ fn assignments_are_read_one_by_one() {
             "SET @@a = ON, @@global.b = DEFAULT",
             &["Bare a Word ON", "Global b Default DEFAULT"],
         ),
-        (
-            "SET @a = _utf8mb4 X'61', @b = DATE '2026-01-01', @c = a 'b' || 'c'",
-            &[
-                "Session @a Literal _utf8mb4 X'61'",
-                "Session @b Literal DATE '2026-01-01'",
-                "Session @c Expression a 'b' || 'c'",
-            ],
-        ),
         ("SET a = 1 + 1", &["Session a Expression 1 + 1"]),
         (
             "SET @a = (SELECT MAX(a), 2 FROM t), b = 1",
