@@ -43,7 +43,11 @@ impl Expression {
             | ExpressionKind::Aggregate(number)
             | ExpressionKind::Subquery(number)
             | ExpressionKind::Exists(number) => number.hash(hasher),
-            ExpressionKind::UserVariable(variable) => variable.name.hash(hasher),
+            ExpressionKind::UserVariable(variable) => {
+                (&variable.name, variable.occurrence).hash(hasher);
+            }
+            ExpressionKind::Function(call) => call.occurrence.hash(hasher),
+            ExpressionKind::Session(call) => call.occurrence.hash(hasher),
             _ => {}
         }
     }

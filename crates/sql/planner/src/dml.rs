@@ -169,15 +169,19 @@ impl Binder<'_> {
     /// Whether what runs before a value of VALUES, or a condition around it, needs the row so far.
     fn reads_row(&self, dependent: &Dependent) -> bool {
         let is_call = |part: &Expression| matches!(part.kind, ExpressionKind::Stored(_));
+        let is_of_row = |number: usize| {
+            let subquery = self.subqueries[number].as_ref();
+            subquery.is_some_and(|it| it.is_correlated || it.varies)
+        };
         let mut conditions = dependent.conditions();
-        conditions.any(|it| !self.slots_of(it).is_empty() || it.contains(&is_call))
-            || match &dependent.step {
-                Step::Subquery(number) => {
-                    let subquery = self.subqueries[*number].as_ref();
-                    subquery.is_some_and(|it| it.is_correlated || it.varies)
-                }
-                Step::Call(_) => true,
-            }
+        conditions.any(|it| {
+            !self.slots_of(it).is_empty()
+                || it.contains(&is_call)
+                || it.subqueries().into_iter().any(is_of_row)
+        }) || match &dependent.step {
+            Step::Subquery(number) => is_of_row(*number),
+            Step::Call(_) => true,
+        }
     }
 
     /// The value of an assignment; `None` is `DEFAULT`.
@@ -340,7 +344,8 @@ impl Binder<'_> {
     }
 
     /// Finds what runs before each assignment. With several tables all of it reads the row as it
-    /// was found, as in MariaDB, so it runs before the first.
+    /// was found, as in MariaDB, so it runs before the first. A condition around a subquery may read
+    /// what is assigned, so there it guards nothing.
     fn find_dependents(&self, assignments: &mut [Assignment], table_count: usize) {
         if table_count == 1 {
             for assignment in assignments {
@@ -349,7 +354,12 @@ impl Binder<'_> {
             return;
         }
         let values = assignments.iter().filter_map(|it| it.value.as_ref());
-        let dependent = self.dependents(values);
+        let mut dependent = self.dependents(values);
+        for it in &mut dependent {
+            if matches!(it.step, Step::Subquery(_)) {
+                it.innermost = None;
+            }
+        }
         if let Some(first) = assignments.first_mut() {
             first.dependent = dependent;
         }

@@ -1,5 +1,6 @@
 //! Subqueries inside expressions; their results are already in the frame.
 
+use errcode::{ClientError, ER_INTERNAL_ERROR};
 use smallvec::SmallVec;
 use value::ValueRef;
 
@@ -27,7 +28,8 @@ impl<'a> Evaluator<'a> {
     pub(super) fn quantified(&self, quantified: &'a Quantified) -> Result<Option<bool>, Failure> {
         let SubqueryResult::Set { slot, members } = &self.frame.subqueries[quantified.subquery]
         else {
-            unreachable!("the operator ran the subquery before");
+            let what = "a subquery is read that was not run";
+            return Err(Box::new(ClientError::new(ER_INTERNAL_ERROR, &[&what])));
         };
         let slot = *slot;
         let is_empty = match members {

@@ -6,7 +6,8 @@
 //! has its final place, where one operator evaluates all of it.
 //!
 //! A condition is evaluated once before the expression, and once within it. One that could differ
-//! between the two (`RAND() < 0.5`), or that acts (`@n := 1`), guards nothing.
+//! between the two (`RAND() < 0.5`, a variable that a function may set), or that acts (`@n := 1`),
+//! guards nothing.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,7 +28,7 @@ impl Binder<'_> {
         if self.subqueries.is_empty() {
             return Vec::new();
         }
-        let mut found = Found::default();
+        let mut found = Found::new(self);
         for expression in expressions {
             found.look_into(expression);
         }
@@ -66,9 +67,13 @@ impl Binder<'_> {
     }
 }
 
+/// Members of an IN list before one with a subquery that guard it. Each guard has a copy of the
+/// operand; behind longer lists subqueries run in any case.
+const IN_GUARDS_MAX: usize = 16;
+
 /// What was found so far, and the condition around the current place.
-#[derive(Default)]
-struct Found {
+struct Found<'b> {
+    binder: &'b Binder<'b>,
     /// Each with the innermost condition around it.
     steps: Vec<(Step, Option<usize>)>,
     /// The position in `steps` of each number.
@@ -79,7 +84,18 @@ struct Found {
     innermost: Option<usize>,
 }
 
-impl Found {
+impl<'b> Found<'b> {
+    fn new(binder: &'b Binder<'b>) -> Self {
+        Self {
+            binder,
+            steps: Vec::new(),
+            places: HashMap::new(),
+            guards: Vec::new(),
+            are_open: Vec::new(),
+            innermost: None,
+        }
+    }
+
     /// Adds what is not there yet. What occurs in several places (an alias that is used again) is
     /// needed if the conditions common to all of them hold.
     fn add(&mut self, number: usize, step: impl FnOnce() -> Step) {
@@ -131,7 +147,7 @@ impl Found {
     }
 
     fn guard(&mut self, condition: Expression, test: Test, negated: bool) {
-        if !is_steady(&condition) {
+        if !self.is_steady(&condition) {
             return;
         }
         let operand = Box::new(condition);
@@ -146,6 +162,19 @@ impl Found {
         });
         self.are_open.push(true);
         self.innermost = Some(self.guards.len() - 1);
+    }
+
+    /// True if a second evaluation gives the same and changes nothing. Results of stored functions
+    /// stay in the frame, and so do those of subqueries that do not vary.
+    fn is_steady(&self, condition: &Expression) -> bool {
+        let may_be_set = |part: &Expression| {
+            matches!(
+                part.kind,
+                ExpressionKind::UserVariable(_) | ExpressionKind::SystemVariable(_)
+            )
+        };
+        !self.binder.varies(condition)
+            && (self.binder.functions.is_empty() || !condition.contains(&may_be_set))
     }
 
     /// Each is evaluated only if the test of all before it holds.
@@ -204,7 +233,7 @@ impl Found {
             self.guard(list.operand.clone(), Test::Null, true);
             for (place, member) in members.iter().enumerate().take(last + 1) {
                 self.look_into(member);
-                if place < last {
+                if place < last.min(IN_GUARDS_MAX) {
                     let equal = Compare {
                         operator: CompareOperator::Equal,
                         class: list.class,
@@ -231,12 +260,6 @@ fn has_steps(expression: &Expression) -> bool {
                 | ExpressionKind::Quantified(_)
         )
     })
-}
-
-/// True if a second evaluation gives the same and changes nothing. Results of subqueries and stored
-/// functions stay in the frame.
-fn is_steady(condition: &Expression) -> bool {
-    !condition.contains(&varies)
 }
 
 /// True if two evaluations of this part may differ whatever it reads, or if it acts.
