@@ -344,8 +344,8 @@ impl Binder<'_> {
     }
 
     /// Finds what runs before each assignment. With several tables all of it reads the row as it
-    /// was found, as in MariaDB, so it runs before the first. A condition around a subquery may read
-    /// what is assigned, so there it guards nothing.
+    /// was found, as in MariaDB, so it runs before the first. A condition around a subquery may
+    /// read what is assigned, so there it guards nothing.
     fn find_dependents(&self, assignments: &mut [Assignment], table_count: usize) {
         if table_count == 1 {
             for assignment in assignments {
