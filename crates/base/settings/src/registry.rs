@@ -1,5 +1,7 @@
 //! The values of all settings: defaults, changed by the file and then by the command line.
 
+use std::iter::once;
+
 use crate::error::{SettingError, shown};
 use crate::kind::{Kind, Value};
 use crate::places::{as_in_table, find};
@@ -27,7 +29,8 @@ impl Settings {
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
         let Some((index, setting)) = find(name) else {
             let names = TABLE.iter().filter(|setting| !setting.is_fixed());
-            let near = || nearest(name, names.map(|setting| setting.name));
+            let names = names.flat_map(|it| once(it.name).chain(it.aliases.iter().copied()));
+            let near = || nearest(name, names);
             let suggestion = instead_of(name).or_else(near);
             return Err(SettingError::Unknown {
                 name: shown(name),
@@ -112,7 +115,7 @@ impl Settings {
             .zip(&self.values)
             .filter(|(s, _)| s.is_variable)
         {
-            for name in std::iter::once(&setting.name).chain(setting.aliases) {
+            for name in once(&setting.name).chain(setting.aliases) {
                 variables.push((*name, setting, value));
             }
         }
@@ -167,6 +170,17 @@ mod tests {
         );
         assert!(settings.set("license", "none").is_err());
         assert!(settings.assign("tls").is_err());
+        // Other names of a setting are near, too.
+        for (wrong, near) in [
+            ("transaction_isolaton", "transaction_isolation"),
+            ("innodb_buffer_pool_siz", "innodb_buffer_pool_size"),
+        ] {
+            let error = settings.set(wrong, "1").unwrap_err().to_string();
+            assert!(
+                error.ends_with(&format!("did you mean `{near}`?")),
+                "{error}"
+            );
+        }
         let error = settings.set("port", "3306").unwrap_err().to_string();
         assert!(error.ends_with("did you mean `listen`?"), "{error}");
         let error = settings.set("bind-address", "::").unwrap_err().to_string();

@@ -140,6 +140,8 @@ fn subtract(count: &AtomicU64, bytes: u64) {
 #[derive(Debug, Default)]
 pub struct Memory {
     lifetime: Lifetime,
+    /// What the memories of a session use together, if it is one of those.
+    together: Option<Rc<Cell<usize>>>,
     used: Cell<usize>,
     /// The most that was used so far.
     peak: Cell<usize>,
@@ -149,11 +151,30 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The account of what a session keeps between statements.
-    pub fn of_session() -> Self {
-        let mut memory = Self::default();
-        memory.lifetime = Lifetime::Session;
-        memory
+    /// The accounts of a session: of what it keeps between statements, and of what its statements
+    /// take. They have one limit together.
+    pub fn of_session() -> (Self, Self) {
+        let together = Rc::new(Cell::new(0));
+        let of = |lifetime| {
+            let mut memory = Self::default();
+            memory.lifetime = lifetime;
+            memory.together = Some(Rc::clone(&together));
+            memory
+        };
+        (of(Lifetime::Session), of(Lifetime::Statement))
+    }
+
+    /// What the session's other memory uses.
+    fn beside(&self) -> usize {
+        let together = self.together.as_ref();
+        together.map_or(0, |together| together.get() - self.used.get())
+    }
+
+    fn set_used(&self, used: usize) {
+        if let Some(together) = &self.together {
+            together.set(together.get() - self.used.get() + used);
+        }
+        self.used.set(used);
     }
 
     /// The most bytes that were used.
@@ -170,7 +191,7 @@ impl Memory {
     ) -> Result<(), Failure> {
         let used = self.used.get() - old + new;
         if old < new {
-            if limit < used {
+            if limit < used + self.beside() {
                 return Err(too_much(limit));
             }
             let missing = used.saturating_sub(self.reserved.get() + UNCOUNTED_BYTES);
@@ -182,7 +203,7 @@ impl Memory {
                 self.reserved.set(self.reserved.get() + bytes);
             }
         }
-        self.used.set(used);
+        self.set_used(used);
         self.peak.set(self.peak.get().max(used));
         self.trim();
         Ok(())
@@ -262,7 +283,7 @@ impl Share {
     /// Sets the bytes to 0.
     pub fn clear(&mut self) {
         if let Some(memory) = &self.memory {
-            memory.used.set(memory.used.get() - self.bytes);
+            memory.set_used(memory.used.get() - self.bytes);
             memory.trim();
         }
         self.bytes = 0;
@@ -310,7 +331,7 @@ mod tests {
     #[test]
     fn sessions_keep_half_of_the_pool_at_most() {
         let pool = Arc::new(MemoryPool::new(10 << 20));
-        let session = || (Rc::new(Memory::of_session()), Share::default());
+        let session = || (Rc::new(Memory::of_session().0), Share::default());
         let ((one, mut a), (two, mut b)) = (session(), session());
         assert_eq!(set(&mut a, 3 << 20, &one, &pool), 0);
         let rest = (2 << 20) + UNCOUNTED_BYTES;
@@ -336,6 +357,22 @@ mod tests {
         assert_eq!(set(&mut b, rest + GRAIN_BYTES_MAX, &two, &pool), 0);
         drop((b, statement));
         assert_eq!((pool.used(), pool.kept.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn what_a_session_keeps_and_what_its_statements_take_have_one_limit() {
+        let pool = Arc::new(MemoryPool::new(u64::MAX));
+        let (kept, passing) = Memory::of_session();
+        let (kept, passing) = (Rc::new(kept), Rc::new(passing));
+        let (mut a, mut b) = (Share::default(), Share::default());
+        assert_eq!(set(&mut a, LIMIT - 1, &kept, &pool), 0);
+        assert_eq!(set(&mut b, 1, &passing, &pool), 0, "at the limit");
+        assert_eq!(set(&mut b, 2, &passing, &pool), 1290, "above it");
+        assert_eq!(set(&mut a, LIMIT, &kept, &pool), 1290, "above it");
+        a.clear();
+        assert_eq!(set(&mut b, LIMIT, &passing, &pool), 0);
+        drop(b);
+        assert_eq!(set(&mut a, LIMIT, &kept, &pool), 0);
     }
 
     /// Each session reserves what it uses, and not a large grain.

@@ -227,6 +227,11 @@ fn the_limit_changes_while_the_server_runs() {
         let statement = format!("set global max_concurrent_transactions = {wrong}");
         let number = root.error_number(&statement).expect("an answer");
         assert_eq!(number, 1231, "{wrong}");
+        let Outcome::Error(error) = root.query(&statement).expect("an answer") else {
+            panic!("{wrong} is refused");
+        };
+        let expected = "expected auto, off, or a number, 1 to 100000";
+        assert!(error.message.ends_with(expected), "{}", error.message);
     }
     root.run("set global max_concurrent_transactions = 1")
         .expect("a limit");

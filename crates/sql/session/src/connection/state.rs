@@ -127,6 +127,7 @@ impl State {
             ..SessionFacts::default()
         });
         let variables = Variables::new(settings);
+        let (kept_memory, passing_memory) = Memory::of_session();
         Self {
             worker,
             handle,
@@ -138,8 +139,8 @@ impl State {
             running: RunningStatement::default(),
             in_transaction: Cell::new(false),
             handler: RefCell::default(),
-            kept_memory: Rc::new(Memory::of_session()),
-            passing_memory: Rc::default(),
+            kept_memory: Rc::new(kept_memory),
+            passing_memory: Rc::new(passing_memory),
             draft: RefCell::default(),
             user_variables_share: RefCell::default(),
             reply_share: RefCell::default(),
@@ -531,7 +532,15 @@ pub fn variable_error(name: &str, error: &VariableError) -> ClientError {
             ClientError::new(errcode::ER_UNKNOWN_TIME_ZONE, &[text])
         }
         VariableError::WrongValue { text } => {
-            ClientError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text])
+            let mut error = ClientError::new(ER_WRONG_VALUE_FOR_VAR, &[&name, text]);
+            if let Some(kind) = settings::find(name).map(|(_, found)| found.kind)
+                && matches!(kind, settings::Kind::CountOrAuto { .. })
+            {
+                // Plateau's own, so no manual of MariaDB tells what is allowed.
+                error.message.push_str(": expected ");
+                error.message.push_str(&kind.describe());
+            }
+            error
         }
         VariableError::WrongType => ClientError::new(ER_WRONG_TYPE_FOR_VAR, &[&name]),
     }
