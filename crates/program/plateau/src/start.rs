@@ -45,6 +45,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     start_log(&configuration.settings)?;
     // Before the first session, and before anything uses `SYSTEM`.
     time_zone::tell(&mut configuration.settings);
+    if let Err(error) = env::linux::raise_descriptor_limit() {
+        tracing::info!(%error, "the limit of open files stays as it is");
+    }
     // From here on a signal begins the shutdown instead of killing the process.
     let terminations = Terminations::install().context("cannot wait for signals")?;
     let ports = Ports::open(&configuration)?;

@@ -1,11 +1,13 @@
 //! A server that has no file descriptor left answers each client, and says so in its log.
 
+use std::fs;
 use std::io::Read as _;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use testkit::client::Outcome;
-use testkit::{Client, Launch, Login, Server, wait_until};
+use testkit::{Client, Folder, Launch, Login, Server, wait_until};
 
 /// Descriptors that the server may have beside those that it has after its start.
 const ROOM: u64 = 8;
@@ -112,4 +114,26 @@ fn each_client_is_answered_over_the_ring() {
 #[test]
 fn each_client_is_answered_over_epoll() {
     check("epoll");
+}
+
+/// The soft limit of open files is raised to the hard one, so many tables and clients fit without
+/// any work of the operator.
+#[test]
+fn the_soft_limit_is_raised() {
+    let folder = Folder::new("soft-limit").expect("a folder");
+    let script = folder.path().join("plateau");
+    let program = env!("CARGO_BIN_EXE_plateau");
+    let text = format!("#!/bin/sh\nulimit -Sn 128 && exec {program} \"$@\"\n");
+    fs::write(&script, text).expect("a script");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).expect("a script");
+    let launch = Launch::plateau(script.display().to_string());
+    let mut server = launch.start().expect("the server starts");
+    let limits = format!("/proc/{}/limits", server.process().id());
+    let limits = fs::read_to_string(limits).expect("its limits");
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let columns: Vec<&str> = line.expect("a limit").split_whitespace().collect();
+    assert_eq!(columns[3], columns[4], "soft and hard");
+    assert_ne!(columns[3], "128");
 }
