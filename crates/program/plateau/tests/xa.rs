@@ -132,6 +132,13 @@ fn what_is_prepared_survives_the_server() {
     open.run("xa start 'open'").unwrap();
     open.run("insert into d.u values (99)").unwrap();
     let sessions = prepare(&server, 11..13);
+    let modified = "select group_concat(trx_rows_modified order by trx_id desc) \
+                    from information_schema.innodb_trx";
+    let seen = server.connect().unwrap().value(modified).unwrap();
+    assert!(
+        seen.as_deref().is_some_and(|it| it.starts_with("2,2")),
+        "{seen:?}"
+    );
     server.kill().unwrap();
     drop(sessions);
     server.start_again().unwrap();
@@ -152,6 +159,8 @@ fn what_is_prepared_survives_the_server() {
     server.start_again().unwrap();
     let mut client = server.connect().unwrap();
     assert_eq!(recovered(&mut client), ["x11", "x12", "x13", "x14"]);
+    let modified = "select group_concat(trx_rows_modified) from information_schema.innodb_trx";
+    assert_eq!(client.value(modified).unwrap().as_deref(), Some("2,2,2,2"));
     let values = "select v from d.t order by id";
     let seen = |client: &mut Client| {
         let rows = client.rows(values).unwrap();

@@ -164,7 +164,15 @@ impl EngineTransaction {
         (txn.has_log, txn.is_active) = (true, true);
         txn.promise = Promise::Prepared(Lsn(0));
         txn.open().show_id(left.id);
+        txn.show_changes_of_prepared();
         txn
+    }
+
+    /// Its last record only says that it is prepared.
+    fn show_changes_of_prepared(&mut self) {
+        let changes = self.undo_count.checked_sub(1);
+        let changes = changes.expect("who is prepared has that record");
+        self.open().show_changes(changes);
     }
 
     /// Returns its id, which is taken now if it has none.
@@ -653,6 +661,7 @@ impl Transaction for EngineTransaction {
                 let undo = (self.last_undo, self.undo_count);
                 let (pointer, lsn) = self.worker.write_prepared(id, undo, xid)?;
                 self.note_undo(pointer);
+                self.show_changes_of_prepared();
                 self.promise = Promise::Prepared(lsn);
                 lsn
             }
