@@ -493,7 +493,7 @@ impl Worker {
             has_log,
             ..
         } = *orphan;
-        self.undo_all(last_undo).await?;
+        self.undo_all(last_undo, &mut |_| {}).await?;
         if has_log {
             self.until_done(|| self.write_rolled_back(id, segment))
                 .await?;

@@ -11,6 +11,7 @@
 //! far as possible ([`salvage`]).
 
 mod left_undo;
+mod rollback_progress;
 mod salvage;
 
 use std::cell::{Cell, RefCell};
@@ -33,12 +34,12 @@ use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
 use tracing::{error, warn};
 use txn::{TransactionSystem, TransactionWorker};
-use wal::LogLevel;
 
 use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
 use crate::engine::Engine;
 use crate::lob_memo::LobMemo;
-use crate::recovery::left_undo::{Unended, find_unended};
+use crate::recovery::left_undo::{LastRecords, Unended, find_unended};
+use crate::recovery::rollback_progress::RollbackProgress;
 use crate::row::read::restore_version;
 use crate::schema::dictionary::{
     self, DICTIONARY_INDEX, DICTIONARY_ROOT, Dictionary, Entry, SYSTEM_SPACE, TableEntry,
@@ -53,7 +54,7 @@ use crate::worker::place::{Note, read_note};
 use crate::worker::scan_count::ScanCount;
 use crate::worker::{
     COUNTERS_PAGE, LeftSpaces, LeftUndo, Shared, Worker, WorkerOptions, counters_body,
-    raise_counters, read_segment_count, read_txn_ceiling, write_segment_count,
+    read_next_id, read_segment_count, read_txn_ceiling, write_segment_count,
 };
 
 /// Words of the ring of transactions' fates.
@@ -156,15 +157,14 @@ impl Engine {
             return Ok(engine);
         }
         let recovered = match Self::recover(pages, options, worker.clone()).await {
-            Err(failure) if options.on_damage == OnDamage::Salvage && is_behind_log(&failure) => {
-                error!(%failure, "transactions that had not committed cannot be rolled back");
+            Err(failure) if options.on_damage == OnDamage::Salvage && is_of_undo(&failure) => {
+                error!(%failure, "undo is damaged: only a part of it can be done");
                 salvage::salvage_undo(pages, options, worker.clone()).await?;
                 Self::recover(pages, options, worker.clone()).await
             }
             recovered => recovered,
         };
         let engine = recovered?;
-        engine.worker.pass_space_ids().await?;
         engine.worker.remove_orphan_spaces().await?;
         engine.worker.remove_copies().await?;
         engine.worker.load_tables().await?;
@@ -183,7 +183,11 @@ impl Engine {
             u32::from(options.worker_count) <= segments,
             "each worker has a segment"
         );
-        let Unended { losers, prepared } = find_unended(pages, segments).await?;
+        let Unended {
+            losers,
+            loser_changes,
+            prepared,
+        } = find_unended(pages, segments).await?;
         let prepared_ids = prepared.iter().map(|it| it.id);
         let open: BTreeSet<TxnId> = losers.keys().copied().chain(prepared_ids).collect();
         let left = Left {
@@ -195,7 +199,10 @@ impl Engine {
         let shared = share(pages, options, left).await?;
         let engine = Self::attach(shared, Rc::clone(pages), worker).await?;
         engine.worker.load_dictionary(&open).await?;
-        engine.worker.roll_back_losers(losers).await?;
+        engine
+            .worker
+            .roll_back_losers(losers, loser_changes, options.on_damage)
+            .await?;
         let left_count = engine.worker.shared.left_prepared.lock().len();
         if left_count != 0 {
             // They hold locks until somebody ends them.
@@ -253,6 +260,7 @@ impl Engine {
             orphans_due: Rc::default(),
             jobs: Jobs::default(),
             scan_count: ScanCount::default(),
+            keeps_pages: Cell::new(false),
         };
         Ok(Self {
             worker: Rc::new(worker),
@@ -516,19 +524,23 @@ impl Worker {
     /// Rolls back what had not committed.
     async fn roll_back_losers(
         self: &Rc<Self>,
-        losers: BTreeMap<TxnId, UndoPointer>,
+        losers: LastRecords,
+        changes: u64,
+        on_damage: OnDamage,
     ) -> Result<(), StoreError> {
         let transactions = losers.len();
         if transactions == 0 {
             return Ok(());
         }
-        // It may take minutes, and the operator must not take it for a hang.
         warn!(
             transactions,
+            changes,
             "rolling back the transactions that had not committed, before anybody can log in"
         );
+        let mut progress = RollbackProgress::new(changes, self.options.clock.now());
         for (id, last_undo) in losers {
-            self.roll_back_loser(id, last_undo).await?;
+            self.roll_back_loser((id, last_undo), on_damage, &mut progress)
+                .await?;
             assert!(
                 !self.shared.txns.is_active(id),
                 "a loser ends before others work"
@@ -544,32 +556,47 @@ impl Worker {
 
     async fn roll_back_loser(
         self: &Rc<Self>,
-        id: TxnId,
-        last_undo: UndoPointer,
+        (id, last_undo): (TxnId, UndoPointer),
+        on_damage: OnDamage,
+        progress: &mut RollbackProgress,
     ) -> Result<(), StoreError> {
-        self.undo_all(last_undo).await?;
+        let mut note = |count| {
+            if progress.note(count, self.options.clock.now()) {
+                let (undone, changes) = (progress.done, progress.total);
+                warn!(undone, changes, "still rolling back");
+            }
+        };
+        match self.undo_all(last_undo, &mut note).await {
+            Err(failure) if on_damage == OnDamage::Salvage && is_of_table(&failure) => {
+                error!(%failure, "a change that had not committed stays, on a page that is lost");
+                self.undo_the_rest(id, last_undo).await?;
+            }
+            undone => undone?,
+        }
         self.until_done(|| self.write_rolled_back(id, last_undo.segment()))
             .await
-    }
-
-    /// Raises the next id above all tablespaces that have a file. An id is allocated durably before
-    /// its file is made, so this changes something only if log was lost. Otherwise the next start
-    /// would meet the drop of an orphan in the log, and remove a newer table of that id.
-    async fn pass_space_ids(&self) -> Result<(), StoreError> {
-        let spaces = self.pages.pool().list_spaces(&**self.pages.disk())?;
-        let highest = spaces.last().map_or(0, |space| space.0);
-        self.until_done(|| raise_counters(&self.pages, 0, highest))
-            .await?;
-        let end = self.pages.reserved();
-        self.pages.wait_log(end, LogLevel::Durable).await
     }
 
     /// Removes tablespaces that no row of the dictionary names: of a table that was being made, or
     /// one whose drop is committed.
     async fn remove_orphan_spaces(&self) -> Result<(), StoreError> {
+        let next = self.until_done(|| read_next_id(&self.pages)).await?;
         for id in self.orphan_spaces()? {
-            self.remove_space(id).await?;
+            if id.0 < next {
+                self.remove_space(id).await?;
+            } else {
+                self.set_aside(id)?;
+            }
         }
+        Ok(())
+    }
+
+    /// Renames the file of a tablespace that no table names. An id is allocated durably before its
+    /// file is made, so a higher one is not this server's work, or log was lost. If its drop was
+    /// logged, a start behind a crash would remove a newer table of that id.
+    fn set_aside(&self, id: SpaceId) -> Result<(), StoreError> {
+        let file = self.pages.pool().set_aside(&**self.pages.disk(), id)?;
+        warn!(file, "no table names this file: it was renamed");
         Ok(())
     }
 
@@ -628,12 +655,22 @@ impl Worker {
     }
 }
 
-/// Whether recovery has met damage behind the log, that is not in the dictionary's own space.
-fn is_behind_log(failure: &StoreError) -> bool {
+/// Whether a page of an undo segment is damaged, or contradicts another.
+fn is_of_undo(failure: &StoreError) -> bool {
+    let space = space_of_damage(failure);
+    space.is_some_and(|space| space != SYSTEM_SPACE && space.0 < TABLE_SPACES_START)
+}
+
+/// Whether a page of a table is damaged, or its file is missing.
+fn is_of_table(failure: &StoreError) -> bool {
+    space_of_damage(failure).is_some_and(|space| TABLE_SPACES_START <= space.0)
+}
+
+fn space_of_damage(failure: &StoreError) -> Option<SpaceId> {
     let StoreError::Damaged { page, .. } = failure else {
-        return false;
+        return None;
     };
-    page.is_some_and(|page| page.space != SYSTEM_SPACE)
+    page.map(|page| page.space)
 }
 
 fn check_entry(entry: TableEntry) -> Result<Arc<TableShape>, StoreError> {

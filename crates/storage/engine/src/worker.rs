@@ -8,7 +8,7 @@ pub(crate) mod purge_progress;
 pub(crate) mod scan_count;
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
@@ -228,6 +228,9 @@ pub(crate) struct Worker {
     pub(crate) jobs: Jobs,
     /// Numbers its scans.
     pub(crate) scan_count: ScanCount,
+    /// Undo neither takes pages nor gives any back, since the maps of tablespaces may be older than
+    /// their pages; see `recovery::salvage`.
+    pub(crate) keeps_pages: Cell<bool>,
 }
 
 impl fmt::Debug for Worker {
@@ -479,6 +482,15 @@ pub(crate) fn raise_counters(pages: &Pages, txn: u64, id: u32) -> Outcome<()> {
     assert!(written.is_some_and(|it| id < it), "its ids are used");
     change.commit();
     Ok(())
+}
+
+/// The next id of tables, indexes and tablespaces.
+pub(crate) fn read_next_id(pages: &Pages) -> Outcome<u32> {
+    let id = PageId::new(SYSTEM_SPACE, COUNTERS_PAGE);
+    let page = pages.shared(id)?;
+    page.bytes()
+        .u32_at(NEXT_ID_AT)
+        .ok_or_else(|| btree::damaged(id, "no counters"))
 }
 
 /// How many undo segments there are.

@@ -13,7 +13,7 @@ use store::{
     TableDefinition, TableId, TableName, Uniqueness, WaitReason,
 };
 use value::{CollationId, Value};
-use wal::LogLevel;
+use wal::{LogLevel, OnLogLoss};
 
 /// Enough that the dictionary's file grows while they are renamed, and frames are waited for.
 const TABLE_COUNT: usize = 60;
@@ -460,4 +460,94 @@ fn a_unique_check_that_is_given_up_leaves_the_value_to_others() {
         let inserted = other.insert(&table, &row(3, 5, "")).await;
         assert_eq!(inserted, Ok(Inserted::Done));
     });
+}
+
+/// The machine after a crash, which is told what to do about damage.
+fn with_word(world: &World, on_loss: OnLogLoss) -> World {
+    let options = WorldOptions {
+        on_loss,
+        ..world.options()
+    };
+    world.clone().with_options(options)
+}
+
+/// Rows that are committed, and a transaction with undo on several pages that has changed them all.
+/// All is in the files, and no page is in the doublewrite file.
+fn changed_and_open() -> World {
+    let world = World::new(29, WorldOptions::default());
+    let inner = world.clone();
+    world.run(async move {
+        let database = inner.open().await.expect("the disk is whole");
+        database
+            .engine
+            .create_table(accounts())
+            .await
+            .expect("the disk is whole");
+        let table = database.table("accounts");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for id in 0..INDEXED_COUNT {
+            txn.insert(&table, &row(id, 0, "note"))
+                .await
+                .expect("the disk is whole");
+        }
+        txn.commit().await.expect("the disk is whole");
+        let rows = txn.scan(&table, all()).await.expect("the disk is whole");
+        txn.commit().await.expect("the disk is whole");
+        let mut txn = database.begin(Isolation::RepeatableRead);
+        for (key, old) in &rows {
+            let new = row(integer(&old[0]), 1, "new");
+            txn.update(&table, key, &new)
+                .await
+                .expect("the disk is whole");
+        }
+        let pages = database.engine.pages();
+        pages.clean_all().await.expect("the disk is whole");
+        make_tables(&database).await;
+        pages.clean_all().await.expect("the disk is whole");
+        pages
+            .checkpoint(b"engine 1".to_vec())
+            .await
+            .expect("the disk is whole");
+        Box::leak(Box::new(txn));
+    });
+    world.crash()
+}
+
+/// Each page of undo is damaged in turn. Where the start refuses, it goes on by the operator's
+/// word: no committed row is lost, and the next start needs no word.
+#[test]
+fn damaged_undo_loses_no_committed_row() {
+    let mut refused_count = 0;
+    for page in 2..16 {
+        let world = changed_and_open();
+        world.disk.damage(
+            std::path::Path::new("data/space_1.pdb"),
+            page * 4096 + 64,
+            1,
+        );
+        let refusing = with_word(&world, OnLogLoss::Refuse);
+        let inner = refusing.clone();
+        let refused = refusing.run(async move { inner.open().await.is_err() });
+        refusing.executor.clear();
+        if !refused {
+            continue;
+        }
+        refused_count += 1;
+        let accepting = with_word(&world, OnLogLoss::Accept);
+        for world in [accepting, with_word(&world, OnLogLoss::Refuse)] {
+            let inner = world.clone();
+            world.run(async move {
+                let database = inner.open().await.expect("it starts");
+                let table = database.table("accounts");
+                let mut txn = database.begin(Isolation::RepeatableRead);
+                let rows = txn.scan(&table, all()).await.unwrap();
+                assert_eq!(stdx::to_u64(rows.len()), INDEXED_COUNT.unsigned_abs());
+                txn.insert(&table, &row(9_999, 0, "after")).await.unwrap();
+                txn.rollback().await.unwrap();
+                database.close().await.unwrap();
+            });
+            world.executor.clear();
+        }
+    }
+    assert!(3 <= refused_count, "{refused_count} cases");
 }

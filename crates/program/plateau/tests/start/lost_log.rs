@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use testkit::Folder;
 use testkit::client::Client;
-use testkit::server::Launch;
+use testkit::server::{Launch, Server};
 
 const COMMIT_COUNT: i64 = 300;
 const BLOCK: usize = 4096;
@@ -257,6 +257,25 @@ fn newest_table_file(data: &Path) -> PathBuf {
     paths.max_by_key(|path| number(path)).unwrap()
 }
 
+/// A transaction that is prepared on one table, and one that is open on the other, both durable.
+fn leave_transactions(server: &Server) -> [Client; 2] {
+    let mut prepared = server.connect().unwrap();
+    for statement in [
+        "xa start 'p'",
+        "insert into d.kept (v) values (4)",
+        "xa end 'p'",
+        "xa prepare 'p'",
+    ] {
+        prepared.run(statement).unwrap();
+    }
+    let mut open = server.connect().unwrap();
+    open.run("begin").unwrap();
+    open.run("insert into d.t (v) values (4)").unwrap();
+    let mut other = server.connect().unwrap();
+    other.run("create database other").unwrap();
+    [prepared, open]
+}
+
 /// A missing file takes its own table alone, and is refused if the log has changes for it.
 #[test]
 fn a_missing_file_loses_its_own_table_alone() {
@@ -298,7 +317,9 @@ fn a_missing_file_loses_its_own_table_alone() {
     client.run("insert into t (v) values (3)").unwrap();
     let read = client.value("select group_concat(id) from t").unwrap();
     assert_eq!(read.as_deref(), Some("1,2,3"));
-    // The log has changes for it: it is refused, until the operator accepts the loss.
+    // The log has changes for it: it is refused, until the operator accepts the loss. A transaction
+    // that is prepared on another table is kept, and one that has changed the lost one ends.
+    let _open = leave_transactions(&server);
     server.kill().unwrap();
     drop(server);
     fs::rename(&file, &aside).unwrap();
@@ -308,8 +329,9 @@ fn a_missing_file_loses_its_own_table_alone() {
     let mut client = server.connect().unwrap();
     client.run("use d").unwrap();
     assert!(client.run("select * from t").is_err());
+    client.run("xa commit 'p'").unwrap();
     let read = client.value("select count(*) from kept").unwrap();
-    assert_eq!(read.as_deref(), Some("3"));
+    assert_eq!(read.as_deref(), Some("4"));
     client.run("drop table t").unwrap();
     client.run(&format!("create table t {columns}")).unwrap();
     client.run("insert into t (v) values (1)").unwrap();

@@ -90,6 +90,9 @@ pub struct Note<'a> {
     pub end: Lsn,
 }
 
+/// Operations that are named, of those that did not fit.
+const MISFITS_MAX: usize = 100;
+
 /// Redo under way.
 pub(crate) struct Redo<'a> {
     disk: Rc<dyn Disk>,
@@ -107,6 +110,9 @@ pub(crate) struct Redo<'a> {
     /// tablespace yet. A page of a dropped tablespace need not have been written before a
     /// checkpoint that is older than the drop, so its operations may lack earlier ones.
     unfit: BTreeMap<PageId, RecoveryError>,
+    /// Operations that did not fit their pages, and were left out since a loss was accepted; at
+    /// most [`MISFITS_MAX`].
+    misfits: Vec<RecoveryError>,
     /// Tablespaces whose drop was met. Ids are never reused: an id is allocated durably before its
     /// file is made. So later operations of the log on them need no file; they come from a change
     /// that was under way when the drop was noted.
@@ -144,6 +150,7 @@ impl<'a> Redo<'a> {
             files: HashMap::new(),
             missing: BTreeSet::new(),
             unfit: BTreeMap::new(),
+            misfits: Vec::new(),
             dropped: BTreeSet::new(),
             checkpoint,
             on_loss,
@@ -227,7 +234,11 @@ impl<'a> Redo<'a> {
         match ops::redo(op, which, page) {
             Ok(()) => {}
             // A page that is newer than the log may have changes that this operation does not fit.
-            Err(_) if self.on_loss == OnLogLoss::Accept => {}
+            Err(source) if self.on_loss == OnLogLoss::Accept => {
+                let (lsn, page) = (end, id);
+                self.misfits.push(RecoveryError::Op { lsn, page, source });
+                self.misfits.truncate(MISFITS_MAX);
+            }
             Err(source) => {
                 self.pages.remove(&id);
                 let error = RecoveryError::Op {
@@ -367,7 +378,7 @@ impl<'a> Redo<'a> {
         }
         Ok(Unredone {
             missing: self.missing.into_iter().collect(),
-            unfit: self.unfit.into_values().collect(),
+            unfit: self.unfit.into_values().chain(self.misfits).collect(),
         })
     }
 }

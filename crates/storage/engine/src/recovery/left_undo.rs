@@ -15,7 +15,9 @@ use crate::worker::LeftUndo;
 /// The transactions that have unsettled records and no end.
 pub(super) struct Unended {
     /// Those to be rolled back, each with its last such record.
-    pub(super) losers: BTreeMap<TxnId, UndoPointer>,
+    pub(super) losers: LastRecords,
+    /// The records of those, at most.
+    pub(super) loser_changes: u64,
     /// Those that wait for a decision.
     pub(super) prepared: Vec<LeftUndo>,
 }
@@ -25,12 +27,22 @@ pub(super) struct Unended {
 /// is kept for an older transaction.
 #[derive(Debug, Default)]
 pub(super) struct FoundRecords {
-    /// The last unsettled record of each transaction.
-    last: BTreeMap<TxnId, (UndoPointer, UndoKind)>,
+    /// The unsettled records of each transaction.
+    unsettled: BTreeMap<TxnId, Unsettled>,
     /// The transactions whose end was found.
     pub(super) ended: BTreeSet<TxnId>,
     /// The youngest transaction of all.
     pub(super) youngest: TxnId,
+}
+
+/// Unsettled records of a transaction.
+#[derive(Debug)]
+struct Unsettled {
+    /// The last one.
+    pointer: UndoPointer,
+    /// Its kind.
+    kind: UndoKind,
+    count: u64,
 }
 
 /// The last record of each of some transactions.
@@ -42,26 +54,45 @@ impl FoundRecords {
         if record.kind.is_end() {
             self.ended.insert(record.txn);
         } else if !record.is_settled {
-            self.last.insert(record.txn, (record.pointer, record.kind));
+            let before = self.unsettled.get(&record.txn).map_or(0, |it| it.count);
+            let unsettled = Unsettled {
+                pointer: record.pointer,
+                kind: record.kind,
+                count: before + 1,
+            };
+            self.unsettled.insert(record.txn, unsettled);
         }
+    }
+
+    /// Adds what another segment's records say.
+    pub(super) fn join(&mut self, other: Self) {
+        self.unsettled.extend(other.unsettled);
+        self.ended.extend(other.ended);
+        self.youngest = self.youngest.max(other.youngest);
+    }
+
+    /// The unsettled records of these transactions.
+    fn change_count(&self, of: &LastRecords) -> u64 {
+        let unsettled = of.keys().filter_map(|id| self.unsettled.get(id));
+        unsettled.map(|it| it.count).sum()
     }
 
     /// The transactions that have unsettled records and no end: first those to be rolled back, then
     /// those that are prepared.
-    pub(super) fn unended(self) -> (LastRecords, LastRecords) {
+    pub(super) fn unended(&self) -> (LastRecords, LastRecords) {
         let is_prepared =
             |kind: UndoKind| kind == UndoKind::Prepared && !is_planted(Mistake::RollsBackPrepared);
         let (mut losers, mut prepared) = (BTreeMap::new(), BTreeMap::new());
-        for (id, (pointer, kind)) in self.last {
+        for (&id, it) in &self.unsettled {
             if self.ended.contains(&id) {
                 continue;
             }
-            let kept = if is_prepared(kind) {
+            let kept = if is_prepared(it.kind) {
                 &mut prepared
             } else {
                 &mut losers
             };
-            kept.insert(id, pointer);
+            kept.insert(id, it.pointer);
         }
         assert!(
             losers.keys().all(|id| !prepared.contains_key(id)),
@@ -91,6 +122,7 @@ pub(super) async fn find_unended(pages: &Pages, segments: u32) -> Result<Unended
         for_each_record(pages, segments, note).await?;
     }
     Ok(Unended {
+        loser_changes: found.change_count(&losers),
         losers,
         prepared: prepared.into_values().collect(),
     })

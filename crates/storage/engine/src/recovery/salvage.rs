@@ -21,7 +21,9 @@
 //! Until all of this is durable, each checkpoint says that pages are newer than the log. So after a
 //! crash in between the next start begins again.
 //!
-//! If the log is whole and undo alone is damaged, L2 and L3 suffice ([`salvage_undo`]).
+//! If the log is whole and undo alone is damaged, L2 and L3 suffice ([`salvage_undo`]). There the
+//! transactions of a segment that can only be read in part are left as they are: the lost part may
+//! say that they have committed.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -61,7 +63,10 @@ pub(super) async fn salvage_all(
         "after a crash in between the next start begins again"
     );
     let inventory = Inventory::read(pages).await?;
-    let mut found = read_undo(pages).await?;
+    let mut found = FoundRecords::default();
+    for segment in read_undo(pages).await? {
+        found.join(segment.records);
+    }
     // The end of a transaction may be in a page that the chain does not reach.
     found.ended.extend(&inventory.ended);
     let youngest = inventory.youngest.max(found.youngest);
@@ -79,7 +84,12 @@ pub(super) async fn salvage_undo(
     options: EngineOptions,
     worker: WorkerOptions,
 ) -> Result<(), StoreError> {
-    let found = read_undo(pages).await?;
+    let mut found = FoundRecords::default();
+    for segment in read_undo(pages).await? {
+        if segment.is_whole {
+            found.join(segment.records);
+        }
+    }
     salvage_found(pages, found, options, worker).await
 }
 
@@ -198,11 +208,18 @@ impl Inventory {
     }
 }
 
+/// What could be read of a segment.
+struct ReadSegment {
+    records: FoundRecords,
+    is_whole: bool,
+}
+
 /// Reads the records of all segments, of each up to what cannot be read.
-async fn read_undo(pages: &Pages) -> Result<FoundRecords, StoreError> {
-    let mut found = FoundRecords::default();
+async fn read_undo(pages: &Pages) -> Result<Vec<ReadSegment>, StoreError> {
+    let mut found = Vec::new();
     for segment in 0..until_done(|| read_segment_count(pages)).await? {
-        match read_segment(pages, segment, &mut found).await {
+        let mut records = FoundRecords::default();
+        let is_whole = match read_segment(pages, segment, &mut records).await {
             Err(failure) if failure.is_unreadable() => {
                 error!(
                     segment,
@@ -210,9 +227,11 @@ async fn read_undo(pages: &Pages) -> Result<FoundRecords, StoreError> {
                     "an undo segment can only be read in part: changes that had not committed may \
                      stay"
                 );
+                false
             }
-            read => read?,
-        }
+            read => read.map(|()| true)?,
+        };
+        found.push(ReadSegment { records, is_whole });
     }
     Ok(found)
 }
@@ -267,6 +286,7 @@ async fn roll_back(
         }
         loaded => loaded?,
     }
+    engine.worker.keeps_pages.set(true);
     engine.worker.roll_back_what_fits(losers).await
 }
 
@@ -318,6 +338,19 @@ impl Worker {
                  read, or does not fit their rows"
             );
         }
+        Ok(())
+    }
+
+    /// Undoes what can be undone of a transaction, of which a record has failed.
+    pub(super) async fn undo_the_rest(
+        &self,
+        id: TxnId,
+        last_undo: UndoPointer,
+    ) -> Result<(), StoreError> {
+        let mut left = Vec::new();
+        let is_whole = self.undo_what_fits(id, last_undo, &mut left).await?;
+        let changes = left.len();
+        error!(changes, is_whole, "changes that had not committed stay");
         Ok(())
     }
 
@@ -417,13 +450,8 @@ impl Worker {
 
     /// Renames the files that no table names: one may be all that is left of a table (L4).
     pub(super) fn set_orphans_aside(&self) -> Result<(), StoreError> {
-        let pool = self.pages.pool();
-        let mut files = Vec::new();
         for space in self.orphan_spaces()? {
-            files.push(pool.set_aside(&**self.pages.disk(), space)?);
-        }
-        if !files.is_empty() {
-            warn!(?files, "no table names these files: they were renamed");
+            self.set_aside(space)?;
         }
         Ok(())
     }

@@ -72,8 +72,13 @@ impl Worker {
     }
 
     /// Undoes a transaction up to this record, if no session waits for it. If it is called again
-    /// after an error, it passes over what is undone already.
-    pub(crate) async fn undo_all(&self, last_undo: UndoPointer) -> Result<(), StoreError> {
+    /// after an error, it passes over what is undone already. `note` gets the number of records
+    /// that were undone since its last call.
+    pub(crate) async fn undo_all(
+        &self,
+        last_undo: UndoPointer,
+        note: &mut dyn FnMut(u64),
+    ) -> Result<(), StoreError> {
         let (mut pointer, mut progress) = (last_undo, UndoProgress::default());
         let mut undone_count = 0_u64;
         while !pointer.is_null() {
@@ -82,9 +87,11 @@ impl Worker {
                 .await?;
             undone_count += 1;
             if undone_count.is_multiple_of(UNDONE_PER_TURN) {
+                note(UNDONE_PER_TURN);
                 Suspend::turn().await;
             }
         }
+        note(undone_count % UNDONE_PER_TURN);
         Ok(())
     }
 
@@ -177,6 +184,9 @@ impl Worker {
     /// between its fences. A neighbour that cannot be read does not stop the undo. One that is not
     /// in memory is waited for once.
     pub(crate) fn join_leaf(&self, tree: Tree, key: &[u8]) -> Outcome<()> {
+        if self.keeps_pages.get() {
+            return Ok(());
+        }
         match tree.shrink_if_sparse(&self.pages, key) {
             Err(Interrupt::Error(_)) => Ok(()),
             joined => joined,
@@ -218,6 +228,9 @@ impl Worker {
                 };
                 if !fits(change.bytes(spot.leaf), wanted) {
                     drop(change);
+                    if self.keeps_pages.get() {
+                        return Err(damaged(page_of(pointer), "no room for the older version"));
+                    }
                     table.tree.make_room(&self.pages, wanted)?;
                     continue;
                 }
