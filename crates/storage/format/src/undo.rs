@@ -354,6 +354,22 @@ pub fn next_page<P: PageBytes + ?Sized>(page: &P) -> Option<u32> {
     page.u32_at(UNDO_NEXT).filter(|next| *next != 0)
 }
 
+/// Calls `each` with the place and the bytes of each record of an undo page, in order. Returns
+/// `None`, and goes no further, if a record makes no sense or `each` returns `None`.
+pub fn for_each_record<P: PageBytes + ?Sized>(
+    page: &P,
+    mut each: impl FnMut(usize, &[u8]) -> Option<()>,
+) -> Option<()> {
+    let (end, mut at) = (used(page)?, UNDO_RECORDS_START);
+    let mut record = Vec::new();
+    while at < end {
+        copy_record(page, at, &mut record)?;
+        each(at, &record)?;
+        at += record.len();
+    }
+    Some(())
+}
+
 /// Copies the record at `offset` into `out`, which is cleared first.
 pub fn copy_record<P: PageBytes + ?Sized>(
     page: &P,

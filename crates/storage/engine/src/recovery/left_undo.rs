@@ -96,7 +96,7 @@ impl FoundRecords {
         }
         assert!(
             losers.keys().all(|id| !prepared.contains_key(id)),
-            "who waits for a decision is not rolled back"
+            "a prepared transaction is not rolled back"
         );
         (losers, prepared)
     }
@@ -208,25 +208,21 @@ fn read_page(pages: &Pages, segment: u8, no: PageNo) -> Outcome<PageRecords> {
     let id = PageId::new(space_of(segment), no);
     let page = pages.shared(id)?;
     let bytes = page.bytes();
-    let end = undo::used(bytes).ok_or_else(|| btree::damaged(id, "no undo page"))?;
+    undo::used(bytes).ok_or_else(|| btree::damaged(id, "no undo page"))?;
     let mut found = Vec::new();
-    let mut at = undo::UNDO_RECORDS_START;
-    let mut copy = Vec::new();
-    while at < end {
+    undo::for_each_record(bytes, |at, record| {
         let offset = u16::try_from(at).expect("an offset in a page");
-        let record = undo::copy_record(bytes, at, &mut copy).and_then(|()| {
-            let record = UndoRecord::decode(&copy)?;
-            Some(FoundRecord {
-                pointer: UndoPointer::new(segment, no, offset),
-                kind: record.kind,
-                txn: record.txn,
-                table: record.table,
-                is_settled: record.is_settled,
-            })
+        let record = UndoRecord::decode(record)?;
+        found.push(FoundRecord {
+            pointer: UndoPointer::new(segment, no, offset),
+            kind: record.kind,
+            txn: record.txn,
+            table: record.table,
+            is_settled: record.is_settled,
         });
-        found.push(record.ok_or_else(|| btree::damaged(id, "no undo record"))?);
-        at += copy.len();
-    }
+        Some(())
+    })
+    .ok_or_else(|| btree::damaged(id, "no undo record"))?;
     let next = undo::next_page(bytes).map(PageNo);
     Ok(PageRecords { found, next })
 }

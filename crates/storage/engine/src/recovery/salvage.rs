@@ -189,18 +189,14 @@ impl Inventory {
 
     /// Returns `None` where the page makes no sense.
     fn see_undo_page(&mut self, bytes: &[u8]) -> Option<()> {
-        let (end, mut at) = (undo::used(bytes)?, undo::UNDO_RECORDS_START);
-        let mut copy = Vec::new();
-        while at < end {
-            undo::copy_record(bytes, at, &mut copy)?;
-            let record = UndoRecord::decode(&copy)?;
+        undo::for_each_record(bytes, |_, record| {
+            let record = UndoRecord::decode(record)?;
             self.youngest = self.youngest.max(record.txn).max(record.old_header.txn);
             if record.kind.is_end() {
                 self.ended.insert(record.txn);
             }
-            at += copy.len();
-        }
-        Some(())
+            Some(())
+        })
     }
 
     fn see_id(&mut self, id: u64) {

@@ -520,15 +520,14 @@ fn read_page<P: PageBytes + ?Sized>(
     no: PageNo,
 ) -> Outcome<Vec<(UndoPointer, Vec<u8>)>> {
     let id = PageId::new(space_of(segment), no);
-    let end = undo::used(page).ok_or_else(|| damaged(id, "no undo page"))?;
-    let (mut records, mut at) = (Vec::new(), undo::UNDO_RECORDS_START);
-    while at < end {
-        let mut bytes = Vec::new();
-        undo::copy_record(page, at, &mut bytes).ok_or_else(|| damaged(id, "no undo record"))?;
+    undo::used(page).ok_or_else(|| damaged(id, "no undo page"))?;
+    let mut records = Vec::new();
+    undo::for_each_record(page, |at, record| {
         let offset = u16::try_from(at).expect("an offset in a page");
-        at += bytes.len();
-        records.push((UndoPointer::new(segment, no, offset), bytes));
-    }
+        records.push((UndoPointer::new(segment, no, offset), record.to_vec()));
+        Some(())
+    })
+    .ok_or_else(|| damaged(id, "no undo record"))?;
     Ok(records)
 }
 
