@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use buffer::{LogLoss, Pool, PoolOptions, RecoveryError, Redone, StartOptions};
-use engine::{Engine, EngineOptions, OnDamage, PURGE_PATIENCE, Shared, Sleep, WorkerOptions};
+use engine::{Engine, EngineOptions, PURGE_PATIENCE, Shared, Sleep, WorkerOptions};
 use env::Clock;
 use env::linux::SystemClock;
 use format::PageId;
@@ -98,10 +98,7 @@ impl Database {
         let engine_options = EngineOptions {
             worker_count: u8::try_from(engine_count).context("at most 255 workers")?,
             lock_bytes_max: settings.unsigned("lock_table_size"),
-            on_damage: match opening.on_loss {
-                OnLogLoss::Refuse => OnDamage::Refuse,
-                OnLogLoss::Accept => OnDamage::Salvage,
-            },
+            on_loss: opening.on_loss,
             ..EngineOptions::default()
         };
         let name = options.directory.display().to_string();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use buffer::{PoolOptions, StartOptions, start};
-use engine::{CheckReport, Engine, EngineOptions, OnDamage, PURGE_PATIENCE, Sleep, WorkerOptions};
+use engine::{CheckReport, Engine, EngineOptions, PURGE_PATIENCE, Sleep, WorkerOptions};
 use env::Disk;
 use env::sim::{DiskOptions, SimClock, SimDisk, SimExecutor};
 use format::{PageSize, SpaceId};
@@ -215,10 +215,7 @@ impl World {
             worker_count: self.options.worker_count,
             ring_length: 1 << 12,
             lock_bytes_max: self.options.lock_bytes_max,
-            on_damage: match self.options.on_loss {
-                OnLogLoss::Refuse => OnDamage::Refuse,
-                OnLogLoss::Accept => OnDamage::Salvage,
-            },
+            on_loss: self.options.on_loss,
         };
         let worker = self.worker_options(0);
         let engine = Engine::open(pages, &started, options, worker).await?;

@@ -48,7 +48,7 @@ pub use crate::clean::Cleaned;
 pub use crate::news::{News, Shortage};
 pub use crate::optimistic::Optimistic;
 pub use crate::options::PoolOptions;
-pub use crate::pages::{Pages, Shared, Undoing};
+pub use crate::pages::{Pages, Shared, Undoing, missing_file};
 pub use crate::pool::Pool;
 pub use crate::read_ahead::ReadAhead;
 pub use crate::space::verify::{Seen, space_pages, verify_pages, verify_space};

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use env::{Disk, DiskError};
 use format::{Lsn, PageId, PageNo, SpaceId};
-use store::{Interrupt, Outcome, StoreError, Suspend, WaitReason};
+use store::{Outcome, StoreError, Suspend, WaitReason};
 use sync::{CachePadded, LatchVersion, Notify};
 use wal::{LogLevel, NoRoom, Purpose, Wal, WalWriter};
 
@@ -290,7 +290,7 @@ impl Pages {
             debug_assert_eq!(space.id, id);
             return Ok(act(space));
         }
-        let space = self.pool.spaces.get(id).ok_or_else(|| no_space(id))?;
+        let space = self.pool.spaces.get(id).ok_or_else(|| missing_file(id))?;
         // Ids are allocated in a row, so the list has one entry for each tablespace that ever was.
         if spaces.len() <= at {
             spaces.resize(at + 1, None);
@@ -500,9 +500,10 @@ impl fmt::Debug for Undoing<'_> {
     }
 }
 
-fn no_space(id: SpaceId) -> Interrupt {
+/// The error for a tablespace without a file.
+pub fn missing_file(id: SpaceId) -> StoreError {
     let header = PageId::new(id, PageNo(0));
-    StoreError::damaged_page(header, format!("the file of tablespace {id} is missing")).into()
+    StoreError::damaged_page(header, format!("the file of tablespace {id} is missing"))
 }
 
 /// Polls only while the worker holds no latch.

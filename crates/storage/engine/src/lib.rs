@@ -39,7 +39,7 @@ mod worker;
 
 pub use check::{CheckPlan, CheckProgress, CheckReport, check_files};
 pub use engine::Engine;
-pub use recovery::{EngineOptions, OnDamage};
+pub use recovery::EngineOptions;
 pub use replication::orders::OrderCounts;
 pub use schema::dictionary::reencode_dictionary_entry;
 pub use undo::purge::PURGE_PATIENCE;

@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 
 use btree::space::{self, Reservation};
 use btree::{From, Pages, Place, Run, Tree};
-use buffer::Started;
+use buffer::{Started, missing_file};
 use format::page_op::PageOp;
 use format::row_header::RowHeader;
 use format::slotted::TreePageShape;
@@ -34,6 +34,7 @@ use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
 use tracing::{error, warn};
 use txn::{TransactionSystem, TransactionWorker};
+use wal::OnLogLoss;
 
 use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
 use crate::engine::Engine;
@@ -72,17 +73,8 @@ pub struct EngineOptions {
     pub ring_length: usize,
     /// Memory for row locks, in bytes.
     pub lock_bytes_max: u64,
-    /// What to do if undo that is needed is damaged.
-    pub on_damage: OnDamage,
-}
-
-/// What a start does if undo that is needed is damaged, or a tablespace is missing that has log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnDamage {
-    /// It fails.
-    Refuse,
-    /// It goes on without what is lost. The operator has asked for it.
-    Salvage,
+    /// What to do if undo that is needed is damaged, or a tablespace is missing that has log.
+    pub on_loss: OnLogLoss,
 }
 
 impl Default for EngineOptions {
@@ -91,7 +83,7 @@ impl Default for EngineOptions {
             worker_count: 1,
             ring_length: RING_LENGTH,
             lock_bytes_max: LOCK_BYTES_MAX,
-            on_damage: OnDamage::Refuse,
+            on_loss: OnLogLoss::Refuse,
         }
     }
 }
@@ -114,7 +106,7 @@ impl Engine {
             pages.pool().open_space(&*disk, id)?;
         }
         if !started.missing.is_empty() {
-            check_missing(&pages, &started.missing, options.on_damage).await?;
+            check_missing(&pages, &started.missing, options.on_loss).await?;
             pages.checkpoint(payload.to_vec()).await?;
         }
         let is_over = Cell::new(false);
@@ -157,7 +149,7 @@ impl Engine {
             return Ok(engine);
         }
         let recovered = match Self::recover(pages, options, worker.clone()).await {
-            Err(failure) if options.on_damage == OnDamage::Salvage && is_of_undo(&failure) => {
+            Err(failure) if options.on_loss == OnLogLoss::Accept && is_of_undo(&failure) => {
                 error!(%failure, "undo is damaged: only a part of it can be done");
                 salvage::salvage_undo(pages, options, worker.clone()).await?;
                 Self::recover(pages, options, worker.clone()).await
@@ -201,7 +193,7 @@ impl Engine {
         engine.worker.load_dictionary(&open).await?;
         engine
             .worker
-            .roll_back_losers(losers, loser_changes, options.on_damage)
+            .roll_back_losers(losers, loser_changes, options.on_loss)
             .await?;
         let left_count = engine.worker.shared.left_prepared.lock().len();
         if left_count != 0 {
@@ -318,21 +310,19 @@ async fn share(
 async fn check_missing(
     pages: &Pages,
     missing: &[SpaceId],
-    on_damage: OnDamage,
+    on_loss: OnLogLoss,
 ) -> Result<(), StoreError> {
-    let lost =
-        |space: SpaceId| StoreError::damaged(format!("the file of tablespace {space} is missing"));
-    let is_needed = |space: SpaceId| match on_damage {
-        OnDamage::Refuse => space.0 < TABLE_SPACES_START,
-        OnDamage::Salvage => space == SYSTEM_SPACE,
+    let is_needed = |space: SpaceId| match on_loss {
+        OnLogLoss::Refuse => space.0 < TABLE_SPACES_START,
+        OnLogLoss::Accept => space == SYSTEM_SPACE,
     };
     if let Some(&space) = missing.iter().find(|space| is_needed(**space)) {
-        return Err(lost(space));
+        return Err(missing_file(space));
     }
     let mut see = |entry: Entry| match entry {
         Entry::Table(table) if missing.contains(&table.space) => {
-            if on_damage == OnDamage::Refuse {
-                return Err(lost(table.space));
+            if on_loss == OnLogLoss::Refuse {
+                return Err(missing_file(table.space));
             }
             let (table, space) = (table.definition.name.to_string(), table.space.0);
             error!(%table, space, "the file of a table is missing, with changes from the log");
@@ -526,7 +516,7 @@ impl Worker {
         self: &Rc<Self>,
         losers: LastRecords,
         changes: u64,
-        on_damage: OnDamage,
+        on_loss: OnLogLoss,
     ) -> Result<(), StoreError> {
         let transactions = losers.len();
         if transactions == 0 {
@@ -539,7 +529,7 @@ impl Worker {
         );
         let mut progress = RollbackProgress::new(changes, self.options.clock.now());
         for (id, last_undo) in losers {
-            self.roll_back_loser((id, last_undo), on_damage, &mut progress)
+            self.roll_back_loser((id, last_undo), on_loss, &mut progress)
                 .await?;
             assert!(
                 !self.shared.txns.is_active(id),
@@ -557,7 +547,7 @@ impl Worker {
     async fn roll_back_loser(
         self: &Rc<Self>,
         (id, last_undo): (TxnId, UndoPointer),
-        on_damage: OnDamage,
+        on_loss: OnLogLoss,
         progress: &mut RollbackProgress,
     ) -> Result<(), StoreError> {
         let mut note = |count| {
@@ -567,7 +557,7 @@ impl Worker {
             }
         };
         match self.undo_all(last_undo, &mut note).await {
-            Err(failure) if on_damage == OnDamage::Salvage && is_of_table(&failure) => {
+            Err(failure) if on_loss == OnLogLoss::Accept && is_of_table(&failure) => {
                 error!(%failure, "a change that had not committed stays, on a page that is lost");
                 self.undo_the_rest(id, last_undo).await?;
             }

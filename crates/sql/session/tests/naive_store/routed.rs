@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use buffer::{PoolOptions, StartOptions};
-use engine::{Engine, EngineOptions, OnDamage, PURGE_PATIENCE, Sleep, WorkerOptions};
+use engine::{Engine, EngineOptions, PURGE_PATIENCE, Sleep, WorkerOptions};
 use env::linux::SystemClock;
 use routed::{Member, RoutedStore};
 use store::{SchemaStore, StoreError};
@@ -137,7 +137,7 @@ async fn open_engine(directory: std::path::PathBuf) -> Engine {
     };
     let options = EngineOptions {
         worker_count: 1,
-        on_damage: OnDamage::Refuse,
+        on_loss: OnLogLoss::Refuse,
         ..EngineOptions::default()
     };
     let pages = started.pool.pages(0, runtime::disk());

@@ -1,5 +1,5 @@
-//! How far a start has rolled back, for the server's log. It may take minutes, and nobody can log
-//! in meanwhile, so the operator must not take it for a hang.
+//! Tells the server's log how far the rollback of a start is. The rollback may take minutes, and no
+//! client can log in before its end. Without a word the operator would take it for a hang.
 
 use std::time::Duration;
 
