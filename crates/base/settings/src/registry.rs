@@ -170,7 +170,7 @@ mod tests {
         );
         assert!(settings.set("license", "none").is_err());
         assert!(settings.assign("tls").is_err());
-        // Other names of a setting are near, too.
+        // An alias is suggested as well.
         for (wrong, near) in [
             ("transaction_isolaton", "transaction_isolation"),
             ("innodb_buffer_pool_siz", "innodb_buffer_pool_size"),

@@ -16,8 +16,8 @@
 //! source tells no lag. Then the last one that it told grows with the time, but only while there
 //! is a primary: without one no change is made that it could miss.
 //!
-//! A replica has what it was sent. What it has written itself does not count, since the primary may
-//! not have that: MariaDB's numbers alone would tell later ones of the primary as applied, too.
+//! A replica has what it was sent. What it has written itself does not count: the primary may not
+//! have that. By MariaDB's sequence numbers alone it would hide that later writes are missing.
 
 use std::time::Duration;
 

@@ -83,12 +83,8 @@ impl CheckpointRecord {
         assert!(self.payload.len() <= CHECKPOINT_PAYLOAD_BYTES_MAX);
         let length = u32::try_from(self.payload.len()).expect("asserted above");
         let lives = u32::try_from(self.lives.len()).expect("the list is bounded");
-        let closed = if self.is_closed { IS_CLOSED } else { 0 };
-        let newer = if self.has_newer_pages {
-            HAS_NEWER_PAGES
-        } else {
-            0
-        };
+        let flag = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
+        let flags = flag(self.is_closed, IS_CLOSED) | flag(self.has_newer_pages, HAS_NEWER_PAGES);
         let fields: [&[u8]; 12] = [
             &[0; 8],
             &MAGIC,
@@ -100,7 +96,7 @@ impl CheckpointRecord {
             &length.to_le_bytes(),
             &self.block_epoch.to_le_bytes(),
             &self.durable_block.to_le_bytes(),
-            &(closed | newer).to_le_bytes(),
+            &flags.to_le_bytes(),
             &lives.to_le_bytes(),
         ];
         let mut bytes = fields.concat();

@@ -55,8 +55,8 @@ impl Binder<'_> {
         subqueries.any(|subquery| subquery.varies)
     }
 
-    /// Subqueries run before all of a list is evaluated. Where one of them varies, other parts that
-    /// do become queries, too. So all of them are evaluated from left to right.
+    /// Subqueries run before all of a list is evaluated. If one of them varies, each other part
+    /// that varies becomes a query of its own. So all of them are evaluated from left to right.
     pub(crate) fn evaluate_in_turn(&mut self, list: &mut [Expression]) {
         if !list.iter().any(|it| self.has_varying_subquery(it)) {
             return;

@@ -236,8 +236,9 @@ impl<'a> Redo<'a> {
             // A page that is newer than the log may have changes that this operation does not fit.
             Err(source) if self.on_loss == OnLogLoss::Accept => {
                 let (lsn, page) = (end, id);
-                self.misfits.push(RecoveryError::Op { lsn, page, source });
-                self.misfits.truncate(MISFITS_MAX);
+                if self.misfits.len() < MISFITS_MAX {
+                    self.misfits.push(RecoveryError::Op { lsn, page, source });
+                }
             }
             Err(source) => {
                 self.pages.remove(&id);
