@@ -122,6 +122,31 @@ fn a_deleted_row_is_locked_without_its_gaps() {
     });
 }
 
+/// The gap behind a value and its entries' own gaps are all that a backward scan of it locks.
+#[test]
+fn a_value_that_is_read_backward_leaves_the_gap_before_the_entry_before_it() {
+    for (balance, row_count) in [(50, 1), (60, 0)] {
+        run(async move |database| {
+            let (table, _) = fill(&database).await;
+            let mut reader = database.begin(Isolation::RepeatableRead);
+            let backward = ScanOptions {
+                direction: Direction::Backward,
+                ..point(BY_BALANCE, balance, RowLock::Exclusive)
+            };
+            let read = reader.scan(&table, backward).await;
+            assert_eq!(read.expect("it waits for nothing").len(), row_count);
+            let mut other = database.begin(Isolation::RepeatableRead);
+            for (id, is_free) in [(0, true), (3, row_count == 0), (6, false), (10, true)] {
+                let inserted = other.insert(&table, &account(id)).await;
+                match is_free {
+                    true => assert_eq!(inserted, Ok(Inserted::Done), "{id} beside {balance}"),
+                    false => assert_eq!(inserted, Err(StoreError::LockWaitTimeout), "{id}"),
+                }
+            }
+        });
+    }
+}
+
 /// Purge removes a deleted row that a reader has locked. Then the reader has the joined gap.
 #[test]
 fn the_key_of_a_locked_row_stays_free_behind_purge() {

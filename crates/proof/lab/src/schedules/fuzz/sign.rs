@@ -29,8 +29,6 @@ pub(super) enum Sign {
     Holder,
     /// SKIP LOCKED reads a key behind a change of its own transaction, and another is blocked.
     Own,
-    /// Another session has read a single value backward.
-    Backward,
     /// There an insert waits for a gap, and a row was taken back before.
     TakenBack,
     /// A scan that locks no gaps has waited, and another has put rows meanwhile.
@@ -40,7 +38,7 @@ pub(super) enum Sign {
 }
 
 /// All of them, in the order in which they are looked for.
-const SIGNS: [Sign; 13] = [
+const SIGNS: [Sign; 12] = [
     Sign::Ordered,
     Sign::Waited,
     Sign::Kept,
@@ -50,7 +48,6 @@ const SIGNS: [Sign; 13] = [
     Sign::Among,
     Sign::Holder,
     Sign::Own,
-    Sign::Backward,
     Sign::TakenBack,
     Sign::Grown,
     Sign::Order,
@@ -71,7 +68,6 @@ impl Sign {
             Sign::UniqueGap => "unique-gap",
             Sign::Holder => "holder",
             Sign::Own => "own",
-            Sign::Backward => "backward",
             Sign::TakenBack => "taken-back",
             Sign::Grown => "grown",
             Sign::Order => "order",
@@ -122,11 +118,6 @@ impl Sign {
             }
             (Sign::Holder, DeadlockThere) => is_holder(scene),
             (Sign::Own, Skips) => is_own(scene),
-            (Sign::Backward, WaitsHere) => {
-                let is_other = |it: &Sent<'_>| Some(it.1.session) != session_of(session);
-                let mut others = scene.sent().filter(is_other);
-                others.any(|it| reads_backward(scene, it))
-            }
             (Sign::TakenBack, WaitsThere | WakesHere) => {
                 waits_for_gap(locked_there()) && has_taken_back(scene)
             }
@@ -282,14 +273,6 @@ fn is_own(scene: Scene<'_>) -> bool {
         it.1.session == mover.session && family.starts_with("update") && scene.holds(*it)
     };
     reads_entries && scene.blocked().next().is_some() && scene.sent().any(|it| changes(&it))
-}
-
-/// Whether a statement that locks gaps has read a single value backward, and has its locks.
-fn reads_backward(scene: Scene<'_>, sent: Sent<'_>) -> bool {
-    let (_, it) = sent;
-    let locks_gaps = matches!(scene.schedule.level(it.session), "rr" | "ser");
-    let text = &it.statement.text;
-    locks_gaps && text.contains(" DESC LIMIT ") && is_one_value(text) && scene.holds(sent)
 }
 
 /// Whether a condition names single values of k.

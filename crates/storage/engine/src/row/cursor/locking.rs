@@ -4,9 +4,10 @@
 //! an entry that a unique key names alone, and one of the clustered index that a range begins with
 //! exactly, are locked without their gap. Then the end: an equality locks the gap before the next
 //! entry. A range also locks that entry, as MariaDB does, which looks at it before it sees that the
-//! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward also
-//! locks the gap where it begins. A deleted entry counts as a live one. But if a unique key of a
-//! secondary index names it, it is locked with its gap, and the search goes on.
+//! range ends. Behind the last entry the supremum's gap is locked. A scan that goes backward locks
+//! the gap where it begins, and an equality then needs nothing at the entry that it ends at. A
+//! deleted entry counts as a live one. But if a unique key of a secondary index names it, it is
+//! locked with its gap, and the search goes on.
 //!
 //! With an entry of a secondary index its row is locked, but not if a shared lock of the entry is
 //! all that a reader of the index needs. Behind a range the row is locked by a change, by FOR
@@ -520,8 +521,8 @@ impl EngineCursor {
             (true, true) => LockExtent::NextKey,
             (true, false) if is_tested && is_forward => return Ok(Seen::Current),
             (true, false) => LockExtent::BareRecord,
-            (false, true) => LockExtent::Gap,
-            (false, false) => return Ok(Seen::Current),
+            (false, true) if is_forward => LockExtent::Gap,
+            (false, _) => return Ok(Seen::Current),
         };
         let kind = LockKind {
             mode: lock_mode(lock),

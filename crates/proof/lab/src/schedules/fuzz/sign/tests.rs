@@ -302,18 +302,3 @@ fn a_reader_may_have_changed_the_row_that_it_skips() {
     assert_eq!(sign(Kind::Update, "S: primary-range"), "skips none");
     assert_eq!(sign(Kind::SelectShare, "S: unique-range"), "skips none");
 }
-
-#[test]
-fn a_value_that_was_read_backward_has_two_gaps() {
-    let sign = |level, text| {
-        let read = same('A', (Kind::SelectShare, text), &[('A', OK)]);
-        Plays::of(level, &[begin('A'), read, INSERT_WAITS_HERE]).sign()
-    };
-    let backward = "WHERE k BETWEEN 5 AND 5 ORDER BY k DESC LIMIT 1";
-    assert_eq!(sign(RR, backward), "waits-here backward");
-    assert_eq!(sign(RC, backward), "waits-here none");
-    let forward = "WHERE k BETWEEN 5 AND 5 ORDER BY k LIMIT 1";
-    assert_eq!(sign(RR, forward), "waits-here none");
-    let range = "WHERE k BETWEEN 5 AND 9 ORDER BY k DESC LIMIT 1";
-    assert_eq!(sign(RR, range), "waits-here none");
-}
