@@ -1,5 +1,6 @@
-//! TPC-C by `go-tpc`, Plateau and MariaDB in turns in one run: transactions, processor time of
-//! server and client, errors, the standard's conditions, and the time of `go-tpc`'s checks.
+//! TPC-C by `go-tpc`, Plateau and MariaDB in turns in one run: transactions, the time of new orders,
+//! processor time of server and client, errors, the standard's conditions, and the time of
+//! `go-tpc`'s checks.
 //!
 //! Each round runs the load against one server and then against the other, so that both have the
 //! same conditions. The medians of the rounds are compared with the limits. The twelve consistency
@@ -60,6 +61,8 @@ pub struct Arguments {
 const RATE_MIN: f64 = 1.4;
 /// At most this fraction of MariaDB's processor time for a transaction.
 const CPU_MAX: f64 = 0.5;
+/// At most this multiple of the time that all but one of a thousand of MariaDB's new orders take.
+const P999_MAX: f64 = 1.0;
 /// At most this multiple of MariaDB's time for the checks.
 const CHECK_MAX: f64 = 2.0;
 /// The exit status of `timeout` if it has ended a program.
@@ -107,6 +110,7 @@ struct Contestant {
 struct Sample {
     /// New orders a minute.
     tpm_c: f64,
+    new_order: Latency,
     /// Of the server, for each transaction of any kind.
     server_us: f64,
     /// Of `go-tpc`.
@@ -340,6 +344,7 @@ impl Contestant {
         let count = stdx::u64_to_f64(told.transaction_count.max(1));
         Ok(Sample {
             tpm_c: told.tpm_c,
+            new_order: told.new_order,
             server_us: stdx::u64_to_f64(server_us) / count,
             client_us: stdx::u64_to_f64(client_us) / count,
             errors: told.errors,
@@ -355,9 +360,11 @@ impl Sample {
             .map(|(it, count)| format!("{count} x {it}"))
             .collect();
         format!(
-            "{name:<8} {threads:>4} threads {:>8.0} tpmC  server {:>6.0} us  client {:>6.0} us  \
-             errors: {}",
+            "{name:<8} {threads:>4} threads {:>8.0} tpmC  p95 {:>6.0} ms  p99.9 {:>6.0} ms  \
+             server {:>6.0} us  client {:>6.0} us  errors: {}",
             self.tpm_c,
+            self.new_order.p95_ms,
+            self.new_order.p999_ms,
             self.server_us,
             self.client_us,
             if errors.is_empty() {
@@ -380,8 +387,10 @@ impl Sample {
 fn judge(ours: &[Sample], theirs: &[Sample], threads: u32) -> Vec<String> {
     let ratio = |of: fn(&Sample) -> f64| median(ours, of) / median(theirs, of);
     let (rate, cpu) = (ratio(|it| it.tpm_c), ratio(|it| it.server_us));
+    let long = ratio(|it| it.new_order.p999_ms);
     println!(
-        "{threads} threads: {rate:.2} of MariaDB's tpmC, {cpu:.2} of its server CPU a transaction"
+        "{threads} threads: {rate:.2} of MariaDB's tpmC, {cpu:.2} of its server CPU a transaction, \
+         {long:.2} of its 99.9th percentile"
     );
     let mut failures = Vec::new();
     if rate < RATE_MIN {
@@ -394,6 +403,11 @@ fn judge(ours: &[Sample], theirs: &[Sample], threads: u32) -> Vec<String> {
             "{threads} threads: {cpu:.2} of MariaDB's CPU, not {CPU_MAX}"
         ));
     }
+    if P999_MAX < long {
+        failures.push(format!(
+            "{threads} threads: {long:.2} of MariaDB's 99.9th percentile, not {P999_MAX}"
+        ));
+    }
     failures
 }
 
@@ -403,10 +417,29 @@ fn median(samples: &[Sample], of: fn(&Sample) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
+/// How long transactions of one kind take.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Latency {
+    p95_ms: f64,
+    p999_ms: f64,
+}
+
+impl Latency {
+    /// From a line of the summary.
+    fn of(line: &str) -> Self {
+        let number = |name| between(line, name, &[','])?.parse().ok();
+        Self {
+            p95_ms: number(" 95th(ms): ").unwrap_or(0.0),
+            p999_ms: number(" 99.9th(ms): ").unwrap_or(0.0),
+        }
+    }
+}
+
 /// The summary of `go-tpc run`.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     tpm_c: f64,
+    new_order: Latency,
     transaction_count: u64,
     errors: BTreeMap<u16, u64>,
 }
@@ -423,6 +456,9 @@ impl Told {
                 let count =
                     between(line, "Count: ", &[',']).and_then(|count| count.parse::<u64>().ok());
                 told.transaction_count += count.unwrap_or(0);
+                if line.contains("] NEW_ORDER ") {
+                    told.new_order = Latency::of(line);
+                }
             } else if line.starts_with("tpmC: ") {
                 let rate = between(line, "tpmC: ", &[',']).and_then(|rate| rate.parse().ok());
                 told.tpm_c = rate.unwrap_or(0.0);
@@ -449,11 +485,17 @@ mod tests {
                     execute run failed, err exec: Error 1205: Lock wait timeout\n\
                     Finished\n\
                     [Summary] DELIVERY - Takes(s): 59.1, Count: 12, TPM: 12.2, Sum(ms): 1.0\n\
-                    [Summary] NEW_ORDER - Takes(s): 59.9, Count: 130, TPM: 130.1, Sum(ms): 1.0\n\
+                    [Summary] NEW_ORDER - Takes(s): 59.9, Count: 130, TPM: 130.1, Sum(ms): 1.0, \
+                    Avg(ms): 14.7, 50th(ms): 13.1, 90th(ms): 22.0, 95th(ms): 26.2, \
+                    99th(ms): 44.0, 99.9th(ms): 58.7, Max(ms): 75.5\n\
                     [Summary] NEW_ORDER_ERR - Takes(s): 59.9, Count: 2, TPM: 2.0, Sum(ms): 1.0\n\
                     tpmC: 130.1, tpmTotal: 142.3, efficiency: 1.0%\n";
         let told = Told {
             tpm_c: 130.1,
+            new_order: Latency {
+                p95_ms: 26.2,
+                p999_ms: 58.7,
+            },
             transaction_count: 142,
             errors: BTreeMap::from([(1205, 1), (1213, 1)]),
         };
