@@ -1,5 +1,5 @@
-//! TPC-C by `go-tpc`, Plateau and MariaDB in turns in one run: transactions, the time of new orders,
-//! processor time of server and client, errors, the standard's conditions, and the time of
+//! TPC-C by `go-tpc`, Plateau and MariaDB in turns in one run: transactions, the time of new
+//! orders, processor time of server and client, errors, the standard's conditions, and the time of
 //! `go-tpc`'s checks.
 //!
 //! Each round runs the load against one server and then against the other, so that both have the

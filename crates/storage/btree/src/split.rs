@@ -9,6 +9,12 @@
 //! may omit more or less of them. If fences share a long prefix, whole keys take much more than the
 //! cells take in a page, and more than an operation may have. Then the log gets the new image of
 //! the page (`put_image`).
+//!
+//! A full leaf is cut in two halves, unless its keys come in ascending order. Then what is behind
+//! the new entry moves, and the leaf stays full. So tables whose keys are a customer's number and a
+//! counter take no more room than those that grow at their end alone. InnoDB takes two entries for
+//! such an order (`btr_page_get_split_rec_to_right`); here it must be a quarter of the leaf, as the
+//! lines of one order do not tell where those of the next one stand.
 
 use format::page_op::PageOp;
 use format::slotted::{self, ChangeError, SLOTS_START, TreePage, TreePageShape};
@@ -333,19 +339,26 @@ fn plan_view(
     let costs: Vec<usize> = (0..count)
         .map(|slot| view.slot_cost(slot))
         .collect::<Option<Vec<_>>>()?;
-    let is_append = position.slot == count && !view.has_upper()? && wanted.is_new;
     let is_leaf = view.level()? == 0;
-    let preferred = match (is_append, is_leaf) {
-        (true, true) if 0 < count => count,
-        (true, false) => count.saturating_sub(1),
-        (_, true) => balanced_cut(&costs, wanted.is_new.then_some((position.slot, cost))),
-        (false, false) => balanced_cut(&costs, None),
+    // Another may have put the entry there meanwhile.
+    let new_slot = (wanted.is_new && !position.is_match).then_some(position.slot);
+    let is_append = new_slot == Some(count) && !view.has_upper()?;
+    let is_ascending = is_leaf && new_slot.is_some() && ascends_at(view, position.slot)?;
+    let preferred = match (is_leaf, is_ascending || is_append) {
+        (true, true) if 0 < count => position.slot,
+        (true, _) => balanced_cut(&costs, new_slot.map(|slot| (slot, cost))),
+        (false, _) if is_append => count.saturating_sub(1),
+        (false, _) => balanced_cut(&costs, None),
     };
+    assert!(preferred <= count, "a page is cut within itself");
     // A new fence takes room, too. If it does not fit, other cuts are tried.
     let others = std::iter::once(balanced_cut(&costs, None)).chain(1..count);
+    let mut stays_left = is_ascending && position.slot < count;
     for from in std::iter::once(preferred).chain(others) {
-        let separator = if is_leaf {
-            leaf_separator(view, from, wanted, position.slot)?
+        let separator = if std::mem::take(&mut stays_left) {
+            separator_behind(view, from, wanted.key)?
+        } else if is_leaf {
+            leaf_separator(view, from, (wanted.key, new_slot))?
         } else {
             inner_separator(view, from)?
         };
@@ -357,6 +370,29 @@ fn plan_view(
         from: 0,
         separator: Vec::new(),
     }))
+}
+
+/// A leaf with this part of its entries in a run is filled in ascending order.
+const RUN_PART: usize = 4;
+/// The longest run that is asked for; a page counts up to one more.
+const RUN_MAX: usize = 255;
+
+/// Whether the keys of a leaf seem to come in ascending order, so that the next ones will stand
+/// behind the one that is put before `slot`. A cut there then leaves the larger half full. At the
+/// leaf's end one entry is enough: only one of many that come in no order is put there, and the
+/// entries of a leaf that was cut before count as none.
+fn ascends_at(view: TreePage<'_, [u8]>, slot: usize) -> Option<bool> {
+    let (count, run) = (view.slot_count()?, view.run_before(slot)?);
+    let is_long = (count / RUN_PART).clamp(1, RUN_MAX) <= run;
+    let is_at_end = slot == count && 0 < run;
+    Some(is_at_end || is_long && count <= 2 * slot)
+}
+
+/// The shortest key that is above `key` and at most that of the slot behind it.
+fn separator_behind(view: TreePage<'_, [u8]>, slot: usize, key: &[u8]) -> Option<Vec<u8>> {
+    let mut right = Vec::new();
+    view.append_key(slot, &mut right)?;
+    Some(slotted::separator(key, &right).to_vec())
 }
 
 /// Whether both halves have room for their cells and fences. What longer prefixes save is not
@@ -392,8 +428,7 @@ fn inner_separator(view: TreePage<'_, [u8]>, from: usize) -> Option<Vec<u8>> {
 fn leaf_separator(
     view: TreePage<'_, [u8]>,
     from: usize,
-    wanted: Wanted<'_>,
-    new_slot: usize,
+    (new_key, new_slot): (&[u8], Option<usize>),
 ) -> Option<Vec<u8>> {
     let count = view.slot_count()?;
     let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -403,11 +438,11 @@ fn leaf_separator(
     if from < count {
         view.append_key(from, &mut right)?;
     }
-    let is_new_here = wanted.is_new && new_slot == from;
+    let is_new_here = new_slot == Some(from);
     let separator = match (0 < from, from < count) {
         (true, true) => slotted::separator(&left, &right),
-        (true, false) if is_new_here => slotted::separator(&left, wanted.key),
-        (false, true) if is_new_here => slotted::separator(wanted.key, &right),
+        (true, false) if is_new_here => slotted::separator(&left, new_key),
+        (false, true) if is_new_here => slotted::separator(new_key, &right),
         _ => &[],
     };
     Some(separator.to_vec())

@@ -246,6 +246,48 @@ fn ascending_keys_fill_their_pages() {
     );
 }
 
+/// Customers with counters of their own, as the order lines of TPC-C: each grows in the middle of
+/// the tree.
+#[test]
+fn keys_that_ascend_in_several_places_fill_their_pages() {
+    let keys = (0u32..400).flat_map(|burst| {
+        let (customer, first) = (burst % 8, burst / 8 * 10);
+        (first..first + 10).map(move |number| (customer, number))
+    });
+    let fill = fill_percent(keys.collect());
+    assert!(70 < fill, "{fill} % of the pages' bytes are used");
+}
+
+/// Some keys come in a row, but each row in another place. Their pages are cut in unequal parts,
+/// which must not leave them much emptier than those of keys in no order.
+#[test]
+fn short_rows_of_keys_in_no_order_leave_no_empty_pages() {
+    let order = |number: u32| number * 1597 % 4001;
+    let scattered = fill_percent((1..4001).map(|number| (order(number), 0)).collect());
+    let in_rows = (0u32..400).flat_map(|row| {
+        let customer = row * 157 % 401;
+        (0..10).map(move |number| (customer, number))
+    });
+    let in_rows = fill_percent(in_rows.collect());
+    assert!(64 < scattered, "{scattered} % of the pages' bytes are used");
+    assert!(64 < in_rows, "{in_rows} % of the pages' bytes are used");
+}
+
+/// Puts 4,000 keys; returns how much of all pages their entries take.
+fn fill_percent(keys: Vec<(u32, u32)>) -> usize {
+    let mut pair = Pair::new(128);
+    let count = keys.len();
+    for (customer, number) in keys {
+        let key = [customer.to_be_bytes(), number.to_be_bytes()].concat();
+        pair.put(key, vec![7; 30]);
+    }
+    assert_eq!(count, 4000);
+    pair.compare(b"", 64);
+    let entry_bytes = 30 + 8 + 4 + 6;
+    let pages = pair.check().pages.len();
+    100 * count * entry_bytes / (pages * 4096)
+}
+
 /// Keys that share nearly all their bytes. A page leaves the shared prefix out, so the whole keys
 /// of its cells take many pages. The log of a split or merge must not hold them all.
 #[test]

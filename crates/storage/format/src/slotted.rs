@@ -19,6 +19,10 @@ use crate::page::{PAGE_HEADER_BYTES, PAGE_LSN_AT, PAGE_NO_AT};
 use crate::page_bytes::{PageBytes, PageBytesMut};
 use crate::{Lsn, PageNo};
 
+mod verify;
+
+pub use verify::verify;
+
 /// First byte of the body of every tree page.
 pub const TREE_PAGE_KIND: u8 = 0xB7;
 /// Bytes of a slot: the key's head and the cell's offset.
@@ -31,6 +35,7 @@ pub const SLOTS_START: usize = PAGE_HEADER_BYTES + 24;
 const KIND: usize = PAGE_HEADER_BYTES;
 const LEVEL: usize = PAGE_HEADER_BYTES + 1;
 const FLAGS: usize = PAGE_HEADER_BYTES + 2;
+const RUN_LENGTH: usize = PAGE_HEADER_BYTES + 3;
 const SLOT_COUNT: usize = PAGE_HEADER_BYTES + 4;
 const HEAP_START: usize = PAGE_HEADER_BYTES + 6;
 const GARBAGE: usize = PAGE_HEADER_BYTES + 8;
@@ -133,6 +138,18 @@ impl<'a, P: PageBytes + ?Sized> TreePage<'a, P> {
     /// Whether there is an upper fence.
     pub fn has_upper(self) -> Option<bool> {
         Some(self.page.u8_at(FLAGS)? & FLAG_HAS_UPPER != 0)
+    }
+
+    /// How many entries were put into the page one behind the other, of which the last stands
+    /// before `slot`: 0 if the last entry that was put there is another one. At most 256.
+    pub fn run_before(self, slot: usize) -> Option<usize> {
+        let Some(last) = slot.checked_sub(1) else {
+            return Some(0);
+        };
+        // The cell that was written last is the lowest one.
+        let is_last = self.cell(last)?.0 == usize::from(self.page.u16_at(HEAP_START)?);
+        let run = usize::from(self.page.u8_at(RUN_LENGTH)?) + 1;
+        Some(if is_last { run } else { 0 })
     }
 
     /// Where the lower fence is: the last bytes of the page.
@@ -419,6 +436,7 @@ pub fn insert<P: PageBytesMut + ?Sized>(
     if view.free_bytes().ok_or(damaged("free space"))? < cell_bytes + SLOT_BYTES {
         return Err(ChangeError::Full);
     }
+    let run = view.run_before(slot).ok_or(damaged("cell"))?;
     if contiguous(page.bytes()).ok_or(damaged("free space"))? < cell_bytes + SLOT_BYTES {
         compact(page, None)?;
     }
@@ -429,6 +447,7 @@ pub fn insert<P: PageBytesMut + ?Sized>(
         page.move_within(at..end, at + SLOT_BYTES)?;
         page.put(at, &key_head(suffix).to_le_bytes())?;
         page.put_u16(at + 4, offset)?;
+        page.put(RUN_LENGTH, &[u8::try_from(run).unwrap_or(u8::MAX)])?;
         page.put_u16(SLOT_COUNT, u16::try_from(count + 1).ok()?)
     };
     write().ok_or(damaged("an insertion leaves the page"))
@@ -592,7 +611,7 @@ fn push_cells<P: PageBytesMut + ?Sized>(page: &mut P, mut cells: &[u8]) -> Resul
         insert(page, count, key, payload)?;
         cells = rest;
     }
-    Ok(())
+    page.put(RUN_LENGTH, &[0]).ok_or(damaged("header"))
 }
 
 /// The first cell of a run: key, payload and what follows.
@@ -716,83 +735,6 @@ fn write_cell<P: PageBytesMut + ?Sized>(
     let offset = u16::try_from(offset).ok()?;
     page.put_u16(HEAP_START, offset)?;
     Some(offset)
-}
-
-/// Checks (I1) to (I3) of a whole page.
-pub fn verify(page: &[u8]) -> Result<(), ChangeError> {
-    let view = view(page)?;
-    let facts = || -> Option<(usize, usize, usize, usize)> {
-        let floor = view.upper()?.offset;
-        Some((
-            view.slot_count()?,
-            usize::from(page.u16_at(HEAP_START)?),
-            floor,
-            view.prefix_length()?,
-        ))
-    };
-    let (count, heap_start, floor, prefix_length) = facts().ok_or(damaged("header"))?;
-    let slots_end = SLOTS_START + count * SLOT_BYTES;
-    if heap_start < slots_end || floor < heap_start {
-        return Err(damaged("the heap leaves its bounds"));
-    }
-    verify_fences(view, prefix_length)?;
-    let mut used = 0;
-    let mut previous: Option<Vec<u8>> = None;
-    for slot in 0..count {
-        let (offset, key_length, payload_length) = view.cell(slot).ok_or(damaged("cell"))?;
-        let length = CELL_HEADER_BYTES + key_length + payload_length;
-        if offset < heap_start || floor < offset + length {
-            return Err(damaged("a cell leaves the heap"));
-        }
-        used += length;
-        previous = Some(verify_key(view, slot, previous.as_deref())?);
-    }
-    let garbage = usize::from(page.u16_at(GARBAGE).ok_or(damaged("header"))?);
-    if heap_start + used + garbage != floor {
-        return Err(damaged("the heap's bytes do not add up"));
-    }
-    Ok(())
-}
-
-fn verify_fences(view: TreePage<'_, [u8]>, prefix_length: usize) -> Result<(), ChangeError> {
-    let (mut lower, mut upper) = (Vec::new(), Vec::new());
-    let read = view
-        .append_lower(&mut lower)
-        .and_then(|()| view.append_upper(&mut upper));
-    let has_upper = read.ok_or(damaged("fences"))?;
-    let expected = if has_upper {
-        common_prefix(&lower, &upper)
-    } else {
-        0
-    };
-    if has_upper && upper <= lower {
-        return Err(damaged("the fences are not ascending"));
-    }
-    if prefix_length != expected {
-        return Err(damaged("the prefix is not that of the fences"));
-    }
-    Ok(())
-}
-
-fn verify_key(
-    view: TreePage<'_, [u8]>,
-    slot: usize,
-    previous: Option<&[u8]>,
-) -> Result<Vec<u8>, ChangeError> {
-    let mut key = Vec::new();
-    view.append_key(slot, &mut key).ok_or(damaged("key"))?;
-    let prefix_length = view.prefix_length().ok_or(damaged("header"))?;
-    let suffix = key.get(prefix_length..).ok_or(damaged("key"))?;
-    if view.page.u32_at(SLOTS_START + slot * SLOT_BYTES) != Some(key_head(suffix)) {
-        return Err(damaged("a key's head is not its start"));
-    }
-    if previous.is_some_and(|previous| key.as_slice() <= previous) {
-        return Err(damaged("keys are not ascending"));
-    }
-    if view.covers(&key) != Some(true) {
-        return Err(damaged("a key is outside the fences"));
-    }
-    Ok(key)
 }
 
 #[cfg(test)]

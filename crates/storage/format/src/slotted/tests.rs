@@ -252,6 +252,35 @@ fn layout_is_pinned() {
     assert_eq!(page[0xFF1..], *b"\x06\0\x01\0bcdefg!kzka");
 }
 
+#[test]
+fn a_page_tells_how_many_entries_came_one_behind_the_other() {
+    let mut page = vec![0; PAGE_BYTES];
+    let shape = TreePageShape {
+        level: 0,
+        index_id: 7,
+        lower: b"",
+        upper: None,
+    };
+    init(page.as_mut_slice(), shape).unwrap();
+    let run = |page: &[u8], slot| TreePage::new(page).unwrap().run_before(slot);
+    assert_eq!(run(&page, 0), Some(0));
+    assert_eq!(run(&page, 1), Some(0), "none was put");
+    for number in 0..=258u16 {
+        let slot = usize::from(number);
+        insert(page.as_mut_slice(), slot, &number.to_be_bytes(), b"").unwrap();
+        assert_eq!(run(&page, slot), Some(0));
+        assert_eq!(run(&page, slot + 1), Some((slot + 1).min(256)));
+    }
+    insert(page.as_mut_slice(), 3, b"\0\x02\0", b"").unwrap();
+    assert_eq!((run(&page, 4), run(&page, 260)), (Some(1), Some(0)));
+    insert(page.as_mut_slice(), 4, b"\0\x02\x01", b"").unwrap();
+    assert_eq!(run(&page, 5), Some(2));
+    remove(page.as_mut_slice(), 4).unwrap();
+    assert_eq!(run(&page, 4), Some(0), "the last one is gone");
+    cut(page.as_mut_slice(), 100, b"\0\xff").unwrap();
+    assert_eq!(run(&page, 100), Some(1), "they were not put one by one");
+}
+
 /// (I4) also holds for changes of many cells.
 #[test]
 fn a_change_of_many_cells_that_fails_has_changed_nothing() {
