@@ -101,6 +101,10 @@ fn what_never_ends_is_killed(io: &str, cause: KilledBy) {
     }
     let mut waiting = server.connect().unwrap();
     waiting.send_query(b"select sleep(1000)").unwrap();
+    let mut unread = server.connect().unwrap();
+    let endless = b"with recursive c as (select 0 as n union all select n + 1 from c \
+                    where n < 1000000) select repeat('x', 60000) from c";
+    unread.send_query(endless).unwrap();
     // Shows what they wait for, if they do not end.
     let listed = "select concat(if(100 < (select count(*) from d.t), 'enough', 'more'), ': ', \
                   group_concat(command, ' ', time_ms, ' ', ifnull(state, ''))) \
@@ -128,8 +132,15 @@ fn what_never_ends_is_killed(io: &str, cause: KilledBy) {
     let is_told = log.contains("the end waits for running statements");
     // A second signal may come before there is anything to tell.
     assert!(is_told || cause == KilledBy::SecondSignal, "{io}: {log}");
-    let killed = "running statements were ended by the shutdown statements=9";
+    let killed = "running statements were ended by the shutdown statements=10";
     assert_eq!(log.matches(killed).count(), 1, "{io}, {cause:?}: {log}");
+    // One that reads nothing has no room for an error.
+    for client in busy.iter_mut().chain([&mut waiting]) {
+        match &client.read_outcomes().unwrap()[..] {
+            [Outcome::Error(error)] => assert_eq!(error.number, 1053, "{io}, {cause:?}"),
+            other => panic!("{io}, {cause:?}: {other:?}"),
+        }
+    }
     server.start_again().unwrap();
     let mut client = server.connect().unwrap();
     let whole = client.value("select count(*) > 100 from d.t").unwrap();

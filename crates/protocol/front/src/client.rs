@@ -328,6 +328,17 @@ impl Client {
         self.link.post_replies().await
     }
 
+    /// Sends an error that ends the connection, with the packets that wait before it, if all of it
+    /// fits into the socket: nothing is waited for. Returns whether it does.
+    pub async fn post_last(&mut self, error: &ClientError) -> bool {
+        if FLUSH_BYTES <= self.link.pending_bytes() || self.link.stream().is_posting() {
+            return false;
+        }
+        ErrorPacket::encode(self.out(), error);
+        self.end_reply();
+        self.link.post().await.is_ok()
+    }
+
     /// Asks the client for a file, as LOAD DATA LOCAL does; its bytes come by
     /// [`Client::read_local_infile`].
     pub async fn request_local_infile(&mut self, file_name: &[u8]) -> Result<(), Disconnect> {

@@ -48,6 +48,10 @@ use crate::worker::Worker;
 /// How much memory an idle session keeps for the text of its next statement.
 const LISTED_TEXT_BYTES_KEPT: usize = 512;
 
+/// How long the end of a session takes at most whose client was told of the shutdown. The error was
+/// posted before, so only a client that is not there is waited for; the shutdown's grace is longer.
+const TOLD_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// A logged-in client.
 #[derive(Debug)]
 pub struct Session {
@@ -307,8 +311,10 @@ impl Session {
                 Err(disconnect) => Some(disconnect),
             };
         }
-        let is_cut_off = matches!(end, Some(Disconnect::Killed | Disconnect::WriteTimeout));
         self.note_abort(end.as_ref());
+        let is_told = matches!(end, Some(Disconnect::Killed)) && self.tell_of_shutdown().await;
+        let is_refusing = matches!(end, Some(Disconnect::Killed | Disconnect::WriteTimeout));
+        let is_cut_off = is_refusing && !is_told;
         if is_cut_off {
             self.client.cut_off();
         }
@@ -324,9 +330,19 @@ impl Session {
         self.abandon_transaction().await;
         self.state.release_named_locks();
         // If the client did not accept what was sent to it, it is not waited for a second time.
-        if !is_cut_off {
+        if is_told {
+            let _ = runtime::timeout(TOLD_TIME_MAX, self.client.close()).await;
+        } else if !is_cut_off {
             self.client.close().await;
         }
+    }
+
+    /// Posts error 1053 to the client of a statement that the shutdown has ended. Returns false if
+    /// that was something else, or if the client has not read what it was sent before.
+    async fn tell_of_shutdown(&mut self) -> bool {
+        let is_ending = self.state.worker.server.clients.registry().is_ending();
+        let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
+        is_ending && self.client.post_last(&error).await
     }
 
     /// Counts and logs the end of a session whose client did not ask for it, as MariaDB does.
