@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clients::Busy;
 use runtime::{Runtime, Termination, Terminations};
 
 /// How long the shutdown may take.
@@ -34,16 +35,26 @@ const TELL_AFTER: Duration = Duration::from_millis(500);
 const _: () = assert!(TELL_AFTER.as_millis() < END_TIMES.patience.as_millis());
 
 /// Waits until the patience with running statements is over, and tells the operator what is waited
-/// for. `running_count` says how many statements still run.
-pub(crate) async fn wait_patiently(end: EndTimes, running_count: impl Fn() -> usize) {
+/// for. `busy` says what is still running.
+pub(crate) async fn wait_patiently(end: EndTimes, busy: impl Fn() -> Busy) {
     runtime::sleep(TELL_AFTER).await;
     let rest = end.patience.saturating_sub(TELL_AFTER);
-    let statements = running_count();
+    let Busy {
+        statements,
+        rollbacks,
+    } = busy();
     if statements != 0 {
         tracing::warn!(
             statements,
             seconds = rest.as_secs_f32(),
             "the end waits for running statements; a second signal ends them at once"
+        );
+    }
+    if rollbacks != 0 {
+        tracing::warn!(
+            sessions = rollbacks,
+            seconds = (rest + end.grace).as_secs_f32(),
+            "the end waits for sessions that roll back; what is left goes to the next start"
         );
     }
     runtime::sleep(rest).await;

@@ -68,7 +68,7 @@ pub(crate) fn start(
         runtime::spawn_background(async move {
             runtime::shutdown().await;
             ending.dismiss_sessions();
-            wait_patiently(end, || ending.running_count()).await;
+            wait_patiently(end, || ending.busy()).await;
             tell_killed(ending.kill_sessions());
         });
     });

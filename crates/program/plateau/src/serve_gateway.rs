@@ -174,8 +174,8 @@ fn end_with(gateway: &Arc<Gateway>, operators: Option<Arc<Server>>, runtime: &Ru
             runtime::shutdown().await;
             gateway.clients().dismiss();
             operators.iter().for_each(|it| it.dismiss_sessions());
-            let of_operators = || operators.as_deref().map_or(0, Server::running_count);
-            let of_clients = || gateway.clients().registry().running_count();
+            let of_operators = || operators.as_deref().map(Server::busy).unwrap_or_default();
+            let of_clients = || gateway.clients().registry().busy();
             wait_patiently(END_TIMES, || of_clients() + of_operators()).await;
             tell_killed(kill_all(&gateway, operators.as_deref()));
         });

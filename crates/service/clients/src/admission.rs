@@ -11,7 +11,7 @@ use metrics::Counter;
 use runtime::Stream;
 use settings::Settings;
 
-use crate::handle::{KillOrder, ProcessLine, SessionHandle};
+use crate::handle::{Activity, KillOrder, ProcessLine, SessionHandle};
 use crate::login_log::{AbortLog, LoginLog};
 use crate::logins::Logins;
 use crate::registry::Registry;
@@ -177,7 +177,7 @@ impl Clients {
         let mut running_count = 0;
         for session in self.registry.all() {
             let is_killed = session.order() == KillOrder::Connection;
-            if !is_killed && !session.is_idle() {
+            if !is_killed && session.activity() == Activity::Statement {
                 running_count += 1;
             }
             session.give_order(KillOrder::Connection);
@@ -210,6 +210,7 @@ fn process_line(logged_in: &LoggedIn, since_us: u64) -> ProcessLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handle::LEAVING;
 
     fn line(id: u64) -> ProcessLine {
         ProcessLine::idle(id, "root".to_owned(), "localhost".to_owned(), 0)
@@ -249,5 +250,8 @@ mod tests {
         assert_eq!(clients.kill_all(), 1);
         assert_eq!(session.order(), KillOrder::Connection);
         assert_eq!(clients.kill_all(), 0, "it was killed before");
+        let leaving = clients.registry().enter(line(2), 2).unwrap();
+        leaving.update(|line| line.command = LEAVING);
+        assert_eq!(clients.kill_all(), 0, "it runs no statement");
     }
 }

@@ -51,6 +51,20 @@ pub struct ProcessLine {
 /// The command of a session that waits for one.
 pub const IDLE: &str = "Sleep";
 
+/// The command of a session whose client is gone and whose transaction is rolled back.
+pub const LEAVING: &str = "Quit";
+
+/// What a session does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// It waits for a command.
+    Idle,
+    /// It executes one.
+    Statement,
+    /// It rolls back what its client has left.
+    Rollback,
+}
+
 impl ProcessLine {
     /// The line of a session that waits for its first command since `since_us`.
     pub fn idle(id: u64, user: String, host: String, since_us: u64) -> Self {
@@ -130,9 +144,13 @@ impl SessionHandle {
         line.statement[..end].to_owned()
     }
 
-    /// Whether the session waits for a command.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.line.lock().command == IDLE
+    /// What the session does.
+    pub(crate) fn activity(&self) -> Activity {
+        match self.line.lock().command {
+            IDLE => Activity::Idle,
+            LEAVING => Activity::Rollback,
+            _ => Activity::Statement,
+        }
     }
 
     /// The current order.

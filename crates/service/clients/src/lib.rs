@@ -20,5 +20,5 @@ mod logins;
 mod registry;
 
 pub use admission::{ClientNumbers, Clients, Entrance, LoggedIn, login_rules};
-pub use handle::{IDLE, KillOrder, ProcessLine, SessionHandle};
-pub use registry::Registry;
+pub use handle::{IDLE, KillOrder, LEAVING, ProcessLine, SessionHandle};
+pub use registry::{Busy, Registry};

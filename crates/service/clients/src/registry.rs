@@ -11,7 +11,27 @@ use std::task::Poll;
 use sync::Mutex;
 use sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::handle::{KillOrder, ProcessLine, SessionHandle};
+use crate::handle::{Activity, KillOrder, ProcessLine, SessionHandle};
+
+/// How many sessions are not idle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Busy {
+    /// Those in a command.
+    pub statements: usize,
+    /// Those whose client is gone and whose transaction is rolled back. KILL does not end that.
+    pub rollbacks: usize,
+}
+
+impl std::ops::Add for Busy {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            statements: self.statements + other.statements,
+            rollbacks: self.rollbacks + other.rollbacks,
+        }
+    }
+}
 
 /// All sessions.
 #[derive(Debug)]
@@ -103,8 +123,21 @@ impl Registry {
 
     /// How many sessions are not idle.
     pub fn running_count(&self) -> usize {
-        let sessions = self.all();
-        sessions.iter().filter(|it| !it.is_idle()).count()
+        let busy = self.busy();
+        busy.statements + busy.rollbacks
+    }
+
+    /// What the sessions do that are not idle.
+    pub fn busy(&self) -> Busy {
+        let mut busy = Busy::default();
+        for session in self.all() {
+            match session.activity() {
+                Activity::Idle => {}
+                Activity::Statement => busy.statements += 1,
+                Activity::Rollback => busy.rollbacks += 1,
+            }
+        }
+        busy
     }
 
     /// All sessions, by id.
@@ -119,6 +152,7 @@ mod tests {
     use std::task::{Context, Wake, Waker};
 
     use super::*;
+    use crate::handle::LEAVING;
 
     /// Whether it was woken.
     #[derive(Debug, Default)]
@@ -146,6 +180,12 @@ mod tests {
         assert_eq!(ids, [a, b]);
         assert_eq!(registry.find(b).unwrap().line().command, "Query");
         assert_eq!((registry.count(), registry.running_count()), (2, 1));
+        registry.find(a).unwrap().update(|line| line.command = LEAVING);
+        let busy = Busy {
+            statements: 1,
+            rollbacks: 1,
+        };
+        assert_eq!((registry.busy(), registry.running_count()), (busy, 2));
         registry.leave(&handle);
         assert!(registry.find(b).is_none());
         assert_eq!(registry.count(), 1);

@@ -299,9 +299,9 @@ impl Server {
         self.clients.dismiss();
     }
 
-    /// How many sessions are in a command.
-    pub fn running_count(&self) -> usize {
-        self.clients.registry().running_count()
+    /// What the sessions do that are not idle.
+    pub fn busy(&self) -> clients::Busy {
+        self.clients.registry().busy()
     }
 
     /// The shutdown's grace period is over: sessions are killed in the middle of their commands,

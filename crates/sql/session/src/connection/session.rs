@@ -18,7 +18,7 @@ use std::time::Duration;
 use catalog::ComesFrom;
 use catalog::information_schema::INFORMATION_SCHEMA;
 use clients::wait::{Either, first_of, free_what_waits};
-use clients::{ClientNumbers, Entrance, IDLE, KillOrder, SessionHandle, login_rules};
+use clients::{ClientNumbers, Entrance, IDLE, KillOrder, LEAVING, SessionHandle, login_rules};
 use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_CONNECTION_KILLED, ER_MALFORMED_PACKET, ER_SERVER_SHUTDOWN,
     ER_UNKNOWN_COM_ERROR,
@@ -323,7 +323,7 @@ impl Session {
             // A session that rolls back is not idle.
             let since_us = self.state.worker.steady_us();
             self.state.handle.update(|line| {
-                line.command = "Quit";
+                line.command = LEAVING;
                 line.since_us = since_us;
             });
         }
