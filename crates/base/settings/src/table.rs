@@ -301,6 +301,46 @@ pub const TABLE: &[Setting] = &[
         "Seconds to wait for a table's definition.",
     ),
     fixed_number("innodb_page_size", "16384", "Bytes in a page."),
+    global(
+        "innodb_file_per_table",
+        Kind::Only(true),
+        "ON",
+        "Each table has a file of its own.",
+    ),
+    session(
+        "innodb_strict_mode",
+        Kind::Bool,
+        "ON",
+        "Accepted for dumps; table options are always checked alike.",
+    ),
+    fixed_number(
+        "innodb_autoinc_lock_mode",
+        "2",
+        "No statement keeps others from taking numbers for AUTO_INCREMENT.",
+    ),
+    global(
+        "innodb_default_row_format",
+        Kind::Choice(&["dynamic"]),
+        "dynamic",
+        "Rows have one format, which stores long values in pages of their own.",
+    ),
+    fixed(
+        "innodb_flush_method",
+        "O_DIRECT",
+        "Pages of tables do not go through the kernel's cache.",
+    ),
+    fixed_flag("innodb_read_only", "OFF", "The engine takes writes."),
+    global(
+        "innodb_stats_persistent",
+        Kind::Only(true),
+        "ON",
+        "Accepted; the engine counts rows and keys when it needs them.",
+    ),
+    fixed_flag(
+        "innodb_rollback_on_timeout",
+        "OFF",
+        "A wait for a lock that is over rolls back its statement alone.",
+    ),
     session(
         "max_sp_recursion_depth",
         number(0, 255),
@@ -479,6 +519,18 @@ pub const TABLE: &[Setting] = &[
         Kind::Bool,
         "ON",
         "Accepted for dumps; there is no binary log.",
+    ),
+    global(
+        "log_bin_trust_function_creators",
+        Kind::Bool,
+        "OFF",
+        "Accepted for dumps; there is no binary log.",
+    ),
+    session(
+        "explicit_defaults_for_timestamp",
+        Kind::Only(true),
+        "ON",
+        "A TIMESTAMP has no default and takes NULL unless its definition says otherwise.",
     ),
     session(
         "old_passwords",

@@ -10,12 +10,19 @@ const SECONDS: &str = "type 5 length 21 decimals 6 flags 128";
 
 const FLAGS: &[&str] = &[
     "autocommit",
+    "explicit_defaults_for_timestamp",
     "foreign_key_checks",
     "general_log",
+    "innodb_file_per_table",
     "innodb_print_all_deadlocks",
+    "innodb_read_only",
+    "innodb_rollback_on_timeout",
+    "innodb_stats_persistent",
+    "innodb_strict_mode",
     "strict_reads",
     "local_infile",
     "log_bin",
+    "log_bin_trust_function_creators",
     "old_passwords",
     "performance_schema",
     "profiling",
@@ -151,7 +158,10 @@ fn clients_are_told_the_types_of_system_variables() {
         (FLAGS, FLAG),
         (COUNTS, COUNT),
         (TIMES, SECONDS),
-        (&["max_user_connections"], SIGNED),
+        (
+            &["innodb_autoinc_lock_mode", "max_user_connections"],
+            SIGNED,
+        ),
     ];
     let mut wrong = Vec::new();
     for (name, expected) in lists

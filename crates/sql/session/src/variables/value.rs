@@ -19,12 +19,15 @@ pub(crate) fn micros_value(micros: i64) -> Value {
     Value::Double(micros as f64 / 1e6)
 }
 
+/// Counts that MariaDB has as signed numbers: of accounts that are locked out, the first is
+/// negative.
+const SIGNED: [&str; 2] = ["max_user_connections", "innodb_autoinc_lock_mode"];
+
 /// The column type of a system variable with this value: a boolean is BIGINT(1), a count BIGINT(21)
 /// UNSIGNED, a time in seconds DOUBLE(21,6).
 pub fn system_variable_type(name: &str, value: &Value) -> ColumnType {
     let (mut column_type, length) = match value {
-        // Negative for accounts that are locked out, in MariaDB.
-        Value::UInt(_) if name.eq_ignore_ascii_case("max_user_connections") => {
+        Value::UInt(_) if SIGNED.iter().any(|it| name.eq_ignore_ascii_case(it)) => {
             (ColumnType::new(TypeKind::BigInt), 21)
         }
         Value::UInt(_) => (ColumnType::unsigned(TypeKind::BigInt), 21),
