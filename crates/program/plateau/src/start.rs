@@ -28,6 +28,7 @@ use crate::arguments::Arguments;
 use crate::configuration;
 use crate::database::{Database, Engines, Opening};
 use crate::ending::{END_TIMES, wait_for_end};
+use crate::heap;
 use crate::keys::Keys;
 use crate::listen::{self, Bound, Ports};
 use crate::monitoring;
@@ -88,6 +89,7 @@ fn run_database(
     bound: Bound,
     terminations: Terminations,
 ) -> Result<()> {
+    heap::tell_excess(&settings);
     let runtime = Runtime::start(configuration::runtime_options(&settings)?, || {})?;
     let on_loss = if arguments.accept_log_loss {
         OnLogLoss::Accept
