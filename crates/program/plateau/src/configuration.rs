@@ -29,6 +29,10 @@ pub(crate) struct Wrong {
     pub(crate) told: String,
 }
 
+/// What is wrong with a configuration by which no client could ever connect.
+const NO_PLACE: &str = "both `listen` and `socket` are empty, and there is no section `listener`: \
+     no client could connect";
+
 /// The defaults, overridden by the file and then by the command line, and the mistakes of both as
 /// far as they show in one setting or field.
 pub(crate) fn read(arguments: &Arguments) -> Result<(Configuration, Vec<Wrong>)> {
@@ -57,6 +61,13 @@ pub(crate) fn read(arguments: &Arguments) -> Result<(Configuration, Vec<Wrong>)>
         wrong.push(Wrong { line, told });
     }
     wrong.extend(shared_addresses(&configuration)?);
+    // A mistake in a section of a listener may have taken its place.
+    if wrong.is_empty() && client_places(&configuration)?.is_empty() {
+        wrong.push(Wrong {
+            line: configuration.line_of("listen"),
+            told: NO_PLACE.to_owned(),
+        });
+    }
     Ok((configuration, wrong))
 }
 

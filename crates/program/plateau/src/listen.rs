@@ -33,12 +33,7 @@ pub(crate) struct Ports {
 impl Ports {
     /// Binds the TCP ports of a configuration.
     pub(crate) fn open(configuration: &Configuration) -> Result<Ports> {
-        let ports = Ports::of(configuration::client_places(configuration)?)?;
-        anyhow::ensure!(
-            !ports.places.is_empty() || !ports.sockets.is_empty(),
-            "both `listen` and `socket` are empty, and there is no section `listener`"
-        );
-        Ok(ports)
+        Ports::of(configuration::client_places(configuration)?)
     }
 
     /// Binds the TCP port for operators, if there is one.

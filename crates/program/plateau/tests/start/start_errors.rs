@@ -124,7 +124,9 @@ fn a_check_of_the_configuration_finds_what_a_start_would_refuse() {
     let alone = "tls_certificate = \"cert.pem\"\n";
     let missing = "workers = 1\ntls_certificate = \"/no/c.pem\"\ntls_key = \"/no/k.pem\"\n";
     let twice = "listen = \"127.0.0.1:1\"\n[[listener]]\naddress = \"127.0.0.1:1\"\n";
+    let deaf = "socket = \"\"\nlisten = \"\"\n";
     for (text, expected) in [
+        (deaf, "my.toml:2: both `listen` and `socket` are empty"),
         (alone, "my.toml:1: `tls_certificate` and `tls_key` belong"),
         (missing, "my.toml:2: cannot read /no/c.pem"),
         (
