@@ -32,6 +32,39 @@ fn start() -> (Server, Client) {
     (server, root)
 }
 
+#[test]
+fn status_has_what_monitors_ask_for() {
+    let (_server, mut root) = start();
+    for statement in [
+        "xa start 'a'",
+        "xa end 'a'",
+        "xa prepare 'a'",
+        "xa rollback 'a'",
+        "xa recover",
+        "xa begin 'b'",
+        "xa end 'b'",
+        "xa commit 'b' one phase",
+        "prepare s from 'select 1'",
+    ] {
+        root.query(statement).expect(statement);
+    }
+    for (name, expected) in [
+        ("Com_xa_start", 2),
+        ("Com_xa_end", 2),
+        ("Com_xa_prepare", 1),
+        ("Com_xa_rollback", 1),
+        ("Com_xa_commit", 1),
+        ("Com_xa_recover", 1),
+        ("Prepared_stmt_count", 1),
+    ] {
+        assert_eq!(root.status(name).expect(name), expected, "{name}");
+    }
+    root.run("deallocate prepare s").expect("it was prepared");
+    assert_eq!(root.status("Prepared_stmt_count").expect("a count"), 0);
+    let uptime = root.status("Uptime").expect("a time");
+    assert!(uptime <= root.status("Uptime_since_flush_status").expect("a time"));
+}
+
 /// A session whose packets are built and parsed here.
 struct Raw {
     stream: TcpStream,

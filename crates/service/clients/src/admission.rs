@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use errcode::{ClientError, ER_CON_COUNT_ERROR, ER_SERVER_SHUTDOWN};
 use front::{AccountSource, Client, LoginFailure, LoginRules, Peer};
-use metrics::Counter;
+use metrics::{Counter, Metric, Number, Unit};
 use runtime::Stream;
 use settings::Settings;
+use sync::atomic::{AtomicU64, Ordering};
 
 use crate::handle::{Activity, KillOrder, ProcessLine, SessionHandle};
 use crate::login_log::{AbortLog, LoginLog};
@@ -24,6 +25,8 @@ pub struct Clients {
     logins: Arc<Logins>,
     login_log: LoginLog,
     abort_log: AbortLog,
+    /// Connections that were refused because there were too many sessions.
+    refused_count: AtomicU64,
 }
 
 /// What a login needs of the worker that it runs on.
@@ -80,11 +83,31 @@ pub struct LoggedIn {
     pub id: u64,
 }
 
+const MAX_USED_CONNECTIONS: Metric = Metric::gauge(
+    "Max_used_connections",
+    Unit::Count,
+    "The most sessions that there were at a time.",
+);
+const CONNECTION_ERRORS_MAX: Metric = Metric::counter(
+    "Connection_errors_max_connections",
+    Unit::Count,
+    "Connections that were refused because there were too many sessions.",
+);
+
 impl Clients {
     /// The sessions.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
+
+    /// What is counted here of all workers' clients.
+    pub const NUMBERS: [Number<Clients>; 2] = [
+        (MAX_USED_CONNECTIONS, |it| it.registry.count_max()),
+        (CONNECTION_ERRORS_MAX, |it| {
+            // Relaxed: only the number matters.
+            it.refused_count.load(Ordering::Relaxed)
+        }),
+    ];
 
     /// How many connections are logging in.
     pub fn login_count(&self) -> usize {
@@ -141,10 +164,17 @@ impl Clients {
         if self.registry.is_ending() {
             Some(ClientError::new(ER_SERVER_SHUTDOWN, &[]))
         } else if limit < self.registry.count() {
-            Some(ClientError::new(ER_CON_COUNT_ERROR, &[]))
+            Some(self.too_many())
         } else {
             None
         }
+    }
+
+    /// Counts a connection that is refused because there are too many sessions.
+    fn too_many(&self) -> ClientError {
+        // Relaxed: only the number matters.
+        self.refused_count.fetch_add(1, Ordering::Relaxed);
+        ClientError::new(ER_CON_COUNT_ERROR, &[])
     }
 
     /// Makes a client that has logged in one of at most `limit` sessions, from `since_us` on the
@@ -157,7 +187,7 @@ impl Clients {
     ) -> Option<(Client, Arc<SessionHandle>)> {
         let line = process_line(&logged_in, since_us);
         let Some(session) = self.registry.enter(line, limit) else {
-            let is_full = ClientError::new(ER_CON_COUNT_ERROR, &[]);
+            let is_full = self.too_many();
             logged_in.client.dismiss(&is_full).await;
             return None;
         };

@@ -40,6 +40,8 @@ pub struct Registry {
     next_id: AtomicU64,
     /// Sessions by id.
     sessions: Mutex<BTreeMap<u64, Arc<SessionHandle>>>,
+    /// The most sessions that there were at a time; written under `sessions`.
+    count_max: AtomicU64,
     /// The server is shutting down.
     is_ending: AtomicBool,
 }
@@ -49,6 +51,7 @@ impl Default for Registry {
         Self {
             next_id: AtomicU64::new(1),
             sessions: Mutex::default(),
+            count_max: AtomicU64::new(0),
             is_ending: AtomicBool::new(false),
         }
     }
@@ -69,6 +72,9 @@ impl Registry {
         }
         let before = sessions.insert(handle.id(), Arc::clone(&handle));
         assert!(before.is_none(), "connection ids are given out once");
+        let count = stdx::to_u64(sessions.len());
+        // Relaxed: only the number matters; the lock orders its writers.
+        self.count_max.fetch_max(count, Ordering::Relaxed);
         Some(handle)
     }
 
@@ -119,6 +125,11 @@ impl Registry {
     /// How many sessions there are.
     pub fn count(&self) -> usize {
         self.sessions.lock().len()
+    }
+
+    /// How many sessions there were at most at a time.
+    pub fn count_max(&self) -> u64 {
+        self.count_max.load(Ordering::Relaxed)
     }
 
     /// How many sessions are not idle.
@@ -180,7 +191,10 @@ mod tests {
         assert_eq!(ids, [a, b]);
         assert_eq!(registry.find(b).unwrap().line().command, "Query");
         assert_eq!((registry.count(), registry.running_count()), (2, 1));
-        registry.find(a).unwrap().update(|line| line.command = LEAVING);
+        registry
+            .find(a)
+            .unwrap()
+            .update(|line| line.command = LEAVING);
         let busy = Busy {
             statements: 1,
             rollbacks: 1,
@@ -188,7 +202,7 @@ mod tests {
         assert_eq!((registry.busy(), registry.running_count()), (busy, 2));
         registry.leave(&handle);
         assert!(registry.find(b).is_none());
-        assert_eq!(registry.count(), 1);
+        assert_eq!((registry.count(), registry.count_max()), (1, 2));
     }
 
     #[test]

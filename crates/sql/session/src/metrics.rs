@@ -53,12 +53,24 @@ pub enum CountedStatement {
     Commit,
     /// ROLLBACK.
     Rollback,
+    /// XA START.
+    XaStart,
+    /// XA END.
+    XaEnd,
+    /// XA PREPARE.
+    XaPrepare,
+    /// XA COMMIT.
+    XaCommit,
+    /// XA ROLLBACK.
+    XaRollback,
+    /// XA RECOVER.
+    XaRecover,
     /// Everything else.
     Other,
 }
 
 impl CountedStatement {
-    const COUNT: usize = 8;
+    const COUNT: usize = 14;
 
     pub(crate) const ALL: [(Self, &'static str); Self::COUNT] = [
         (Self::Select, "Com_select"),
@@ -68,6 +80,12 @@ impl CountedStatement {
         (Self::Begin, "Com_begin"),
         (Self::Commit, "Com_commit"),
         (Self::Rollback, "Com_rollback"),
+        (Self::XaStart, "Com_xa_start"),
+        (Self::XaEnd, "Com_xa_end"),
+        (Self::XaPrepare, "Com_xa_prepare"),
+        (Self::XaCommit, "Com_xa_commit"),
+        (Self::XaRollback, "Com_xa_rollback"),
+        (Self::XaRecover, "Com_xa_recover"),
         (Self::Other, "Com_other"),
     ];
 }
@@ -157,6 +175,13 @@ const THREADS_RUNNING: Metric = Metric::gauge(
     "Sessions that run a statement or wait in one.",
 );
 
+/// Prepared statements of all sessions.
+pub(crate) const PREPARED_STATEMENTS: Metric = Metric::gauge(
+    "Prepared_stmt_count",
+    Unit::Count,
+    "Prepared statements that sessions keep (`max_prepared_stmt_count`).",
+);
+
 /// Of each entry of [`CountedStatement::ALL`].
 const STATEMENT_HELP: &str = "Statements of this kind.";
 /// Of each entry of [`HandlerCall::ALL`].
@@ -205,6 +230,7 @@ pub(crate) fn register(registry: &mut Registry, counters: &AllCounters, clients:
         let sum = sum_of(counters, move |it| it.statements(kind));
         registry.add(count(name, STATEMENT_HELP), sum);
     }
+    registry.add_each(clients, &Clients::NUMBERS);
     let all = Arc::clone(clients);
     registry.add(THREADS_CONNECTED, move || {
         stdx::to_u64(all.registry().count())

@@ -57,7 +57,7 @@ pub struct Server {
     /// The global variables of the server's start; constant.
     start_settings: Settings,
     /// Prepared statements of all sessions.
-    prepared_count: AtomicU64,
+    prepared_count: Arc<AtomicU64>,
     /// Held while the settings are replaced.
     settings_change: Mutex<()>,
     /// All accounts; replaced within the change turn (`published.rs`).
@@ -138,6 +138,11 @@ impl Server {
         let counters: AllCounters = (0..worker_count).map(|_| CachePadded::default()).collect();
         let clients = Arc::new(Clients::default());
         crate::metrics::register(&mut metrics, &counters, &clients);
+        let prepared_count = Arc::new(AtomicU64::new(0));
+        let shown = Arc::clone(&prepared_count);
+        let metric = crate::metrics::PREPARED_STATEMENTS;
+        // Relaxed: as in `prepared_place`.
+        metrics.add(metric, move || shown.load(Ordering::Relaxed));
         let admission = Admission::new(worker_count);
         admission.register_metrics(&mut metrics);
         admission.set_limit(limit(&settings));
@@ -166,7 +171,7 @@ impl Server {
             named_locks: NamedLocks::default(),
             xa_names: Arc::default(),
             deadlock_reports: DeadlockReports::default(),
-            prepared_count: AtomicU64::new(0),
+            prepared_count,
             settings_change: Mutex::new(()),
             accounts: ArcSwap::from_pointee(Accounts::default()),
             routines: ArcSwap::from_pointee(Routines::default()),
@@ -330,6 +335,8 @@ impl Server {
         let mut status: BTreeMap<_, _> = self.metrics.numbers().into_iter().collect();
         let uptime_s = now_us.saturating_sub(self.started_us) / 1_000_000;
         status.insert("Uptime".into(), uptime_s);
+        // FLUSH STATUS leaves the server's numbers as they are.
+        status.insert("Uptime_since_flush_status".into(), uptime_s);
         status
     }
 }
@@ -348,7 +355,10 @@ mod tests {
         server.counters(1).count_statement(CountedStatement::Delete);
         let status = server.status(12_500_000);
         assert_eq!((status["Questions"], status["Com_delete"]), (2, 1));
-        assert_eq!(status["Uptime"], 7);
+        assert_eq!(
+            (status["Uptime"], status["Uptime_since_flush_status"]),
+            (7, 7)
+        );
     }
 
     #[test]

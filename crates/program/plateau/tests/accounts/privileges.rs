@@ -559,8 +559,12 @@ fn an_administrator_finds_a_seat_where_others_are_refused() {
     assert!(refused("reader").contains("1040"), "{}", refused("reader"));
     let second = connect(&server, "root");
     assert!(refused("reader").contains("1040"));
+    let errors = root.status("Connection_errors_max_connections").unwrap();
     assert!(refused("root").contains("1040"), "{}", refused("root"));
+    let more = root.status("Connection_errors_max_connections").unwrap();
+    assert!(errors != 0 && errors < more, "{errors}, {more}");
     drop(second);
+    assert_eq!(root.status("Max_used_connections").unwrap(), 11);
     others.iter_mut().for_each(|other| other.ping().unwrap());
 }
 

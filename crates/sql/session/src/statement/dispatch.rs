@@ -544,7 +544,7 @@ fn needed(kind: &StatementKind) -> &'static str {
 
 /// The counter of a statement.
 pub(crate) fn counted(kind: &StatementKind) -> Counted {
-    use syntax::ast::Transaction;
+    use syntax::ast::{Transaction, Xa};
     match kind {
         StatementKind::Query(_) => Counted::Select,
         StatementKind::Insert(_) => Counted::Insert,
@@ -553,6 +553,14 @@ pub(crate) fn counted(kind: &StatementKind) -> Counted {
         StatementKind::Transaction(Transaction::Begin { .. }) => Counted::Begin,
         StatementKind::Transaction(Transaction::Commit(_)) => Counted::Commit,
         StatementKind::Transaction(Transaction::Rollback(_)) => Counted::Rollback,
+        StatementKind::Transaction(Transaction::Xa(statement)) => match statement {
+            Xa::Start { .. } => Counted::XaStart,
+            Xa::End { .. } => Counted::XaEnd,
+            Xa::Prepare(_) => Counted::XaPrepare,
+            Xa::Commit { .. } => Counted::XaCommit,
+            Xa::Rollback(_) => Counted::XaRollback,
+            Xa::Recover { .. } => Counted::XaRecover,
+        },
         _ => Counted::Other,
     }
 }
