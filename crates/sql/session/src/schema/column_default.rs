@@ -7,7 +7,7 @@ use settings::SqlMode;
 use store::{ColumnDefault, ColumnDefinition};
 use syntax::ast::{self, ExprKind};
 use value::temporal::{DateRules, Zone};
-use value::{Place, StoreRules, Value, store_value};
+use value::{ColumnType, Place, StoreRules, TypeKind, Value, store_value};
 
 use crate::connection::reply::Stop;
 use crate::connection::session::Session;
@@ -42,6 +42,7 @@ impl Session {
                 Err(invalid())
             };
         }
+        let (value, from) = as_member(value, from, column);
         let zone = Zone::Utc;
         let rules = StoreRules {
             strict: true,
@@ -64,7 +65,11 @@ impl Session {
             &rules,
             &mut warnings,
         );
-        stored.map(ColumnDefault::Value).map_err(|_| invalid())
+        let stored = stored.map_err(|_| invalid())?;
+        if is_place_of_member(&value, &stored, column) {
+            return Err(invalid());
+        }
+        Ok(ColumnDefault::Value(stored))
     }
 
     /// Which dates `sql_mode` accepts, strict or not.
@@ -99,6 +104,31 @@ impl Session {
         };
         planner::check_default(&text, &SessionNames::new(&self.state))?;
         Ok(ColumnDefault::Expression(text))
+    }
+}
+
+/// A number as the text of a member if the column is an ENUM or a SET: as a default it is not the
+/// member's place.
+fn as_member(value: Value, from: ColumnType, column: &ColumnDefinition) -> (Value, ColumnType) {
+    let has_members = matches!(column.column_type.kind, TypeKind::Enum | TypeKind::Set);
+    if !has_members || matches!(value, Value::Bytes(_)) {
+        return (value, from);
+    }
+    let text = value.as_ref().to_text(&from).unwrap_or_default();
+    let chars = stdx::to_u32(text.len());
+    let text_type = ColumnType::varchar(chars, column.column_type.collation);
+    (Value::Bytes(text.into_owned()), text_type)
+}
+
+/// Whether digits were stored in an ENUM or a SET as the place of a member, as INSERT does.
+fn is_place_of_member(given: &Value, stored: &Value, column: &ColumnDefinition) -> bool {
+    let has_members = matches!(column.column_type.kind, TypeKind::Enum | TypeKind::Set);
+    match given {
+        Value::Bytes(text) if has_members && text.iter().all(u8::is_ascii_digit) => {
+            let member = stored.as_ref().to_text(&column.column_type);
+            member.is_none_or(|member| *member != **text)
+        }
+        _ => false,
     }
 }
 
