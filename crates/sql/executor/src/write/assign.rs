@@ -207,6 +207,23 @@ pub(super) fn assign_default(
     Ok(())
 }
 
+/// As [`assign_default`], of a column that the statement does not name. That it has no default is
+/// told once, of the first row.
+pub(super) fn assign_missing(
+    cx: &Context<'_>,
+    rows: &mut Rows,
+    target: Target<'_>,
+    default: Option<&Expression>,
+) -> Outcome<()> {
+    let column = target.column();
+    let has_default = column.auto_increment || column.nullable || default.is_some();
+    if has_default || target.row_number <= 1 {
+        return assign_default(cx, rows, target, default);
+    }
+    rows.set(0, target.column, zero_of(&column.column_type).as_ref());
+    Ok(())
+}
+
 /// Error 1062, with the key of the new row in an index.
 pub(super) fn duplicate_entry(
     rows: &Rows,

@@ -20,8 +20,8 @@ use store::{AutoIncrement, Inserted, Mutation, RowKey, RowLock, Table, Uniquenes
 use value::{ColumnType, ValueRef};
 
 use super::assign::{
-    self, NullRule, Target, assign, assign_default, assign_value, assigned, duplicate_entry,
-    row_refs,
+    self, NullRule, Target, assign, assign_default, assign_missing, assign_value, assigned,
+    duplicate_entry, row_refs,
 };
 use super::check;
 use super::row_change::{NewValues, RowChange, differs};
@@ -377,7 +377,7 @@ impl InsertRunner {
         for &column in &self.missing {
             let default = self.plan.defaults[column].as_ref();
             with_row(cx, slot, |cx, rows| {
-                assign_default(cx, rows, target(column), default)
+                assign_missing(cx, rows, target(column), default)
             })?;
         }
         Ok(())
