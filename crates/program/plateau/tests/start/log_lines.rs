@@ -1,4 +1,4 @@
-//! What the log shows of texts that come from clients.
+//! What the log shows of texts that come from clients, and of limits of memory.
 
 use testkit::{Client, Launch, Login, wait_until};
 
@@ -20,4 +20,15 @@ fn a_text_of_a_client_is_no_line_of_its_own() {
     assert!(!log.lines().any(is_forged), "{log}");
     assert!(!log.contains('\u{1b}'), "{log}");
     assert!(log.contains("\\u{1b}[31m"), "{log}");
+}
+
+#[test]
+fn a_limit_beyond_the_memory_is_told() {
+    let launch = Launch::plateau(env!("CARGO_BIN_EXE_plateau"));
+    let limit = "server_memory_limit=16T";
+    let server = launch.with_settings([limit]).start().expect("it starts");
+    let told = "allows more memory than there is";
+    let log = server.log();
+    let of_limit = |line: &&str| line.contains(told) && line.contains("server_memory_limit");
+    assert_eq!(log.lines().filter(of_limit).count(), 1, "{log}");
 }
