@@ -87,6 +87,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) locks_rows: bool,
     /// The join that is being planned locks rows, and may end before all are read.
     pub(crate) stops_early: bool,
+    /// A derived table is being bound.
+    pub(crate) is_apart: bool,
     /// An estimate has used the value of a parameter since this was last set to false.
     pub(crate) asked_values: Cell<bool>,
     /// See [`Plan::is_for_values`](crate::Plan::is_for_values).
@@ -111,6 +113,8 @@ pub(crate) struct Block {
     pub(crate) aliases: Aliases,
     /// The terms of GROUP BY, for HAVING.
     pub(crate) group_keys: Vec<Expression>,
+    /// Slots of sets that are read as tables of the block.
+    pub(crate) set_slots: Vec<usize>,
     /// Outer slots that the block reads.
     pub(crate) outer_slots: Vec<usize>,
 }
@@ -213,6 +217,7 @@ impl<'a> Binder<'a> {
             reads_for_update: false,
             locks_rows: false,
             stops_early: false,
+            is_apart: false,
             asked_values: Cell::new(false),
             is_for_values: false,
         }

@@ -7,9 +7,10 @@ use store::Uniqueness;
 use value::{CollationId, ColumnType, TypeKind, Value};
 
 use crate::bind::plain_output;
+use crate::estimate::rows_given;
 use crate::plan::{
-    Access, Action, InsertSource, JoinKind, Node, OutputColumn, Plan, Query, Scan, SetOperation,
-    SubqueryKind, TableHolds,
+    Access, Action, Derived, DerivedOrigin, InsertSource, JoinKind, Node, OutputColumn, Plan,
+    Query, Scan, SetOperation, SubqueryKind, TableHolds,
 };
 
 /// A line of EXPLAIN.
@@ -194,18 +195,7 @@ impl Explainer<'_> {
                 }
                 self.extra(place, "Using join buffer (flat, BNLH join)");
             }
-            Node::Derived(query, _) => {
-                let inner = self.next_id;
-                self.lines.push(Line {
-                    id: Some(id),
-                    select_type,
-                    table: Some(format!("<derived{inner}>")),
-                    kind: Some("ALL"),
-                    rows: Some(2),
-                    ..Line::default()
-                });
-                self.query(query, "DERIVED");
-            }
+            Node::Derived(query, derived) => self.derived(query, derived, id, select_type),
             Node::Aggregate(input, aggregate) => {
                 self.node(input, id, select_type);
                 if !aggregate.keys.is_empty() && !aggregate.is_ordered {
@@ -228,6 +218,34 @@ impl Explainer<'_> {
                 self.combined(queries, SetOperation::Union, id, select_type);
             }
             Node::Latest(_) => self.note(id, select_type, "Using temporary"),
+        }
+    }
+
+    fn derived(&mut self, query: &Query, derived: &Derived, id: u64, select_type: &'static str) {
+        let (inner, is_set) = (self.next_id, derived.origin == DerivedOrigin::Set);
+        let (name, inner_type, rows) = match derived.origin {
+            DerivedOrigin::Table => ("derived", "DERIVED", 2),
+            DerivedOrigin::Set => {
+                let rows = rows_given(&query.root);
+                ("subquery", "MATERIALIZED", stdx::f64_to_u64(rows))
+            }
+        };
+        self.lines.push(Line {
+            id: Some(id),
+            select_type,
+            table: Some(format!("<{name}{inner}>")),
+            kind: Some("ALL"),
+            possible_keys: is_set.then(|| String::from("distinct_key")),
+            rows: Some(rows),
+            ..Line::default()
+        });
+        match &query.root {
+            // The distinct rows are the line above.
+            Node::Distinct(input, _) if is_set => {
+                self.next_id += 1;
+                self.node(input, inner, inner_type);
+            }
+            _ => self.query(query, inner_type),
         }
     }
 

@@ -15,12 +15,15 @@ use crate::access::{Hints, WantedOrder};
 use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
 use crate::condition::{conjuncts, is_never};
 use crate::output::table_output;
-use crate::plan::{Derived, Filter, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse};
+use crate::plan::{
+    Derived, DerivedOrigin, Filter, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse,
+};
 use crate::{PlanError, not_supported};
 
 mod correlated;
 mod derived;
 mod hash;
+mod semi_join;
 
 /// An item of a flattened list of joins.
 #[derive(Debug)]
@@ -43,6 +46,7 @@ enum Source {
     Derived {
         slot: usize,
         query: Rc<Query>,
+        origin: DerivedOrigin,
     },
     /// The latest rows of a recursive table.
     Latest(Rc<Latest>),
@@ -57,6 +61,8 @@ pub(crate) struct From {
     conditions: Vec<Expression>,
     /// The tables are read in the order of the text.
     is_straight: bool,
+    /// The first item is a set, which is read before all others.
+    begins_with_set: bool,
 }
 
 impl From {
@@ -387,7 +393,8 @@ impl Binder<'_> {
         let mut placed: Vec<usize> = Vec::new();
         let mut planned: Option<(Node, bool)> = None;
         while !items.is_empty() {
-            let next = self.next_item(&items, &conjuncts, &placed, &own, from.is_straight);
+            let is_straight = from.is_straight || (from.begins_with_set && placed.is_empty());
+            let next = self.next_item(&items, &conjuncts, &placed, &own, is_straight);
             let item = items.remove(next);
             let slots = item.slots.clone();
             planned = Some(match planned {
@@ -569,9 +576,14 @@ impl Binder<'_> {
             Source::Table { table, slot, hints } => {
                 Ok(self.table_node(table, slot, &hints, conditions, wanted))
             }
-            Source::Derived { slot, query } => {
+            Source::Derived {
+                slot,
+                query,
+                origin,
+            } => {
                 let derived = Derived {
                     slot,
+                    origin,
                     is_kept: is_repeated,
                 };
                 let node = Node::Derived(query, Rc::new(derived));

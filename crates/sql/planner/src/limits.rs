@@ -54,7 +54,7 @@ pub(crate) fn check_join(query: &Query, limits: StatementLimits) -> Result<(), P
 }
 
 /// How many rows, or pairs of rows, a node is expected to read.
-fn rows_read(node: &Node) -> u64 {
+pub(crate) fn rows_read(node: &Node) -> u64 {
     match node {
         Node::Nothing | Node::One | Node::Latest(_) => 1,
         Node::Scan(scan) => scan.rows_estimate.max(1),

@@ -476,6 +476,17 @@ pub struct Derived {
     pub slot: usize,
     /// It may be read more than once: keep the rows.
     pub is_kept: bool,
+    /// Where the query stands in the statement; for EXPLAIN.
+    pub origin: DerivedOrigin,
+}
+
+/// Where the query of a derived table stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DerivedOrigin {
+    /// In FROM.
+    Table,
+    /// Behind `IN`: its rows are distinct, and are read first.
+    Set,
 }
 
 /// Grouping.

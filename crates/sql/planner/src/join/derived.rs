@@ -13,7 +13,9 @@ use syntax::ast;
 use super::{From, Item, Source};
 use crate::bind::{Binder, CommonTable, Recursion, Relation, RelationColumn, error, plain_output};
 use crate::output::derived_output;
-use crate::plan::{JoinKind, Latest, Node, OutputColumn, Query, Recursive, SlotShape};
+use crate::plan::{
+    DerivedOrigin, JoinKind, Latest, Node, OutputColumn, Query, Recursive, SlotShape,
+};
 use crate::query::{BoundQuery, NO_TAIL, union_members};
 use crate::{PlanError, not_supported};
 
@@ -39,7 +41,9 @@ impl Binder<'_> {
     fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
         let around = std::mem::take(&mut self.blocks);
         let has_varied = self.has_varied;
+        let is_apart = std::mem::replace(&mut self.is_apart, true);
         let bound = self.with_inner_lock(bind);
+        self.is_apart = is_apart;
         self.blocks = around;
         self.has_varied = has_varied;
         bound
@@ -219,7 +223,12 @@ impl Binder<'_> {
         let slot = self.computed_slot(&bound.query.output);
         self.show_derived(&bound.columns, names, alias, slot)?;
         let query = Rc::new(bound.query);
-        Ok(only_item(Source::Derived { slot, query }, slot))
+        let source = Source::Derived {
+            slot,
+            query,
+            origin: DerivedOrigin::Table,
+        };
+        Ok(only_item(source, slot))
     }
 
     /// Adds the columns of a query to the scope of the current block.

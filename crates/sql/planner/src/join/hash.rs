@@ -19,7 +19,7 @@ use crate::estimate::rows_given;
 use crate::plan::{HashJoin, HashKey, JoinKind, Node, TableHolds};
 
 /// The cost of each start of a nested loop's right side, in addition to the rows read there.
-const START_COST: f64 = 2.0;
+pub(super) const START_COST: f64 = 2.0;
 
 /// Building reads a row and keeps it with its key; a lookup builds a key and finds it.
 const BUILD_COST: f64 = 2.0;
@@ -118,13 +118,12 @@ impl Binder<'_> {
     /// placed before it, nor, if the item is in a group, those outside the group, whose rows change
     /// while the hash table stays.
     fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
-        let relations = &self
-            .blocks
-            .last()
-            .expect("a block is bound")
-            .scope
-            .relations;
-        let is_of_query = |slot: &usize| relations.iter().any(|relation| relation.slot == *slot);
+        let block = self.blocks.last().expect("a block is bound");
+        let relations = &block.scope.relations;
+        let is_of_query = |slot: &usize| {
+            relations.iter().any(|relation| relation.slot == *slot)
+                || block.set_slots.contains(slot)
+        };
         let read = self.slots_of(condition);
         read.iter()
             .all(|slot| item.contains(slot) || !is_of_query(slot))

@@ -48,7 +48,7 @@ impl Binder<'_> {
         if select.options.straight_join {
             from.set_straight();
         }
-        let conditions = self.where_clause(select.condition.as_ref())?;
+        let mut conditions = self.where_clause(select.condition.as_ref())?;
         let mut parts = self.parts(select, tail)?;
         let limit = self.limit(tail.limit, select.options.calc_found_rows)?;
         let calls = std::mem::take(&mut self.block().calls);
@@ -69,6 +69,7 @@ impl Binder<'_> {
         } else {
             self.wanted_order(&parts.order, limit.is_some())
         };
+        self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
         let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
         if is_grouped && wanted.is_some() && is_ordered {
             node = first_row(node);
