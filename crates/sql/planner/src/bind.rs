@@ -1,7 +1,7 @@
 //! Binding: from names to places in the frame, from syntax to typed expressions.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_BAD_FIELD_ERROR};
@@ -28,6 +28,7 @@ mod variable;
 mod with;
 
 pub(crate) use scope::{Aliases, Relation, RelationColumn, Scope, plain_output};
+pub(crate) use subquery::{ExistsSet, required_exists};
 pub(crate) use variable::UserVariableUses;
 pub(crate) use with::{CommonTable, Recursion};
 
@@ -42,6 +43,11 @@ pub(crate) struct Binder<'a> {
     /// Finished subqueries by number. `None` while one is being bound, and for calls of stored
     /// functions, which share the numbers.
     pub(crate) subqueries: Vec<Option<Rc<Subquery>>>,
+    /// The sets of EXISTS queries by their numbers.
+    pub(crate) exists_sets: HashMap<usize, ExistsSet>,
+    /// The set of the block that was bound last, and the depth of a block whose set is wanted.
+    pub(crate) exists_set: Option<ExistsSet>,
+    pub(crate) exists_depth: Option<usize>,
     /// For each subquery the outer slots that it reads.
     pub(crate) subquery_slots: Vec<Vec<usize>>,
     /// Something was bound that varies (see [`Binder::varies`]) since this was last set to false.
@@ -113,6 +119,8 @@ pub(crate) struct Block {
     pub(crate) aliases: Aliases,
     /// The terms of GROUP BY, for HAVING.
     pub(crate) group_keys: Vec<Expression>,
+    /// Where the EXISTS queries begin that WHERE requires.
+    pub(crate) required_exists: Vec<u32>,
     /// Slots of sets that are read as tables of the block.
     pub(crate) set_slots: Vec<usize>,
     /// Outer slots that the block reads.
@@ -194,6 +202,9 @@ impl<'a> Binder<'a> {
             tables: Vec::new(),
             slots: Vec::new(),
             subqueries: Vec::new(),
+            exists_sets: HashMap::new(),
+            exists_set: None,
+            exists_depth: None,
             subquery_slots: Vec::new(),
             has_varied: false,
             occurrence_count: 0,

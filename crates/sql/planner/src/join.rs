@@ -22,11 +22,12 @@ use crate::{PlanError, not_supported};
 
 mod correlated;
 mod derived;
+mod exists_set;
 mod hash;
 mod semi_join;
 
 /// An item of a flattened list of joins.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Item {
     kind: JoinKind,
     source: Source,
@@ -36,7 +37,7 @@ pub(crate) struct Item {
     slots: Vec<usize>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Source {
     Table {
         table: usize,
@@ -55,7 +56,7 @@ enum Source {
 }
 
 /// A flattened list of joins.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct From {
     items: Vec<Item>,
     conditions: Vec<Expression>,

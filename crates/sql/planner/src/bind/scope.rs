@@ -221,6 +221,12 @@ impl Scope {
         Ok(found)
     }
 
+    /// The slots of the relations.
+    pub(crate) fn slots(&self) -> Vec<usize> {
+        let relations = self.relations.iter();
+        relations.map(|relation| relation.slot).collect()
+    }
+
     /// The column of a place.
     pub(crate) fn described(&self, place: ColumnPlace) -> Option<(&Relation, &RelationColumn)> {
         let relation = self

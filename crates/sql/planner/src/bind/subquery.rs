@@ -6,12 +6,49 @@ use errcode::ER_OPERAND_COLUMNS;
 use expression::{
     Class, CompareOperator, Expression, ExpressionKind, Lookup, LookupKind, Quantified,
 };
-use syntax::ast::{self, Expr, ExprKind};
+use syntax::ast::{self, BinaryOperator, Expr, ExprKind, QueryBody};
 
 use super::term::Bound;
 use super::{Binder, error};
 use crate::PlanError;
 use crate::plan::{Node, Query, Subquery, SubqueryKind};
+
+/// The set that an EXISTS asks for.
+#[derive(Debug)]
+pub(crate) struct ExistsSet {
+    /// What the outer row has, one expression for each column of the query.
+    pub(crate) left: Vec<Expression>,
+    /// The class in which each column is compared.
+    pub(crate) classes: Vec<Class>,
+    /// The values.
+    pub(crate) query: Query,
+}
+
+/// The beginnings of the EXISTS queries that must hold for a condition, in the text.
+pub(crate) fn required_exists(condition: &Expr) -> Vec<u32> {
+    let (mut found, mut left) = (Vec::new(), vec![condition]);
+    while let Some(expr) = left.pop() {
+        match &expr.kind {
+            ExprKind::Chain {
+                operator: BinaryOperator::And,
+                operands,
+            } => left.extend(operands),
+            ExprKind::Binary {
+                operator: BinaryOperator::And,
+                left: first,
+                right: second,
+            } => left.extend([&**first, &**second]),
+            ExprKind::Exists(query) if is_simple(query) => found.push(query.span.start),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// True of a SELECT whose rows count as they are found.
+fn is_simple(query: &ast::Query) -> bool {
+    matches!(query.body, QueryBody::Select(_)) && query.limit.is_none() && query.lock.is_none()
+}
 
 impl Binder<'_> {
     pub(super) fn scalar_subquery(&mut self, query: &ast::Query) -> Bound {
@@ -28,7 +65,16 @@ impl Binder<'_> {
     }
 
     pub(super) fn exists(&mut self, query: &ast::Query) -> Bound {
-        let number = self.subquery(query, SubqueryKind::Exists)?;
+        let is_required = self.block().required_exists.contains(&query.span.start);
+        let depth = is_required.then_some(self.blocks.len() + 1);
+        let around = std::mem::replace(&mut self.exists_depth, depth);
+        let number = self.subquery(query, SubqueryKind::Exists);
+        self.exists_depth = around;
+        let (number, set) = (number?, self.exists_set.take());
+        let varies = self.subqueries[number].as_ref().is_none_or(|it| it.varies);
+        if let Some(set) = set.filter(|_| is_required && !varies) {
+            self.exists_sets.insert(number, set);
+        }
         Ok(Expression::condition(ExpressionKind::Exists(number), false))
     }
 

@@ -1,9 +1,10 @@
-//! `IN` of a subquery as the first table of a join.
+//! `IN` of a subquery, or EXISTS, as the first table of a join.
 //!
 //! `SELECT .. FROM big WHERE big.id IN (SELECT s.id FROM s)` would test each row of `big` against
 //! the set of the subquery's values. If there are few values, and an index of `big` finds the rows
 //! of one, it is cheaper to begin with them: each distinct value becomes a row, and finds its rows
-//! by an equality (a semi-join by materialization and scan).
+//! by an equality (a semi-join by materialization and scan). An EXISTS that asks for a set has a
+//! second plan for it (`exists_set`).
 //!
 //! (I1) No row comes twice: the values are distinct by the equality of the comparison. So both
 //! sides have kinds for which the equality of values, which DISTINCT goes by, is that of the
@@ -16,9 +17,7 @@
 
 use std::rc::Rc;
 
-use expression::{
-    Class, ColumnPlace, CompareOperator, Expression, ExpressionKind, LookupKind, Quantified,
-};
+use expression::{Class, ColumnPlace, CompareOperator, Expression, ExpressionKind, LookupKind};
 use value::{ColumnType, TypeKind};
 
 use super::hash::START_COST;
@@ -52,6 +51,18 @@ struct Candidate {
     cost: f64,
 }
 
+/// A condition that a row is in a set.
+struct SetTest<'e> {
+    /// The number of the subquery.
+    subquery: usize,
+    left: &'e [Expression],
+    classes: &'e [Class],
+    /// Returns the rows of the set, without those of around.
+    query: &'e Query,
+    /// What each test costs beside the read of its row.
+    test_cost: f64,
+}
+
 /// A table of a list of joins.
 #[derive(Clone, Copy)]
 struct Place<'f> {
@@ -70,7 +81,7 @@ impl Binder<'_> {
         wanted: Option<&WantedOrder>,
     ) -> Result<bool, PlanError> {
         let all = || from.conditions.iter().chain(conditions.iter());
-        if from.is_straight || self.runs_again() || !all().any(|it| set_of(it).is_some()) {
+        if from.is_straight || self.runs_again() || !all().any(|it| self.set_of(it).is_some()) {
             return Ok(false);
         }
         let all: Vec<&Expression> = all().collect();
@@ -103,7 +114,7 @@ impl Binder<'_> {
     ) -> Result<Option<Candidate>, PlanError> {
         let mut best: Option<Candidate> = None;
         let sets = conditions.iter().enumerate();
-        let sets = sets.filter_map(|(place, condition)| Some((place, set_of(condition)?)));
+        let sets = sets.filter_map(|(place, condition)| Some((place, self.set_of(condition)?)));
         for (place, set) in sets.take(ESTIMATED_SETS_MAX) {
             self.spend()?;
             let Some(candidate) = self.candidate(from, conditions, (place, set), wanted) else {
@@ -121,33 +132,32 @@ impl Binder<'_> {
         &self,
         from: &From,
         conditions: &[&Expression],
-        (place, set): (usize, &Quantified),
+        (place, set): (usize, SetTest<'_>),
         wanted: Option<&WantedOrder>,
     ) -> Option<Candidate> {
-        let subquery = self.subqueries[set.subquery].as_ref()?;
-        let is_set = matches!(&subquery.lookup, Some(it) if it.kind == LookupKind::Keys);
         // What a function does may show how often it is called.
-        if !is_set || !self.functions.is_empty() {
+        if !self.functions.is_empty() {
             return None;
         }
-        let found = self.found_table(from, &set.left)?;
+        let found = self.found_table(from, set.left)?;
         let slot = self.slots.len();
-        let equal = equalities(set, slot)?;
+        let equal = equalities(&set, slot)?;
         let own = self.visible(from, conditions, &[found.slot]);
         let looked = {
-            let others = own.iter().copied();
-            let others = others.filter(|it| set_of(it).is_none_or(|other| other != set));
+            let is_other = |it: &&Expression| !std::ptr::eq(*it, conditions[place]);
+            let others = own.iter().copied().filter(is_other);
             let visible: Vec<&Expression> = others.chain(&equal).collect();
             let choice = self.choose_access(found.table, found.slot, found.hints, &visible, None);
             is_lookup_by(&choice, &[slot]).then_some(choice.cost)?
         };
-        let root = &subquery.query.root;
+        let root = &set.query.root;
         let again = if self.is_apart { rows_read(root) } else { 0 };
         let cost = lookup_cost(rows_given(root), looked) + stdx::u64_to_f64(again);
         let is_only = from.items.len() == 1;
         let wanted = wanted.filter(|_| is_only);
         let scanned = self.choose_access(found.table, found.slot, found.hints, &own, wanted);
-        if scanned.cost < COST_MIN || scanned.cost <= cost {
+        let tested_cost = scanned.cost + scanned.rows * set.test_cost;
+        if scanned.cost < COST_MIN || tested_cost <= cost {
             return None;
         }
         let is_better = is_only || cost < self.cost_through_others(from, conditions, found);
@@ -158,6 +168,35 @@ impl Binder<'_> {
             equal,
             cost,
         })
+    }
+
+    /// The set that a condition asks for: of `row IN (SELECT ..)`, or of EXISTS.
+    fn set_of<'e>(&'e self, condition: &'e Expression) -> Option<SetTest<'e>> {
+        match &condition.kind {
+            ExpressionKind::Quantified(set) if set.operator == CompareOperator::Equal => {
+                let subquery = self.subqueries[set.subquery].as_ref()?;
+                let lookup = subquery.lookup.as_ref()?;
+                let is_set = !set.is_all && lookup.kind == LookupKind::Keys;
+                is_set.then_some(SetTest {
+                    subquery: set.subquery,
+                    left: &set.left,
+                    classes: &set.classes,
+                    query: &subquery.query,
+                    test_cost: 0.0,
+                })
+            }
+            ExpressionKind::Exists(number) => {
+                let set = self.exists_sets.get(number)?;
+                Some(SetTest {
+                    subquery: *number,
+                    left: &set.left,
+                    classes: &set.classes,
+                    query: &set.query,
+                    test_cost: START_COST,
+                })
+            }
+            _ => None,
+        }
     }
 
     /// The table whose rows the left side of a set reads, and nothing else.
@@ -236,8 +275,13 @@ impl Binder<'_> {
     /// The distinct rows of a subquery as a table of the current block. They are read there alone.
     fn set_item(&mut self, number: usize) -> Item {
         let subquery = self.subqueries[number].take().expect("it was bound");
-        let subquery = Rc::try_unwrap(subquery).expect("nothing else knows it yet");
-        let inner = Rc::try_unwrap(subquery.query).expect("nothing else knows it yet");
+        let inner = match self.exists_sets.remove(&number) {
+            Some(set) => set.query,
+            None => {
+                let subquery = Rc::try_unwrap(subquery).expect("nothing else knows it yet");
+                Rc::try_unwrap(subquery.query).expect("nothing else knows it yet")
+            }
+        };
         let slot = self.computed_slot(&inner.output);
         let types = self.slots[slot].clone();
         let distinct_slot = self.add_slot(types);
@@ -274,22 +318,13 @@ impl Binder<'_> {
     }
 }
 
-/// The set that a condition asks for: `row IN (SELECT ..)`.
-fn set_of(condition: &Expression) -> Option<&Quantified> {
-    match &condition.kind {
-        ExpressionKind::Quantified(set) if set.operator == CompareOperator::Equal => {
-            Some(&**set).filter(|set| !set.is_all)
-        }
-        _ => None,
-    }
-}
-
 /// The equalities between the left side of a set and its rows in that slot. `None` if two rows that
 /// are distinct could equal one left side.
-fn equalities(set: &Quantified, slot: usize) -> Option<Vec<Expression>> {
+fn equalities(set: &SetTest<'_>, slot: usize) -> Option<Vec<Expression>> {
     let mut equal = Vec::with_capacity(set.left.len());
-    let columns = set.types.iter().zip(&set.classes).enumerate();
-    for ((column, (column_type, class)), left) in columns.zip(&set.left) {
+    let columns = set.query.output.iter().zip(set.classes).enumerate();
+    for ((column, (output, class)), left) in columns.zip(set.left) {
+        let column_type = &output.column_type;
         if !is_alike(&left.column_type, column_type, *class) {
             return None;
         }

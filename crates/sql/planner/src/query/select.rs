@@ -8,6 +8,7 @@ use expression::{AggregateKind, CompareOperator, Test};
 use settings::SqlMode;
 use value::{ColumnType, Date, TypeKind, Value};
 
+use crate::bind::required_exists;
 use crate::condition::conjuncts;
 use crate::plan::SlotShape;
 
@@ -54,13 +55,7 @@ impl Binder<'_> {
         let calls = std::mem::take(&mut self.block().calls);
         let has_calls = !calls.list().is_empty();
         let is_grouped = !parts.keys.list().is_empty() || has_calls || select.with_rollup;
-        let own_slots: Vec<usize> = self
-            .block()
-            .scope
-            .relations
-            .iter()
-            .map(|relation| relation.slot)
-            .collect();
+        let own_slots = self.block().scope.slots();
         let wanted = if is_grouped {
             self.extreme_order(&parts, calls.list(), &own_slots)
                 .filter(|_| !select.with_rollup)
@@ -68,6 +63,11 @@ impl Binder<'_> {
             None
         } else {
             self.wanted_order(&parts.order, limit.is_some())
+        };
+        let is_plain = !is_grouped && parts.having.is_none() && limit.is_none();
+        self.exists_set = match is_plain {
+            true => self.set_of_exists(&from, &conditions)?,
+            false => None,
         };
         self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
         let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
@@ -140,6 +140,7 @@ impl Binder<'_> {
             return Ok(Vec::new());
         };
         self.block().clause = Clause::Where;
+        self.block().required_exists = required_exists(condition);
         let mut bound = self.condition(condition)?;
         self.find_zero_dates(&mut bound)?;
         Ok(conjuncts(bound))
