@@ -312,11 +312,11 @@ impl Binder<'_> {
         let conditions = self.where_clause(update.condition.as_ref())?;
         let order = self.write_order(&update.order_by)?;
         let order_column = order_column(&order, targets[0].slot);
-        let mut input = self.write_input(from, conditions, order, update.limit.as_ref())?;
-        let is_limited = update.limit.is_some();
-        crate::limits::check_write(&input, is_limited, self.settings.limits)?;
+        let limit = update.limit.as_ref();
+        let (mut input, has_set) = self.write_input(from, conditions, order, limit)?;
+        crate::limits::check_write(&input, limit.is_some(), self.settings.limits)?;
         self.blocks.pop();
-        let is_kept = targets.len() > 1 || tables.len() > 1 || {
+        let is_kept = targets.len() > 1 || tables.len() > 1 || has_set || {
             let target = &targets[0];
             let definition = self.tables[target.table].definition.clone();
             moves_rows(&input, target, &definition)
@@ -424,14 +424,17 @@ impl Binder<'_> {
         let order_column = targets
             .first()
             .and_then(|&(_, slot)| order_column(&order, slot));
-        let mut input = self.write_input(from, conditions, order, delete.limit.as_ref())?;
+        let limit = delete.limit.as_ref();
+        let (mut input, has_set) = self.write_input(from, conditions, order, limit)?;
         let is_limited = delete.limit.is_some() && delete.condition.is_some();
         crate::limits::check_write(&input, is_limited, self.settings.limits)?;
         let (returning, described) = self.returning(&delete.returning)?;
         self.blocks.pop();
         let mut places = targets.iter().map(|&(table, _)| table);
-        let is_kept =
-            tables.len() > 1 || !are_plain || places.any(|table| self.is_read_elsewhere(table));
+        let is_kept = tables.len() > 1
+            || !are_plain
+            || has_set
+            || places.any(|table| self.is_read_elsewhere(table));
         if !is_kept {
             claim_row(&mut input);
         }
@@ -494,23 +497,28 @@ impl Binder<'_> {
         Ok(order)
     }
 
-    /// The rows that an UPDATE or DELETE changes, with its order and limit.
+    /// The rows that an UPDATE or DELETE changes, with its order and limit. Also returns whether a
+    /// set is read first: it would have been kept before the first change, so the rows are.
     fn write_input(
         &mut self,
-        from: From,
-        conditions: Vec<Expression>,
+        mut from: From,
+        mut conditions: Vec<Expression>,
         order: Vec<(Expression, bool)>,
         limit: Option<&ast::Limit>,
-    ) -> Result<Node, PlanError> {
-        let (tables, _) = from.tables();
+    ) -> Result<(Node, bool), PlanError> {
+        let (tables, are_plain) = from.tables();
         let wanted = self.wanted_order(&order, limit.is_some());
+        let has_set = tables.len() == 1
+            && are_plain
+            && self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
         let (node, is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
         let limit = self.limit(limit, false)?;
         if order.is_empty() || (wanted.is_some() && is_ordered) {
-            return Ok(match limit {
+            let node = match limit {
                 Some(limit) => Node::Limit(Box::new(node), Rc::new(limit)),
                 None => node,
-            });
+            };
+            return Ok((node, has_set));
         }
         let mut kept = Numbered::default();
         let keys = order
@@ -532,7 +540,7 @@ impl Binder<'_> {
             limit,
             dependent,
         };
-        Ok(Node::Sort(Box::new(node), Rc::new(sort)))
+        Ok((Node::Sort(Box::new(node), Rc::new(sort)), has_set))
     }
 }
 

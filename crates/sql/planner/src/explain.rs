@@ -44,12 +44,7 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
     };
     match &plan.action {
         Action::Select(query) | Action::Do(query) => {
-            let select_type =
-                if plan.subqueries.iter().all(Option::is_none) && !has_derived(&query.root) {
-                    "SIMPLE"
-                } else {
-                    "PRIMARY"
-                };
+            let select_type = explainer.outermost(&query.root);
             explainer.query(query, select_type);
         }
         Action::Insert(insert) => {
@@ -65,8 +60,8 @@ pub(crate) fn explain(plan: &Plan) -> Plan {
                 explainer.query(query, "SIMPLE");
             }
         }
-        Action::Update(update) => explainer.node(&update.input, 1, "SIMPLE"),
-        Action::Delete(delete) => explainer.node(&delete.input, 1, "SIMPLE"),
+        Action::Update(update) => explainer.changed(&update.input),
+        Action::Delete(delete) => explainer.changed(&delete.input),
         Action::Rows(_) => {}
     }
     explainer.subqueries();
@@ -144,6 +139,17 @@ impl Explainer<'_> {
         let id = self.next_id;
         self.next_id += 1;
         self.node(&query.root, id, select_type);
+    }
+
+    /// The rows that a statement changes.
+    fn changed(&mut self, input: &Node) {
+        self.next_id += 1;
+        self.node(input, 1, self.outermost(input));
+    }
+
+    fn outermost(&self, root: &Node) -> &'static str {
+        let is_simple = self.plan.subqueries.iter().all(Option::is_none) && !has_derived(root);
+        if is_simple { "SIMPLE" } else { "PRIMARY" }
     }
 
     fn subqueries(&mut self) {

@@ -6,7 +6,9 @@
 
 use expression::Expression;
 
-use crate::plan::{Access, Action, Assignment, Node, OnDuplicate, Scan, TablePrivileges, TableUse};
+use crate::plan::{
+    Access, Action, Assignment, DerivedOrigin, Node, OnDuplicate, Scan, TablePrivileges, TableUse,
+};
 
 /// The privileges that a plan of this action over these tables needs.
 pub(crate) fn needed_privileges(action: &Action, tables: &[TableUse]) -> Vec<TablePrivileges> {
@@ -75,6 +77,7 @@ fn found_by(node: &Node, slot: usize, tables: &[TableUse]) -> Option<usize> {
         Node::Limit(input, _) => found_by(input, slot, tables),
         Node::Scan(scan) => scanned_by(scan, &tables[scan.table]),
         Node::Filter(_, filter) => Some(column_read(&filter.predicate, slot).unwrap_or(0)),
+        Node::NestedLoop(left, right, _) if is_set(left) => found_by(right, slot, tables),
         Node::NestedLoop(..)
         | Node::HashJoin(..)
         | Node::Derived(..)
@@ -85,6 +88,11 @@ fn found_by(node: &Node, slot: usize, tables: &[TableUse]) -> Option<usize> {
         | Node::Recursive(..)
         | Node::Latest(_) => Some(0),
     }
+}
+
+/// True of a set, by whose rows those of the table are found.
+fn is_set(node: &Node) -> bool {
+    matches!(node, Node::Derived(_, derived) if derived.origin == DerivedOrigin::Set)
 }
 
 fn scanned_by(scan: &Scan, table: &TableUse) -> Option<usize> {
