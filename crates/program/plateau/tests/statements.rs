@@ -106,6 +106,7 @@ files! {
     rows_and_warnings
     select_limit
     self_joins
+    semi_join_plans
     semi_joins
     set_or_not
     set_reads

@@ -31,6 +31,7 @@ const OF_THE_ENGINE: &[(&str, &str)] = &[
     ("functions", "a lock wait that ends by its time limit"),
     ("kept_tables", "kept statistics"),
     ("queues", "SKIP LOCKED"),
+    ("semi_join_plans", "kept statistics"),
     ("set_reads", "row locks and deadlocks"),
 ];
 
