@@ -46,9 +46,17 @@ struct Candidate {
     place: usize,
     /// The number of its subquery.
     subquery: usize,
+    /// The slot of the table whose rows it finds.
+    found_slot: usize,
     /// The equalities between the table's rows and those of the set.
     equal: Vec<Expression>,
     cost: f64,
+}
+
+/// A condition of the block, and the slots of the list that it reads.
+struct Told<'e> {
+    condition: &'e Expression,
+    slots: Vec<usize>,
 }
 
 /// A condition that a row is in a set.
@@ -84,8 +92,14 @@ impl Binder<'_> {
         if from.is_straight || self.runs_again() || !all().any(|it| self.set_of(it).is_some()) {
             return Ok(false);
         }
-        let all: Vec<&Expression> = all().collect();
-        let Some(candidate) = self.cheapest_set(from, &all, wanted)? else {
+        let (own, mut told) = (from.slots(), Vec::new());
+        for condition in all() {
+            self.spend()?;
+            let mut slots = self.slots_of(condition);
+            slots.retain(|slot| own.contains(slot));
+            told.push(Told { condition, slots });
+        }
+        let Some(candidate) = self.cheapest_set(from, &told, wanted)? else {
             return Ok(false);
         };
         from.conditions.append(conditions);
@@ -106,15 +120,16 @@ impl Binder<'_> {
         (is_inner && is_kept_shortly) || !self.recursions.is_empty()
     }
 
+    /// The set that costs least, if no other table finds the rows at less.
     fn cheapest_set(
         &self,
         from: &From,
-        conditions: &[&Expression],
+        conditions: &[Told<'_>],
         wanted: Option<&WantedOrder>,
     ) -> Result<Option<Candidate>, PlanError> {
         let mut best: Option<Candidate> = None;
         let sets = conditions.iter().enumerate();
-        let sets = sets.filter_map(|(place, condition)| Some((place, self.set_of(condition)?)));
+        let sets = sets.filter_map(|(place, told)| Some((place, self.set_of(told.condition)?)));
         for (place, set) in sets.take(ESTIMATED_SETS_MAX) {
             self.spend()?;
             let Some(candidate) = self.candidate(from, conditions, (place, set), wanted) else {
@@ -124,14 +139,19 @@ impl Binder<'_> {
                 best = Some(candidate);
             }
         }
-        Ok(best)
+        Ok(best.filter(|best| {
+            let mut places = from.items.iter().filter_map(place_of);
+            let found = places.find(|place| place.slot == best.found_slot);
+            let others = found.map(|found| self.cost_through_others(from, conditions, found));
+            others.is_some_and(|others| best.cost < others)
+        }))
     }
 
-    /// A set as the first table, if that is cheaper than to look it up.
+    /// A set as the first table, if that is cheaper than to look it up for all rows of a table.
     fn candidate(
         &self,
         from: &From,
-        conditions: &[&Expression],
+        conditions: &[Told<'_>],
         (place, set): (usize, SetTest<'_>),
         wanted: Option<&WantedOrder>,
     ) -> Option<Candidate> {
@@ -142,9 +162,9 @@ impl Binder<'_> {
         let found = self.found_table(from, set.left)?;
         let slot = self.slots.len();
         let equal = equalities(&set, slot)?;
-        let own = self.visible(from, conditions, &[found.slot]);
+        let own = visible(conditions, &[found.slot]);
         let looked = {
-            let is_other = |it: &&Expression| !std::ptr::eq(*it, conditions[place]);
+            let is_other = |it: &&Expression| !std::ptr::eq(*it, conditions[place].condition);
             let others = own.iter().copied().filter(is_other);
             let visible: Vec<&Expression> = others.chain(&equal).collect();
             let choice = self.choose_access(found.table, found.slot, found.hints, &visible, None);
@@ -153,18 +173,16 @@ impl Binder<'_> {
         let root = &set.query.root;
         let again = if self.is_apart { rows_read(root) } else { 0 };
         let cost = lookup_cost(rows_given(root), looked) + stdx::u64_to_f64(again);
-        let is_only = from.items.len() == 1;
-        let wanted = wanted.filter(|_| is_only);
+        let wanted = wanted.filter(|_| from.items.len() == 1);
         let scanned = self.choose_access(found.table, found.slot, found.hints, &own, wanted);
         let tested_cost = scanned.cost + scanned.rows * set.test_cost;
         if scanned.cost < COST_MIN || tested_cost <= cost {
             return None;
         }
-        let is_better = is_only || cost < self.cost_through_others(from, conditions, found);
-        let subquery = set.subquery;
-        is_better.then_some(Candidate {
+        Some(Candidate {
             place,
-            subquery,
+            subquery: set.subquery,
+            found_slot: found.slot,
             equal,
             cost,
         })
@@ -209,67 +227,36 @@ impl Binder<'_> {
         places.find(|place| place.slot == only && left.iter().all(is_plain))
     }
 
-    /// The conditions that read, of the list's tables, only these, and at least one of them.
-    fn visible<'e>(
-        &self,
-        from: &From,
-        conditions: &[&'e Expression],
-        slots: &[usize],
-    ) -> Vec<&'e Expression> {
-        let all = from.slots();
-        let is_visible = |condition: &&&Expression| {
-            let read = self.slots_of(condition);
-            let mut own = read.iter().filter(|it| all.contains(it)).peekable();
-            own.peek().is_some() && own.all(|it| slots.contains(it))
-        };
-        conditions.iter().filter(is_visible).copied().collect()
-    }
-
     /// The least cost of the table's rows if they are found by those of another table.
-    fn cost_through_others(
-        &self,
-        from: &From,
-        conditions: &[&Expression],
-        found: Place<'_>,
-    ) -> f64 {
+    fn cost_through_others(&self, from: &From, conditions: &[Told<'_>], found: Place<'_>) -> f64 {
         let mut least = f64::INFINITY;
         for item in from.items.iter().filter(|it| it.kind == JoinKind::Inner) {
             let [slot] = item.slots[..] else { continue };
-            if slot == found.slot || !self.is_tied(conditions, slot) {
+            let is_tied = |it: &Told<'_>| 1 < it.slots.len() && it.slots.contains(&slot);
+            if slot == found.slot || !conditions.iter().any(is_tied) {
                 continue;
             }
             let (rows, cost) = match place_of(item) {
                 Some(Place { table, slot, hints }) => {
-                    let own = self.visible(from, conditions, &[slot]);
+                    let own = visible(conditions, &[slot]);
                     let access = self.choose_access(table, slot, hints, &own, None);
                     (access.rows, access.cost)
                 }
                 None => (2.0, 2.0),
             };
-            let both = self.visible(from, conditions, &[slot, found.slot]);
-            let is_tying = |it: &&Expression| self.slots_of(it).contains(&slot);
-            if !both
-                .iter()
-                .any(|it| is_tying(it) && self.slots_of(it).contains(&found.slot))
-            {
+            let is_between = |it: &Told<'_>| it.slots.len() == 2 && it.slots.contains(&found.slot);
+            if !conditions.iter().any(|it| is_tied(it) && is_between(it)) {
                 // Tables between the two may find the rows.
                 least = least.min(cost);
                 continue;
             }
+            let both = visible(conditions, &[slot, found.slot]);
             let access = self.choose_access(found.table, found.slot, found.hints, &both, None);
             if is_lookup_by(&access, &[slot]) {
                 least = least.min(cost + lookup_cost(rows, access.cost));
             }
         }
         least
-    }
-
-    /// True if a condition reads the slot and another one.
-    fn is_tied(&self, conditions: &[&Expression], slot: usize) -> bool {
-        conditions.iter().any(|condition| {
-            let read = self.slots_of(condition);
-            1 < read.len() && read.contains(&slot)
-        })
     }
 
     /// The distinct rows of a subquery as a table of the current block. They are read there alone.
@@ -355,6 +342,14 @@ fn is_alike(left: &ColumnType, right: &ColumnType, class: Class) -> bool {
 /// The cost of finding rows by so many others, each at that cost.
 fn lookup_cost(rows: f64, cost: f64) -> f64 {
     rows * (START_COST + cost) * LOOKUP_FACTOR
+}
+
+/// The conditions that read, of the list's tables, only these, and at least one of them.
+fn visible<'e>(conditions: &[Told<'e>], slots: &[usize]) -> Vec<&'e Expression> {
+    let is_visible =
+        |told: &&Told<'_>| !told.slots.is_empty() && told.slots.iter().all(|it| slots.contains(it));
+    let visible = conditions.iter().filter(is_visible);
+    visible.map(|told| told.condition).collect()
 }
 
 /// True if an access finds rows by a value of these slots.
