@@ -10,7 +10,7 @@ use errcode::{
     ClientError, ER_BAD_DB_ERROR, ER_LOCK_DEADLOCK, ER_QUERY_INTERRUPTED, ER_SERVER_SHUTDOWN, Retry,
 };
 use link::{Ending, ForwardError};
-use monitor::{Order, Published, ServerId as Place, ServerMap, ServerState};
+use monitor::{Published, ServerId as Place, ServerMap, ServerState};
 use pool::{Acquired, Answer as PoolAnswer, CloseReason, Found, Held};
 use router::{Balance, Choice, Cost, Goal, Loss, Plan, Step, Written};
 use wire::CommandByte;
@@ -178,7 +178,7 @@ impl Pooled {
                 None => match Box::pin(self.find((goal, plan.lag_max), failed)).await {
                     Ok(place) => place,
                     Err(unready) => {
-                        is_over = self.is_withdrawn(plan.goal);
+                        is_over = self.loses_state(plan.goal);
                         break unready.told()?;
                     }
                 },
@@ -331,14 +331,12 @@ impl Pooled {
         }
     }
 
-    /// Whether the session holds something on a server that an operator has taken out.
-    fn is_withdrawn(&self, goal: Goal) -> bool {
-        let Goal::Held(place) = goal else {
-            return false;
-        };
-        let (worker, service) = (&self.guest.worker, self.guest.service);
-        let order = worker.with_map(service, |it| it.map.server(place).map(|it| it.order));
-        order == Some(Order::Maintenance) && self.session.loss(place) != Loss::Nothing
+    /// Whether what the session holds is lost, if no statement can go where this one has to.
+    fn loses_state(&self, goal: Goal) -> bool {
+        match goal {
+            Goal::Held(place) => self.session.loss(place) != Loss::Nothing,
+            Goal::Primary | Goal::PrimaryFirst | Goal::Replica => false,
+        }
     }
 
     /// Answers with an error, if the command has an answer.

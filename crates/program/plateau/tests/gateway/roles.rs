@@ -4,6 +4,9 @@ use testkit::topology::Replicated;
 
 use super::*;
 
+/// COM_RESET_CONNECTION.
+const RESET_CONNECTION: u8 = 31;
+
 /// A primary and two replicas with the accounts of these tests.
 pub(crate) fn replicated() -> Replicated {
     let topology = Replicated::start(2).expect("the servers start");
@@ -91,6 +94,33 @@ fn clients_connect_and_read_without_a_primary() {
         1429
     );
     assert_eq!(client.value("SELECT 2").unwrap().as_deref(), Some("2"));
+}
+
+#[test]
+fn what_a_session_holds_on_a_server_that_is_down_ends_with_it() {
+    let mut topology = replicated();
+    let gateway = split::split_over(&topology);
+    let mut clients = [0; 4].map(|_| gateway.connect());
+    let temporary = "CREATE TEMPORARY TABLE shop.own (id INT)";
+    let holds = [temporary, temporary, "BEGIN", "SELECT GET_LOCK('a', 1)"];
+    for (client, text) in clients.iter_mut().zip(holds) {
+        client.run(text).expect(text);
+    }
+    topology.servers[0].kill().unwrap();
+    wait_until("the primary is out", || {
+        gateway.log().contains("no server takes writes")
+    });
+    let [mut reset, mut others @ ..] = clients;
+    for client in &mut others {
+        let lost = error_of(client.query("SELECT 1").unwrap());
+        assert_eq!((lost.number, lost.state.as_str()), (1158, "08S01"));
+        assert!(lost.message.contains("db0"), "{lost}");
+        assert!(client.query("SELECT 1").is_err(), "its session has ended");
+    }
+    // Who begins anew holds nothing.
+    reset.send_command(RESET_CONNECTION, b"").unwrap();
+    assert_eq!(reset.next_packet().unwrap()[0], 0);
+    assert_eq!(reset.value("SELECT 1").unwrap().as_deref(), Some("1"));
 }
 
 #[test]
