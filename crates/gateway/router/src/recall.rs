@@ -34,6 +34,8 @@ pub struct Recall {
     found_rows: u64,
     /// LAST_INSERT_ID().
     insert_id: u64,
+    /// The connection that knew FOUND_ROWS() is gone.
+    has_lost_found_rows: bool,
     residue: Residue,
 }
 
@@ -82,6 +84,11 @@ impl Recall {
         self.insert_id
     }
 
+    /// Whether FOUND_ROWS() is not known, and cannot be asked for.
+    pub fn has_lost_found_rows(&self) -> bool {
+        self.has_lost_found_rows
+    }
+
     /// What a call tells, as it is written in a text. It has the type of the call.
     pub fn value(&self, reach: Reach) -> Option<String> {
         match reach {
@@ -99,14 +106,14 @@ impl Recall {
     /// A query was told a reply that was kept, with so many rows and no warnings.
     pub fn told_kept(&mut self, rows: u64) {
         self.row_count = -1;
-        self.found_rows = rows;
-        self.residue.has_found_rows = false;
+        self.found(rows);
         self.residue.has_warnings = false;
     }
 
     /// The connection has told FOUND_ROWS().
     pub fn found(&mut self, rows: u64) {
         self.found_rows = rows;
+        self.has_lost_found_rows = false;
         self.residue.has_found_rows = false;
     }
 
@@ -138,6 +145,7 @@ impl Recall {
 
     /// The connection is lost, and with it what only that knew.
     pub fn forget(&mut self) {
+        self.has_lost_found_rows |= self.residue.has_found_rows;
         self.residue = Residue::default();
     }
 
@@ -153,7 +161,7 @@ impl Recall {
             _ if told.leaves_numbers => {}
             Some(count) => {
                 self.row_count = -1;
-                self.found_rows = count;
+                self.found(count);
                 self.residue.has_found_rows = !plan.counts_rows;
             }
             None => {
@@ -259,6 +267,14 @@ mod tests {
         scene.step("SELECT SQL_CALC_FOUND_ROWS a FROM t", rows(1));
         scene.recall.found(50);
         assert_eq!(scene.recall.residue(), NOTHING);
+        scene.recall.forget();
+        assert!(!scene.recall.has_lost_found_rows(), "it was asked for");
+        scene.step("SELECT SQL_CALC_FOUND_ROWS a FROM t", rows(1));
+        scene.recall.forget();
+        let update = scene.step("UPDATE t SET a = 1", changed(1, 0));
+        assert!(update.has_lost_found_rows());
+        let read = scene.step("SELECT a FROM t", rows(2));
+        assert!(!read.has_lost_found_rows());
 
         let insert = "INSERT INTO t VALUES (1)";
         assert!(scene.step(insert, changed(1, 7)).residue().has_insert_id);

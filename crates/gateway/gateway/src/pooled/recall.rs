@@ -2,8 +2,9 @@
 
 use builtin::Reach;
 use connection_state::Reads;
-use errcode::{ClientError, ER_NOT_SUPPORTED_YET};
-use router::{Command, Plan};
+use errcode::{ClientError, ER_NOT_SUPPORTED_YET, WORDS_SERVER_LOST};
+use monitor::ServerId as Place;
+use router::{Command, Goal, Plan};
 use syntax::SqlMode;
 use syntax::class::{Detail, Facts, classify, replace_calls};
 use wire::{CommandByte, OkPacket, ResultHead, TextRow, end_columns, end_rows};
@@ -71,14 +72,23 @@ impl Pooled {
     /// The same, of a command that was taken.
     pub(super) async fn recalling_text(
         &mut self,
-        plan: Plan,
+        mut plan: Plan,
         text: &[u8],
         mode: SqlMode,
     ) -> Result<(), End> {
         // Of several statements, one reads what those before it have left.
         let is_alone = !plan.is_several;
+        self.leave_last_server(&mut plan).await?;
         if is_alone && plan.facts.has(Facts::READS_WARNINGS) && self.warnings.is_some() {
             return self.tell_warnings(text);
+        }
+        if is_alone
+            && plan.facts.has(Facts::READS_FOUND_ROWS)
+            && self.session.recall().has_lost_found_rows()
+        {
+            let error = ClientError::worded(WORDS_SERVER_LOST, &[&"that knows FOUND_ROWS()"]);
+            self.guest.write_error(&error);
+            return Ok(());
         }
         if let Some(place) = self.session.last() {
             // If the connection is lost, the statement finds out.
@@ -98,6 +108,47 @@ impl Pooled {
             self.keep(Command::Query(words.into()), place, &answer, mode);
         }
         Ok(())
+    }
+
+    /// Has a statement go elsewhere that reads of the one before it, if the server of that cannot be
+    /// asked any more. What only its connection knows is asked for before, since a server that an
+    /// operator has taken out still answers. If it does not, the statement gets an error.
+    async fn leave_last_server(&mut self, plan: &mut Plan) -> Result<(), End> {
+        let Some(last) = self.session.last() else {
+            return Ok(());
+        };
+        if self.is_lost(last) {
+            // Else the statement would find a new connection, and read of that.
+            self.survive(last)?;
+        }
+        let is_led = self.guest.current.said.get().led.is_some();
+        if plan.goal != Goal::Held(last) || is_led || self.session.held_at().is_some() {
+            return Ok(());
+        }
+        if self.choose((plan.goal, None), None).0.is_some() {
+            return Ok(());
+        }
+        if self.has_residue(last)
+            && (self.lane(last).is_none() || Box::pin(self.collect(last)).await.is_err())
+        {
+            return Ok(());
+        }
+        if self.session.held_at().is_none() {
+            if let Some(lane) = self.lane(last) {
+                lane.is_own = false;
+            }
+            plan.goal = Goal::PrimaryFirst;
+        }
+        Ok(())
+    }
+
+    /// Whether the connection to a server will be given up before its next use.
+    fn is_lost(&mut self, place: Place) -> bool {
+        let (worker, service) = (&self.guest.worker, self.guest.service);
+        let id = worker.generation.server_at(service, place);
+        let epoch = worker.with_state(id, |it| it.epoch);
+        let lane = self.lane(place);
+        lane.is_some_and(|it| it.connection.is_older(epoch) || it.connection.is_stale())
     }
 
     /// Asks for FOUND_ROWS() what is written into a text that will not find it. If the connection
@@ -135,9 +186,9 @@ impl Pooled {
     /// Whether the last statement of a statement's connection will be the session's. To put the
     /// connection right would take its place.
     pub(super) fn finds_own(&mut self, plan: &Plan) -> bool {
-        // One that writes goes to the primary, whichever server the one before was read from.
-        let goes_on = self.way.split().is_none()
-            || self.choose((plan.goal, plan.lag_max), None).0 == self.session.last();
+        // One that writes goes to the primary, whichever server the one before was read from. And
+        // a session may move to another home.
+        let goes_on = self.choose((plan.goal, plan.lag_max), None).0 == self.session.last();
         let reads = self.reads(plan);
         let lane = self.own_lane();
         goes_on && lane.is_some_and(|it| !it.connection.state().is_read_wrongly(reads))

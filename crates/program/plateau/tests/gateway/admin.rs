@@ -438,6 +438,53 @@ fn a_draining_server_keeps_what_is_open_there() {
 }
 
 #[test]
+fn numbers_of_a_statement_outlive_its_server() {
+    let topology = replicated();
+    let servers: Vec<_> = topology.servers.iter().collect();
+    let home = "[[service]]\nname = \"home\"\nrole = \"replica\"\nwait = 2\n";
+    for service in [SPLIT, home] {
+        let watched = Watched::start(&servers, service);
+        let mut operator = watched.operator();
+        let mut clients: Vec<_> = (0..4).map(|_| watched.connect()).collect();
+        let on = match service == home {
+            true => "",
+            false => "/* plateau: server=db1 */ ",
+        };
+        let texts = [
+            "SELECT 1 UNION SELECT 2",
+            "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
+            "SELECT CAST('warned' AS INT) UNION SELECT 2",
+            "SELECT CAST('warned' AS INT) UNION SELECT 2",
+        ];
+        for (client, text) in clients.iter_mut().zip(texts) {
+            client.rows(&format!("{on}{text}")).unwrap();
+        }
+        operator.run("SET SERVER db1 = 'maintenance'").unwrap();
+        // Other numbers, and other warnings, where the clients go now.
+        let mut others: Vec<_> = (0..2).map(|_| watched.connect()).collect();
+        for other in &mut others {
+            let text = "SELECT CAST('other' AS INT) UNION SELECT 2 UNION SELECT 3";
+            other.rows(text).unwrap();
+            other.run("DO CAST('other' AS INT)").unwrap();
+        }
+        for client in &mut clients[..3] {
+            let told = client.value("SELECT CONCAT(FOUND_ROWS(), ' ', ROW_COUNT())");
+            assert_eq!(told.unwrap().as_deref(), Some("2 -1"), "{service}");
+        }
+        let mut warnings = |place: usize| {
+            let rows = table(&mut clients[place], "SHOW WARNINGS");
+            rows.into_iter()
+                .map(|row| row[2].clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(warnings(0), [""; 0], "{service}");
+        let told = warnings(3);
+        assert!(told.len() == 1 && told[0].contains("warned"), "{told:?}");
+        operator.run("SET SERVER db1 = 'up'").unwrap();
+    }
+}
+
+#[test]
 fn clients_of_one_connection_leave_a_server_in_maintenance() {
     let topology = replicated();
     let servers: Vec<_> = topology.servers.iter().collect();
