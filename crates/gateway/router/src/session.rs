@@ -392,6 +392,8 @@ impl Session {
         for pin in plan.lifts.iter() {
             self.pins.lift(pin);
         }
+        // What is pinned by the last statement alone follows it, also if it leaves more.
+        let follows = self.pins.is_only(Pin::LastStatement);
         self.pins.add_all(plan.pins);
         let is_state = |it: SessionChange<'_>| matches!(it, SessionChange::State);
         let is_changed = changes.is_none_or(|it| SessionChanges::decode(it).any(is_state));
@@ -405,9 +407,7 @@ impl Session {
         if self.open_at.is_none() && (plan.may_end_transaction() || has_autocommit) {
             self.pins.lift(Pin::Savepoint);
         }
-        let stays_at = self
-            .pinned_at
-            .filter(|_| !self.pins.is_only(Pin::LastStatement));
+        let stays_at = self.pinned_at.filter(|_| !follows);
         self.pinned_at = (!self.pins.is_empty()).then_some(stays_at.unwrap_or(at));
     }
 

@@ -433,6 +433,19 @@ fn commands_of_the_session_are_kept_if_others_can_repeat_them() {
 }
 
 #[test]
+fn a_session_is_pinned_where_it_has_set_something() {
+    let mut scene = Scene::new();
+    scene.step("SELECT a FROM t", Replica, Idle);
+    scene.session.pin(Pin::LastStatement, REPLICA);
+    // A write may go elsewhere than to the server of the last read.
+    scene.step("UPDATE t SET a = 1", Primary, Idle);
+    scene.session.pin(Pin::LastStatement, REPLICA);
+    scene.step("DELETE FROM t WHERE a = (@b := 1)", Primary, Idle);
+    assert!(scene.session.pins().has(Pin::UserVariable));
+    scene.step("SELECT a FROM t", Held(PRIMARY), Idle);
+}
+
+#[test]
 fn a_write_is_told_by_its_gtid() {
     let told = |text: &str, gtid: Option<&str>, tells_writes: bool| {
         let mut scene = Scene::new();
