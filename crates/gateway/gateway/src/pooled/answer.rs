@@ -171,7 +171,7 @@ impl Pooled {
         let mut going = self.set_out(plan).await.map(|it| goal = it);
         let error = loop {
             if let Err(unready) = going {
-                break unready.told()?;
+                break Box::pin(self.told(unready, request)).await?;
             }
             let place = match self.choose((goal, plan.lag_max), failed).0 {
                 Some(place) => place,
@@ -205,7 +205,9 @@ impl Pooled {
             };
             let error = self.lost_error(place);
             self.note_lost(plan, place, retry);
-            self.survive(place)?;
+            if let Err(end) = self.survive(place) {
+                return Err(Box::pin(self.end_behind(request, retry, end)).await);
+            }
             if !self.guest.client.link().is_usable() {
                 return Err(End::Server);
             }
@@ -224,13 +226,36 @@ impl Pooled {
         };
         self.end_change();
         if is_over {
-            if let Request::Peeked = request {
-                self.guest.take_command().await?;
-            }
+            Box::pin(self.take_untaken(request)).await?;
             self.guest.lost = Some(error);
             return Err(End::Server);
         }
         Box::pin(self.refuse(job, request, &error)).await
+    }
+
+    /// What the client gets for a statement that no server was sent, unless its session is over.
+    async fn told(&mut self, unready: Unready, request: Request<'_>) -> Result<ClientError, End> {
+        if let Unready::Session(End::Server) = unready {
+            self.take_untaken(request).await?;
+        }
+        unready.told()
+    }
+
+    /// Ends the session behind a command, which was not sent if it may be sent again.
+    async fn end_behind(&mut self, request: Request<'_>, retry: Retry, end: End) -> End {
+        let taken = match retry {
+            Retry::Now => self.take_untaken(request).await,
+            _ => Ok(()),
+        };
+        taken.err().unwrap_or(end)
+    }
+
+    /// Takes a command that was not sent, so that the error behind it has the number of a reply.
+    async fn take_untaken(&mut self, request: Request<'_>) -> Result<(), End> {
+        if let Request::Peeked = request {
+            self.guest.take_command().await?;
+        }
+        Ok(())
     }
 
     /// Notes that the session ends before a statement is answered, which may have run.

@@ -101,15 +101,21 @@ fn what_a_session_holds_on_a_server_that_is_down_ends_with_it() {
     let mut topology = replicated();
     let gateway = split::split_over(&topology);
     let mut clients = [0; 4].map(|_| gateway.connect());
+    let mut probes = [0; 4].map(|_| gateway.connect());
+    let port = topology.servers[0].port().to_string();
     let temporary = "CREATE TEMPORARY TABLE shop.own (id INT)";
     let holds = [temporary, temporary, "BEGIN", "SELECT GET_LOCK('a', 1)"];
     for (client, text) in clients.iter_mut().zip(holds) {
         client.run(text).expect(text);
     }
     topology.servers[0].kill().unwrap();
-    wait_until("the primary is out", || {
-        gateway.log().contains("no server takes writes")
-    });
+    // On each of the gateway's workers.
+    for probe in &mut probes {
+        wait_until("the primary is out", || {
+            let at = probe.value("SELECT @@port").ok().flatten();
+            at.is_some_and(|at| at != port)
+        });
+    }
     let [mut reset, mut others @ ..] = clients;
     for client in &mut others {
         let lost = error_of(client.query("SELECT 1").unwrap());
