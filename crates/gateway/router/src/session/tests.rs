@@ -426,6 +426,7 @@ fn commands_of_the_session_are_kept_if_others_can_repeat_them() {
         "SET STATEMENT max_statement_time = 1 FOR SELECT 1",
         "SELECT 1",
         "GET DIAGNOSTICS @a = NUMBER",
+        "SIGNAL SQLSTATE '01000' SET MESSAGE_TEXT = @a",
         "SET TRANSACTION READ ONLY",
     ] {
         assert!(!Scene::new().plan(text).is_kept, "{text}");

@@ -253,7 +253,9 @@ impl<'a> Scan<'a> {
             Class::Set if self.is_target() => Facts::SETS_USER_VARIABLES,
             // `LOAD DATA .. (@a)`, `CALL p(@out)`, `GET DIAGNOSTICS @a = NUMBER`.
             Class::Write if self.is_load => both,
-            Class::Call | Class::Diagnostics => both,
+            Class::Call => both,
+            // SIGNAL only reads it.
+            Class::Diagnostics if self.facts.has(Facts::READS_WARNINGS) => both,
             _ => Facts::READS_USER_VARIABLES,
         };
         self.facts.add(facts);
