@@ -555,7 +555,8 @@ impl Guest {
             return;
         }
         if let Some(error) = reason {
-            if end == End::Shutdown {
+            // A command that was passed on, or is not taken, has left another number.
+            if matches!(end, End::Shutdown | End::Server) {
                 self.client.begin_unasked();
             }
             ErrorPacket::encode(self.client.out(), &error);
