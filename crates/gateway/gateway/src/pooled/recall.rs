@@ -110,9 +110,10 @@ impl Pooled {
         Ok(())
     }
 
-    /// Has a statement go elsewhere that reads of the one before it, if the server of that cannot be
-    /// asked any more. What only its connection knows is asked for before, since a server that an
-    /// operator has taken out still answers. If it does not, the statement gets an error.
+    /// Has a statement go elsewhere that reads of the one before it, if the server of that
+    /// cannot be asked any more. What only its connection knows is asked for before, since a
+    /// server that an operator has taken out still answers. If it does not, the statement gets
+    /// an error.
     async fn leave_last_server(&mut self, plan: &mut Plan) -> Result<(), End> {
         let Some(last) = self.session.last() else {
             return Ok(());
