@@ -36,6 +36,8 @@ pub struct Recall {
     insert_id: u64,
     /// The connection that knew FOUND_ROWS() is gone.
     has_lost_found_rows: bool,
+    /// The connection that had the warnings is gone.
+    has_lost_warnings: bool,
     residue: Residue,
 }
 
@@ -84,9 +86,14 @@ impl Recall {
         self.insert_id
     }
 
-    /// Whether FOUND_ROWS() is not known, and cannot be asked for.
-    pub fn has_lost_found_rows(&self) -> bool {
-        self.has_lost_found_rows
+    /// What a statement reads that only a connection knew which is gone: which connection that was.
+    pub fn lost(&self, plan: &Plan) -> Option<&'static str> {
+        let reads = |facts| plan.facts.has(facts);
+        if self.has_lost_found_rows && reads(Facts::READS_FOUND_ROWS) {
+            return Some("that knows FOUND_ROWS()");
+        }
+        let are_lost = self.has_lost_warnings && reads(Facts::READS_WARNINGS);
+        are_lost.then_some("that has the warnings")
     }
 
     /// What a call tells, as it is written in a text. It has the type of the call.
@@ -107,7 +114,7 @@ impl Recall {
     pub fn told_kept(&mut self, rows: u64) {
         self.row_count = -1;
         self.found(rows);
-        self.residue.has_warnings = false;
+        self.drop_warnings();
     }
 
     /// The connection has told FOUND_ROWS().
@@ -141,18 +148,26 @@ impl Recall {
     /// The warnings were read, or nobody can read them any more.
     pub fn drop_warnings(&mut self) {
         self.residue.has_warnings = false;
+        self.has_lost_warnings = false;
     }
 
     /// The connection is lost, and with it what only that knew.
     pub fn forget(&mut self) {
         self.has_lost_found_rows |= self.residue.has_found_rows;
+        self.has_lost_warnings |= self.residue.has_warnings;
         self.residue = Residue::default();
+    }
+
+    /// The connection has warnings of the last statement.
+    fn left_warnings(&mut self) {
+        self.residue.has_warnings = true;
+        self.has_lost_warnings = false;
     }
 
     /// A statement has failed.
     pub(crate) fn failed(&mut self) {
         self.row_count = -1;
-        self.residue.has_warnings = true;
+        self.left_warnings();
     }
 
     /// A statement has succeeded.
@@ -176,9 +191,9 @@ impl Recall {
         self.residue.may_have_tables |= plan.may_change_unseen();
         // Of several statements the last that has any may be another one than the last.
         if told.warnings != 0 || plan.is_several {
-            self.residue.has_warnings = true;
+            self.left_warnings();
         } else if plan.clears_warnings {
-            self.residue.has_warnings = false;
+            self.drop_warnings();
         }
     }
 }
@@ -205,6 +220,13 @@ mod tests {
     }
 
     impl Scene {
+        fn lost(&mut self, text: &str) -> Option<&'static str> {
+            let mode = SqlMode::default();
+            let judged = self.judge.judge(text.as_bytes(), mode);
+            let plan = Session::default().plan(text.as_bytes(), mode, &judged);
+            self.recall.lost(&plan)
+        }
+
         fn step(&mut self, text: &str, told: Told) -> Recall {
             let mode = SqlMode::default();
             let judged = self.judge.judge(text.as_bytes(), mode);
@@ -268,13 +290,15 @@ mod tests {
         scene.recall.found(50);
         assert_eq!(scene.recall.residue(), NOTHING);
         scene.recall.forget();
-        assert!(!scene.recall.has_lost_found_rows(), "it was asked for");
+        let found_rows = "SELECT FOUND_ROWS()";
+        assert_eq!(scene.lost(found_rows), None, "it was asked for");
         scene.step("SELECT SQL_CALC_FOUND_ROWS a FROM t", rows(1));
         scene.recall.forget();
-        let update = scene.step("UPDATE t SET a = 1", changed(1, 0));
-        assert!(update.has_lost_found_rows());
-        let read = scene.step("SELECT a FROM t", rows(2));
-        assert!(!read.has_lost_found_rows());
+        scene.step("UPDATE t SET a = 1", changed(1, 0));
+        assert_eq!(scene.lost(found_rows), Some("that knows FOUND_ROWS()"));
+        assert_eq!(scene.lost("SHOW WARNINGS"), None, "there were none");
+        scene.step("SELECT a FROM t", rows(2));
+        assert_eq!(scene.lost(found_rows), None);
 
         let insert = "INSERT INTO t VALUES (1)";
         assert!(scene.step(insert, changed(1, 7)).residue().has_insert_id);
@@ -324,5 +348,27 @@ mod tests {
         assert_eq!(scene.recall.row_count, -1);
         scene.recall.drop_warnings();
         assert_eq!(scene.recall.residue(), NOTHING);
+    }
+
+    #[test]
+    fn lost_warnings_are_told_until_there_are_others() {
+        let mut scene = Scene::default();
+        let warned = Told {
+            warnings: 1,
+            ..Told::default()
+        };
+        for next in ["SELECT a FROM t", "DO 1/0"] {
+            scene.step("DO 1/0", warned);
+            assert_eq!(scene.lost("SHOW WARNINGS"), None);
+            scene.recall.forget();
+            scene.step("SET @a = 1", Told::default());
+            for text in ["SHOW WARNINGS", "GET DIAGNOSTICS @n = NUMBER"] {
+                assert_eq!(scene.lost(text), Some("that has the warnings"), "{text}");
+            }
+            assert_eq!(scene.lost("SELECT FOUND_ROWS()"), None);
+            let told = if next == "DO 1/0" { warned } else { rows(1) };
+            scene.step(next, told);
+            assert_eq!(scene.lost("SHOW WARNINGS"), None, "{next}");
+        }
     }
 }

@@ -424,8 +424,12 @@ impl Session {
 
     /// Pins the session to a server.
     pub fn pin(&mut self, pin: Pin, at: ServerId) {
+        // What is pinned by the last statement alone follows it, also if it leaves more.
+        let stays_at = self
+            .pinned_at
+            .filter(|_| !self.pins.is_only(Pin::LastStatement));
         self.pins.add(pin);
-        self.pinned_at = Some(self.pinned_at.unwrap_or(at));
+        self.pinned_at = Some(stays_at.unwrap_or(at));
     }
 
     /// A reason to stay has ended.

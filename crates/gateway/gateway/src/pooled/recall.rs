@@ -82,11 +82,8 @@ impl Pooled {
         if is_alone && plan.facts.has(Facts::READS_WARNINGS) && self.warnings.is_some() {
             return self.tell_warnings(text);
         }
-        if is_alone
-            && plan.facts.has(Facts::READS_FOUND_ROWS)
-            && self.session.recall().has_lost_found_rows()
-        {
-            let error = ClientError::worded(WORDS_SERVER_LOST, &[&"that knows FOUND_ROWS()"]);
+        if let Some(lost) = self.session.recall().lost(&plan).filter(|_| is_alone) {
+            let error = ClientError::worded(WORDS_SERVER_LOST, &[&lost]);
             self.guest.write_error(&error);
             return Ok(());
         }

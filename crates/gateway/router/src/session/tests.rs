@@ -444,6 +444,17 @@ fn a_session_is_pinned_where_it_has_set_something() {
     scene.step("DELETE FROM t WHERE a = (@b := 1)", Primary, Idle);
     assert!(scene.session.pins().has(Pin::UserVariable));
     scene.step("SELECT a FROM t", Held(PRIMARY), Idle);
+    // Also if it fails, and leaves something nevertheless.
+    for text in [
+        "INSERT INTO t VALUES (1); SELECT nothing",
+        "INSERT INTO t VALUES (GET_LOCK('a', 1) + nothing)",
+    ] {
+        let mut scene = Scene::new();
+        scene.step("SELECT a FROM t", Replica, Idle);
+        scene.session.pin(Pin::LastStatement, REPLICA);
+        scene.step(text, Primary, Failed);
+        scene.step("INSERT INTO t VALUES (2)", Held(PRIMARY), Idle);
+    }
 }
 
 #[test]
