@@ -340,9 +340,14 @@ impl Session {
     /// Posts error 1053 to the client of a statement that the shutdown has ended. Returns false if
     /// that was something else, or if the client has not read what it was sent before.
     async fn tell_of_shutdown(&mut self) -> bool {
-        let is_ending = self.state.worker.server.clients.registry().is_ending();
+        let server = &self.state.worker.server;
+        // Rows that the error would be sent behind may tell of commits that are not durable.
+        let is_unsettled = server.has_strict_reads() && self.client.has_unsent();
+        if !server.clients.registry().is_ending() || is_unsettled {
+            return false;
+        }
         let error = ClientError::new(ER_SERVER_SHUTDOWN, &[]);
-        is_ending && self.client.post_last(&error).await
+        self.client.post_last(&error).await
     }
 
     /// Counts and logs the end of a session whose client did not ask for it, as MariaDB does.
