@@ -22,6 +22,8 @@ pub(crate) struct ExistsSet {
     pub(crate) classes: Vec<Class>,
     /// The values.
     pub(crate) query: Query,
+    /// See [`Plan::is_for_values`](crate::Plan::is_for_values).
+    pub(crate) is_for_values: bool,
 }
 
 /// The beginnings of the EXISTS queries that must hold for a condition, in the text.

@@ -48,7 +48,10 @@ impl Binder<'_> {
             conditions: rest,
             ..from.clone()
         };
+        // Only the plan that is taken may say that it was made for its values.
+        let is_for_values = std::mem::take(&mut self.is_for_values);
         let (root, _) = self.plan_from(inner, Vec::new(), None)?;
+        let is_for_values = std::mem::replace(&mut self.is_for_values, is_for_values);
         let query = Query {
             root,
             output,
@@ -58,6 +61,7 @@ impl Binder<'_> {
             left,
             classes,
             query,
+            is_for_values,
         }))
     }
 

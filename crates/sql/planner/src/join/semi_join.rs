@@ -10,20 +10,21 @@
 //! sides have kinds for which the equality of values, which DISTINCT goes by, is that of the
 //! comparison ([`is_alike`]). Other sets stay.
 //! (I2) The subquery reads no outer row and does not vary, so the set would be built once in an
-//! execution. The block that it is a condition of runs once, too, or is a derived table: where that
-//! runs again, it is cheaper with all that the subquery reads.
+//! execution. The block that it is a condition of runs once, too, or is a derived table or a member
+//! of a UNION: where that runs again, it is cheaper with all that the subquery reads.
 //! (I3) A set of rows is read first or not at all, and only one. As a later table it would be no
 //! better than the look-up in a set.
 
 use std::rc::Rc;
 
 use expression::{Class, ColumnPlace, CompareOperator, Expression, ExpressionKind, LookupKind};
+use store::RowLock;
 use value::{ColumnType, TypeKind};
 
 use super::hash::START_COST;
 use super::{From, Item, Source};
 use crate::PlanError;
-use crate::access::{AccessChoice, Hints, WantedOrder};
+use crate::access::{AccessChoice, Hints, WantedOrder, WantedRows};
 use crate::bind::Binder;
 use crate::estimate::rows_given;
 use crate::limits::rows_read;
@@ -89,7 +90,11 @@ impl Binder<'_> {
         wanted: Option<&WantedOrder>,
     ) -> Result<bool, PlanError> {
         let all = || from.conditions.iter().chain(conditions.iter());
-        if from.is_straight || self.runs_again() || !all().any(|it| self.set_of(it).is_some()) {
+        // A locking read of the first rows in an order locks no others.
+        let is_first_rows = |it: &WantedOrder| it.rows == WantedRows::Limited;
+        let locks_few = self.lock.0 != RowLock::None && wanted.is_some_and(is_first_rows);
+        let stays = from.is_straight || locks_few || self.runs_again();
+        if stays || !all().any(|it| self.set_of(it).is_some()) {
             return Ok(false);
         }
         let (own, mut told) = (from.slots(), Vec::new());
@@ -171,7 +176,9 @@ impl Binder<'_> {
             is_lookup_by(&choice, &[slot]).then_some(choice.cost)?
         };
         let root = &set.query.root;
-        let again = if self.is_apart { rows_read(root) } else { 0 };
+        // A member of a UNION may run again with the whole UNION.
+        let may_run_again = self.is_apart || 1 < self.blocks.len();
+        let again = if may_run_again { rows_read(root) } else { 0 };
         let cost = lookup_cost(rows_given(root), looked) + stdx::u64_to_f64(again);
         let wanted = wanted.filter(|_| from.items.len() == 1);
         let scanned = self.choose_access(found.table, found.slot, found.hints, &own, wanted);
@@ -263,7 +270,10 @@ impl Binder<'_> {
     fn set_item(&mut self, number: usize) -> Item {
         let subquery = self.subqueries[number].take().expect("it was bound");
         let inner = match self.exists_sets.remove(&number) {
-            Some(set) => set.query,
+            Some(set) => {
+                self.is_for_values |= set.is_for_values;
+                set.query
+            }
             None => {
                 let subquery = Rc::try_unwrap(subquery).expect("nothing else knows it yet");
                 Rc::try_unwrap(subquery.query).expect("nothing else knows it yet")
