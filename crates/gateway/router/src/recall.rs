@@ -220,17 +220,19 @@ mod tests {
     }
 
     impl Scene {
-        fn lost(&mut self, text: &str) -> Option<&'static str> {
+        fn plan(&mut self, text: &str) -> Plan {
             let mode = SqlMode::default();
             let judged = self.judge.judge(text.as_bytes(), mode);
-            let plan = Session::default().plan(text.as_bytes(), mode, &judged);
+            Session::default().plan(text.as_bytes(), mode, &judged)
+        }
+
+        fn lost(&mut self, text: &str) -> Option<&'static str> {
+            let plan = self.plan(text);
             self.recall.lost(&plan)
         }
 
         fn step(&mut self, text: &str, told: Told) -> Recall {
-            let mode = SqlMode::default();
-            let judged = self.judge.judge(text.as_bytes(), mode);
-            let plan = Session::default().plan(text.as_bytes(), mode, &judged);
+            let plan = self.plan(text);
             self.recall.answered(&plan, &told);
             self.recall
         }

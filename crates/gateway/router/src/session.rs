@@ -392,8 +392,7 @@ impl Session {
         for pin in plan.lifts.iter() {
             self.pins.lift(pin);
         }
-        // What is pinned by the last statement alone follows it, also if it leaves more.
-        let follows = self.pins.is_only(Pin::LastStatement);
+        let stays_at = self.stays_at();
         self.pins.add_all(plan.pins);
         let is_state = |it: SessionChange<'_>| matches!(it, SessionChange::State);
         let is_changed = changes.is_none_or(|it| SessionChanges::decode(it).any(is_state));
@@ -407,7 +406,6 @@ impl Session {
         if self.open_at.is_none() && (plan.may_end_transaction() || has_autocommit) {
             self.pins.lift(Pin::Savepoint);
         }
-        let stays_at = self.pinned_at.filter(|_| !follows);
         self.pinned_at = (!self.pins.is_empty()).then_some(stays_at.unwrap_or(at));
     }
 
@@ -422,12 +420,16 @@ impl Session {
         has_written
     }
 
+    /// Where a statement that leaves more does not unpin it from. What is pinned by the last
+    /// statement alone follows it.
+    fn stays_at(&self) -> Option<ServerId> {
+        let follows = self.pins.is_only(Pin::LastStatement);
+        self.pinned_at.filter(|_| !follows)
+    }
+
     /// Pins the session to a server.
     pub fn pin(&mut self, pin: Pin, at: ServerId) {
-        // What is pinned by the last statement alone follows it, also if it leaves more.
-        let stays_at = self
-            .pinned_at
-            .filter(|_| !self.pins.is_only(Pin::LastStatement));
+        let stays_at = self.stays_at();
         self.pins.add(pin);
         self.pinned_at = Some(stays_at.unwrap_or(at));
     }

@@ -123,7 +123,7 @@ fn what_a_session_holds_on_a_server_that_is_down_ends_with_it() {
         assert!(lost.message.contains("db0"), "{lost}");
         assert!(client.query("SELECT 1").is_err(), "its session has ended");
     }
-    // Who begins anew holds nothing.
+    // A session that is reset holds nothing.
     reset.send_command(RESET_CONNECTION, b"").unwrap();
     assert_eq!(reset.next_packet().unwrap()[0], 0);
     assert_eq!(reset.value("SELECT 1").unwrap().as_deref(), Some("1"));
