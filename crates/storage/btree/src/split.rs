@@ -342,22 +342,26 @@ fn plan_view(
     let is_leaf = view.level()? == 0;
     // Another may have put the entry there meanwhile.
     let new_slot = (wanted.is_new && !position.is_match).then_some(position.slot);
-    let is_append = new_slot == Some(count) && !view.has_upper()?;
     let is_ascending = is_leaf && new_slot.is_some() && ascends_at(view, position.slot)?;
-    let preferred = match (is_leaf, is_ascending || is_append) {
-        (true, true) if 0 < count => position.slot,
-        (true, _) => balanced_cut(&costs, new_slot.map(|slot| (slot, cost))),
-        (false, _) if is_append => count.saturating_sub(1),
-        (false, _) => balanced_cut(&costs, None),
+    if is_ascending && position.slot < count {
+        let from = position.slot;
+        let separator = separator_behind(view, from, wanted.key)?;
+        if halves_fit(view, &costs, (from, separator.len()), page_bytes)? {
+            return Some(Some(Plan { from, separator }));
+        }
+    }
+    let is_append = new_slot == Some(count) && (is_ascending || !view.has_upper()?);
+    let preferred = match (is_append, is_leaf) {
+        (true, true) if 0 < count => count,
+        (true, false) => count.saturating_sub(1),
+        (_, true) => balanced_cut(&costs, new_slot.map(|slot| (slot, cost))),
+        (false, false) => balanced_cut(&costs, None),
     };
     assert!(preferred <= count, "a page is cut within itself");
     // A new fence takes room, too. If it does not fit, other cuts are tried.
     let others = std::iter::once(balanced_cut(&costs, None)).chain(1..count);
-    let mut stays_left = is_ascending && position.slot < count;
     for from in std::iter::once(preferred).chain(others) {
-        let separator = if std::mem::take(&mut stays_left) {
-            separator_behind(view, from, wanted.key)?
-        } else if is_leaf {
+        let separator = if is_leaf {
             leaf_separator(view, from, (wanted.key, new_slot))?
         } else {
             inner_separator(view, from)?
