@@ -183,27 +183,9 @@ pub(super) fn assign_default(
     target: Target<'_>,
     default: Option<&Expression>,
 ) -> Outcome<()> {
-    let column = target.column();
-    if column.auto_increment {
-        rows.set(0, target.column, ValueRef::Null);
-        return Ok(());
+    if !assign_own_default(cx, rows, target, default)? {
+        tell_no_default(cx, target)?;
     }
-    if let Some(expression) = default {
-        return assign(cx, rows, target, expression, NullRule::Refuse);
-    }
-    if column.nullable {
-        rows.set(0, target.column, ValueRef::Null);
-        return Ok(());
-    }
-    // An ENUM without a default has its first member as default.
-    if column.column_type.kind != TypeKind::Enum {
-        let error = ClientError::new(ER_NO_DEFAULT_FOR_FIELD, &[&column.name]);
-        if cx.statement.is_strict {
-            return Err(error.into());
-        }
-        cx.statement.warn(error);
-    }
-    rows.set(0, target.column, zero_of(&column.column_type).as_ref());
     Ok(())
 }
 
@@ -215,12 +197,41 @@ pub(super) fn assign_missing(
     target: Target<'_>,
     default: Option<&Expression>,
 ) -> Outcome<()> {
+    let has_default = assign_own_default(cx, rows, target, default)?;
+    if !has_default && target.row_number <= 1 {
+        tell_no_default(cx, target)?;
+    }
+    Ok(())
+}
+
+/// Assigns a column's default, or the zero of its type. Returns whether the column has a default.
+fn assign_own_default(
+    cx: &Context<'_>,
+    rows: &mut Rows,
+    target: Target<'_>,
+    default: Option<&Expression>,
+) -> Outcome<bool> {
     let column = target.column();
-    let has_default = column.auto_increment || column.nullable || default.is_some();
-    if has_default || target.row_number <= 1 {
-        return assign_default(cx, rows, target, default);
+    if let Some(expression) = default.filter(|_| !column.auto_increment) {
+        assign(cx, rows, target, expression, NullRule::Refuse)?;
+        return Ok(true);
+    }
+    if column.auto_increment || column.nullable {
+        rows.set(0, target.column, ValueRef::Null);
+        return Ok(true);
     }
     rows.set(0, target.column, zero_of(&column.column_type).as_ref());
+    // An ENUM without a default has its first member as default.
+    Ok(column.column_type.kind == TypeKind::Enum)
+}
+
+/// Error 1364, or a warning if the statement is not strict.
+fn tell_no_default(cx: &Context<'_>, target: Target<'_>) -> Outcome<()> {
+    let error = ClientError::new(ER_NO_DEFAULT_FOR_FIELD, &[&target.column().name]);
+    if cx.statement.is_strict {
+        return Err(error.into());
+    }
+    cx.statement.warn(error);
     Ok(())
 }
 
