@@ -68,6 +68,7 @@ files! {
     index_bounds
     insert_ids
     insert_subqueries
+    join_order
     joined_columns
     json_columns
     kept_tables
@@ -83,6 +84,7 @@ files! {
     mixed_types
     named_rows
     names_of_tables
+    narrowed_joins
     negations
     outer_aliases
     password

@@ -30,7 +30,7 @@ pub(crate) use self::order::{WantedOrder, WantedRows};
 const OFF_FACTOR: f64 = 10.0;
 
 /// Fewer rows than these cost less than another plan.
-const OFF_ROWS_MIN: f64 = 1000.0;
+pub(crate) const OFF_ROWS_MIN: f64 = 1000.0;
 
 /// The assumed rows of a table if nothing is known.
 const ROWS_UNKNOWN: f64 = 1000.0;

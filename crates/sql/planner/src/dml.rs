@@ -507,12 +507,14 @@ impl Binder<'_> {
         limit: Option<&ast::Limit>,
     ) -> Result<(Node, bool), PlanError> {
         let (tables, are_plain) = from.tables();
-        let wanted = self.wanted_order(&order, limit.is_some());
-        let has_set = tables.len() == 1
-            && are_plain
-            && self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
-        let (node, is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
+        let is_single = tables.len() == 1 && are_plain;
         let limit = self.limit(limit, false)?;
+        // Rows of a join are all found before the first change, so they are sorted.
+        let wanted = self.wanted_order(&order, limit.as_ref());
+        let wanted = wanted.filter(|wanted| is_single || wanted.columns.is_empty());
+        let has_set =
+            is_single && self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
+        let (node, is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
         if order.is_empty() || (wanted.is_some() && is_ordered) {
             let node = match limit {
                 Some(limit) => Node::Limit(Box::new(node), Rc::new(limit)),

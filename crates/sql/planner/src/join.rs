@@ -1,9 +1,9 @@
 //! FROM: the tables of a query block, their joins, and the order in which they are read.
 //!
 //! Inner joins are flattened into one list of items with one list of conditions. The right side of
-//! an outer join is an item of its own with its ON condition. Items are placed one by one, each
-//! time the cheapest whose ON condition reads only placed tables. A condition is tested as soon as
-//! all its columns are there.
+//! an outer join is an item of its own with its ON condition. Items are placed one by one
+//! ([`order`]), each once its ON condition reads only placed tables. A condition is tested as soon
+//! as all its columns are there.
 
 use std::rc::Rc;
 
@@ -24,7 +24,11 @@ mod correlated;
 mod derived;
 mod exists_set;
 mod hash;
+mod optional;
+mod order;
 mod semi_join;
+
+use self::order::List;
 
 /// An item of a flattened list of joins.
 #[derive(Debug, Clone)]
@@ -48,6 +52,8 @@ enum Source {
         slot: usize,
         query: Rc<Query>,
         origin: DerivedOrigin,
+        /// It may return other rows each time, or sets variables.
+        varies: bool,
     },
     /// The latest rows of a recursive table.
     Latest(Rc<Latest>),
@@ -386,23 +392,33 @@ impl Binder<'_> {
         if from.items.is_empty() {
             return Ok((self.with_filter(Node::One, gate), true));
         }
-        let mut items = from.items;
-        let is_join = 1 < items.len();
+        let list = List {
+            items: &from.items,
+            conjuncts: &conjuncts,
+            own: &own,
+            is_straight: from.is_straight,
+            begins_with_set: from.begins_with_set,
+        };
+        let is_join = 1 < from.items.len();
+        let (order, is_begun_in_order) = match is_join {
+            true => self.join_order(list, wanted),
+            false => (vec![0], true),
+        };
         let stops_early = self.stops_early;
-        self.stops_early |= is_join && wanted.is_some_and(|wanted| self.locks_some(wanted));
-        let wanted = wanted.filter(|_| !is_join);
+        self.stops_early |=
+            is_join && wanted.is_some_and(|it| self.locks_some(it, is_begun_in_order));
+        let wanted = wanted.filter(|_| is_begun_in_order);
+        let mut items: Vec<Option<Item>> = from.items.into_iter().map(Some).collect();
         let mut placed: Vec<usize> = Vec::new();
         let mut planned: Option<(Node, bool)> = None;
-        while !items.is_empty() {
-            let is_straight = from.is_straight || (from.begins_with_set && placed.is_empty());
-            let next = self.next_item(&items, &conjuncts, &placed, &own, is_straight);
-            let item = items.remove(next);
+        for place in order {
+            let item = items[place].take().expect("each item is placed once");
             let slots = item.slots.clone();
             planned = Some(match planned {
                 None => self.first_item(item, &mut conjuncts, wanted)?,
-                Some((node, _)) => (
+                Some((node, is_ordered)) => (
                     self.joined_item(node, item, &mut conjuncts, &placed)?,
-                    false,
+                    is_ordered && is_begun_in_order,
                 ),
             });
             placed.extend(slots);
@@ -444,72 +460,6 @@ impl Binder<'_> {
         }
     }
 
-    /// Which item to place next.
-    fn next_item(
-        &self,
-        items: &[Item],
-        conjuncts: &[Conjunct],
-        placed: &[usize],
-        own: &[usize],
-        is_straight: bool,
-    ) -> usize {
-        let is_ready = |item: &Item| {
-            item.kind == JoinKind::Inner
-                || item.on.iter().flat_map(|on| self.slots_of(on)).all(|slot| {
-                    !own.contains(&slot) || placed.contains(&slot) || item.slots.contains(&slot)
-                }) && !placed.is_empty()
-        };
-        let mut ready = items.iter().enumerate().filter(|(_, item)| is_ready(item));
-        if is_straight || items.len() == 1 {
-            return ready.next().map_or(0, |(place, _)| place);
-        }
-        let mut best = (0, f64::INFINITY);
-        for (place, item) in ready {
-            let cost = self.item_cost(item, conjuncts, placed);
-            if cost < best.1 {
-                best = (place, cost);
-            }
-        }
-        best.0
-    }
-
-    fn item_cost(&self, item: &Item, conjuncts: &[Conjunct], placed: &[usize]) -> f64 {
-        match &item.source {
-            Source::Table { table, slot, hints } => {
-                let visible: Vec<&Expression> = if item.kind == JoinKind::Left {
-                    item.on.iter().collect()
-                } else {
-                    let is_visible = |conjunct: &&Conjunct| {
-                        !conjunct.is_used
-                            && conjunct
-                                .slots
-                                .iter()
-                                .all(|s| placed.contains(s) || s == slot)
-                    };
-                    conjuncts
-                        .iter()
-                        .filter(is_visible)
-                        .map(|c| &c.expression)
-                        .collect()
-                };
-                let access = self.choose_access(*table, *slot, hints, &visible, None);
-                let is_tied = placed.is_empty()
-                    || visible.iter().any(|condition| {
-                        let slots = self.slots_of(condition);
-                        slots.contains(slot) && slots.iter().any(|s| placed.contains(s))
-                    });
-                // A table without a condition to the placed ones multiplies their rows.
-                if is_tied {
-                    access.rows
-                } else {
-                    access.rows * 1e3 + 1e6
-                }
-            }
-            Source::Derived { .. } | Source::Latest(_) => 500.0,
-            Source::Group(_) => 5e3,
-        }
-    }
-
     fn first_item(
         &mut self,
         item: Item,
@@ -523,7 +473,7 @@ impl Binder<'_> {
         let slots = item.slots.clone();
         let own = self.take_visible(conjuncts, &slots, &[])?;
         if wanted.is_none()
-            && let Some(keys) = self.try_kept_table(&item, &own)
+            && let Some(keys) = self.try_kept_table(&item, &own.iter().collect::<Vec<_>>())
         {
             return Ok((self.kept_table(item, own, &keys)?, true));
         }
@@ -581,6 +531,7 @@ impl Binder<'_> {
                 slot,
                 query,
                 origin,
+                varies: _,
             } => {
                 let derived = Derived {
                     slot,

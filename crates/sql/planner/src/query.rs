@@ -383,8 +383,9 @@ impl Binder<'_> {
     pub(crate) fn wanted_order(
         &self,
         order: &[(Expression, bool)],
-        is_limited: bool,
+        limit: Option<&Limit>,
     ) -> Option<WantedOrder> {
+        let is_limited = limit.is_some();
         let locks_some = is_limited && self.lock.0 != RowLock::None;
         if order.is_empty() && !locks_some {
             return None;
@@ -397,14 +398,17 @@ impl Binder<'_> {
             true => WantedRows::Limited,
             false => WantedRows::All,
         };
-        let columns = columns?;
-        Some(WantedOrder { columns, rows })
+        Some(WantedOrder {
+            columns: columns?,
+            rows,
+            row_count: limit.map_or(f64::INFINITY, |limit| self.rows_until(limit)),
+        })
     }
 
     /// True if rows are locked as they are read, and reading ends at a LIMIT.
-    pub(crate) fn locks_some(&self, wanted: &WantedOrder) -> bool {
-        let is_limited = wanted.rows == WantedRows::Limited && wanted.columns.is_empty();
-        is_limited && self.lock.0 != RowLock::None
+    pub(crate) fn locks_some(&self, wanted: &WantedOrder, is_ordered: bool) -> bool {
+        let ends_early = wanted.columns.is_empty() || is_ordered;
+        ends_early && wanted.rows == WantedRows::Limited && self.lock.0 != RowLock::None
     }
 
     /// Adds a sort above a node; the outputs then read its slot.

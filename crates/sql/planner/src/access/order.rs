@@ -2,18 +2,23 @@
 
 use std::borrow::Cow;
 
-use expression::{ColumnPlace, Expression};
+use expression::{ColumnPlace, Expression, ExpressionKind};
 use store::{Direction, IndexPart, TableDefinition};
+use value::ValueRef;
 
 use super::{AccessChoice, Candidate};
+use crate::bind::Binder;
 use crate::keys::KeyCondition;
 use crate::keys::{Edge, RangePlan};
+use crate::plan::Limit;
 
 /// The wanted order of rows.
 #[derive(Debug)]
 pub(crate) struct WantedOrder {
     pub(crate) columns: Vec<(ColumnPlace, bool)>,
     pub(crate) rows: WantedRows,
+    /// How many rows these are, roughly.
+    pub(crate) row_count: f64,
 }
 
 /// How many rows in that order are wanted.
@@ -25,6 +30,47 @@ pub(crate) enum WantedRows {
     /// One, for MIN or MAX: the first that is not NULL. Only for an index that answers all
     /// conditions; otherwise the scan could look up most of the rows in vain.
     Extreme,
+}
+
+/// The rows that a LIMIT is taken to ask for if its value is not known.
+const LIMIT_UNKNOWN: f64 = 100.0;
+
+impl Binder<'_> {
+    /// How many rows are read for a LIMIT, those that are skipped included.
+    pub(crate) fn rows_until(&self, limit: &Limit) -> f64 {
+        let given = self.names.given_values();
+        let count = |limit: &Expression| {
+            let value = match &limit.kind {
+                ExpressionKind::Constant(value) => Some(value),
+                ExpressionKind::Parameter(number) => given
+                    .as_ref()
+                    .and_then(|given| given.parameters.get(*number)),
+                _ => None,
+            };
+            match value.map(|value| value.as_ref()) {
+                Some(ValueRef::Int(count)) => stdx::i64_to_f64(count),
+                Some(ValueRef::UInt(count)) => stdx::u64_to_f64(count),
+                _ => LIMIT_UNKNOWN,
+            }
+        };
+        match limit.counts_all {
+            true => f64::INFINITY,
+            false => limit.count.iter().chain(&limit.offset).map(count).sum(),
+        }
+    }
+}
+
+/// What part of its cost an access is taken to have if only its first rows are wanted.
+const LIMITED_PART: f64 = 0.2;
+
+impl AccessChoice<'_> {
+    /// The cost of all rows of an access that was chosen for a wanted order.
+    pub(crate) fn cost_of_all(&self, wanted: &WantedOrder) -> f64 {
+        match self.is_ordered && wanted.rows == WantedRows::Limited {
+            true => self.cost / LIMITED_PART,
+            false => self.cost,
+        }
+    }
 }
 
 /// One table and the order wanted of it.
@@ -61,7 +107,7 @@ impl OrderWeigher<'_> {
         };
         choice.direction = direction;
         if wanted.rows == WantedRows::Limited {
-            choice.cost *= 0.2;
+            choice.cost *= LIMITED_PART;
         }
     }
 

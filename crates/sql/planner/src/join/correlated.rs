@@ -32,7 +32,7 @@ impl Binder<'_> {
     pub(super) fn try_kept_table(
         &self,
         item: &Item,
-        conditions: &[Expression],
+        conditions: &[&Expression],
     ) -> Option<Vec<usize>> {
         let Source::Table { table, slot, hints } = &item.source else {
             return None;
@@ -40,7 +40,7 @@ impl Binder<'_> {
         if self.blocks.len() < 2 || self.lock.0 != self.inner_lock {
             return None;
         }
-        let is_key = |place: &usize| outer_key(&conditions[*place], *slot).is_some();
+        let is_key = |place: &usize| outer_key(conditions[*place], *slot).is_some();
         let keys: Vec<usize> = (0..conditions.len()).filter(is_key).collect();
         let is_better = !keys.is_empty() && self.is_kept_better(*table, *slot, hints, conditions);
         is_better.then_some(keys)
@@ -52,15 +52,15 @@ impl Binder<'_> {
         table: usize,
         slot: usize,
         hints: &Hints,
-        conditions: &[Expression],
+        conditions: &[&Expression],
     ) -> bool {
-        let visible: Vec<&Expression> = conditions.iter().collect();
-        let started = self.choose_access(table, slot, hints, &visible, None);
+        let started = self.choose_access(table, slot, hints, conditions, None);
         let reads_outer = |value: &Expression| self.slots_of(value).iter().any(|it| *it != slot);
         if started.rows < READ_ROWS_MIN || started.any_equal_value(&reads_outer) {
             return false;
         }
-        let own: Vec<&Expression> = conditions.iter().filter(|it| is_own(it, slot)).collect();
+        let own = conditions.iter().copied().filter(|it| is_own(it, slot));
+        let own: Vec<&Expression> = own.collect();
         let built = self.choose_access(table, slot, hints, &own, None);
         built.rows <= BUILT_ROWS_MAX && built.cost < started.cost * 4.0
     }

@@ -32,21 +32,21 @@ impl Binder<'_> {
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
-        let (bound, _) = self.apart(|binder| binder.query(query))?;
-        self.derived(bound, alias, names)
+        let (bound, varies) = self.apart(|binder| binder.query(query));
+        self.derived((bound?.0, varies), alias, names)
     }
 
-    /// Binds a table that does not see those beside it. Also where it varies, the query that reads
-    /// it needs no second run.
-    fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> T {
+    /// Binds a table that does not see those beside it, and tells whether it varies. If so, the
+    /// query that reads it needs no second run all the same.
+    fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> (T, bool) {
         let around = std::mem::take(&mut self.blocks);
-        let has_varied = self.has_varied;
+        let has_varied = std::mem::replace(&mut self.has_varied, false);
         let is_apart = std::mem::replace(&mut self.is_apart, true);
         let bound = self.with_inner_lock(bind);
         self.is_apart = is_apart;
         self.blocks = around;
-        self.has_varied = has_varied;
-        bound
+        let varies = std::mem::replace(&mut self.has_varied, has_varied);
+        (bound, varies)
     }
 
     /// The WITH query of that name, or within itself its latest rows.
@@ -100,8 +100,9 @@ impl Binder<'_> {
         table: &ast::CommonTable,
         alias: &str,
     ) -> Result<From, PlanError> {
-        match self.apart(|binder| binder.recursive_query(table))? {
-            Some(bound) => self.derived(bound, alias, &table.columns),
+        let (bound, varies) = self.apart(|binder| binder.recursive_query(table));
+        match bound? {
+            Some(bound) => self.derived((bound, varies), alias, &table.columns),
             None => self.derived_table(&table.query, alias, &table.columns),
         }
     }
@@ -213,7 +214,7 @@ impl Binder<'_> {
 
     fn derived(
         &mut self,
-        bound: BoundQuery,
+        (bound, varies): (BoundQuery, bool),
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
@@ -227,6 +228,7 @@ impl Binder<'_> {
             slot,
             query,
             origin: DerivedOrigin::Table,
+            varies,
         };
         Ok(only_item(source, slot))
     }

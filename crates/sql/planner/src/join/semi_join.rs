@@ -308,6 +308,7 @@ impl Binder<'_> {
                 slot,
                 query: Rc::new(query),
                 origin: DerivedOrigin::Set,
+                varies: false,
             },
             on: Vec::new(),
             slots: vec![slot],

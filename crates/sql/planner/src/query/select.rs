@@ -50,6 +50,7 @@ impl Binder<'_> {
             from.set_straight();
         }
         let mut conditions = self.where_clause(select.condition.as_ref())?;
+        self.narrow_outer_joins(&mut from, &conditions);
         let mut parts = self.parts(select, tail)?;
         let limit = self.limit(tail.limit, select.options.calc_found_rows)?;
         let calls = std::mem::take(&mut self.block().calls);
@@ -62,7 +63,7 @@ impl Binder<'_> {
         } else if select.options.distinct {
             None
         } else {
-            self.wanted_order(&parts.order, limit.is_some())
+            self.wanted_order(&parts.order, limit.as_ref())
         };
         let is_plain = !is_grouped && parts.having.is_none() && limit.is_none();
         self.exists_set = match is_plain {
@@ -128,6 +129,7 @@ impl Binder<'_> {
         can_be.then(|| WantedOrder {
             columns: vec![(place, is_descending)],
             rows: WantedRows::Extreme,
+            row_count: 1.0,
         })
     }
 
