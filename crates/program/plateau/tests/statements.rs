@@ -81,6 +81,8 @@ files! {
     long_common_keys
     looking_after
     looking_after_commits
+    merged_table_plans
+    merged_tables
     mixed_types
     named_rows
     names_of_tables

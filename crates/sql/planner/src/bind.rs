@@ -27,7 +27,7 @@ mod term;
 mod variable;
 mod with;
 
-pub(crate) use scope::{Aliases, Relation, RelationColumn, Scope, plain_output};
+pub(crate) use scope::{Aliases, MERGED_COUNT_MAX, Relation, RelationColumn, Scope, plain_output};
 pub(crate) use subquery::{ExistsSet, required_exists};
 pub(crate) use variable::UserVariableUses;
 pub(crate) use with::{CommonTable, Recursion};

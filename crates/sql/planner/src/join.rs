@@ -24,6 +24,7 @@ mod correlated;
 mod derived;
 mod exists_set;
 mod hash;
+mod merged;
 mod optional;
 mod order;
 mod semi_join;
@@ -616,11 +617,11 @@ fn with_slots(placed: &[usize], slots: &[usize]) -> Vec<usize> {
     placed.iter().chain(slots).copied().collect()
 }
 
-fn optional_item(mut inner: From, on: Vec<Expression>) -> Item {
+fn optional_item(mut inner: From, mut on: Vec<Expression>) -> Item {
     let slots = inner.slots();
-    let is_single = inner.items.len() == 1 && inner.conditions.is_empty();
-    if is_single && inner.items[0].kind == JoinKind::Inner {
+    if inner.items.len() == 1 && inner.items[0].kind == JoinKind::Inner {
         let item = inner.items.remove(0);
+        on.extend(inner.conditions);
         return Item {
             kind: JoinKind::Left,
             on,

@@ -123,7 +123,7 @@ impl Binder<'_> {
 
     /// Error 1436 if queries are nested deeper than the stack allows. The parser bounds the depth
     /// of a text; WITH nests its queries beyond that.
-    fn check_stack(&self) -> Result<(), PlanError> {
+    pub(crate) fn check_stack(&self) -> Result<(), PlanError> {
         let used = self.stack_start.abs_diff(stdx::stack_place());
         if used <= STACK_USE_MAX {
             return Ok(());
@@ -200,7 +200,7 @@ impl Binder<'_> {
     }
 
     /// Binds within a new block. Also returns the outer slots that were read.
-    fn in_block<T>(
+    pub(crate) fn in_block<T>(
         &mut self,
         bind: impl FnOnce(&mut Self) -> Result<T, PlanError>,
     ) -> Result<(T, Vec<usize>), PlanError> {

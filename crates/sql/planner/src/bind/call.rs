@@ -175,13 +175,7 @@ impl Binder<'_> {
         if matches!(function, AggregateKind::Min | AggregateKind::Max) {
             arguments = arguments.into_iter().map(by_name).collect();
         }
-        let own: Vec<usize> = self
-            .block()
-            .scope
-            .relations
-            .iter()
-            .map(|r| r.slot)
-            .collect();
+        let own = self.block().scope.slots();
         let read: Vec<usize> = arguments.iter().flat_map(Expression::slots).collect();
         if !read.is_empty() && !read.iter().any(|slot| own.contains(slot)) {
             return Err(not_supported("an aggregate over an outer query's columns"));

@@ -1,6 +1,6 @@
 //! [`Scope`]: the tables in scope, and the meaning of a column's name among them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use errcode::{ER_BAD_FIELD_ERROR, ER_ILLEGAL_REFERENCE, ER_NON_UNIQ_ERROR};
 use expression::{ColumnPlace, Expression, ExpressionKind};
@@ -11,6 +11,10 @@ use super::{Binder, Clause, error};
 use crate::PlanError;
 use crate::numbered::NameIndex;
 use crate::plan::{KeyFlag, OutputColumn};
+
+/// The most tables that queries in FROM bring into the block around them, beside the relations of
+/// its text: a join's tables are levels of a tree that is run by recursion.
+pub(crate) const MERGED_COUNT_MAX: usize = 16;
 
 /// The relations of a query block, in the order of the text.
 #[derive(Debug, Default, Clone)]
@@ -33,12 +37,25 @@ pub(crate) struct Relation {
     pub(crate) database: String,
     /// Its own name, empty for a derived table.
     pub(crate) table: String,
-    /// The slot of its row.
+    /// The slot of its row. That of a merged query is never filled: its names are found by it.
     pub(crate) slot: usize,
     pub(crate) columns: Vec<RelationColumn>,
+    /// What it stands for, if it is a query that was merged into the block.
+    merged: Option<Merged>,
     by_name: NameIndex,
     /// On the inner side of an outer join, so every column can be NULL.
     pub(crate) is_optional: bool,
+}
+
+/// What a query in FROM stands for that was merged into the block.
+#[derive(Debug, Clone)]
+struct Merged {
+    /// The slots of its tables.
+    slots: Vec<usize>,
+    /// Its columns: those of its tables.
+    columns: Vec<Expression>,
+    /// The number of each of them.
+    numbers: BTreeMap<ColumnPlace, usize>,
 }
 
 /// A column of a relation.
@@ -67,9 +84,41 @@ impl Relation {
             table,
             slot,
             columns,
+            merged: None,
             by_name,
             is_optional: false,
         }
+    }
+
+    /// Makes it another name of these columns of tables in these slots.
+    pub(crate) fn stand_for(&mut self, slots: Vec<usize>, columns: Vec<Expression>) {
+        let places = columns.iter().filter_map(Expression::as_column);
+        let numbers: BTreeMap<_, _> = places.zip(0..).collect();
+        assert_eq!(numbers.len(), self.columns.len(), "columns are different");
+        self.merged = Some(Merged {
+            slots,
+            columns,
+            numbers,
+        });
+    }
+
+    /// The slots of its tables.
+    fn slots(&self) -> &[usize] {
+        match &self.merged {
+            Some(merged) => &merged.slots,
+            None => std::slice::from_ref(&self.slot),
+        }
+    }
+
+    /// The column at a place.
+    fn column_at(&self, place: ColumnPlace) -> Option<&RelationColumn> {
+        let Some(merged) = &self.merged else {
+            return self
+                .columns
+                .get(place.column)
+                .filter(|_| place.slot == self.slot);
+        };
+        merged.numbers.get(&place).map(|it| &self.columns[*it])
     }
 
     /// The position of the column with that name; the first of several.
@@ -84,6 +133,12 @@ impl Relation {
             slot: self.slot,
             column,
         };
+        if let Some(merged) = &self.merged {
+            return match self.is_optional {
+                true => optional(&merged.columns[column]),
+                false => merged.columns[column].clone(),
+            };
+        }
         let described = &self.columns[column];
         let nullable = described.nullable || self.is_optional;
         let expression = Expression::column(place, described.column_type.clone(), nullable);
@@ -97,6 +152,16 @@ impl Relation {
         }
         expression
     }
+}
+
+/// A column on the inner side of an outer join.
+fn optional(column: &Expression) -> Expression {
+    let mut optional = column.clone();
+    optional.nullable = true;
+    if let ExpressionKind::Local(stored) = &mut optional.kind {
+        stored.nullable = true;
+    }
+    optional
 }
 
 /// Select items by name.
@@ -224,16 +289,19 @@ impl Scope {
     /// The slots of the relations.
     pub(crate) fn slots(&self) -> Vec<usize> {
         let relations = self.relations.iter();
-        relations.map(|relation| relation.slot).collect()
+        relations.flat_map(Relation::slots).copied().collect()
+    }
+
+    /// How many tables merged queries have brought.
+    pub(crate) fn merged_count(&self) -> usize {
+        let merged = self.relations.iter().filter_map(|it| it.merged.as_ref());
+        merged.map(|merged| merged.slots.len()).sum()
     }
 
     /// The column of a place.
     pub(crate) fn described(&self, place: ColumnPlace) -> Option<(&Relation, &RelationColumn)> {
-        let relation = self
-            .relations
-            .iter()
-            .find(|relation| relation.slot == place.slot)?;
-        Some((relation, relation.columns.get(place.column)?))
+        let mut relations = self.relations.iter();
+        relations.find_map(|relation| Some((relation, relation.column_at(place)?)))
     }
 }
 

@@ -10,6 +10,7 @@ use errcode::{
 use expression::{ColumnPlace, Expression};
 use syntax::ast;
 
+use super::merged::Derived;
 use super::{From, Item, Source};
 use crate::bind::{Binder, CommonTable, Recursion, Relation, RelationColumn, error, plain_output};
 use crate::output::derived_output;
@@ -32,13 +33,15 @@ impl Binder<'_> {
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
-        let (bound, varies) = self.apart(|binder| binder.query(query));
-        self.derived((bound?.0, varies), alias, names)
+        match self.derived_query(query)? {
+            (Derived::Merged(merged), _) => self.show_merged(merged, alias, names),
+            (Derived::Apart(bound), varies) => self.derived((bound, varies), alias, names),
+        }
     }
 
     /// Binds a table that does not see those beside it, and tells whether it varies. If so, the
     /// query that reads it needs no second run all the same.
-    fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> (T, bool) {
+    pub(super) fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> (T, bool) {
         let around = std::mem::take(&mut self.blocks);
         let has_varied = std::mem::replace(&mut self.has_varied, false);
         let is_apart = std::mem::replace(&mut self.is_apart, true);
@@ -218,9 +221,6 @@ impl Binder<'_> {
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
-        if !names.is_empty() && names.len() != bound.columns.len() {
-            return Err(error(ER_VIEW_WRONG_LIST, &[]));
-        }
         let slot = self.computed_slot(&bound.query.output);
         self.show_derived(&bound.columns, names, alias, slot)?;
         let query = Rc::new(bound.query);
@@ -234,13 +234,16 @@ impl Binder<'_> {
     }
 
     /// Adds the columns of a query to the scope of the current block.
-    fn show_derived(
+    pub(super) fn show_derived(
         &mut self,
         described: &[OutputColumn],
         names: &[ast::Ident],
         alias: &str,
         slot: usize,
     ) -> Result<(), PlanError> {
+        if !names.is_empty() && names.len() != described.len() {
+            return Err(error(ER_VIEW_WRONG_LIST, &[]));
+        }
         let columns: Vec<RelationColumn> = described
             .iter()
             .enumerate()

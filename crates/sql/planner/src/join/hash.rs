@@ -119,11 +119,8 @@ impl Binder<'_> {
     /// while the hash table stays.
     fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
         let block = self.blocks.last().expect("a block is bound");
-        let relations = &block.scope.relations;
-        let is_of_query = |slot: &usize| {
-            relations.iter().any(|relation| relation.slot == *slot)
-                || block.set_slots.contains(slot)
-        };
+        let own = block.scope.slots();
+        let is_of_query = |slot: &usize| own.contains(slot) || block.set_slots.contains(slot);
         let read = self.slots_of(condition);
         read.iter()
             .all(|slot| item.contains(slot) || !is_of_query(slot))

@@ -10,15 +10,16 @@ use value::{ColumnType, Date, TypeKind, Value};
 
 use crate::bind::required_exists;
 use crate::condition::conjuncts;
+use crate::join::From;
 use crate::plan::SlotShape;
 
 use super::rewrite::{Groups, read_kept};
 use super::*;
 
 /// A SELECT's clauses, bound.
-struct Parts {
-    output: Vec<Expression>,
-    columns: Vec<OutputColumn>,
+pub(crate) struct SelectParts {
+    pub(crate) output: Vec<Expression>,
+    pub(crate) columns: Vec<OutputColumn>,
     keys: Numbered<Expression>,
     /// Of each output column the key that names it, under `WITH ROLLUP`.
     item_keys: Vec<Option<usize>>,
@@ -39,6 +40,16 @@ impl Binder<'_> {
         select: &ast::Select,
         tail: &Tail<'_>,
     ) -> Result<BoundQuery, PlanError> {
+        let tables = self.select_tables(select)?;
+        let parts = self.parts(select, tail)?;
+        self.planned_select(select, tail, tables, parts)
+    }
+
+    /// The tables of a SELECT, and the conditions of its WHERE.
+    pub(crate) fn select_tables(
+        &mut self,
+        select: &ast::Select,
+    ) -> Result<(From, Vec<Expression>), PlanError> {
         if select.procedure.is_some() {
             return Err(not_supported("PROCEDURE"));
         }
@@ -49,9 +60,19 @@ impl Binder<'_> {
         if select.options.straight_join {
             from.set_straight();
         }
-        let mut conditions = self.where_clause(select.condition.as_ref())?;
+        let conditions = self.where_clause(select.condition.as_ref())?;
+        Ok((from, conditions))
+    }
+
+    /// The query of a SELECT that is bound.
+    pub(crate) fn planned_select(
+        &mut self,
+        select: &ast::Select,
+        tail: &Tail<'_>,
+        (mut from, mut conditions): (From, Vec<Expression>),
+        mut parts: SelectParts,
+    ) -> Result<BoundQuery, PlanError> {
         self.narrow_outer_joins(&mut from, &conditions);
-        let mut parts = self.parts(select, tail)?;
         let limit = self.limit(tail.limit, select.options.calc_found_rows)?;
         let calls = std::mem::take(&mut self.block().calls);
         let has_calls = !calls.list().is_empty();
@@ -108,7 +129,7 @@ impl Binder<'_> {
     /// else. A locking SELECT locks that row alone, as in MariaDB.
     fn extreme_order(
         &self,
-        parts: &Parts,
+        parts: &SelectParts,
         calls: &[expression::AggregateCall],
         own_slots: &[usize],
     ) -> Option<WantedOrder> {
@@ -197,7 +218,11 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn parts(&mut self, select: &ast::Select, tail: &Tail<'_>) -> Result<Parts, PlanError> {
+    pub(crate) fn parts(
+        &mut self,
+        select: &ast::Select,
+        tail: &Tail<'_>,
+    ) -> Result<SelectParts, PlanError> {
         self.block().clause = Clause::Fields;
         self.block().allows_aggregates = true;
         let (output, columns) = self.select_items(&select.items)?;
@@ -252,7 +277,7 @@ impl Binder<'_> {
         if tail.order_by.is_empty() && !key_order.is_empty() && !select.with_rollup {
             order = key_order;
         }
-        Ok(Parts {
+        Ok(SelectParts {
             output,
             columns,
             keys,
@@ -369,7 +394,7 @@ impl Binder<'_> {
     fn grouped(
         &mut self,
         input: Node,
-        parts: &mut Parts,
+        parts: &mut SelectParts,
         calls: Numbered<expression::AggregateCall>,
         own_slots: Vec<usize>,
         with_rollup: bool,
@@ -516,7 +541,11 @@ impl Binder<'_> {
     }
 
     /// A subquery above the groups cannot read a row of the tables below them.
-    fn check_group_subqueries(&self, parts: &Parts, own_slots: &[usize]) -> Result<(), PlanError> {
+    fn check_group_subqueries(
+        &self,
+        parts: &SelectParts,
+        own_slots: &[usize],
+    ) -> Result<(), PlanError> {
         let above = parts.output.iter().chain(&parts.having);
         let mut above = above.chain(parts.order.iter().map(|(key, _)| key));
         let reads_below = |expression: &Expression| {
@@ -552,7 +581,7 @@ impl Binder<'_> {
         Err(error(ER_WRONG_FIELD_WITH_GROUP, &[&name]))
     }
 
-    fn distinct(&mut self, input: Node, parts: &mut Parts) -> Node {
+    fn distinct(&mut self, input: Node, parts: &mut SelectParts) -> Node {
         let mut kept = Numbered::default();
         let places: Vec<usize> = parts
             .output

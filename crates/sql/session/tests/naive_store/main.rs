@@ -31,6 +31,7 @@ const OF_THE_ENGINE: &[(&str, &str)] = &[
     ("functions", "a lock wait that ends by its time limit"),
     ("join_order", "kept statistics"),
     ("kept_tables", "kept statistics"),
+    ("merged_table_plans", "kept statistics"),
     ("queues", "SKIP LOCKED"),
     ("semi_join_plans", "kept statistics"),
     ("set_reads", "row locks and deadlocks"),
