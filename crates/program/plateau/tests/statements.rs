@@ -64,6 +64,7 @@ files! {
     functions
     geometry_texts
     group_concat_order
+    group_order
     handler_counts
     index_bounds
     insert_ids

@@ -34,6 +34,19 @@ pub(crate) struct SelectParts {
 /// GiB.
 const COLUMN_COUNT_MAX: usize = 65_535;
 
+/// How many rows a group is taken to have.
+const GROUP_ROWS: f64 = 10.0;
+
+/// How the rows come that are to be grouped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GroupInput {
+    Unordered,
+    /// Those of a group follow each other.
+    SideBySide,
+    /// They are sorted for `WITH ROLLUP`.
+    Rollup,
+}
+
 impl Binder<'_> {
     pub(super) fn select(
         &mut self,
@@ -78,9 +91,11 @@ impl Binder<'_> {
         let has_calls = !calls.list().is_empty();
         let is_grouped = !parts.keys.list().is_empty() || has_calls || select.with_rollup;
         let own_slots = self.block().scope.slots();
-        let wanted = if is_grouped {
+        let wanted = if select.with_rollup {
+            None
+        } else if is_grouped {
             self.extreme_order(&parts, calls.list(), &own_slots)
-                .filter(|_| !select.with_rollup)
+                .or_else(|| self.grouped_order(&parts, limit.as_ref()))
         } else if select.options.distinct {
             None
         } else {
@@ -93,12 +108,18 @@ impl Binder<'_> {
         };
         self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
         let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
-        if is_grouped && wanted.is_some() && is_ordered {
+        is_ordered &= wanted.is_some();
+        let is_extreme = wanted.is_some_and(|wanted| wanted.rows == WantedRows::Extreme);
+        if is_extreme && is_ordered {
             node = first_row(node);
         }
-        is_ordered &= wanted.is_some();
         if is_grouped {
-            node = self.grouped(node, &mut parts, calls, own_slots, select.with_rollup)?;
+            let input = match (select.with_rollup, is_ordered && !is_extreme) {
+                (true, _) => GroupInput::Rollup,
+                (false, true) => GroupInput::SideBySide,
+                (false, false) => GroupInput::Unordered,
+            };
+            node = self.grouped((node, input), &mut parts, calls, own_slots)?;
         }
         if let Some(having) = parts.having.take() {
             node = self.with_filter(node, vec![having]);
@@ -151,6 +172,28 @@ impl Binder<'_> {
             columns: vec![(place, is_descending)],
             rows: WantedRows::Extreme,
             row_count: 1.0,
+        })
+    }
+
+    /// The order in which equal terms of GROUP BY come side by side, and their groups in the order
+    /// of ORDER BY. `None` if that orders by something else.
+    fn grouped_order(&self, parts: &SelectParts, limit: Option<&Limit>) -> Option<WantedOrder> {
+        // Times that differ may be shown alike, where clocks are set back.
+        let is_plain = |key: &Expression| matches!(key.kind, ExpressionKind::Column(_));
+        let keys = parts.keys.list();
+        let mut order = parts.order.clone();
+        let are_keys = order.iter().all(|(key, _)| keys.contains(key));
+        if keys.is_empty() || !are_keys || !keys.iter().all(is_plain) {
+            return None;
+        }
+        let direction = order.last().is_some_and(|(_, descending)| *descending);
+        let is_ordered_by = |key: &&Expression| parts.order.iter().any(|(it, _)| it == *key);
+        let others = keys.iter().filter(|key| !is_ordered_by(key));
+        order.extend(others.map(|key| (key.clone(), direction)));
+        let wanted = self.wanted_order(&order, limit)?;
+        Some(WantedOrder {
+            row_count: wanted.row_count * GROUP_ROWS,
+            ..wanted
         })
     }
 
@@ -393,14 +436,13 @@ impl Binder<'_> {
     /// Adds grouping above a node; the clauses above then read the groups.
     fn grouped(
         &mut self,
-        input: Node,
+        (mut input, order): (Node, GroupInput),
         parts: &mut SelectParts,
         calls: Numbered<expression::AggregateCall>,
         own_slots: Vec<usize>,
-        with_rollup: bool,
     ) -> Result<Node, PlanError> {
         self.check_group_subqueries(parts, &own_slots)?;
-        let mut input = input;
+        let with_rollup = order == GroupInput::Rollup;
         let slot = self.add_slot(SlotShape::Computed(Vec::new()));
         let mut groups = Groups {
             slot,
@@ -421,8 +463,7 @@ impl Binder<'_> {
             groups.rewrite(key);
         }
         let (mut keys, mut calls) = (groups.keys.into_list(), groups.calls.into_list());
-        let is_ordered = with_rollup && !keys.is_empty();
-        if is_ordered {
+        if with_rollup && !keys.is_empty() {
             // A rollup needs equal keys side by side, so all columns that are read are sorted by
             // the keys.
             let mut read = Numbered::of(&keys);
@@ -457,15 +498,16 @@ impl Binder<'_> {
                 .chain(call.order.iter().map(|(key, _)| key))
         });
         let dependent = self.dependents(keys.iter().chain(arguments));
-        if !with_rollup && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls) {
+        let is_unordered = order == GroupInput::Unordered;
+        if is_unordered && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls) {
             self.slots[slot] = SlotShape::Groups(grouping);
             return Ok(input);
         }
         let aggregate = Aggregate {
             slot,
+            is_ordered: !is_unordered && !keys.is_empty(),
             keys,
             calls,
-            is_ordered,
             with_rollup,
             dependent,
         };

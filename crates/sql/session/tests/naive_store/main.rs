@@ -29,6 +29,7 @@ const OF_THE_ENGINE: &[(&str, &str)] = &[
     ("explain_plans", "kept statistics"),
     ("extreme_rows", "isolation"),
     ("functions", "a lock wait that ends by its time limit"),
+    ("group_order", "kept statistics"),
     ("join_order", "kept statistics"),
     ("kept_tables", "kept statistics"),
     ("merged_table_plans", "kept statistics"),
