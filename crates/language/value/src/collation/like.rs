@@ -1,5 +1,11 @@
 //! LIKE: `%` is any run of characters, `_` any one character, and an escape makes the next
 //! character literal. Characters are compared by the collation; nothing is padded.
+//!
+//! After `%`, most characters of a text do not equal the literal that follows. If that is a
+//! printable ASCII character, a scan of bytes passes over them. It stops at both cases of the
+//! literal and at each byte beyond ASCII, and there weights are compared. So it relies on two facts
+//! only, which the tests hold for each collation. An ASCII byte that begins a character is that
+//! character, and of the ASCII characters at most the two cases equal the literal.
 
 use super::levels;
 use super::weight::{fold_ascii, general, latin1_swedish, next_char};
@@ -29,20 +35,27 @@ impl CollationId {
         let mut text = text;
         let mut steps = 0;
         let mut pattern = pattern;
-        // Where to resume after the last `%`: the pattern after it, and the text that it may still
-        // match.
-        let mut retry: Option<(&[u8], &[u8])> = None;
+        let mut retry: Option<Retry<'_>> = None;
         loop {
             steps += 1;
-            if steps == BYTES_PER_SPEND {
-                spend(BYTES_PER_SPEND)?;
+            if BYTES_PER_SPEND <= steps {
+                spend(steps)?;
                 steps = 0;
             }
             let mut after = pattern;
             let step = self.pattern_step(&mut after, escape);
             if let Step::Any = step {
-                retry = Some((after, text));
-                pattern = after;
+                if after.is_empty() {
+                    return Ok(true);
+                }
+                let mut again = Retry {
+                    pattern: after,
+                    text,
+                    first: self.first_of(after, escape),
+                };
+                steps += again.pass_others();
+                (text, pattern) = (again.text, after);
+                retry = Some(again);
                 continue;
             }
             if text.is_empty() {
@@ -60,15 +73,45 @@ impl CollationId {
                 (text, pattern) = (rest, after);
                 continue;
             }
-            let Some((again, swallowed)) = &mut retry else {
+            let Some(again) = &mut retry else {
                 return Ok(false);
             };
-            if swallowed.is_empty() {
+            if again.text.is_empty() {
                 return Ok(false);
             }
-            // The last `%` matches one character more.
-            let _ = next_char(self.charset(), swallowed);
-            (text, pattern) = (swallowed, again);
+            // The last `%` matches one character more, and those that cannot follow it.
+            let _ = next_char(self.charset(), &mut again.text);
+            steps += again.pass_others();
+            (text, pattern) = (again.text, again.pattern);
+        }
+    }
+
+    /// The ASCII characters that equal the first character of a pattern, if that is a literal of
+    /// which this is known.
+    fn first_of(self, mut pattern: &[u8], escape: Option<u32>) -> Option<[u8; 2]> {
+        match self.pattern_step(&mut pattern, escape) {
+            Step::Literal(Ok(code)) => self.ascii_equals(u8::try_from(code).ok()?),
+            Step::Literal(Err(_)) | Step::Any | Step::One | Step::End => None,
+        }
+    }
+
+    /// The ASCII characters that equal this one: itself twice, or both cases of a letter. `None`
+    /// for bytes that are no printable ASCII character (control characters may have no weight, and
+    /// so be equal), and in the order of a language that may change the weights of ASCII.
+    fn ascii_equals(self, byte: u8) -> Option<[u8; 2]> {
+        if !matches!(byte, b' '..=b'~') {
+            return None;
+        }
+        match self.rule() {
+            Rule::Binary | Rule::CodePoint | Rule::PaddedBytes | Rule::Levels(LEVELS_OF_CASE..) => {
+                Some([byte; 2])
+            }
+            Rule::Unicode(language) if language.changes_ascii() => None,
+            Rule::General
+            | Rule::Unicode(_)
+            | Rule::Levels(_)
+            | Rule::Latin1Swedish
+            | Rule::AsciiFold => Some([byte.to_ascii_lowercase(), byte.to_ascii_uppercase()]),
         }
     }
 
@@ -95,6 +138,16 @@ impl CollationId {
         if left == right {
             return true;
         }
+        if let (Ok(left), Ok(right @ ..0x80)) = (u8::try_from(left), u8::try_from(right))
+            && let Some(equals) = self.ascii_equals(left)
+        {
+            return equals.contains(&right);
+        }
+        self.same_weights(left, right)
+    }
+
+    /// True if two different characters have the same weights.
+    fn same_weights(self, left: u32, right: u32) -> bool {
         match self.rule() {
             Rule::Binary | Rule::CodePoint | Rule::PaddedBytes => false,
             Rule::General => general(left) == general(right),
@@ -119,6 +172,47 @@ impl CollationId {
     }
 }
 
+/// From so many levels on, letter case counts.
+const LEVELS_OF_CASE: usize = 3;
+
+/// Where to resume after the last `%`.
+struct Retry<'a> {
+    /// The pattern after it.
+    pattern: &'a [u8],
+    /// The text that the pattern may still match.
+    text: &'a [u8],
+    /// The ASCII characters with which such text may begin; `None`: any.
+    first: Option<[u8; 2]>,
+}
+
+impl Retry<'_> {
+    /// Removes ASCII characters that the pattern does not begin with from the text, but at most
+    /// [`BYTES_PER_SPEND`]. Returns their number.
+    fn pass_others(&mut self) -> usize {
+        let Some(first) = self.first else {
+            return 0;
+        };
+        let (near, _) = self.text.split_at(BYTES_PER_SPEND.min(self.text.len()));
+        let count = others(near, first);
+        self.text = &self.text[count..];
+        count
+    }
+}
+
+/// The number of ASCII bytes before the first of these two, or before the first other byte.
+fn others(bytes: &[u8], [lower, upper]: [u8; 2]) -> usize {
+    let stops = |byte: u8| byte == lower || byte == upper || 0x80 <= byte;
+    // A block is tested as a whole, without branches, so that the compiler makes vectors of it.
+    let any = |block: &[u8; BLOCK]| block.iter().fold(false, |any, byte| any | stops(*byte));
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let passed = blocks.iter().take_while(|block| !any(block)).count() * BLOCK;
+    let near = bytes[passed..].iter().position(|byte| stops(*byte));
+    near.map_or(bytes.len(), |near| passed + near)
+}
+
+/// The width of a vector of SSE2, which each processor of 64 bits has.
+const BLOCK: usize = 16;
+
 /// One step of a pattern.
 enum Step {
     /// `%`
@@ -130,3 +224,6 @@ enum Step {
     /// The end of the pattern.
     End,
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,6 +123,12 @@ impl Language {
         self.base.weights(code)
     }
 
+    /// Whether ASCII characters may have other weights than in the version of the algorithm.
+    pub(super) fn changes_ascii(&self) -> bool {
+        let first = self.letters.first();
+        first.is_some_and(|(letter, _)| *letter < 0x80)
+    }
+
     /// The code point with the lowest weight: a tab (the control characters before it have none),
     /// unless the language has a letter below it.
     pub(super) fn lowest(&self) -> u32 {
