@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 use format::row::RowLayout;
 use store::{
-    AutoIncrement, CallCost, Condition, Cursor, IndexPart, Inserted, KeyBound, KeyRange, Mutation,
-    Offer, Outcome, RowBatch, RowKey, RowLock, ScanOptions, Store, StoreError, StoreId, Suspend,
-    Table, TableDefinition, TableId, TableStatistics, Taken, Transaction, TransactionOptions,
-    Transactions, Uniqueness,
+    AutoIncrement, CallCost, Condition, Cursor, IndexDefinition, IndexPart, Inserted, KeyBound,
+    KeyRange, Mutation, Offer, Outcome, RowBatch, RowKey, RowLock, ScanOptions, Store, StoreError,
+    StoreId, Suspend, Table, TableDefinition, TableId, TableStatistics, Taken, Transaction,
+    TransactionOptions, Transactions, Uniqueness,
 };
 use value::key::KeyPart;
 use value::{CollationId, ValueRef};
@@ -459,6 +459,16 @@ struct IndexedRow {
     row: Vec<u8>,
 }
 
+/// Whether keys of an index lead back to the column's values.
+fn leads_back(definition: &TableDefinition, index: &IndexDefinition, column: usize) -> bool {
+    let kind = |part: &IndexPart| definition.columns[part.column].column_type.clone();
+    let place = index.parts.iter().position(|part| part.column == column);
+    place.is_some_and(|place| {
+        let mut parts = index.parts[..=place].iter();
+        parts.all(|part| KeyPart::whole(kind(part), false).leads_back())
+    })
+}
+
 impl Table for NaiveTable {
     fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
@@ -466,6 +476,16 @@ impl Table for NaiveTable {
 
     fn layout(&self) -> &Arc<RowLayout> {
         &self.layout
+    }
+
+    fn covers(&self, index: usize, columns: &[usize]) -> bool {
+        let definition = &self.definition;
+        let keys = [&definition.indexes[index]];
+        let keys = keys.into_iter().chain(definition.clustered_key());
+        columns.iter().all(|column| {
+            let mut keys = keys.clone();
+            keys.any(|key| leads_back(definition, key, *column))
+        })
     }
 
     fn scan(&self, options: ScanOptions) -> Box<dyn Cursor> {

@@ -139,6 +139,12 @@ pub trait Names {
         None
     }
 
+    /// Whether a scan of an index reads these columns from the index alone; the default knows of
+    /// none.
+    fn covers(&self, _definition: &TableDefinition, _index: usize, _columns: &[usize]) -> bool {
+        false
+    }
+
     /// Estimates for a table that `table` returned; the default knows nothing.
     fn statistics(&self, _definition: &TableDefinition) -> TableStatistics {
         TableStatistics::default()

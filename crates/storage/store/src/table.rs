@@ -82,6 +82,12 @@ pub trait Table {
     /// The number of the next row, for `SHOW TABLE STATUS` and dumps.
     fn next_auto_increment(&self) -> u64;
 
+    /// Whether a scan of an index finds these columns in the index itself, so that rows need not be
+    /// visited; never waits. By default it finds none.
+    fn covers(&self, _index: usize, _columns: &[usize]) -> bool {
+        false
+    }
+
     /// Estimates for the planner; cheap, never waits.
     fn statistics(&self) -> TableStatistics;
 

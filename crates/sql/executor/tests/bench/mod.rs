@@ -137,6 +137,11 @@ impl Names for StoreNames<'_> {
         (table.call_cost() == CallCost::RoundTrip).then_some(table)
     }
 
+    fn covers(&self, definition: &TableDefinition, index: usize, columns: &[usize]) -> bool {
+        let table = self.0.table(definition.id);
+        table.is_ok_and(|table| table.covers(index, columns))
+    }
+
     fn statistics(&self, definition: &TableDefinition) -> TableStatistics {
         self.0
             .table(definition.id)

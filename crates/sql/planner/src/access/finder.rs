@@ -158,19 +158,20 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         }
     }
 
-    /// True if the index holds every column that is read.
+    /// True if every column that is read comes from the index. Rows lie in the clustered one; there
+    /// it is true if its key has all columns, as MariaDB shows it.
     fn is_covering(&self) -> bool {
-        let row_key = self
-            .definition
-            .clustered_key()
-            .map_or(&[][..], |key| &key.parts);
-        let parts = self.index().parts.iter().chain(row_key);
-        let held: Vec<usize> = parts
-            .filter(|part| part.prefix_length.is_none())
-            .map(|part| part.column)
-            .collect();
+        if self.binder.reads_whole_rows {
+            return false;
+        }
         let mut used = self.binder.used_columns_of(self.slot);
-        !self.binder.reads_whole_rows && used.all(|column| held.contains(&column))
+        if self.index().is_clustered() {
+            let parts = &self.index().parts;
+            return used.all(|column| parts.iter().any(|part| part.column == column));
+        }
+        let columns: Vec<usize> = used.collect();
+        let names = &self.binder.names;
+        names.covers(self.definition, self.index, &columns)
     }
 
     fn equal_rows(&self, rows: f64, equal_count: usize, statistics: &TableStatistics) -> f64 {

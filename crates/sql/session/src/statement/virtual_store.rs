@@ -356,6 +356,14 @@ impl Names for SessionNames<'_> {
         (table.call_cost() == CallCost::RoundTrip).then_some(table)
     }
 
+    fn covers(&self, definition: &TableDefinition, index: usize, columns: &[usize]) -> bool {
+        if is_virtual(definition.id) {
+            return false;
+        }
+        let table = self.state.worker.store.table(definition.id);
+        table.is_ok_and(|table| table.covers(index, columns))
+    }
+
     fn statistics(&self, definition: &TableDefinition) -> TableStatistics {
         if is_virtual(definition.id) {
             return TableStatistics::default();

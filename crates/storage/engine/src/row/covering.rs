@@ -32,21 +32,10 @@ impl Covering {
         index: &IndexShape,
         columns: Option<&[usize]>,
     ) -> Option<Self> {
-        let (mut own_count, mut row_count) = (0, 0);
-        let row_key = table.row_key();
-        let reach = |column: usize| {
-            let of_row = row_key.and_then(|key| key.reach(column));
-            match (index.key.reach(column), of_row) {
-                (Some(count), _) => own_count = own_count.max(count),
-                (None, Some(count)) => row_count = row_count.max(count),
-                (None, None) => return None,
-            }
-            Some(())
-        };
-        match columns {
-            Some(columns) => columns.iter().copied().try_for_each(reach)?,
-            None => (0..table.layout.column_count()).try_for_each(reach)?,
-        }
+        let (own_count, row_count) = match columns {
+            Some(columns) => parts_read(table, index, columns.iter().copied()),
+            None => parts_read(table, index, 0..table.layout.column_count()),
+        }?;
         Some(Self {
             own_count,
             row_count,
@@ -64,10 +53,41 @@ impl Covering {
         out: &mut Vec<u8>,
     ) -> Option<()> {
         let values = &mut self.values;
+        let column_count = table.layout.column_count();
+        assert_eq!(values.len(), column_count, "it was made for this table");
         index.key.take_values(self.own_count, own, values)?;
         if let Some(key) = table.row_key() {
             key.take_values(self.row_count, row_key, values)?;
         }
         table.layout.encode(values, out).ok()
     }
+}
+
+/// Whether the entries of an index have these columns. The rows themselves have all.
+pub(crate) fn covers(table: &TableShape, index: usize, columns: &[usize]) -> bool {
+    let Some(at) = index.checked_sub(usize::from(table.row_key().is_some())) else {
+        return true;
+    };
+    // The planner's definition may be newer than this one; its plan is not used then.
+    let Some(index) = table.secondary.get(at) else {
+        return false;
+    };
+    parts_read(table, index, columns.iter().copied()).is_some()
+}
+
+/// How many parts of the index's own key, and of the row's key after it, are read to decode these
+/// columns; `None` if the keys do not lead back to one of them.
+fn parts_read(
+    table: &TableShape,
+    index: &IndexShape,
+    mut columns: impl Iterator<Item = usize>,
+) -> Option<(usize, usize)> {
+    let row_key = table.row_key();
+    columns.try_fold((0, 0), |(own_count, row_count): (usize, usize), column| {
+        let of_row = || row_key.and_then(|key| key.reach(column));
+        match index.key.reach(column) {
+            Some(count) => Some((own_count.max(count), row_count)),
+            None => Some((own_count, row_count.max(of_row()?))),
+        }
+    })
 }

@@ -784,6 +784,10 @@ impl Table for EngineTable {
         self.shape.live.auto.lock().next
     }
 
+    fn covers(&self, index: usize, columns: &[usize]) -> bool {
+        crate::row::covering::covers(&self.shape, index, columns)
+    }
+
     fn statistics(&self) -> TableStatistics {
         self.shape.statistics(self.worker.pages.page_bytes())
     }
