@@ -17,7 +17,7 @@ use store::{Direction, IndexDefinition, RowLock, TableDefinition};
 use syntax::ast;
 
 use crate::PlanError;
-use crate::bind::{Binder, error};
+use crate::bind::{Binder, Reader, error};
 use crate::keys::RangePlan;
 use crate::keys::{KeyCondition, KeyPlan, Reach};
 use crate::plan::{Access, Node, Scan};
@@ -176,12 +176,13 @@ impl Binder<'_> {
             self.reads_for_update = true;
             self.tables[table].is_for_update = true;
         }
-        let rest = conditions
+        let rest: Vec<Expression> = conditions
             .into_iter()
             .enumerate()
             .filter(|(place, _)| !covered.contains(place))
             .map(|(_, condition)| condition)
             .collect();
+        let columns = self.columns_of(table, slot, &rest.iter().collect::<Vec<_>>());
         let (rest, pushed) = self.push_conditions(table, slot, rest);
         let fetch_rows_max = match wanted.filter(|_| is_ordered).map(|wanted| wanted.rows) {
             Some(WantedRows::Extreme) => 1,
@@ -199,7 +200,7 @@ impl Binder<'_> {
             direction,
             lock: self.lock.0,
             wait: self.lock.1,
-            columns: self.columns_of(table, slot),
+            columns,
             fetch_rows_max,
             dependent,
             rows_estimate: stdx::f64_to_u64(rows.max(1.0)),
@@ -230,20 +231,34 @@ impl Binder<'_> {
         ))
     }
 
-    /// The columns of a table that the statement reads; `None` for all.
-    fn columns_of(&self, table: usize, slot: usize) -> Option<Rc<[usize]>> {
+    /// The columns of a table that the statement reads if it tests these of the table's conditions;
+    /// `None` for all.
+    fn columns_of(&self, table: usize, slot: usize, tested: &[&Expression]) -> Option<Rc<[usize]>> {
         if self.reads_whole_rows {
             return None;
         }
-        let columns: Vec<usize> = self.used_columns_of(slot).collect();
+        let columns = self.columns_read(slot, tested);
         let is_all = columns.len() == self.tables[table].definition.columns.len();
         (!is_all).then(|| columns.into())
     }
 
-    fn used_columns_of(&self, slot: usize) -> impl Iterator<Item = usize> {
+    /// The columns, for a statement that reads no whole rows. A column that only the WHERE clause
+    /// reads is not needed if the access answers those conditions. That is known only if the whole
+    /// clause is for this table, and no tested condition has a subquery, whose plan may read it.
+    fn columns_read(&self, slot: usize, tested: &[&Expression]) -> Vec<usize> {
         let place = |column| ColumnPlace { slot, column };
-        let places = self.used_columns.range(place(0)..=place(usize::MAX));
-        places.map(|place| place.column)
+        let is_sole = self.sole_slot == Some(slot)
+            && tested
+                .iter()
+                .all(|condition| condition.subqueries().is_empty());
+        let is_tested = |place: ColumnPlace| {
+            let reads = |part: &Expression| part.as_column() == Some(place);
+            tested.iter().any(|condition| condition.contains(&reads))
+        };
+        let used = self.used_columns.range(place(0)..=place(usize::MAX));
+        let read = used
+            .filter(|(place, reader)| !is_sole || **reader == Reader::Other || is_tested(**place));
+        read.map(|(place, _)| place.column).collect()
     }
 
     /// The cheapest way to read a table under the conditions. These read only slots that are

@@ -1,7 +1,7 @@
 //! Binding: from names to places in the frame, from syntax to typed expressions.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use errcode::{ClientError, ER_BAD_FIELD_ERROR};
@@ -72,8 +72,11 @@ pub(crate) struct Binder<'a> {
     pub(crate) parameter_count: usize,
     /// How many long lists have a number.
     pub(crate) list_count: usize,
-    /// Columns that are read anywhere.
-    pub(crate) used_columns: BTreeSet<ColumnPlace>,
+    /// Columns that are read anywhere, and where.
+    pub(crate) used_columns: BTreeMap<ColumnPlace, Reader>,
+    /// The table that is planned, if all conditions of its SELECT's WHERE are its own: it is the
+    /// only one.
+    pub(crate) sole_slot: Option<usize>,
     /// The statement changes rows, so they are read whole.
     pub(crate) reads_whole_rows: bool,
     /// `INSERT .. ON DUPLICATE KEY UPDATE`: the slot of the new row, for `VALUES(c)`.
@@ -125,6 +128,15 @@ pub(crate) struct Block {
     pub(crate) set_slots: Vec<usize>,
     /// Outer slots that the block reads.
     pub(crate) outer_slots: Vec<usize>,
+}
+
+/// What reads a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reader {
+    /// The WHERE clause of the SELECT that its table belongs to, and nothing else.
+    OwnWhere,
+    /// Anything else.
+    Other,
 }
 
 /// A clause, as messages name it.
@@ -218,7 +230,8 @@ impl<'a> Binder<'a> {
             recursions: Vec::new(),
             parameter_count: 0,
             list_count: 0,
-            used_columns: BTreeSet::new(),
+            used_columns: BTreeMap::new(),
+            sole_slot: None,
             reads_whole_rows: false,
             new_row: None,
             text_checks: RefCell::default(),

@@ -97,6 +97,17 @@ impl From {
         self.is_straight = true;
     }
 
+    /// The slot of the only item, if that is a table.
+    pub(crate) fn sole_table(&self) -> Option<usize> {
+        match &self.items[..] {
+            [item] => match item.source {
+                Source::Table { slot, .. } => Some(slot),
+                Source::Derived { .. } | Source::Latest(_) | Source::Group(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     fn slots(&self) -> Vec<usize> {
         self.items
             .iter()
@@ -473,11 +484,14 @@ impl Binder<'_> {
         );
         let slots = item.slots.clone();
         let own = self.take_visible(conjuncts, &slots, &[])?;
+        // A kept table's rows are found by values of columns that no scan tests.
+        let sole_slot = self.sole_slot.take();
         if wanted.is_none()
             && let Some(keys) = self.try_kept_table(&item, &own.iter().collect::<Vec<_>>())
         {
             return Ok((self.kept_table(item, own, &keys)?, true));
         }
+        self.sole_slot = sole_slot;
         self.item_node(item, own, false, wanted)
     }
 

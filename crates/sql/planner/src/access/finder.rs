@@ -137,7 +137,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         covered: Vec<usize>,
         equal_count: usize,
     ) -> AccessChoice<'e> {
-        let is_covering = self.is_covering();
+        let is_covering = self.is_covering(&covered);
         let factor = if self.index().is_clustered() || is_covering {
             1.0
         } else {
@@ -158,18 +158,22 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
         }
     }
 
-    /// True if every column that is read comes from the index. Rows lie in the clustered one; there
-    /// it is true if its key has all columns, as MariaDB shows it.
-    fn is_covering(&self) -> bool {
+    /// True if every column that is read comes from the index, which answers the conditions at
+    /// these places. Rows lie in the clustered index; there it is true if its key has all columns,
+    /// as MariaDB shows it.
+    fn is_covering(&self, answered: &[usize]) -> bool {
         if self.binder.reads_whole_rows {
             return false;
         }
-        let mut used = self.binder.used_columns_of(self.slot);
+        let conditions = self.conditions.iter().enumerate();
+        let tested = conditions.filter(|(place, _)| !answered.contains(place));
+        let tested: Vec<&Expression> = tested.map(|(_, condition)| *condition).collect();
+        let columns = self.binder.columns_read(self.slot, &tested);
         if self.index().is_clustered() {
             let parts = &self.index().parts;
-            return used.all(|column| parts.iter().any(|part| part.column == column));
+            let is_part = |column: &usize| parts.iter().any(|part| part.column == *column);
+            return columns.iter().all(is_part);
         }
-        let columns: Vec<usize> = used.collect();
         let names = &self.binder.names;
         names.covers(self.definition, self.index, &columns)
     }

@@ -7,7 +7,7 @@ use expression::{ColumnPlace, Expression, ExpressionKind};
 use syntax::ast;
 use value::{ColumnType, TypeKind};
 
-use super::{Binder, Clause, error};
+use super::{Binder, Clause, Reader, error};
 use crate::PlanError;
 use crate::numbered::NameIndex;
 use crate::plan::{KeyFlag, OutputColumn};
@@ -318,7 +318,14 @@ impl Binder<'_> {
                 Some((relation, column)) => {
                     let relation = &self.blocks[depth].scope.relations[relation];
                     let expression = relation.expression(column);
-                    self.note_used(&expression);
+                    let is_own = depth + 1 == self.blocks.len();
+                    self.note_reader(
+                        &expression,
+                        match clause {
+                            Clause::Where if is_own => Reader::OwnWhere,
+                            _ => Reader::Other,
+                        },
+                    );
                     expression
                 }
                 None => match self.outer_alias(depth, name)? {
@@ -379,8 +386,13 @@ impl Binder<'_> {
 
     /// Records that a column is read.
     pub(crate) fn note_used(&mut self, expression: &Expression) {
+        self.note_reader(expression, Reader::Other);
+    }
+
+    fn note_reader(&mut self, expression: &Expression, reader: Reader) {
         if let Some(place) = expression.as_column() {
-            self.used_columns.insert(place);
+            let known = self.used_columns.entry(place).or_insert(reader);
+            *known = reader.max(*known);
         }
     }
 

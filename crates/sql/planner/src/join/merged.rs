@@ -87,7 +87,8 @@ impl Binder<'_> {
         };
         let (bound, _) = self.in_block(|binder| {
             let (mut from, conditions) = binder.select_tables(select)?;
-            let used: Vec<ColumnPlace> = binder.used_columns.range(first..).copied().collect();
+            let used = binder.used_columns.range(first..);
+            let used: Vec<_> = used.map(|(place, reader)| (*place, *reader)).collect();
             let parts = binder.parts(select, &NO_TAIL)?;
             let has_query = |it: &Expression| !it.subqueries().is_empty();
             let is_plain = from.tables().1 && !from.is_straight && !binder.has_varied;

@@ -107,7 +107,9 @@ impl Binder<'_> {
             false => None,
         };
         self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
+        self.sole_slot = from.sole_table();
         let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
+        self.sole_slot = None;
         is_ordered &= wanted.is_some();
         let is_extreme = wanted.is_some_and(|wanted| wanted.rows == WantedRows::Extreme);
         if is_extreme && is_ordered {
