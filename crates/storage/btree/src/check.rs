@@ -28,12 +28,23 @@ impl Looked {
 }
 
 /// A page to be checked, and what its parent says of it.
-#[derive(Debug)]
-struct Expected {
-    page: PageNo,
-    level: Option<u8>,
-    lower: Vec<u8>,
-    upper: Option<Vec<u8>>,
+#[derive(Debug, Clone)]
+pub(crate) struct Expected {
+    /// The page.
+    pub(crate) page: PageNo,
+    /// Its level; `None` for the root.
+    pub(crate) level: Option<u8>,
+    /// Its fences.
+    pub(crate) lower: Vec<u8>,
+    pub(crate) upper: Option<Vec<u8>>,
+}
+
+impl Expected {
+    /// Whether a key is between the fences.
+    pub(crate) fn covers(&self, key: &[u8]) -> bool {
+        let is_below = |upper: &Vec<u8>| key < upper.as_slice();
+        self.lower.as_slice() <= key && self.upper.as_ref().is_none_or(is_below)
+    }
 }
 
 /// A check under way. It keeps its place over suspensions, and goes on after a damaged page. Leaves
@@ -63,6 +74,16 @@ impl Check {
     /// The pages that come next, in order, as far as they are known.
     pub fn upcoming(&self) -> impl Iterator<Item = PageNo> {
         self.stack.iter().rev().map(|expected| expected.page)
+    }
+
+    /// The tree that is checked.
+    pub(crate) fn tree(&self) -> Tree {
+        self.tree
+    }
+
+    /// The page of the next step.
+    pub(crate) fn next_expected(&self) -> Option<&Expected> {
+        self.stack.last()
     }
 
     /// Keeps one of `count` parts of the pages still to be checked. The parts have equal sizes and

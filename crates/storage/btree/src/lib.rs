@@ -4,8 +4,8 @@
 //! `ahead` (which leaves come next).
 //! Changing: [`change`] (latch the leaf), `split` and [`merge`] (structure, each step its own
 //! mini-transaction), [`space`] (page allocation), [`lob`] (values too large for a leaf).
-//! [`check`] verifies a whole tree; [`mod@measure`] estimates parts of one. Everything goes through
-//! [`pages`], the way to the pool.
+//! [`check`] verifies a whole tree; [`mod@mend`] makes lost leaves again; [`mod@measure`] estimates
+//! parts of one. Everything goes through [`pages`], the way to the pool.
 //!
 //! (I1) Latches are taken from parent to child and from left to right, then the space's header and
 //! maps, then new pages. A change that had to wait would give up instead, so the order is for
@@ -22,6 +22,7 @@ pub mod change;
 pub mod check;
 pub mod lob;
 pub mod measure;
+pub mod mend;
 pub mod merge;
 pub mod pages;
 pub mod scan;

@@ -10,6 +10,8 @@
 //! (I3) Allocation latches the header, then maps upwards, then the new pages. Release latches the
 //! header, then the map, after all that the caller has latched.
 
+use std::collections::BTreeSet;
+
 use format::page_bytes::PageBytes;
 use format::page_op::PageOp;
 use format::{PAGE_HEADER_BYTES, PageId, PageNo, PageType, SpaceId};
@@ -315,6 +317,101 @@ impl Release {
             Ok(())
         }
     }
+}
+
+/// Marks a page as used that something leads to. After a loss of log that was accepted, the map may
+/// be older, and the page would be given out a second time.
+pub fn mark_used(pages: &Pages, id: PageId) -> Outcome<()> {
+    let header_id = PageId::new(id.space, PageNo(0));
+    let mut change = pages.change()?;
+    let header = change.latch(header_id)?;
+    let facts =
+        Facts::read(change.bytes(header)).ok_or_else(|| damaged(header_id, "no space header"))?;
+    let per_map = pages_per_map(change.page_bytes());
+    let map = change.latch(PageId::new(id.space, map_of(id.page, per_map)))?;
+    let is_within = id.page.0 < facts.high;
+    if is_within && is_marked(change.bytes(map), id.page) {
+        return Ok(());
+    }
+    let mark = PageOp::BitsPut {
+        first: id.page.0 % per_map,
+        count: 1,
+        value: true,
+    };
+    apply(&mut change, map, &mark)?;
+    if !is_within {
+        put_header(&mut change, header, HIGH_AT, id.page.0.saturating_add(1))?;
+    }
+    assert!(
+        is_marked(change.bytes(map), id.page),
+        "a page is in use whose bit is set (I1)"
+    );
+    change.commit();
+    Ok(())
+}
+
+/// Reads the header and all maps of a space. Fails if one is damaged: then no page can be taken or
+/// given back.
+pub fn check_maps(pages: &Pages, space: SpaceId) -> Outcome<()> {
+    for (_, map) in maps(high(pages, space)?, pages.page_bytes()) {
+        pages.shared(PageId::new(space, map))?;
+    }
+    Ok(())
+}
+
+/// Makes the header and the maps of a space again, of which each page in use is known. Page 0 and
+/// the first map come last, in one mini-transaction: until then the space stays as damaged as it
+/// was. What its owner keeps in the header is lost.
+pub fn make_again(pages: &Pages, space: SpaceId, used: &BTreeSet<PageNo>) -> Outcome<()> {
+    let last = used.last().copied().unwrap_or_default();
+    let high = last.0.saturating_add(1).max(FIRST_PAGES);
+    assert!(
+        last.0 < high,
+        "no page in use is behind the file's end (I2)"
+    );
+    pages.grow(space, high)?;
+    for (first, map) in maps(high, pages.page_bytes()).skip(1) {
+        let mut change = pages.change()?;
+        let latched = change.create(PageId::new(space, map), PageType::AllocationMap)?;
+        let end = stretch_end(first, high, change.page_bytes());
+        let body = bitmap(first, used.range(first..PageNo(end)), &[map]);
+        apply(&mut change, latched, &PageOp::BodyFill { bytes: &body })?;
+        change.commit();
+    }
+    let mut change = pages.change()?;
+    let header_id = PageId::new(space, PageNo(0));
+    let header = change.create(header_id, PageType::SpaceHeader)?;
+    let map_id = PageId::new(space, PageNo(1));
+    let map = change.create(map_id, PageType::AllocationMap)?;
+    let end = stretch_end(PageNo(0), high, change.page_bytes());
+    let own = [header_id.page, map_id.page];
+    let bits = bitmap(PageNo(0), used.range(..PageNo(end)), &own);
+    let (high, hint) = (high.to_le_bytes(), 2_u32.to_le_bytes());
+    let body = [MAGIC.to_le_bytes(), high, hint].concat();
+    apply(&mut change, header, &PageOp::BodyFill { bytes: &body })?;
+    apply(&mut change, map, &PageOp::BodyFill { bytes: &bits })?;
+    assert!(
+        used.range(..PageNo(end))
+            .all(|page| is_marked(change.bytes(map), *page)),
+        "each page in use has its bit (I1)"
+    );
+    change.commit();
+    Ok(())
+}
+
+/// The bits of the stretch that begins at `first`.
+fn bitmap<'a>(first: PageNo, used: impl Iterator<Item = &'a PageNo>, own: &'a [PageNo]) -> Vec<u8> {
+    let mut bits = Vec::new();
+    for page in used.chain(own) {
+        let bit = page.0.checked_sub(first.0).expect("a page of the stretch");
+        let at = stdx::to_usize(u64::from(bit / 8));
+        if bits.len() <= at {
+            bits.resize(at + 1, 0);
+        }
+        bits[at] |= 1 << (bit % 8);
+    }
+    assert!(!bits.is_empty(), "a map is in use itself");
+    bits
 }
 
 /// The number of pages that the file of a space has room for.

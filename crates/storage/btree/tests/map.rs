@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use btree::change::Edit;
 use btree::check::Check;
+use btree::mend::Mend;
 use btree::space::{self, Release, Reservation};
 use btree::{From, Pages, Place, Run, Tree};
 use format::page_op::PageOp;
@@ -431,4 +432,88 @@ fn a_leaf_that_does_not_fit_its_parent_is_damage() {
     behind.push(0);
     pair.check_not_found_is_damage(&behind, &upward);
     pair.check_not_found_is_damage(&behind, &[From::Below]);
+}
+
+impl Pair {
+    /// The leaves, in order, with the keys of their entries.
+    fn leaves(&self) -> Vec<(PageNo, Vec<Vec<u8>>)> {
+        let (mut check, mut entries) = (Check::new(self.tree), Run::new());
+        let mut leaves = Vec::new();
+        while let Some(looked) = until_done(&self.world, || check.step(&self.pages, &mut entries)) {
+            if !entries.is_empty() {
+                let keys = (0..entries.len()).map(|index| entries.entry(index).0.to_vec());
+                leaves.push((looked.page, keys.collect()));
+            }
+        }
+        leaves
+    }
+
+    /// Makes a page free and empty, although the tree leads to it.
+    fn lose(&self, page: PageNo) {
+        until_done(&self.world, || {
+            let mut change = self.pages.change()?;
+            let latched = change.latch(PageId::new(SPACE, page))?;
+            let release = Release::make(&mut change, latched)?;
+            release.give_back(&mut change)?;
+            change.commit();
+            Ok(())
+        });
+    }
+
+    fn mend(&self) -> Result<Vec<PageNo>, StoreError> {
+        let (mut mend, mut made) = (Mend::new(self.tree), Vec::new());
+        while let Some(looked) = try_until_done(&self.world, || mend.step(&self.pages))? {
+            if !looked.is_whole() {
+                made.push(looked.page);
+            }
+        }
+        Ok(made)
+    }
+}
+
+/// A lost leaf is made again without its entries, and one with other fences keeps what belongs
+/// there. Both are in use then, so they are not given out a second time.
+#[test]
+fn lost_leaves_are_made_again() {
+    let mut pair = Pair::new(64);
+    for number in 0..200_u32 {
+        pair.put(number.to_be_bytes().to_vec(), vec![7; 100]);
+    }
+    let leaves = pair.leaves();
+    let ((lost, lost_keys), (cut, cut_keys)) = (&leaves[1], &leaves[3]);
+    pair.lose(*lost);
+    until_done(&pair.world, || {
+        let mut change = pair.pages.change()?;
+        let latched = change.latch(PageId::new(SPACE, *cut))?;
+        let upper = cut_keys[3].as_slice();
+        let cut = PageOp::TreeCut { from: 3, upper };
+        change
+            .apply(latched, &cut)
+            .expect("fewer entries have room");
+        change.commit();
+        Ok(())
+    });
+    assert_eq!(pair.mend(), Ok(vec![*lost, *cut]));
+    for key in lost_keys.iter().chain(&cut_keys[3..]) {
+        pair.twin.remove(key);
+    }
+    pair.compare(&cut_keys[1], 7);
+    assert_eq!(pair.mend(), Ok(Vec::new()), "nothing is left to do");
+    pair.put(lost_keys[0].clone(), vec![1]);
+    pair.compare(&lost_keys[0], 7);
+}
+
+/// The children of a root that is lost cannot be found.
+#[test]
+fn a_lost_root_is_not_made_again() {
+    let mut pair = Pair::new(64);
+    for number in 0..200_u32 {
+        pair.put(number.to_be_bytes().to_vec(), vec![7; 100]);
+    }
+    pair.lose(pair.tree.root);
+    let mended = pair.mend();
+    assert!(
+        matches!(mended, Err(StoreError::Damaged { .. })),
+        "{mended:?}"
+    );
 }
