@@ -11,6 +11,7 @@
 //! far as possible ([`salvage`]).
 
 mod left_undo;
+mod mended_dictionary;
 mod rollback_progress;
 mod salvage;
 
@@ -330,7 +331,17 @@ async fn check_missing(
         }
         _ => Ok(()),
     };
-    for_each_entry(pages, &mut see).await
+    match for_each_entry(pages, &mut see).await {
+        // A loss of log was accepted, so the dictionary is mended before it is needed.
+        Err(failure)
+            if on_loss == OnLogLoss::Accept
+                && pages.wal().has_newer_pages()
+                && failure.is_unreadable() =>
+        {
+            Ok(())
+        }
+        seen => seen,
+    }
 }
 
 /// Calls `each` for the newest version of each row of the dictionary.

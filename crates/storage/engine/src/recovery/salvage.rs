@@ -7,21 +7,22 @@
 //! (L1) Ids come first. The next transaction is younger than each writer that a page names, since
 //! nobody would see the rows of a younger one. The next id of tables, indexes and tablespaces is
 //! above all that are in use.
-//! (L2) Transactions without an end are rolled back as far as their undo fits the rows: a row must
+//! (L2) The dictionary keeps what can be read of it ([`mend_dictionary`]).
+//! (L3) Transactions without an end are rolled back as far as their undo fits the rows: a row must
 //! still be the version that the record was written for. Undo of one may fit only once that of
 //! another is done, since the ends of both may be lost. So it is tried again as long as any fits.
 //! Pages of large values are not given back: they may be in other use.
-//! (L3) Then all undo segments are made again. Their pages, chains and maps may contradict each
+//! (L4) Then all undo segments are made again. Their pages, chains and maps may contradict each
 //! other, so nothing may be appended to them. All transactions count as ended. Deleted rows that
 //! purge would have removed stay deleted. Changes of prepared transactions stay, and a node's place
 //! in its group is forgotten.
-//! (L4) Files that no table names are set aside. Half made copies of tables stay until the next
+//! (L5) Files that no table names are set aside. Half made copies of tables stay until the next
 //! start.
 //!
 //! Until all of this is durable, each checkpoint says that pages are newer than the log. So after a
 //! crash in between the next start begins again.
 //!
-//! If the log is whole and undo alone is damaged, L2 and L3 suffice ([`salvage_undo`]). There the
+//! If the log is whole and undo alone is damaged, L3 and L4 suffice ([`salvage_undo`]). There the
 //! transactions of a segment that can only be read in part are left as they are: the lost part may
 //! say that they have committed.
 
@@ -42,6 +43,7 @@ use wal::LogLevel;
 
 use crate::engine::Engine;
 use crate::recovery::left_undo::{FoundRecords, LastRecords, for_each_record_of};
+use crate::recovery::mended_dictionary::mend_dictionary;
 use crate::recovery::{EngineOptions, Left, create_segments, for_each_entry, share};
 use crate::schema::dictionary::Entry;
 use crate::transaction::UNDONE_PER_TURN;
@@ -62,6 +64,7 @@ pub(super) async fn salvage_all(
         pages.wal().has_newer_pages(),
         "after a crash in between the next start begins again"
     );
+    mend_dictionary(pages).await?;
     let inventory = Inventory::read(pages).await?;
     let mut found = FoundRecords::default();
     for segment in read_undo(pages).await? {
@@ -75,7 +78,9 @@ pub(super) async fn salvage_all(
         "the next transaction is younger than all that have ended"
     );
     until_done(|| raise_counters(pages, youngest.get(), inventory.id)).await?;
-    salvage_found(pages, found, options, worker).await
+    salvage_found(pages, found, options, worker).await?;
+    // A rollback may have brought back rows whose pages are lost.
+    mend_dictionary(pages).await
 }
 
 /// Puts damaged undo right while the log is whole, so that recovery can follow.
@@ -444,7 +449,7 @@ impl Worker {
             .ok_or_else(|| StoreError::damaged("an undo record is of another transaction"))
     }
 
-    /// Renames the files that no table names: one may be all that is left of a table (L4).
+    /// Renames the files that no table names: one may be all that is left of a table (L5).
     pub(super) fn set_orphans_aside(&self) -> Result<(), StoreError> {
         for space in self.orphan_spaces()? {
             self.set_aside(space)?;
