@@ -12,6 +12,7 @@
 
 mod left_undo;
 mod mended_dictionary;
+mod mended_undo;
 mod rollback_progress;
 mod salvage;
 
@@ -151,8 +152,7 @@ impl Engine {
         }
         let recovered = match Self::recover(pages, options, worker.clone()).await {
             Err(failure) if options.on_loss == OnLogLoss::Accept && is_of_undo(&failure) => {
-                error!(%failure, "undo is damaged: only a part of it can be done");
-                salvage::salvage_undo(pages, options, worker.clone()).await?;
+                mended_undo::mend_undo(pages, space_of_damage(&failure)).await?;
                 Self::recover(pages, options, worker.clone()).await
             }
             recovered => recovered,
@@ -176,6 +176,10 @@ impl Engine {
             u32::from(options.worker_count) <= segments,
             "each worker has a segment"
         );
+        for segment in (0..segments).filter_map(|number| u8::try_from(number).ok()) {
+            // If they were damaged, each change of this worker would fail later.
+            until_done(|| space::check_maps(pages, space_of(segment))).await?;
+        }
         let Unended {
             losers,
             loser_changes,
@@ -227,12 +231,22 @@ impl Engine {
             u32::from(segment) < shared.segment_count,
             "each worker has a segment"
         );
+        let undo = until_done(|| UndoLog::open(&pages, segment)).await?;
+        Ok(Self::attach_with(shared, pages, options, undo))
+    }
+
+    fn attach_with(
+        shared: Arc<Shared>,
+        pages: Rc<Pages>,
+        options: WorkerOptions,
+        undo: UndoLog,
+    ) -> Self {
+        let segment = options.index;
         assert_eq!(
             usize::from(segment),
             pages.worker(),
             "a worker has its own access to the pages"
         );
-        let undo = until_done(|| UndoLog::open(&pages, segment)).await?;
         let txns = TransactionWorker::new(Arc::clone(&shared.txns), usize::from(segment));
         let purge = RefCell::default();
         let (orphans, seen_dictionary) = (RefCell::default(), RefCell::default());
@@ -255,10 +269,10 @@ impl Engine {
             scan_count: ScanCount::default(),
             keeps_pages: Cell::new(false),
         };
-        Ok(Self {
+        Self {
             worker: Rc::new(worker),
             transactions: Rc::default(),
-        })
+        }
     }
 }
 

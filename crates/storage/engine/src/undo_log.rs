@@ -89,6 +89,14 @@ impl UndoLog {
         })
     }
 
+    /// For a worker that only takes changes back, and whose segment may be lost: nothing is added.
+    pub(crate) fn without_end(segment: u8) -> Self {
+        Self {
+            segment,
+            last: Cell::new(DIRECTORY),
+        }
+    }
+
     /// Latches the page for a record of `length` bytes. Returns `None` if there is no room: the
     /// caller drops the change, calls [`UndoLog::make_room`], and begins again.
     ///
@@ -100,6 +108,7 @@ impl UndoLog {
         length: usize,
     ) -> Outcome<Option<UndoPlace>> {
         let id = PageId::new(space_of(self.segment), self.last.get());
+        assert!(id.page != DIRECTORY, "the segment's end was read");
         let room = change.page_bytes() - undo::UNDO_RECORDS_START;
         assert!(length <= room, "a record fits into an empty page");
         let page = change.latch(id)?;

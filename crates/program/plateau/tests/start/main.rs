@@ -8,6 +8,7 @@ mod descriptors;
 mod listeners;
 mod log_lines;
 mod lost_log;
+mod lost_undo;
 mod start_errors;
 mod time_zone;
 

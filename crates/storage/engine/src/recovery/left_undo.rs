@@ -165,15 +165,16 @@ async fn for_each_record(
     Ok(())
 }
 
-/// The same for one segment. Returns its last page.
-pub(super) async fn for_each_record_of(
+/// The same for one segment. Returns the pages of its chain, in order.
+async fn for_each_record_of(
     pages: &Pages,
     segment: u32,
     mut each: impl FnMut(FoundRecord),
-) -> Result<PageNo, StoreError> {
+) -> Result<Vec<PageNo>, StoreError> {
     let segment = u8::try_from(segment).expect("there are at most 255 workers");
     let (mut page, _) = until_done(|| undo_log::ends(pages, segment)).await?;
     let mut circle = CircleCheck::new();
+    let mut chain = Vec::new();
     loop {
         if circle.comes_back(page) {
             let id = PageId::new(space_of(segment), page);
@@ -182,11 +183,31 @@ pub(super) async fn for_each_record_of(
         }
         let records = until_done(|| read_page(pages, segment, page)).await?;
         records.found.into_iter().for_each(&mut each);
+        chain.push(page);
         match records.next {
             Some(next) => page = next,
-            None => return Ok(page),
+            None => return Ok(chain),
         }
     }
+}
+
+/// Notes the records of a segment. Returns the pages of its chain, which must end where the segment
+/// says.
+pub(super) async fn read_segment(
+    pages: &Pages,
+    segment: u32,
+    found: &mut FoundRecords,
+) -> Result<Vec<PageNo>, StoreError> {
+    let chain = for_each_record_of(pages, segment, |record| found.note(record)).await?;
+    let number = u8::try_from(segment).expect("there are at most 255 workers");
+    let (_, last) = until_done(|| undo_log::ends(pages, number)).await?;
+    let end = chain.last().copied().unwrap_or_default();
+    if end != last {
+        let id = PageId::new(space_of(number), last);
+        let what = format!("page {id}: the undo ends with page {end} already");
+        return Err(StoreError::damaged_page(id, what));
+    }
+    Ok(chain)
 }
 
 /// What recovery needs to know of an undo record.

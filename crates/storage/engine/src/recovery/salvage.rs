@@ -22,9 +22,7 @@
 //! Until all of this is durable, each checkpoint says that pages are newer than the log. So after a
 //! crash in between the next start begins again.
 //!
-//! If the log is whole and undo alone is damaged, L3 and L4 suffice ([`salvage_undo`]). There the
-//! transactions of a segment that can only be read in part are left as they are: the lost part may
-//! say that they have committed.
+//! If the log is whole and undo alone is damaged, see [`mended_undo`](super::mended_undo).
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -42,13 +40,13 @@ use tracing::{error, warn};
 use wal::LogLevel;
 
 use crate::engine::Engine;
-use crate::recovery::left_undo::{FoundRecords, LastRecords, for_each_record_of};
+use crate::recovery::left_undo::{FoundRecords, LastRecords, read_segment};
 use crate::recovery::mended_dictionary::mend_dictionary;
 use crate::recovery::{EngineOptions, Left, create_segments, for_each_entry, share};
 use crate::schema::dictionary::Entry;
 use crate::transaction::UNDONE_PER_TURN;
 use crate::transaction::pending::UndoProgress;
-use crate::undo_log::{TABLE_SPACES_START, ends, read_record};
+use crate::undo_log::{TABLE_SPACES_START, UndoLog, read_record};
 use crate::worker::{
     Worker, WorkerOptions, raise_counters, read_segment_count, write_segment_count,
 };
@@ -66,10 +64,7 @@ pub(super) async fn salvage_all(
     );
     mend_dictionary(pages).await?;
     let inventory = Inventory::read(pages).await?;
-    let mut found = FoundRecords::default();
-    for segment in read_undo(pages).await? {
-        found.join(segment.records);
-    }
+    let mut found = read_undo(pages).await?;
     // The end of a transaction may be in a page that the chain does not reach.
     found.ended.extend(&inventory.ended);
     let youngest = inventory.youngest.max(found.youngest);
@@ -78,38 +73,14 @@ pub(super) async fn salvage_all(
         "the next transaction is younger than all that have ended"
     );
     until_done(|| raise_counters(pages, youngest.get(), inventory.id)).await?;
-    salvage_found(pages, found, options, worker).await?;
-    // A rollback may have brought back rows whose pages are lost.
-    mend_dictionary(pages).await
-}
-
-/// Puts damaged undo right while the log is whole, so that recovery can follow.
-pub(super) async fn salvage_undo(
-    pages: &Rc<Pages>,
-    options: EngineOptions,
-    worker: WorkerOptions,
-) -> Result<(), StoreError> {
-    let mut found = FoundRecords::default();
-    for segment in read_undo(pages).await? {
-        if segment.is_whole {
-            found.join(segment.records);
-        }
-    }
-    salvage_found(pages, found, options, worker).await
-}
-
-async fn salvage_found(
-    pages: &Rc<Pages>,
-    found: FoundRecords,
-    options: EngineOptions,
-    worker: WorkerOptions,
-) -> Result<(), StoreError> {
     match roll_back(pages, found, options, worker).await {
         Err(failure) if failure.is_unreadable() => {
             error!(%failure, "transactions that had not committed cannot be rolled back");
         }
         rolled_back => rolled_back?,
     }
+    // A rollback may have brought back rows whose pages are lost.
+    mend_dictionary(pages).await?;
     until_done(|| write_segment_count(pages, 0)).await?;
     create_segments(pages, u32::from(options.worker_count)).await?;
     let segments = until_done(|| read_segment_count(pages)).await?;
@@ -209,18 +180,12 @@ impl Inventory {
     }
 }
 
-/// What could be read of a segment.
-struct ReadSegment {
-    records: FoundRecords,
-    is_whole: bool,
-}
-
 /// Reads the records of all segments, of each up to what cannot be read.
-async fn read_undo(pages: &Pages) -> Result<Vec<ReadSegment>, StoreError> {
-    let mut found = Vec::new();
+async fn read_undo(pages: &Pages) -> Result<FoundRecords, StoreError> {
+    let mut found = FoundRecords::default();
     for segment in 0..until_done(|| read_segment_count(pages)).await? {
         let mut records = FoundRecords::default();
-        let is_whole = match read_segment(pages, segment, &mut records).await {
+        match read_segment(pages, segment, &mut records).await {
             Err(failure) if failure.is_unreadable() => {
                 error!(
                     segment,
@@ -228,31 +193,15 @@ async fn read_undo(pages: &Pages) -> Result<Vec<ReadSegment>, StoreError> {
                     "an undo segment can only be read in part: changes that had not committed may \
                      stay"
                 );
-                false
             }
-            read => read.map(|()| true)?,
-        };
-        found.push(ReadSegment { records, is_whole });
+            read => drop(read?),
+        }
+        found.join(records);
     }
     Ok(found)
 }
 
-async fn read_segment(
-    pages: &Pages,
-    segment: u32,
-    found: &mut FoundRecords,
-) -> Result<(), StoreError> {
-    let end = for_each_record_of(pages, segment, |record| found.note(record)).await?;
-    let number = u8::try_from(segment).expect("there are at most 255 workers");
-    let (_, last) = until_done(|| ends(pages, number)).await?;
-    if end != last {
-        let what = format!("it ends with page {end}, not with {last}");
-        return Err(StoreError::damaged(what));
-    }
-    Ok(())
-}
-
-/// Rolls back the transactions without an end, as far as undo fits their rows (L2).
+/// Rolls back the transactions without an end, as far as undo fits their rows (L3).
 async fn roll_back(
     pages: &Rc<Pages>,
     found: FoundRecords,
@@ -278,7 +227,9 @@ async fn roll_back(
         note: None,
     };
     let shared = share(pages, options, left).await?;
-    let engine = Engine::attach(shared, Rc::clone(pages), worker).await?;
+    // Its own segment may be lost. A rollback adds nothing there.
+    let undo = UndoLog::without_end(worker.index);
+    let engine = Engine::attach_with(shared, Rc::clone(pages), worker, undo);
     match engine.worker.load_dictionary(&open).await {
         Err(failure) if failure.is_unreadable() => {
             // As it stands it may be read without undo.

@@ -90,6 +90,19 @@ pub(crate) fn read_note(pages: &Pages, segments: u32) -> Outcome<Option<Note>> {
     Ok(newest)
 }
 
+/// Forgets the place that a segment keeps. Without those of all segments it may be too old.
+pub(crate) fn forget_note(pages: &Pages, segment: u8) -> Outcome<()> {
+    let mut change = pages.change()?;
+    let page = change.latch(PageId::new(space_of(segment), DIRECTORY))?;
+    if Note::decode(change.bytes(page)).is_none() {
+        return Ok(());
+    }
+    put(&mut change, page, NOTE_AT, &[0; NOTE_BYTES])?;
+    assert_eq!(Note::decode(change.bytes(page)), None, "it is forgotten");
+    change.commit();
+    Ok(())
+}
+
 impl Shared {
     /// Sets who orders the transactions of a group. Only the first call counts, and it comes before
     /// any session's transaction.
