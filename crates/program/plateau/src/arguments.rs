@@ -41,8 +41,16 @@ pub(crate) struct Arguments {
     /// says how many such pages and changes there are, and in which tables. Run `plateau check`,
     /// dump what can be read, and load it into a new data directory.
     ///
-    /// The option also lets a server start if undo that it needs is damaged, or if a table's file
-    /// is missing while the log has changes for it.
+    /// The option also lets a server start if a page that the log has changes for cannot be read,
+    /// if a table's file is missing while the log has changes for it, or if undo is damaged. If an
+    /// undo file is lost, changes in it that had not committed stay, and its prepared XA
+    /// transactions count as committed. Those of other undo files are rolled back, or stay
+    /// prepared. If pages are newer than the log, all prepared XA transactions count as committed.
+    /// If a page of the dictionary is lost then, so are the tables it named, and their files are
+    /// renamed.
+    ///
+    /// It does not help if the control file (control.pdc) or the file of the dictionary
+    /// (space_0.pdb) is missing, nor if pages of the dictionary are damaged while the log is whole.
     #[arg(long)]
     pub(crate) accept_log_loss: bool,
     #[command(subcommand)]

@@ -180,10 +180,18 @@ async fn open_first(
         "a start that accepted a loss of log did not come to its end; start the server once more"
     );
     tell_redone(started.redone, SystemClock.now().since(begun));
-    if on_loss == OnLogLoss::Accept {
-        tell_loss(started.loss.as_ref());
-        tell_unfit(&started.unfit);
+    match &started.loss {
+        Some(loss) => tell_loss(loss),
+        None if started.pool.wal().has_newer_pages() => tracing::error!(
+            "a start that accepted a loss of log did not come to its end, and this one goes on \
+             with it: {NEWER_PAGES}"
+        ),
+        None if on_loss == OnLogLoss::Accept => {
+            tracing::warn!("this start loses no log: --accept-log-loss was not needed for it");
+        }
+        None => {}
     }
+    tell_unfit(&started.unfit);
     flush_log_after_ticks(&started.pool);
     let pages = started.pool.pages(0, runtime::disk());
     let worker = worker_options(0);
@@ -242,12 +250,12 @@ fn tell_repaired(repaired: &[PageId], engine: Option<&Engine>) {
     }
 }
 
+/// What newer pages mean.
+const NEWER_PAGES: &str = "pages are newer than the log: rows and indexes may contradict each \
+     other; run `plateau check`, dump the data and load it into a new directory";
+
 /// Logs the loss that the start has accepted.
-fn tell_loss(loss: Option<&LogLoss>) {
-    let Some(loss) = loss else {
-        tracing::warn!("no log is lost: --accept-log-loss was not needed for it");
-        return;
-    };
+fn tell_loss(loss: &LogLoss) {
     let damage = loss.damage.as_ref().map(ToString::to_string);
     let position = loss.position.0;
     tracing::error!(
@@ -257,12 +265,7 @@ fn tell_loss(loss: Option<&LogLoss>) {
     );
     if loss.newer_page_count != 0 {
         let spaces: Vec<u32> = loss.newer_spaces.iter().map(|space| space.0).collect();
-        tracing::error!(
-            pages = loss.newer_page_count,
-            ?spaces,
-            "pages are newer than the log: rows and indexes may contradict each other; \
-             run `plateau check`, dump the data and load it into a new directory"
-        );
+        tracing::error!(pages = loss.newer_page_count, ?spaces, "{NEWER_PAGES}");
     }
 }
 

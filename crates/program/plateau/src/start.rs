@@ -100,7 +100,8 @@ fn run_database(
         on_loss,
         engines: Engines::Each,
     };
-    let mut database = Database::open(&settings, &runtime, opening).map_err(advised)?;
+    let opened = Database::open(&settings, &runtime, opening);
+    let mut database = opened.map_err(|error| advised(error, on_loss))?;
     let served = serve(settings, bound, &runtime, &mut database);
     if served.is_err() {
         // The database is open, so it is closed as at any other shutdown.

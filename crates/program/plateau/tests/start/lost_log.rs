@@ -243,6 +243,104 @@ fn an_open_transaction_is_rolled_back_as_far_as_can_be() {
     server.stop().unwrap();
 }
 
+/// The numbers of the pages of the dictionary's file that have this text.
+fn pages_with(data: &Path, text: &str) -> Vec<usize> {
+    let bytes = fs::read(data.join("space_0.pdb")).unwrap();
+    let has = |page: &[u8]| page.windows(text.len()).any(|it| it == text.as_bytes());
+    let pages = bytes.chunks(16 << 10).enumerate();
+    pages
+        .filter(|(_, page)| has(page))
+        .map(|(no, _)| no)
+        .collect()
+}
+
+/// Overwrites a page of the dictionary's file; returns what was there.
+fn put_page(data: &Path, page: usize, new: &[u8]) -> Vec<u8> {
+    let path = data.join("space_0.pdb");
+    let mut bytes = fs::read(&path).unwrap();
+    let place = page * (16 << 10)..(page + 1) * (16 << 10);
+    let old = bytes[place.clone()].to_vec();
+    bytes[place].copy_from_slice(new);
+    fs::write(path, bytes).unwrap();
+    old
+}
+
+const TABLE_COUNT: usize = 60;
+
+/// A server that was killed, with many tables in the dictionary, pages that are newer than the log,
+/// and a log that is lost.
+fn lost_behind_many_tables(launch: &dyn Fn() -> Launch, data: &Path) {
+    let mut server = launch().start().unwrap();
+    let mut client = server.connect().unwrap();
+    client.run("create database d").unwrap();
+    let columns: Vec<String> = (0..40).map(|no| format!("a_column_{no} int")).collect();
+    let columns = columns.join(", ");
+    for number in 0..TABLE_COUNT {
+        let create = format!("create table d.many_{number:02} (id int primary key, {columns})");
+        client.run(&create).unwrap();
+    }
+    client
+        .run("create table d.t (id int primary key, b longblob)")
+        .unwrap();
+    drop(client);
+    // Up to here everything is in the files.
+    server.stop().unwrap();
+    server.start_again().unwrap();
+    let checkpoint = fs::read(data.join("control.pdc")).unwrap();
+    let mut client = server.connect().unwrap();
+    for id in 0..400 {
+        let insert = format!("insert into d.t values ({id}, repeat('z', 20000))");
+        client.run(&insert).unwrap();
+    }
+    server.kill().unwrap();
+    drop(server);
+    fs::write(data.join("control.pdc"), checkpoint).unwrap();
+    for segment in segments(data) {
+        fs::remove_file(segment).unwrap();
+    }
+    super::remove_copies(data);
+}
+
+/// A leaf of the dictionary that was never written takes the tables that it named. The root takes
+/// all; then no start succeeds, and none advises what has not helped.
+#[test]
+fn a_lost_page_of_the_dictionary_takes_its_own_tables_alone() {
+    let folder = Folder::new("lost-dictionary").unwrap();
+    let data = folder.path().join("data");
+    let small = ["buffer_pool_size=5M".to_owned(), "log_size=32M".to_owned()];
+    let launch = || launch(&data).with_settings(small.clone());
+    lost_behind_many_tables(&launch, &data);
+    let zeroes = vec![0; 16 << 10];
+    let leaf = pages_with(&data, "many_30").pop().unwrap();
+    put_page(&data, leaf, &zeroes);
+    let root = put_page(&data, 3, &zeroes);
+    let failure = launch().with("--accept-log-loss").start().unwrap_err();
+    let failure = format!("{failure:#}");
+    assert!(failure.contains("space_0.pdb page 3"), "{failure}");
+    assert!(failure.contains("from a backup"), "{failure}");
+    assert!(!failure.contains("see --accept-log-loss"), "{failure}");
+    put_page(&data, 3, &root);
+    // The start before this one has accepted the loss, and said so in the control file.
+    let mut server = launch().start().unwrap();
+    let told = server.log();
+    assert!(told.contains("did not come to its end"), "{told}");
+    assert!(told.contains("a page of the dictionary is lost"), "{told}");
+    for _ in 0..2 {
+        let mut client = server.connect().unwrap();
+        let read = client.rows("show tables from d").unwrap();
+        assert!((20..TABLE_COUNT).contains(&read.len()), "{}", read.len());
+        client.run("use d").unwrap();
+        assert_eq!(client.error_number("select * from many_30").unwrap(), 1146);
+        assert!(client.query("select * from many_00").is_ok());
+        let create = format!("create table after_{} (id int)", read.len());
+        client.run(&create).unwrap();
+        drop(client);
+        server.stop().unwrap();
+        server.start_again().unwrap();
+    }
+    server.stop().unwrap();
+}
+
 /// The file of the table that was made last.
 fn newest_table_file(data: &Path) -> PathBuf {
     let entries = fs::read_dir(data).unwrap();
