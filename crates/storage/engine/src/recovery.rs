@@ -36,7 +36,7 @@ use sync::atomic::AtomicU64;
 use sync::{CachePadded, Mutex, Notify};
 use tracing::{error, warn};
 use txn::{TransactionSystem, TransactionWorker};
-use wal::OnLogLoss;
+use wal::{LogLevel, OnLogLoss};
 
 use crate::background::{CHECKPOINT_PAYLOAD, join, keep_house};
 use crate::engine::Engine;
@@ -121,11 +121,12 @@ impl Engine {
         let house = keep_house(&pages, &worker, payload, &is_over);
         let (engine, ()) = join(recovering, house).await;
         let engine = engine?;
-        engine
-            .worker
-            .pages
-            .checkpoint(CHECKPOINT_PAYLOAD.to_vec())
-            .await?;
+        let pages = &engine.worker.pages;
+        if options.on_loss == OnLogLoss::Accept {
+            // What was accepted is not met again, even if the server is killed now.
+            pages.wait_log(pages.reserved(), LogLevel::Durable).await?;
+        }
+        pages.checkpoint(CHECKPOINT_PAYLOAD.to_vec()).await?;
         Ok(engine)
     }
 

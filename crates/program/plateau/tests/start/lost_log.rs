@@ -424,6 +424,10 @@ fn a_missing_file_loses_its_own_table_alone() {
     let failure = launch(&data).start().unwrap_err();
     assert!(format!("{failure:#}").contains("is missing"), "{failure:#}");
     let mut server = launch(&data).with("--accept-log-loss").start().unwrap();
+    server.kill().unwrap();
+    drop(server);
+    // An accepted loss is not met again.
+    let mut server = launch(&data).start().unwrap();
     let mut client = server.connect().unwrap();
     client.run("use d").unwrap();
     assert!(client.run("select * from t").is_err());
