@@ -53,6 +53,8 @@ pub(crate) struct AccessChoice<'e> {
     pub(crate) rows: f64,
     /// The cost of reading them once, in rows of the table that are read sequentially.
     pub(crate) cost: f64,
+    /// What part of them are wanted, if only the first ones are; `cost` is that of this part.
+    pub(crate) wanted_part: f64,
     /// The conditions that the access answers, by position.
     covered: Vec<usize>,
     /// Parts bound by equality.
@@ -187,10 +189,10 @@ impl Binder<'_> {
         let fetch_rows_max = match wanted.filter(|_| is_ordered).map(|wanted| wanted.rows) {
             Some(WantedRows::Extreme) => 1,
             // Each fetched row is locked against others, wanted or not.
-            Some(WantedRows::Limited) if self.lock.0 != RowLock::None => 1,
+            Some(WantedRows::Limited | WantedRows::Groups) if self.lock.0 != RowLock::None => 1,
             Some(WantedRows::Limited) => 16,
-            Some(WantedRows::All) | None if self.stops_early => 1,
-            Some(WantedRows::All) | None => 64,
+            _ if self.stops_early => 1,
+            Some(WantedRows::All | WantedRows::Groups) | None => 64,
         };
         let scan = Scan {
             slot,
@@ -290,6 +292,7 @@ impl Binder<'_> {
             } else {
                 rows + 1.0
             },
+            wanted_part: 1.0,
             covered: Vec::new(),
             equal_count: 0,
             is_ordered: wanted.is_none(),
@@ -303,6 +306,8 @@ impl Binder<'_> {
             slot,
             definition,
             wanted,
+            statistics: &statistics,
+            rows,
             condition_count: conditions.len(),
         };
         weigher.weigh(&mut best, all_index);

@@ -408,7 +408,8 @@ impl Binder<'_> {
     /// True if rows are locked as they are read, and reading ends at a LIMIT.
     pub(crate) fn locks_some(&self, wanted: &WantedOrder, is_ordered: bool) -> bool {
         let ends_early = wanted.columns.is_empty() || is_ordered;
-        ends_early && wanted.rows == WantedRows::Limited && self.lock.0 != RowLock::None
+        let is_limited = matches!(wanted.rows, WantedRows::Limited | WantedRows::Groups);
+        ends_early && is_limited && self.lock.0 != RowLock::None
     }
 
     /// Adds a sort above a node; the outputs then read its slot.

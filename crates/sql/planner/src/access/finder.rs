@@ -68,10 +68,10 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
 
     /// The whole index, for its order.
     pub(super) fn whole(&self, rows: f64) -> AccessChoice<'e> {
-        let is_clustered = self.index().is_clustered();
+        let choice = self.choice(Candidate::All, rows, Vec::new(), 0);
         AccessChoice {
-            cost: rows * if is_clustered { 1.0 } else { LOOKUP_COST } + 2.0,
-            ..self.choice(Candidate::All, rows, Vec::new(), 0)
+            cost: choice.cost + 2.0,
+            ..choice
         }
     }
 
@@ -149,6 +149,7 @@ impl<'f, 'e> Finder<'f, '_, 'e> {
             rows,
             // To find that there is none costs a look, too.
             cost: rows.max(1.0) * factor,
+            wanted_part: 1.0,
             covered,
             equal_count,
             is_ordered: false,

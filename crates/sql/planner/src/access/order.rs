@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use expression::{ColumnPlace, Expression, ExpressionKind};
-use store::{Direction, IndexPart, TableDefinition};
+use store::{Direction, IndexPart, TableDefinition, TableStatistics};
 use value::ValueRef;
 
 use super::{AccessChoice, Candidate};
@@ -17,7 +17,7 @@ use crate::plan::Limit;
 pub(crate) struct WantedOrder {
     pub(crate) columns: Vec<(ColumnPlace, bool)>,
     pub(crate) rows: WantedRows,
-    /// How many rows these are, roughly.
+    /// How many rows or groups these are, roughly.
     pub(crate) row_count: f64,
 }
 
@@ -27,6 +27,8 @@ pub(crate) enum WantedRows {
     All,
     /// The first ones.
     Limited,
+    /// Those of the first groups, whose rows are alike in all of these columns.
+    Groups,
     /// One, for MIN or MAX: the first that is not NULL. Only for an index that answers all
     /// conditions; otherwise the scan could look up most of the rows in vain.
     Extreme,
@@ -60,24 +62,17 @@ impl Binder<'_> {
     }
 }
 
-/// What part of its cost an access is taken to have if only its first rows are wanted.
+/// What part of the rows the first ones are taken to be.
 const LIMITED_PART: f64 = 0.2;
-
-impl AccessChoice<'_> {
-    /// The cost of all rows of an access that was chosen for a wanted order.
-    pub(crate) fn cost_of_all(&self, wanted: &WantedOrder) -> f64 {
-        match self.is_ordered && wanted.rows == WantedRows::Limited {
-            true => self.cost / LIMITED_PART,
-            false => self.cost,
-        }
-    }
-}
 
 /// One table and the order wanted of it.
 pub(super) struct OrderWeigher<'w> {
     pub(super) slot: usize,
     pub(super) definition: &'w TableDefinition,
     pub(super) wanted: Option<&'w WantedOrder>,
+    pub(super) statistics: &'w TableStatistics,
+    /// The rows of the table.
+    pub(super) rows: f64,
     /// The conditions on the table.
     pub(super) condition_count: usize,
 }
@@ -90,34 +85,55 @@ impl OrderWeigher<'_> {
             choice.is_ordered = true;
             return;
         };
-        let direction = self.direction(choice, index, wanted);
+        let ordered = self.direction(choice, index, wanted);
         if wanted.rows == WantedRows::Extreme {
             choice.is_ordered = false;
-            if let Some(direction) = direction
+            if let Some((direction, _)) = ordered
                 && self.answers_all(choice)
             {
                 self.make_extreme(choice, direction, wanted);
             }
             return;
         }
-        choice.is_ordered = direction.is_some();
-        let Some(direction) = direction else {
+        choice.is_ordered = ordered.is_some();
+        let Some((direction, depth)) = ordered else {
             choice.cost += choice.rows * 0.5;
             return;
         };
         choice.direction = direction;
-        if wanted.rows == WantedRows::Limited {
-            choice.cost *= LIMITED_PART;
-        }
+        choice.wanted_part = match wanted.rows {
+            WantedRows::Limited => LIMITED_PART,
+            WantedRows::Groups => self.part_of_groups(choice, (index, depth), wanted),
+            WantedRows::All | WantedRows::Extreme => 1.0,
+        };
+        choice.cost *= choice.wanted_part;
     }
 
-    /// The direction in which the rows come in the wanted order, or `None`.
+    /// What part of the rows the wanted groups have, which that many parts of an index tell apart.
+    fn part_of_groups(
+        &self,
+        choice: &AccessChoice<'_>,
+        (index, depth): (Option<usize>, usize),
+        wanted: &WantedOrder,
+    ) -> f64 {
+        let counts = index.and_then(|index| self.statistics.distinct.get(index));
+        let count = counts.and_then(|it| it.get(depth.checked_sub(1)?).or(it.last()));
+        let Some(count) = count.filter(|count| **count > 0) else {
+            return LIMITED_PART;
+        };
+        let read_part = choice.rows / self.rows.max(1.0);
+        let group_count = stdx::u64_to_f64(*count) * read_part.min(1.0);
+        (wanted.row_count / group_count.max(1.0)).min(1.0)
+    }
+
+    /// The direction in which the rows come in the wanted order, and how many parts of the index
+    /// are equal or give the order; `None` if they do not.
     fn direction(
         &self,
         choice: &AccessChoice<'_>,
         index: Option<usize>,
         wanted: &WantedOrder,
-    ) -> Option<Direction> {
+    ) -> Option<(Direction, usize)> {
         let parts = self.parts(index);
         let (bound, free) = parts.split_at(choice.equal_count.min(parts.len()));
         let is_bound = |place: &ColumnPlace| {
@@ -135,10 +151,11 @@ impl OrderWeigher<'_> {
                 is_part && part.prefix_length.is_none() && *desc == descending
             });
         let is_unique = matches!(choice.access, Candidate::Unique(_));
-        (is_unique || follows).then_some(match descending {
+        let direction = match descending {
             true => Direction::Backward,
             false => Direction::Forward,
-        })
+        };
+        (is_unique || follows).then_some((direction, bound.len() + rest.len()))
     }
 
     /// The parts that order the entries of an index: its own, then those of the key that the rows

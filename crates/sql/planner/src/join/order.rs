@@ -256,8 +256,11 @@ impl Binder<'_> {
         // Both orders have one result; each estimate leaves out what the other one sees.
         let kept = in_order.rows * parts.product::<f64>();
         let result_rows = kept.min(unordered.rows).max(1.0);
-        let read = start.cost_of_all(wanted) + in_order.joined;
-        let part = (wanted.row_count / result_rows).min(1.0);
+        let read = start.cost / start.wanted_part + in_order.joined;
+        let part = match wanted.rows {
+            WantedRows::Groups => start.wanted_part,
+            _ => (wanted.row_count / result_rows).min(1.0),
+        };
         let first = self.first_access(list, sorted[0], None);
         let first_cost = first.map_or(1.0, |first| first.cost);
         let sort_cost = unordered.rows * SORT_COST;

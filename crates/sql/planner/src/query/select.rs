@@ -34,13 +34,15 @@ pub(crate) struct SelectParts {
 /// GiB.
 const COLUMN_COUNT_MAX: usize = 65_535;
 
-/// How many rows a group is taken to have.
-const GROUP_ROWS: f64 = 10.0;
+/// Of how many groups HAVING is taken to keep one.
+const GROUPS_PER_HAVING: f64 = 10.0;
 
 /// How the rows come that are to be grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupInput {
     Unordered,
+    /// The first one alone is wanted.
+    Extreme,
     /// Those of a group follow each other.
     SideBySide,
     /// They are sorted for `WITH ROLLUP`.
@@ -111,15 +113,12 @@ impl Binder<'_> {
         let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
         self.sole_slot = None;
         is_ordered &= wanted.is_some();
-        let is_extreme = wanted.is_some_and(|wanted| wanted.rows == WantedRows::Extreme);
-        if is_extreme && is_ordered {
-            node = first_row(node);
-        }
         if is_grouped {
-            let input = match (select.with_rollup, is_ordered && !is_extreme) {
-                (true, _) => GroupInput::Rollup,
-                (false, true) => GroupInput::SideBySide,
-                (false, false) => GroupInput::Unordered,
+            let input = match wanted.map(|wanted| wanted.rows) {
+                _ if select.with_rollup => GroupInput::Rollup,
+                _ if !is_ordered => GroupInput::Unordered,
+                Some(WantedRows::Extreme) | None => GroupInput::Extreme,
+                Some(_) => GroupInput::SideBySide,
             };
             node = self.grouped((node, input), &mut parts, calls, own_slots)?;
         }
@@ -178,25 +177,30 @@ impl Binder<'_> {
     }
 
     /// The order in which equal terms of GROUP BY come side by side, and their groups in the order
-    /// of ORDER BY. `None` if that orders by something else.
+    /// of ORDER BY. `None` if that orders by something else, or if the terms are not columns. A
+    /// correlated query may keep its rows instead ([`Self::try_kept_table`]).
     fn grouped_order(&self, parts: &SelectParts, limit: Option<&Limit>) -> Option<WantedOrder> {
-        // Times that differ may be shown alike, where clocks are set back.
+        // A TIMESTAMP is none: times that differ are shown alike where clocks are set back.
         let is_plain = |key: &Expression| matches!(key.kind, ExpressionKind::Column(_));
         let keys = parts.keys.list();
         let mut order = parts.order.clone();
         let are_keys = order.iter().all(|(key, _)| keys.contains(key));
-        if keys.is_empty() || !are_keys || !keys.iter().all(is_plain) {
+        let are_plain = !keys.is_empty() && keys.iter().all(is_plain);
+        if !are_plain || !are_keys || 1 < self.blocks.len() {
             return None;
         }
         let direction = order.last().is_some_and(|(_, descending)| *descending);
         let is_ordered_by = |key: &&Expression| parts.order.iter().any(|(it, _)| it == *key);
         let others = keys.iter().filter(|key| !is_ordered_by(key));
         order.extend(others.map(|key| (key.clone(), direction)));
-        let wanted = self.wanted_order(&order, limit)?;
-        Some(WantedOrder {
-            row_count: wanted.row_count * GROUP_ROWS,
-            ..wanted
-        })
+        let mut wanted = self.wanted_order(&order, limit)?;
+        if wanted.rows == WantedRows::Limited {
+            wanted.rows = WantedRows::Groups;
+        }
+        if parts.having.is_some() {
+            wanted.row_count *= GROUPS_PER_HAVING;
+        }
+        Some(wanted)
     }
 
     /// The conditions of a WHERE clause.
@@ -438,13 +442,17 @@ impl Binder<'_> {
     /// Adds grouping above a node; the clauses above then read the groups.
     fn grouped(
         &mut self,
-        (mut input, order): (Node, GroupInput),
+        (input, how): (Node, GroupInput),
         parts: &mut SelectParts,
         calls: Numbered<expression::AggregateCall>,
         own_slots: Vec<usize>,
     ) -> Result<Node, PlanError> {
         self.check_group_subqueries(parts, &own_slots)?;
-        let with_rollup = order == GroupInput::Rollup;
+        let with_rollup = how == GroupInput::Rollup;
+        let mut input = match how {
+            GroupInput::Extreme => first_row(input),
+            GroupInput::Unordered | GroupInput::SideBySide | GroupInput::Rollup => input,
+        };
         let slot = self.add_slot(SlotShape::Computed(Vec::new()));
         let mut groups = Groups {
             slot,
@@ -500,14 +508,16 @@ impl Binder<'_> {
                 .chain(call.order.iter().map(|(key, _)| key))
         });
         let dependent = self.dependents(keys.iter().chain(arguments));
-        let is_unordered = order == GroupInput::Unordered;
-        if is_unordered && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls) {
+        if how == GroupInput::Unordered
+            && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls)
+        {
             self.slots[slot] = SlotShape::Groups(grouping);
             return Ok(input);
         }
         let aggregate = Aggregate {
             slot,
-            is_ordered: !is_unordered && !keys.is_empty(),
+            is_ordered: matches!(how, GroupInput::SideBySide | GroupInput::Rollup)
+                && !keys.is_empty(),
             keys,
             calls,
             with_rollup,
