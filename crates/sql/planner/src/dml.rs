@@ -1,4 +1,4 @@
-//! INSERT, REPLACE, UPDATE, DELETE.
+//! INSERT, REPLACE, UPDATE, DELETE, and LOAD DATA.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,13 +13,15 @@ use syntax::ast::{self, ExprKind};
 use value::{TypeKind, Value};
 
 use crate::bind::{Binder, Block, Clause, error};
-use crate::join::From;
+use crate::from::From;
 use crate::numbered::Numbered;
 use crate::plan::{
     Access, Action, Assignment, Delete, Dependent, Insert, InsertSource, Node, OnDuplicate,
     OutputColumn, SlotShape, Sort, SortKey, Step, Update, UpdateTarget, ValueRows,
 };
 use crate::{PlanError, not_supported};
+
+mod load;
 
 impl Binder<'_> {
     pub(crate) fn insert(

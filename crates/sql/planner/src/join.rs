@@ -14,10 +14,9 @@ use syntax::ast::{self, TableRef};
 use crate::access::{Hints, WantedOrder};
 use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
 use crate::condition::{conjuncts, is_never};
+use crate::from::{From, Item, Source};
 use crate::output::table_output;
-use crate::plan::{
-    Derived, DerivedOrigin, Filter, Join, JoinKind, Latest, Node, Query, SlotShape, TableUse,
-};
+use crate::plan::{Derived, Filter, Join, JoinKind, Node, SlotShape, TableUse};
 use crate::{PlanError, not_supported};
 
 mod correlated;
@@ -30,91 +29,6 @@ mod order;
 mod semi_join;
 
 use self::order::List;
-
-/// An item of a flattened list of joins.
-#[derive(Debug, Clone)]
-pub(crate) struct Item {
-    kind: JoinKind,
-    source: Source,
-    /// `ON` of an outer join.
-    on: Vec<Expression>,
-    /// Slots that it fills.
-    slots: Vec<usize>,
-}
-
-#[derive(Debug, Clone)]
-enum Source {
-    Table {
-        table: usize,
-        slot: usize,
-        hints: Hints,
-    },
-    Derived {
-        slot: usize,
-        query: Rc<Query>,
-        origin: DerivedOrigin,
-        /// It may return other rows each time, or sets variables.
-        varies: bool,
-    },
-    /// The latest rows of a recursive table.
-    Latest(Rc<Latest>),
-    /// The right side of an outer join that is itself a join.
-    Group(From),
-}
-
-/// A flattened list of joins.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct From {
-    items: Vec<Item>,
-    conditions: Vec<Expression>,
-    /// The tables are read in the order of the text.
-    is_straight: bool,
-    /// The first item is a set, which is read before all others.
-    begins_with_set: bool,
-}
-
-impl From {
-    /// The (table, slot) pairs of all plain tables, and whether there is nothing else.
-    pub(crate) fn tables(&self) -> (Vec<(usize, usize)>, bool) {
-        let mut tables = Vec::new();
-        let mut are_all = true;
-        for item in &self.items {
-            match &item.source {
-                Source::Table { table, slot, .. } => tables.push((*table, *slot)),
-                Source::Derived { .. } | Source::Latest(_) => are_all = false,
-                Source::Group(from) => {
-                    let (inner, are_inner_all) = from.tables();
-                    tables.extend(inner);
-                    are_all &= are_inner_all;
-                }
-            }
-        }
-        (tables, are_all)
-    }
-
-    /// Reads the tables in the order of the text.
-    pub(crate) fn set_straight(&mut self) {
-        self.is_straight = true;
-    }
-
-    /// The slot of the only item, if that is a table.
-    pub(crate) fn sole_table(&self) -> Option<usize> {
-        match &self.items[..] {
-            [item] => match item.source {
-                Source::Table { slot, .. } => Some(slot),
-                Source::Derived { .. } | Source::Latest(_) | Source::Group(_) => None,
-            },
-            _ => None,
-        }
-    }
-
-    fn slots(&self) -> Vec<usize> {
-        self.items
-            .iter()
-            .flat_map(|item| item.slots.iter().copied())
-            .collect()
-    }
-}
 
 /// A condition, and the slots of the current list that it reads.
 #[derive(Debug)]

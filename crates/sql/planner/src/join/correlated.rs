@@ -14,10 +14,10 @@ use std::rc::Rc;
 
 use expression::{CompareOperator, Expression, ExpressionKind};
 
-use super::{Item, Source};
 use crate::PlanError;
 use crate::access::Hints;
 use crate::bind::Binder;
+use crate::from::{Item, Source};
 use crate::plan::{HashJoin, HashKey, JoinKind, Node, TableHolds};
 
 /// If a start reads fewer rows than this, a table is not worth it.

@@ -11,8 +11,8 @@ use expression::{ColumnPlace, Expression};
 use syntax::ast;
 
 use super::merged::Derived;
-use super::{From, Item, Source};
 use crate::bind::{Binder, CommonTable, Recursion, Relation, RelationColumn, error, plain_output};
+use crate::from::{From, Item, Source};
 use crate::output::derived_output;
 use crate::plan::{
     DerivedOrigin, JoinKind, Latest, Node, OutputColumn, Query, Recursive, SlotShape,

@@ -10,9 +10,9 @@
 
 use expression::{Class, CompareOperator, Expression, ExpressionKind};
 
-use super::{From, Item, Source};
 use crate::PlanError;
 use crate::bind::{Binder, ExistsSet};
+use crate::from::{From, Item, Source};
 use crate::plan::Query;
 
 impl Binder<'_> {

@@ -11,11 +11,11 @@ use std::rc::Rc;
 
 use expression::{CompareOperator, Expression, ExpressionKind};
 
-use super::{From, Item, Source};
 use crate::PlanError;
 use crate::access::{AccessChoice, Hints};
 use crate::bind::Binder;
 use crate::estimate::rows_given;
+use crate::from::{From, Item, Source};
 use crate::plan::{HashJoin, HashKey, JoinKind, Node, TableHolds};
 
 /// The cost of each start of a nested loop's right side, in addition to the rows read there.

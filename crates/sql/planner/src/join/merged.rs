@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 use expression::{ColumnPlace, Expression};
 use syntax::ast;
 
-use super::{From, Item, Source};
 use crate::PlanError;
 use crate::bind::{Binder, MERGED_COUNT_MAX};
+use crate::from::{From, Item, Source};
 use crate::plan::OutputColumn;
 use crate::query::{BoundQuery, NO_TAIL};
 

@@ -6,8 +6,8 @@
 
 use expression::{CompareOperator, Expression, ExpressionKind, Test};
 
-use super::{From, Item, Source};
 use crate::bind::Binder;
+use crate::from::{From, Item, Source};
 use crate::plan::JoinKind;
 
 impl Binder<'_> {

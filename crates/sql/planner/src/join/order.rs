@@ -11,9 +11,10 @@
 
 use expression::Expression;
 
-use super::{Conjunct, Item, Source};
+use super::Conjunct;
 use crate::access::{AccessChoice, Hints, OFF_ROWS_MIN, WantedOrder, WantedRows};
 use crate::bind::Binder;
+use crate::from::{Item, Source};
 use crate::plan::{JoinKind, Node};
 
 /// A list of joins whose order is looked for.

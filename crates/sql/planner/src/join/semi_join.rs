@@ -22,11 +22,11 @@ use store::RowLock;
 use value::{ColumnType, TypeKind};
 
 use super::hash::START_COST;
-use super::{From, Item, Source};
 use crate::PlanError;
 use crate::access::{AccessChoice, Hints, WantedOrder, WantedRows};
 use crate::bind::Binder;
 use crate::estimate::rows_given;
+use crate::from::{From, Item, Source};
 use crate::limits::rows_read;
 use crate::plan::{Computed, DerivedOrigin, JoinKind, Node, Query};
 

@@ -4,13 +4,13 @@ use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
     ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
 };
-use expression::{AggregateKind, CompareOperator, Test};
+use expression::{AggregateCall, AggregateKind, CompareOperator, Test};
 use settings::SqlMode;
 use value::{ColumnType, Date, TypeKind, Value};
 
 use crate::bind::required_exists;
 use crate::condition::conjuncts;
-use crate::join::From;
+use crate::from::From;
 use crate::plan::SlotShape;
 
 use super::rewrite::{Groups, read_kept};
@@ -152,7 +152,7 @@ impl Binder<'_> {
     fn extreme_order(
         &self,
         parts: &SelectParts,
-        calls: &[expression::AggregateCall],
+        calls: &[AggregateCall],
         own_slots: &[usize],
     ) -> Option<WantedOrder> {
         let [call] = calls else { return None };
@@ -444,7 +444,7 @@ impl Binder<'_> {
         &mut self,
         (input, how): (Node, GroupInput),
         parts: &mut SelectParts,
-        calls: Numbered<expression::AggregateCall>,
+        calls: Numbered<AggregateCall>,
         own_slots: Vec<usize>,
     ) -> Result<Node, PlanError> {
         self.check_group_subqueries(parts, &own_slots)?;
@@ -474,29 +474,8 @@ impl Binder<'_> {
         }
         let (mut keys, mut calls) = (groups.keys.into_list(), groups.calls.into_list());
         if with_rollup && !keys.is_empty() {
-            // A rollup needs equal keys side by side, so all columns that are read are sorted by
-            // the keys.
-            let mut read = Numbered::of(&keys);
-            for call in &calls {
-                for argument in &call.arguments {
-                    read.place_of(argument);
-                }
-                for (key, _) in &call.order {
-                    read.place_of(key);
-                }
-            }
             assert_eq!(keys.len(), parts.rollup_order.len(), "each key is a level");
-            let descending = parts.rollup_order.iter().copied();
-            let order: Vec<_> = keys.iter().cloned().zip(descending).collect();
-            let mut sorted = read.list().to_vec();
-            input = self.sorted(input, &mut sorted, &order, None, Vec::new());
-            let sorted_slot = sorted[0].as_column().expect("a sort gives columns").slot;
-            let into_slot = |expression: &mut Expression| read_kept(expression, &read, sorted_slot);
-            keys.iter_mut().for_each(into_slot);
-            for call in &mut calls {
-                call.arguments.iter_mut().for_each(into_slot);
-                call.order.iter_mut().for_each(|(key, _)| into_slot(key));
-            }
+            input = self.sorted_for_rollup(input, &mut keys, &mut calls, &parts.rollup_order);
         }
         let key_types = keys.iter().map(|key| key.column_type.clone());
         let call_types = calls.iter().map(|call| call.column_type.clone());
@@ -524,6 +503,40 @@ impl Binder<'_> {
             dependent,
         };
         Ok(Node::Aggregate(Box::new(input), Rc::new(aggregate)))
+    }
+
+    /// Sorts all columns that are read by the keys: a rollup needs equal keys side by side.
+    fn sorted_for_rollup(
+        &mut self,
+        input: Node,
+        keys: &mut [Expression],
+        calls: &mut [AggregateCall],
+        descending: &[bool],
+    ) -> Node {
+        let mut read = Numbered::of(keys);
+        for call in &*calls {
+            for argument in &call.arguments {
+                read.place_of(argument);
+            }
+            for (key, _) in &call.order {
+                read.place_of(key);
+            }
+        }
+        let order: Vec<_> = keys
+            .iter()
+            .cloned()
+            .zip(descending.iter().copied())
+            .collect();
+        let mut sorted = read.list().to_vec();
+        let node = self.sorted(input, &mut sorted, &order, None, Vec::new());
+        let sorted_slot = sorted[0].as_column().expect("a sort gives columns").slot;
+        let into_slot = |expression: &mut Expression| read_kept(expression, &read, sorted_slot);
+        keys.iter_mut().for_each(into_slot);
+        for call in calls {
+            call.arguments.iter_mut().for_each(into_slot);
+            call.order.iter_mut().for_each(|(key, _)| into_slot(key));
+        }
+        node
     }
 
     /// Sorts the rows. Expressions are computed after the sort if possible. So `@n := @n + 1`
