@@ -121,6 +121,8 @@ impl Binder<'_> {
                 Some(_) => GroupInput::SideBySide,
             };
             node = self.grouped((node, input), &mut parts, calls, own_slots)?;
+            // Groups that the store has made come in its order.
+            is_ordered &= matches!(node, Node::Aggregate(..));
         }
         if let Some(having) = parts.having.take() {
             node = self.with_filter(node, vec![having]);
@@ -487,7 +489,7 @@ impl Binder<'_> {
                 .chain(call.order.iter().map(|(key, _)| key))
         });
         let dependent = self.dependents(keys.iter().chain(arguments));
-        if how == GroupInput::Unordered
+        if matches!(how, GroupInput::Unordered | GroupInput::SideBySide)
             && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls)
         {
             self.slots[slot] = SlotShape::Groups(grouping);
