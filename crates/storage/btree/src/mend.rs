@@ -3,12 +3,14 @@
 //! After a loss of log that was accepted, the pages of a tree are of different times. A leaf may
 //! never have been written, or may have other fences than its parent says. Such a leaf is made
 //! again, with the fences of its parent, and with those of its entries that can be read and belong
-//! there. Each leaf is one mini-transaction, so a crash in between leaves less to do.
+//! there. A leaf that is older than its split has the entries of the leaf to its right, too: if that
+//! one was never written, they go there. Each leaf is one mini-transaction, so a crash in between
+//! leaves less to do; what was to go to the right is lost by it.
 //!
 //! An inner page is not made again: its children cannot be found without it. The map of a page
 //! that is older than the tree may call its pages free. They are marked before anything is made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use format::page_op::PageOp;
 use format::slotted::{self, TreePage, TreePageShape};
@@ -18,9 +20,12 @@ use store::{Interrupt, Outcome, StoreError};
 use crate::check::{Check, Expected, Looked};
 use crate::error::damaged;
 use crate::pages::{Pages, apply, narrow};
-use crate::scan::{Run, push};
+use crate::scan::Run;
 use crate::split::has_room;
 use crate::{Tree, space};
+
+/// Payloads by their keys.
+type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Mending under way. It keeps its place over suspensions.
 #[derive(Debug)]
@@ -28,6 +33,8 @@ pub struct Mend {
     check: Check,
     /// The pages that were checked. Two parents of a page contradict each other.
     seen: BTreeSet<PageNo>,
+    /// Entries of leaves that were made again which belong to leaves further right.
+    carried: Entries,
     /// The page whose step is under way, and what was found there.
     under_way: Option<(Expected, Looked)>,
 }
@@ -38,6 +45,7 @@ impl Mend {
         Self {
             check: Check::new(tree),
             seen: BTreeSet::new(),
+            carried: Entries::new(),
             under_way: None,
         }
     }
@@ -67,7 +75,18 @@ impl Mend {
         }
         space::mark_used(pages, id)?;
         if !looked.is_whole() {
-            self.check.tree().make_again(pages, expected)?;
+            let behind = self
+                .check
+                .tree()
+                .make_again(pages, expected, &self.carried)?;
+            self.carried.extend(behind);
+        }
+        if expected.level == Some(0) {
+            let behind = expected
+                .upper
+                .as_deref()
+                .map(|it| self.carried.split_off(it));
+            self.carried = behind.unwrap_or_default();
         }
         self.seen.insert(expected.page);
         Ok(self.under_way.take().map(|(_, looked)| looked))
@@ -84,20 +103,28 @@ fn why(id: PageId, looked: &Looked) -> Interrupt {
 }
 
 impl Tree {
-    /// Makes a leaf again, with what can be read of it.
-    fn make_again(&self, pages: &Pages, expected: &Expected) -> Outcome<()> {
+    /// Makes a leaf again, with what can be read of it and what was carried there. Returns its
+    /// entries above the upper fence.
+    fn make_again(
+        &self,
+        pages: &Pages,
+        expected: &Expected,
+        carried: &Entries,
+    ) -> Outcome<Entries> {
         assert_eq!(expected.level, Some(0), "a leaf has no children");
         let id = self.page_id(expected.page);
-        let mut kept = Run::new();
-        match pages.shared(id) {
-            Ok(page) => {
-                if self.read_kept(page.bytes(), expected, &mut kept).is_none() {
-                    kept.clear();
-                }
-            }
-            Err(Interrupt::Error(StoreError::Damaged { .. })) => {}
+        let own = match pages.shared(id) {
+            Ok(page) => self.entries(page.bytes()).unwrap_or_default(),
+            Err(Interrupt::Error(StoreError::Damaged { .. })) => Entries::new(),
             Err(interrupt) => return Err(interrupt),
-        }
+        };
+        let is_behind = |key: &[u8]| expected.upper.as_deref().is_some_and(|it| it <= key);
+        let (behind, own): (Entries, Entries) =
+            own.into_iter().partition(|(key, _)| is_behind(key));
+        // The page itself is the newer one.
+        let mut kept = carried.clone();
+        kept.extend(own);
+        kept.retain(|key, _| expected.covers(key));
         let mut change = pages.change()?;
         let page = change.create(id, PageType::BtreeLeaf)?;
         let shape = TreePageShape {
@@ -107,43 +134,42 @@ impl Tree {
             upper: expected.upper.as_deref(),
         };
         apply(&mut change, page, &PageOp::TreeInit(shape))?;
-        for number in 0..kept.len() {
-            let (key, payload) = kept.entry(number);
+        let mut made = 0;
+        for (key, payload) in &kept {
             // Fences that are further apart have a shorter prefix in common.
             if !has_room(change.bytes(page), key.len(), payload.len()) {
-                break;
+                continue;
             }
-            let slot = narrow(number);
+            let slot = narrow(made);
             apply(
                 &mut change,
                 page,
                 &PageOp::TreeInsert { slot, key, payload },
             )?;
+            made += 1;
         }
         assert!(
             slotted::verify(change.bytes(page)).is_ok(),
             "a page that was made is whole"
         );
         change.commit();
-        Ok(())
+        Ok(behind)
     }
 
-    /// Copies the entries of a leaf that belong between its fences. Returns `None` if it is no leaf
-    /// of this tree.
-    fn read_kept(&self, page: &[u8], expected: &Expected, kept: &mut Run) -> Option<()> {
+    /// Copies the entries of a page. Returns `None` if it is no leaf of this tree.
+    fn entries(&self, page: &[u8]) -> Option<Entries> {
         slotted::verify(page).ok()?;
         let view = TreePage::new(page)?;
         if view.index_id()? != self.index.0 || view.level()? != 0 {
             return None;
         }
-        let mut key = Vec::new();
+        let mut entries = Entries::new();
         for slot in 0..view.slot_count()? {
-            key.clear();
+            let (mut key, mut payload) = (Vec::new(), Vec::new());
             view.append_key(slot, &mut key)?;
-            if expected.covers(&key) {
-                push(kept, view, slot)?;
-            }
+            view.append_payload(slot, &mut payload)?;
+            entries.insert(key, payload);
         }
-        Some(())
+        Some(entries)
     }
 }

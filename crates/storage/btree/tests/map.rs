@@ -12,7 +12,7 @@ use btree::mend::Mend;
 use btree::space::{self, Release, Reservation};
 use btree::{From, Pages, Place, Run, Tree};
 use format::page_op::PageOp;
-use format::slotted::TreePage;
+use format::slotted::{TreePage, TreePageShape};
 use format::{IndexId, PageId, PageNo, PageSize, PageType, SpaceId};
 use proptest::prelude::*;
 use sim::{World, WorldOptions};
@@ -501,6 +501,62 @@ fn lost_leaves_are_made_again() {
     assert_eq!(pair.mend(), Ok(Vec::new()), "nothing is left to do");
     pair.put(lost_keys[0].clone(), vec![1]);
     pair.compare(&lost_keys[0], 7);
+}
+
+/// A leaf that is older than its split has the entries of the leaf to its right. They go there if
+/// that one is lost, and are left out if it is whole.
+#[test]
+fn entries_of_before_a_split_go_to_the_right() {
+    for is_lost in [true, false] {
+        let mut pair = Pair::new(64);
+        for number in 0..200_u32 {
+            pair.put(number.to_be_bytes().to_vec(), vec![7; 100]);
+        }
+        let leaves = pair.leaves();
+        let ((old, left), (right, right_keys)) = (&leaves[1], &leaves[2]);
+        let behind = leaves[3].1[0].as_slice();
+        let had: Vec<&Vec<u8>> = left[..3].iter().chain(&right_keys[..3]).collect();
+        until_done(&pair.world, || {
+            let mut change = pair.pages.change()?;
+            let latched = change.latch(PageId::new(SPACE, *old))?;
+            let view = TreePage::new(change.bytes(latched)).expect("a page of the tree");
+            let shape = TreePageShape {
+                level: 0,
+                index_id: view.index_id().expect("it has a head"),
+                lower: &left[0],
+                upper: Some(behind),
+            };
+            change
+                .apply(latched, &PageOp::TreeInit(shape))
+                .expect("an empty page");
+            for (slot, key) in had.iter().enumerate() {
+                let insert = PageOp::TreeInsert {
+                    slot: u16::try_from(slot).expect("small"),
+                    key,
+                    payload: &[9],
+                };
+                change.apply(latched, &insert).expect("it has room");
+            }
+            change.commit();
+            Ok(())
+        });
+        for key in left.iter().chain(right_keys.iter().filter(|_| is_lost)) {
+            pair.twin.remove(key);
+        }
+        for key in had.iter().filter(|key| is_lost || left.contains(key)) {
+            pair.twin.insert(key.to_vec(), vec![9]);
+        }
+        let made = match is_lost {
+            true => vec![*old, *right],
+            false => vec![*old],
+        };
+        if is_lost {
+            pair.lose(*right);
+        }
+        assert_eq!(pair.mend(), Ok(made));
+        pair.compare(&left[1], 7);
+        assert_eq!(pair.mend(), Ok(Vec::new()), "nothing is left to do");
+    }
 }
 
 /// The children of a root that is lost cannot be found.
