@@ -187,7 +187,7 @@ async fn open_first(
              with it: {NEWER_PAGES}"
         ),
         None if on_loss == OnLogLoss::Accept => {
-            tracing::warn!("this start loses no log: --accept-log-loss was not needed for it");
+            tracing::warn!("this start loses no log, although --accept-log-loss is given");
         }
         None => {}
     }

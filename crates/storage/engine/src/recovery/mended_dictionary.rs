@@ -31,7 +31,7 @@ pub(super) async fn mend_dictionary(pages: &Pages) -> Result<(), StoreError> {
             let why = why.or_else(|| looked.faults.into_iter().next());
             error!(
                 page,
-                why, "a page of the dictionary is lost, with the tables and databases it named"
+                why, "a page of the dictionary is made again: what it named may be lost"
             );
         }
     }
