@@ -3,9 +3,9 @@
 //! After a loss of log that was accepted, the pages of a tree are of different times. A leaf may
 //! never have been written, or may have other fences than its parent says. Such a leaf is made
 //! again, with the fences of its parent, and with those of its entries that can be read and belong
-//! there. A leaf that is older than its split has the entries of the leaf to its right, too: if that
-//! one was never written, they go there. Each leaf is one mini-transaction, so a crash in between
-//! leaves less to do; what was to go to the right is lost by it.
+//! there. A leaf that is older than its split has the entries of the leaf to its right, too. If
+//! that one was never written, they go there. Each leaf is one mini-transaction, so a crash in
+//! between leaves less to do; it loses what was to go to the right.
 //!
 //! An inner page is not made again: its children cannot be found without it. The map of a page
 //! that is older than the tree may call its pages free. They are marked before anything is made.
