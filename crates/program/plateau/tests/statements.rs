@@ -48,6 +48,8 @@ files! {
     create_select
     dated_texts
     definition_clauses
+    derived_condition_plans
+    derived_conditions
     drop_if_exists
     engine_options
     enum_defaults

@@ -108,7 +108,7 @@ pub(crate) struct Binder<'a> {
 const EXPRESSIONS_PER_LOOK: u32 = 256;
 
 /// A query block that is being bound.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Block {
     /// The names in scope.
     pub(crate) scope: Scope,

@@ -9,8 +9,8 @@ use value::{CollationId, ColumnType, TypeKind, Value};
 use crate::bind::plain_output;
 use crate::estimate::rows_given;
 use crate::plan::{
-    Access, Action, Derived, DerivedOrigin, InsertSource, JoinKind, Node, OutputColumn, Plan,
-    Query, Scan, SetOperation, SubqueryKind, TableHolds,
+    Access, Action, Derived, DerivedOrigin, DerivedRun, InsertSource, JoinKind, Node, OutputColumn,
+    Plan, Query, Scan, SetOperation, SubqueryKind, TableHolds,
 };
 
 /// A line of EXPLAIN.
@@ -230,6 +230,9 @@ impl Explainer<'_> {
     fn derived(&mut self, query: &Query, derived: &Derived, id: u64, select_type: &'static str) {
         let (inner, is_set) = (self.next_id, derived.origin == DerivedOrigin::Set);
         let (name, inner_type, rows) = match derived.origin {
+            DerivedOrigin::Table if derived.run == DerivedRun::EachRow => {
+                ("derived", "LATERAL DERIVED", 2)
+            }
             DerivedOrigin::Table => ("derived", "DERIVED", 2),
             DerivedOrigin::Set => {
                 let rows = rows_given(&query.root);

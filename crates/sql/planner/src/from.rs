@@ -1,11 +1,13 @@
-//! The tables of a FROM clause, bound and not yet planned.
+//! What is bound and not yet planned: the tables of a FROM clause, and a SELECT.
 
 use std::rc::Rc;
 
 use expression::Expression;
 
 use crate::access::Hints;
-use crate::plan::{DerivedOrigin, JoinKind, Latest, Query};
+use crate::bind::Block;
+use crate::numbered::Numbered;
+use crate::plan::{DerivedOrigin, JoinKind, Latest, Limit, OutputColumn, Query};
 
 /// An item of a flattened list of joins.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ pub(crate) enum Source {
     },
     Derived {
         slot: usize,
-        query: Rc<Query>,
+        rows: DerivedRows,
         origin: DerivedOrigin,
         /// It may return other rows each time, or sets variables.
         varies: bool,
@@ -36,6 +38,49 @@ pub(crate) enum Source {
     Latest(Rc<Latest>),
     /// The right side of an outer join that is itself a join.
     Group(From),
+}
+
+/// The rows of a query in FROM.
+#[derive(Debug, Clone)]
+pub(crate) enum DerivedRows {
+    Planned(Rc<Query>),
+    /// The query is planned once the conditions on its rows are known.
+    Bound(Rc<BoundDerived>),
+}
+
+/// A query in FROM whose conditions may grow.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundDerived {
+    pub(crate) select: BoundSelect,
+    pub(crate) block: Block,
+}
+
+/// A SELECT.
+#[derive(Debug, Clone)]
+pub(crate) struct BoundSelect {
+    pub(crate) from: From,
+    /// Those of WHERE.
+    pub(crate) conditions: Vec<Expression>,
+    pub(crate) parts: SelectParts,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) is_distinct: bool,
+    pub(crate) with_rollup: bool,
+}
+
+/// The clauses of a SELECT behind WHERE, and its list.
+#[derive(Debug, Clone)]
+pub(crate) struct SelectParts {
+    pub(crate) output: Vec<Expression>,
+    pub(crate) columns: Vec<OutputColumn>,
+    /// The terms of GROUP BY.
+    pub(crate) keys: Numbered<Expression>,
+    /// Of each output column the key that names it, under `WITH ROLLUP`.
+    pub(crate) item_keys: Vec<Option<usize>>,
+    /// Whether each key is descending, under `WITH ROLLUP`.
+    pub(crate) rollup_order: Vec<bool>,
+    pub(crate) having: Option<Expression>,
+    /// Each term of ORDER BY, and whether it is descending.
+    pub(crate) order: Vec<(Expression, bool)>,
 }
 
 /// A flattened list of joins.
@@ -47,6 +92,16 @@ pub(crate) struct From {
     pub(crate) is_straight: bool,
     /// The first item is a set, which is read before all others.
     pub(crate) begins_with_set: bool,
+}
+
+impl DerivedRows {
+    /// What each row has.
+    pub(crate) fn output(&self) -> &[Expression] {
+        match self {
+            Self::Planned(query) => &query.output,
+            Self::Bound(bound) => &bound.select.parts.output,
+        }
+    }
 }
 
 impl From {

@@ -16,13 +16,15 @@ use crate::bind::{Binder, Clause, Relation, RelationColumn, error};
 use crate::condition::{conjuncts, is_never};
 use crate::from::{From, Item, Source};
 use crate::output::table_output;
-use crate::plan::{Derived, Filter, Join, JoinKind, Node, SlotShape, TableUse};
+use crate::plan::{Derived, DerivedRun, Filter, Join, JoinKind, Node, SlotShape, TableUse};
 use crate::{PlanError, not_supported};
 
+mod condition_pushdown;
 mod correlated;
 mod derived;
 mod exists_set;
 mod hash;
+mod lateral;
 mod merged;
 mod optional;
 mod order;
@@ -422,14 +424,18 @@ impl Binder<'_> {
             JoinKind::Left => std::mem::take(&mut item.on),
             JoinKind::Inner => self.take_visible(conjuncts, &slots, placed)?,
         };
-        if let Some(equal) = self.try_hash_join(&left, &item, &conditions, placed) {
+        let is_lateral = self.is_lateral_better(&left, &item, &conditions, placed);
+        if !is_lateral && let Some(equal) = self.try_hash_join(&left, &item, &conditions, placed) {
             let node = self.hash_joined(left, item, conditions, placed, &equal)?;
             return Ok(match kind {
                 JoinKind::Left => self.filtered(node, conjuncts, &with_slots(placed, &slots))?,
                 JoinKind::Inner => node,
             });
         }
-        let (right, _) = self.item_node(item, conditions, true, None)?;
+        let right = match is_lateral {
+            true => self.lateral_node(item, conditions, placed)?,
+            false => self.item_node(item, conditions, true, None)?.0,
+        };
         let join = Join {
             kind,
             on: None,
@@ -458,14 +464,18 @@ impl Binder<'_> {
             }
             Source::Derived {
                 slot,
-                query,
+                rows,
                 origin,
                 varies: _,
             } => {
+                let (query, conditions) = self.derived_rows(rows, (slot, &[]), conditions)?;
                 let derived = Derived {
                     slot,
                     origin,
-                    is_kept: is_repeated,
+                    run: match is_repeated {
+                        true => DerivedRun::Kept,
+                        false => DerivedRun::Once,
+                    },
                 };
                 let node = Node::Derived(query, Rc::new(derived));
                 Ok((self.with_filter(node, conditions), false))

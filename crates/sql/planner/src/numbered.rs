@@ -29,7 +29,7 @@ impl Digest for AggregateCall {
 }
 
 /// A list of things, distinct unless [`Numbered::push`] repeats one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Numbered<T> {
     list: Vec<T>,
     /// The places by digest, once the list is long.

@@ -474,10 +474,21 @@ pub struct HashKey {
 pub struct Derived {
     /// The slot for the row.
     pub slot: usize,
-    /// It may be read more than once: keep the rows.
-    pub is_kept: bool,
+    /// When the query runs.
+    pub run: DerivedRun,
     /// Where the query stands in the statement; for EXPLAIN.
     pub origin: DerivedOrigin,
+}
+
+/// When the query of a derived table runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DerivedRun {
+    /// Once, as its rows are read.
+    Once,
+    /// Once. Its rows are kept, as they may be read again.
+    Kept,
+    /// For each row of the left side of a join, which it reads.
+    EachRow,
 }
 
 /// Where the query of a derived table stands.

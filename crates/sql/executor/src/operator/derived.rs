@@ -1,12 +1,12 @@
 //! A derived table: the rows of a query, computed into a slot.
 //!
 //! Rows pass through one at a time, or are kept once, so that the inner side of a join can read
-//! them many times.
+//! them many times. A query that reads the row of the left side runs for each of them.
 
 use std::rc::Rc;
 
 use expression::Share;
-use planner::{Derived, Query};
+use planner::{Derived, DerivedRun, Query};
 
 use crate::context::Context;
 use crate::context::dependents::Dependents;
@@ -55,7 +55,7 @@ impl DerivedOperator {
         }
         self.dependents.run(cx)?;
         self.holds_row = false;
-        if !self.plan.is_kept {
+        if self.plan.run != DerivedRun::Kept {
             cx.frame.rows_mut(self.plan.slot).clear();
         }
         keep::push_row(cx, self.plan.slot, &self.query.output)?;
@@ -88,9 +88,11 @@ impl DerivedOperator {
 impl Operator for DerivedOperator {
     fn rewind(&mut self, how: Rewind) {
         self.at = 0;
-        if self.plan.is_kept && self.is_complete && how == Rewind::Again {
-            return;
-        }
+        let how = match (how, self.plan.run) {
+            (Rewind::Again, DerivedRun::Kept) if self.is_complete => return,
+            (Rewind::Again, DerivedRun::EachRow) => Rewind::Outer,
+            _ => how,
+        };
         self.root.rewind(how);
         self.dependents.rewind();
         self.holds_row = false;
@@ -99,7 +101,7 @@ impl Operator for DerivedOperator {
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
-        if self.plan.is_kept {
+        if self.plan.run == DerivedRun::Kept {
             return self.next_kept(cx);
         }
         if !self.pull(cx)? {

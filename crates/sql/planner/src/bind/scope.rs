@@ -165,7 +165,7 @@ fn optional(column: &Expression) -> Expression {
 }
 
 /// Select items by name.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Aliases {
     list: Vec<(String, Expression)>,
     /// Of the names that were there when one was last looked up.

@@ -33,10 +33,8 @@ impl Binder<'_> {
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
-        match self.derived_query(query)? {
-            (Derived::Merged(merged), _) => self.show_merged(merged, alias, names),
-            (Derived::Apart(bound), varies) => self.derived((bound, varies), alias, names),
-        }
+        let (derived, varies) = self.derived_query(query)?;
+        self.derived((derived, varies), alias, names)
     }
 
     /// Binds a table that does not see those beside it, and tells whether it varies. If so, the
@@ -105,7 +103,7 @@ impl Binder<'_> {
     ) -> Result<From, PlanError> {
         let (bound, varies) = self.apart(|binder| binder.recursive_query(table));
         match bound? {
-            Some(bound) => self.derived((bound, varies), alias, &table.columns),
+            Some(bound) => self.derived((Derived::planned(bound), varies), alias, &table.columns),
             None => self.derived_table(&table.query, alias, &table.columns),
         }
     }
@@ -215,18 +213,22 @@ impl Binder<'_> {
         Ok(only_item(source, slot))
     }
 
+    /// Adds a query in FROM, which may vary, to the scope of the current block.
     fn derived(
         &mut self,
-        (bound, varies): (BoundQuery, bool),
+        (derived, varies): (Derived, bool),
         alias: &str,
         names: &[ast::Ident],
     ) -> Result<From, PlanError> {
-        let slot = self.computed_slot(&bound.query.output);
-        self.show_derived(&bound.columns, names, alias, slot)?;
-        let query = Rc::new(bound.query);
+        let (rows, columns) = match derived {
+            Derived::Merged(merged) => return self.show_merged(merged, alias, names),
+            Derived::Apart(rows, columns) => (rows, columns),
+        };
+        let slot = self.computed_slot(rows.output());
+        self.show_derived(&columns, names, alias, slot)?;
         let source = Source::Derived {
             slot,
-            query,
+            rows,
             origin: DerivedOrigin::Table,
             varies,
         };

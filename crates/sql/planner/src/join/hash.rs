@@ -117,7 +117,7 @@ impl Binder<'_> {
     /// True if the condition reads, of this query's tables, only the item's. It must not read those
     /// placed before it, nor, if the item is in a group, those outside the group, whose rows change
     /// while the hash table stays.
-    fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
+    pub(super) fn is_of_item(&self, condition: &Expression, item: &[usize]) -> bool {
         let block = self.blocks.last().expect("a block is bound");
         let own = block.scope.slots();
         let is_of_query = |slot: &usize| own.contains(slot) || block.set_slots.contains(slot);

@@ -11,21 +11,35 @@
 //! with queries or stored functions in their conditions, which would run once for each outer row.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use expression::{ColumnPlace, Expression};
 use syntax::ast;
 
 use crate::PlanError;
-use crate::bind::{Binder, MERGED_COUNT_MAX};
-use crate::from::{From, Item, Source};
+use crate::bind::{Binder, Block, MERGED_COUNT_MAX};
+use crate::from::{BoundDerived, BoundSelect, DerivedRows, From, Item, Source};
 use crate::plan::OutputColumn;
 use crate::query::{BoundQuery, NO_TAIL};
 
-/// A query in FROM, bound.
+/// A query in FROM.
 pub(super) enum Derived {
     Merged(MergedQuery),
     /// It is run by itself.
-    Apart(BoundQuery),
+    Apart(DerivedRows, Vec<OutputColumn>),
+}
+
+impl Derived {
+    /// One that is planned.
+    pub(super) fn planned(bound: BoundQuery) -> Self {
+        Self::Apart(DerivedRows::Planned(Rc::new(bound.query)), bound.columns)
+    }
+}
+
+/// A SELECT in FROM, bound.
+enum MergedOrBound {
+    Merged(MergedQuery),
+    Bound(Box<BoundSelect>),
 }
 
 /// A query that becomes a part of the one around it.
@@ -36,29 +50,32 @@ pub(super) struct MergedQuery {
     columns: Vec<OutputColumn>,
 }
 
-/// The SELECT of a query, if that may become a part of the query around it.
-fn plain_select(query: &ast::Query) -> Option<&ast::Select> {
+/// The SELECT of a query that is nothing else.
+fn whole_select(query: &ast::Query) -> Option<&ast::Select> {
     let is_whole = query.with.is_none() && query.into.is_none() && query.lock.is_none();
     if !is_whole || !query.order_by.is_empty() || query.limit.is_some() {
         return None;
     }
-    let select = match &query.body {
-        ast::QueryBody::Select(select) => select,
-        ast::QueryBody::Nested(inner) => return plain_select(inner),
-        ast::QueryBody::Set { .. } | ast::QueryBody::Values(_) => return None,
-    };
+    match &query.body {
+        ast::QueryBody::Select(select) => Some(select),
+        ast::QueryBody::Nested(inner) => whole_select(inner),
+        ast::QueryBody::Set { .. } | ast::QueryBody::Values(_) => None,
+    }
+}
+
+/// True if a SELECT may become a part of the query around it.
+fn is_plain(select: &ast::Select) -> bool {
     let is_column = |item: &ast::SelectItem| match item {
         ast::SelectItem::Wildcard { .. } => true,
         ast::SelectItem::Expr { expr, .. } => matches!(expr.kind, ast::ExprKind::Column(_)),
     };
-    let is_plain = select.options == ast::SelectOptions::default()
+    select.options == ast::SelectOptions::default()
         && !select.from.is_empty()
         && select.items.iter().all(is_column)
         && select.group_by.is_empty()
         && select.having.is_none()
         && select.windows.is_empty()
-        && select.procedure.is_none();
-    is_plain.then_some(&**select)
+        && select.procedure.is_none()
 }
 
 impl Binder<'_> {
@@ -70,46 +87,68 @@ impl Binder<'_> {
     ) -> Result<(Derived, bool), PlanError> {
         let is_alike = self.lock.0 == self.inner_lock && !self.reads_whole_rows;
         let room = MERGED_COUNT_MAX.saturating_sub(self.block().scope.merged_count());
-        let select = plain_select(query).filter(|_| is_alike);
+        let room = if is_alike { room } else { 0 };
+        // A query that reads a recursive table is planned while that is known.
+        let select = whole_select(query).filter(|_| self.recursions.is_empty());
         let (bound, varies) = self.apart(|binder| match select {
-            Some(select) => binder.merged_or_apart(select, room),
-            None => Ok(Derived::Apart(binder.query(query)?.0)),
+            Some(select) => binder.derived_select(select, room),
+            None => Ok(Derived::planned(binder.query(query)?.0)),
         });
         Ok((bound?, varies))
     }
 
-    /// Binds a plain SELECT whose tables join those of the query around it, if that has room.
-    fn merged_or_apart(&mut self, select: &ast::Select, room: usize) -> Result<Derived, PlanError> {
+    /// Binds a SELECT in FROM.
+    fn derived_select(&mut self, select: &ast::Select, room: usize) -> Result<Derived, PlanError> {
         self.check_stack()?;
+        self.blocks.push(Block::default());
+        let bound = self.merged_or_bound(select, room);
+        let block = self.blocks.pop().expect("pushed above");
+        let mut select = match bound? {
+            MergedOrBound::Merged(merged) => return Ok(Derived::Merged(merged)),
+            MergedOrBound::Bound(select) => *select,
+        };
+        let columns = std::mem::take(&mut select.parts.columns);
+        let bound = BoundDerived { select, block };
+        let rows = match self.has_varied || bound.select.from.items.is_empty() {
+            true => DerivedRows::Planned(Rc::new(self.planned_derived(bound)?)),
+            false => DerivedRows::Bound(Rc::new(bound)),
+        };
+        Ok(Derived::Apart(rows, columns))
+    }
+
+    /// Binds a SELECT whose tables join those of the query around it, if that has room.
+    fn merged_or_bound(
+        &mut self,
+        select: &ast::Select,
+        room: usize,
+    ) -> Result<MergedOrBound, PlanError> {
         let first = ColumnPlace {
             slot: self.slots.len(),
             column: 0,
         };
-        let (bound, _) = self.in_block(|binder| {
-            let (mut from, conditions) = binder.select_tables(select)?;
-            let used = binder.used_columns.range(first..);
-            let used: Vec<_> = used.map(|(place, reader)| (*place, *reader)).collect();
-            let parts = binder.parts(select, &NO_TAIL)?;
-            let has_query = |it: &Expression| !it.subqueries().is_empty();
-            let is_plain = from.tables().1 && !from.is_straight && !binder.has_varied;
-            let has_queries = from.any_condition(&has_query) || conditions.iter().any(has_query);
-            let has_room = binder.block().scope.slots().len() <= room;
-            if !is_plain || has_queries || !has_room || !are_different_columns(&parts.output) {
-                let query = binder.planned_select(select, &NO_TAIL, (from, conditions), parts)?;
-                return Ok(Derived::Apart(query));
-            }
-            // The outer query notes which of the items it reads.
-            binder.used_columns.split_off(&first);
-            binder.used_columns.extend(used);
-            binder.narrow_outer_joins(&mut from, &conditions);
-            from.conditions.extend(conditions);
-            Ok(Derived::Merged(MergedQuery {
-                from,
-                output: parts.output,
-                columns: parts.columns,
-            }))
-        })?;
-        Ok(bound)
+        let tables = self.select_tables(select)?;
+        let used = self.used_columns.range(first..);
+        let used: Vec<_> = used.map(|(place, reader)| (*place, *reader)).collect();
+        let mut bound = self.bound_select(select, &NO_TAIL, tables)?;
+        let (from, conditions) = (&bound.from, &bound.conditions);
+        let has_query = |it: &Expression| !it.subqueries().is_empty();
+        let has_queries = from.any_condition(&has_query) || conditions.iter().any(has_query);
+        let are_tables = from.tables().1 && !from.is_straight;
+        let has_room = self.block().scope.slots().len() <= room;
+        let is_plain = is_plain(select) && are_tables && !has_queries && !self.has_varied;
+        if !is_plain || !has_room || !are_different_columns(&bound.parts.output) {
+            return Ok(MergedOrBound::Bound(Box::new(bound)));
+        }
+        // The outer query notes which of the items it reads.
+        self.used_columns.split_off(&first);
+        self.used_columns.extend(used);
+        self.narrow_outer_joins(&mut bound.from, &bound.conditions);
+        bound.from.conditions.append(&mut bound.conditions);
+        Ok(MergedOrBound::Merged(MergedQuery {
+            from: bound.from,
+            output: bound.parts.output,
+            columns: bound.parts.columns,
+        }))
     }
 
     /// Adds a query that is a part of the current one to its scope.

@@ -14,7 +14,7 @@ use expression::Expression;
 use super::Conjunct;
 use crate::access::{AccessChoice, Hints, OFF_ROWS_MIN, WantedOrder, WantedRows};
 use crate::bind::Binder;
-use crate::from::{Item, Source};
+use crate::from::{DerivedRows, Item, Source};
 use crate::plan::{JoinKind, Node};
 
 /// A list of joins whose order is looked for.
@@ -172,7 +172,10 @@ impl Binder<'_> {
         let (table, slot, hints) = match &list.items[place].source {
             Source::Table { table, slot, hints } => (*table, *slot, hints),
             // A query without tables has one row, which may set variables for the others.
-            Source::Derived { query, .. } if matches!(query.root, Node::One) => return 0.0,
+            Source::Derived {
+                rows: DerivedRows::Planned(query),
+                ..
+            } if matches!(query.root, Node::One) => return 0.0,
             Source::Derived { .. } | Source::Latest(_) => return DERIVED_RANK,
             Source::Group(_) => return GROUP_RANK,
         };

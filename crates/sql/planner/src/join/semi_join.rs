@@ -26,7 +26,7 @@ use crate::PlanError;
 use crate::access::{AccessChoice, Hints, WantedOrder, WantedRows};
 use crate::bind::Binder;
 use crate::estimate::rows_given;
-use crate::from::{From, Item, Source};
+use crate::from::{DerivedRows, From, Item, Source};
 use crate::limits::rows_read;
 use crate::plan::{Computed, DerivedOrigin, JoinKind, Node, Query};
 
@@ -306,7 +306,7 @@ impl Binder<'_> {
             kind: JoinKind::Inner,
             source: Source::Derived {
                 slot,
-                query: Rc::new(query),
+                rows: DerivedRows::Planned(Rc::new(query)),
                 origin: DerivedOrigin::Set,
                 varies: false,
             },
@@ -351,7 +351,7 @@ fn is_alike(left: &ColumnType, right: &ColumnType, class: Class) -> bool {
 }
 
 /// The cost of finding rows by so many others, each at that cost.
-fn lookup_cost(rows: f64, cost: f64) -> f64 {
+pub(super) fn lookup_cost(rows: f64, cost: f64) -> f64 {
     rows * (START_COST + cost) * LOOKUP_FACTOR
 }
 

@@ -13,8 +13,6 @@ pub(super) struct Groups {
     pub(super) own_slots: Vec<usize>,
     /// `WITH ROLLUP`: keys can be NULL.
     pub(super) with_rollup: bool,
-    /// The first column that was read without being grouped by.
-    pub(super) first_ungrouped: Option<ColumnPlace>,
 }
 
 impl Groups {
@@ -61,7 +59,6 @@ impl Groups {
                 *expression = Expression::column(place, column_type, nullable);
             }
             ExpressionKind::Column(place) if self.own_slots.contains(&place.slot) => {
-                self.first_ungrouped.get_or_insert(*place);
                 let call = AggregateCall {
                     function: AggregateKind::First,
                     arguments: vec![expression.clone()],

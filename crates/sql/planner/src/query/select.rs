@@ -10,24 +10,11 @@ use value::{ColumnType, Date, TypeKind, Value};
 
 use crate::bind::required_exists;
 use crate::condition::conjuncts;
-use crate::from::From;
+use crate::from::{BoundSelect, From, SelectParts};
 use crate::plan::SlotShape;
 
 use super::rewrite::{Groups, read_kept};
 use super::*;
-
-/// A SELECT's clauses, bound.
-pub(crate) struct SelectParts {
-    pub(crate) output: Vec<Expression>,
-    pub(crate) columns: Vec<OutputColumn>,
-    keys: Numbered<Expression>,
-    /// Of each output column the key that names it, under `WITH ROLLUP`.
-    item_keys: Vec<Option<usize>>,
-    /// Whether each key is descending, under `WITH ROLLUP`.
-    rollup_order: Vec<bool>,
-    having: Option<Expression>,
-    order: Vec<(Expression, bool)>,
-}
 
 /// The most columns of a result: what the reply to a PREPARE can count. MariaDB has no limit
 /// otherwise. No real program reaches it, and it keeps a statement of 16 MiB from a plan of many
@@ -56,8 +43,8 @@ impl Binder<'_> {
         tail: &Tail<'_>,
     ) -> Result<BoundQuery, PlanError> {
         let tables = self.select_tables(select)?;
-        let parts = self.parts(select, tail)?;
-        self.planned_select(select, tail, tables, parts)
+        let bound = self.bound_select(select, tail, tables)?;
+        self.planned_select(bound)
     }
 
     /// The tables of a SELECT, and the conditions of its WHERE.
@@ -79,26 +66,55 @@ impl Binder<'_> {
         Ok((from, conditions))
     }
 
-    /// The query of a SELECT that is bound.
-    pub(crate) fn planned_select(
+    /// A SELECT whose tables and WHERE are bound.
+    pub(crate) fn bound_select(
         &mut self,
         select: &ast::Select,
         tail: &Tail<'_>,
-        (mut from, mut conditions): (From, Vec<Expression>),
-        mut parts: SelectParts,
-    ) -> Result<BoundQuery, PlanError> {
-        self.narrow_outer_joins(&mut from, &conditions);
+        (from, conditions): (From, Vec<Expression>),
+    ) -> Result<BoundSelect, PlanError> {
+        let parts = self.parts(select, tail)?;
         let limit = self.limit(tail.limit, select.options.calc_found_rows)?;
+        let bound = BoundSelect {
+            from,
+            conditions,
+            parts,
+            limit,
+            is_distinct: select.options.distinct,
+            with_rollup: select.with_rollup,
+        };
+        if self.is_grouped(&bound) {
+            self.check_groups(&bound.parts)?;
+        }
+        Ok(bound)
+    }
+
+    /// True if a SELECT of the current block returns groups.
+    fn is_grouped(&mut self, select: &BoundSelect) -> bool {
+        let has_calls = !self.block().calls.list().is_empty();
+        has_calls || select.with_rollup || !select.parts.keys.list().is_empty()
+    }
+
+    /// The query of a SELECT that is bound.
+    pub(crate) fn planned_select(&mut self, select: BoundSelect) -> Result<BoundQuery, PlanError> {
+        let is_grouped = self.is_grouped(&select);
+        let BoundSelect {
+            mut from,
+            mut conditions,
+            mut parts,
+            limit,
+            is_distinct,
+            with_rollup,
+        } = select;
+        self.narrow_outer_joins(&mut from, &conditions);
         let calls = std::mem::take(&mut self.block().calls);
-        let has_calls = !calls.list().is_empty();
-        let is_grouped = !parts.keys.list().is_empty() || has_calls || select.with_rollup;
         let own_slots = self.block().scope.slots();
-        let wanted = if select.with_rollup {
+        let wanted = if with_rollup {
             None
         } else if is_grouped {
             self.extreme_order(&parts, calls.list(), &own_slots)
                 .or_else(|| self.grouped_order(&parts, limit.as_ref()))
-        } else if select.options.distinct {
+        } else if is_distinct {
             None
         } else {
             self.wanted_order(&parts.order, limit.as_ref())
@@ -115,19 +131,19 @@ impl Binder<'_> {
         is_ordered &= wanted.is_some();
         if is_grouped {
             let input = match wanted.map(|wanted| wanted.rows) {
-                _ if select.with_rollup => GroupInput::Rollup,
+                _ if with_rollup => GroupInput::Rollup,
                 _ if !is_ordered => GroupInput::Unordered,
                 Some(WantedRows::Extreme) | None => GroupInput::Extreme,
                 Some(_) => GroupInput::SideBySide,
             };
-            node = self.grouped((node, input), &mut parts, calls, own_slots)?;
+            node = self.grouped((node, input), &mut parts, calls, own_slots);
             // Groups that the store has made come in its order.
             is_ordered &= matches!(node, Node::Aggregate(..));
         }
         if let Some(having) = parts.having.take() {
             node = self.with_filter(node, vec![having]);
         }
-        if select.options.distinct {
+        if is_distinct {
             node = self.distinct(node, &mut parts);
         }
         if !parts.order.is_empty() && !is_ordered {
@@ -448,8 +464,7 @@ impl Binder<'_> {
         parts: &mut SelectParts,
         calls: Numbered<AggregateCall>,
         own_slots: Vec<usize>,
-    ) -> Result<Node, PlanError> {
-        self.check_group_subqueries(parts, &own_slots)?;
+    ) -> Node {
         let with_rollup = how == GroupInput::Rollup;
         let mut input = match how {
             GroupInput::Extreme => first_row(input),
@@ -462,14 +477,10 @@ impl Binder<'_> {
             calls,
             own_slots,
             with_rollup,
-            first_ungrouped: None,
         };
         groups.rewrite_output(&mut parts.output, &parts.item_keys);
         if let Some(having) = &mut parts.having {
             groups.rewrite(having);
-        }
-        if let Some(place) = groups.first_ungrouped {
-            self.check_full_group_by(place, groups.keys.list())?;
         }
         for (key, _) in &mut parts.order {
             groups.rewrite(key);
@@ -493,7 +504,7 @@ impl Binder<'_> {
             && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls)
         {
             self.slots[slot] = SlotShape::Groups(grouping);
-            return Ok(input);
+            return input;
         }
         let aggregate = Aggregate {
             slot,
@@ -504,7 +515,7 @@ impl Binder<'_> {
             with_rollup,
             dependent,
         };
-        Ok(Node::Aggregate(Box::new(input), Rc::new(aggregate)))
+        Node::Aggregate(Box::new(input), Rc::new(aggregate))
     }
 
     /// Sorts all columns that are read by the keys: a rollup needs equal keys side by side.
@@ -609,6 +620,24 @@ impl Binder<'_> {
             || (is_limited && !expression.contains(&reads_long))
     }
 
+    /// What is evaluated for a group reads no row of it beside the terms of GROUP BY.
+    fn check_groups(&mut self, parts: &SelectParts) -> Result<(), PlanError> {
+        let own_slots = self.block().scope.slots();
+        self.check_group_subqueries(parts, &own_slots)?;
+        if !self.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+            return Ok(());
+        }
+        let items = parts.output.iter().zip(&parts.item_keys);
+        let items = items.filter(|(_, key)| key.is_none()).map(|(item, _)| item);
+        let mut ungrouped = items
+            .chain(&parts.having)
+            .filter_map(|it| first_ungrouped(it, &parts.keys, &own_slots));
+        match ungrouped.next() {
+            Some(place) => Err(self.not_full_group_by(place, parts.keys.list())),
+            None => Ok(()),
+        }
+    }
+
     /// A subquery above the groups cannot read a row of the tables below them.
     fn check_group_subqueries(
         &self,
@@ -629,16 +658,9 @@ impl Binder<'_> {
     }
 
     /// Error 1055 or 1140 under ONLY_FULL_GROUP_BY.
-    fn check_full_group_by(
-        &mut self,
-        place: ColumnPlace,
-        keys: &[Expression],
-    ) -> Result<(), PlanError> {
-        if !self.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
-            return Ok(());
-        }
+    fn not_full_group_by(&mut self, place: ColumnPlace, keys: &[Expression]) -> PlanError {
         if keys.is_empty() {
-            return Err(error(ER_MIX_OF_GROUP_FUNC_AND_FIELDS, &[]));
+            return error(ER_MIX_OF_GROUP_FUNC_AND_FIELDS, &[]);
         }
         let name = self
             .block()
@@ -647,7 +669,7 @@ impl Binder<'_> {
             .map_or_else(String::new, |(r, c)| {
                 format!("{}.{}.{}", r.database, r.alias, c.name)
             });
-        Err(error(ER_WRONG_FIELD_WITH_GROUP, &[&name]))
+        error(ER_WRONG_FIELD_WITH_GROUP, &[&name])
     }
 
     fn distinct(&mut self, input: Node, parts: &mut SelectParts) -> Node {
@@ -722,6 +744,28 @@ fn grouped_item(
     };
     let named = columns.iter().zip(output).position(is_named);
     named.or_else(|| output.iter().position(|expression| expression == key))
+}
+
+/// The first column of these slots that an expression reads outside of the terms of GROUP BY, and
+/// of calls.
+fn first_ungrouped(
+    expression: &Expression,
+    keys: &Numbered<Expression>,
+    own_slots: &[usize],
+) -> Option<ColumnPlace> {
+    let mut found = None;
+    expression.walk(&mut |part| {
+        if found.is_some() || keys.find(part).is_some() {
+            return false;
+        }
+        if let ExpressionKind::Column(place) = part.kind
+            && own_slots.contains(&place.slot)
+        {
+            found = Some(place);
+        }
+        true
+    });
+    found
 }
 
 /// Makes an expression read the columns where a sort has put them.
