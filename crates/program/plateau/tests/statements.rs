@@ -50,6 +50,7 @@ files! {
     definition_clauses
     derived_condition_plans
     derived_conditions
+    derived_updates
     drop_if_exists
     engine_options
     enum_defaults

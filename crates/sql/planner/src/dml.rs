@@ -16,8 +16,8 @@ use crate::bind::{Binder, Block, Clause, error};
 use crate::from::From;
 use crate::numbered::Numbered;
 use crate::plan::{
-    Access, Action, Assignment, Delete, Dependent, Insert, InsertSource, Node, OnDuplicate,
-    OutputColumn, SlotShape, Sort, SortKey, Step, Update, UpdateTarget, ValueRows,
+    Access, Action, Assignment, Delete, Dependent, Finding, Insert, InsertSource, Node,
+    OnDuplicate, OutputColumn, SlotShape, Sort, SortKey, Step, Update, UpdateTarget, ValueRows,
 };
 use crate::{PlanError, not_supported};
 
@@ -287,6 +287,7 @@ impl Binder<'_> {
         self.blocks.push(Block::default());
         let from = self.bind_from(&update.tables)?;
         let (tables, are_plain) = from.tables();
+        let from_count = from.items.len();
         if tables.len() == 1 {
             self.lock.1 = LockWait::SemiConsistent;
         }
@@ -296,8 +297,9 @@ impl Binder<'_> {
             let target = self.column(&assignment.column)?;
             let place = target.as_column().expect("a column was bound");
             let Some(&(table, slot)) = tables.iter().find(|(_, slot)| *slot == place.slot) else {
-                let name = &assignment.column.column.text;
-                return Err(error(errcode::ER_NON_UPDATABLE_TABLE, &[name, &"UPDATE"]));
+                let described = self.block().scope.described(place);
+                let name = described.map_or("", |(relation, _)| relation.alias.as_str());
+                return Err(error(errcode::ER_NON_UPDATABLE_TABLE, &[&name, &"UPDATE"]));
             };
             let value = self.assigned(&assignment.value)?;
             if value.is_none() {
@@ -323,21 +325,23 @@ impl Binder<'_> {
             let definition = self.tables[target.table].definition.clone();
             moves_rows(&input, target, &definition)
         };
-        if is_kept && !are_plain {
-            return Err(not_supported("UPDATE of a join with a derived table"));
-        }
+        let finding = match (is_kept, are_plain) {
+            (false, true) => Finding::OneByOne,
+            (true, true) => Finding::AllFirst,
+            (_, false) => Finding::Repeated,
+        };
         for target in &mut targets {
-            self.find_dependents(&mut target.assignments, tables.len());
+            self.find_dependents(&mut target.assignments, from_count);
         }
-        let is_late = self.order_late(&mut targets, &tables);
-        if !is_kept && !is_late && targets.iter().all(is_repeatable) {
+        let is_late = self.order_late(&mut targets, &tables) || finding == Finding::Repeated;
+        if finding == Finding::OneByOne && !is_late && targets.iter().all(is_repeatable) {
             claim_row(&mut input);
         }
         Ok(Action::Update(Rc::new(Update {
             input,
             is_late,
             targets,
-            is_kept,
+            finding,
             is_ordered: !update.order_by.is_empty(),
             order_column,
             is_ignore: update.ignore,
@@ -348,8 +352,8 @@ impl Binder<'_> {
     /// Finds what runs before each assignment. With several tables all of it reads the row as it
     /// was found, as in MariaDB, so it runs before the first. A condition around a subquery may
     /// read what is assigned, so there it guards nothing.
-    fn find_dependents(&self, assignments: &mut [Assignment], table_count: usize) {
-        if table_count == 1 {
+    fn find_dependents(&self, assignments: &mut [Assignment], from_count: usize) {
+        if from_count == 1 {
             for assignment in assignments {
                 assignment.dependent = self.dependents(&assignment.value);
             }

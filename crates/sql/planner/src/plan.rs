@@ -11,6 +11,7 @@
 //! by an outer query.
 //! (I3) Tables are named by their position in [`Plan::tables`].
 
+mod finding;
 mod pushed;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use value::ColumnType;
 
 use crate::keys::{KeyPlan, RangePlan};
 
+pub use self::finding::Finding;
 pub use self::pushed::{ColumnTest, PushedWork};
 
 /// A statement, ready to run.
@@ -751,9 +753,8 @@ pub struct Update {
     pub input: Node,
     /// What is changed, table by table.
     pub targets: Vec<UpdateTarget>,
-    /// All rows are found before the first change: an assignment changes a column that the scan
-    /// reads by, or there is more than one table.
-    pub is_kept: bool,
+    /// How the rows come that it changes.
+    pub finding: Finding,
     /// All values are computed before the first write: several tables are changed, or one that is
     /// also read under another name or by a subquery.
     pub is_late: bool,

@@ -16,7 +16,7 @@ const BOOL_PARAMETERS: &[(&str, usize)] = &[
     ("engine", 7),
     ("env", 1),
     ("errcode", 1),
-    ("executor", 5),
+    ("executor", 4),
     ("expression", 4),
     ("format", 1),
     ("function", 6),

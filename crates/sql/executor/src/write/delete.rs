@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use planner::Delete;
+use planner::{Delete, Finding};
 use store::{Mutation, Table};
 
 use crate::context::Context;
@@ -39,7 +39,10 @@ impl DeleteRunner {
             target: 0,
             finder: RowFinder::new(
                 build(&plan.input, tables),
-                plan.is_kept,
+                match plan.is_kept {
+                    true => Finding::AllFirst,
+                    false => Finding::OneByOne,
+                },
                 &plan.targets,
                 &slots,
             ),

@@ -1,9 +1,11 @@
 //! [`RowFinder`]: finds the rows that UPDATE and DELETE change.
 //!
 //! If all rows are found before the first change, only their keys are kept. Each row is read again,
-//! locked, before it is changed ([`KeyWindow`]).
+//! locked, before it is changed ([`KeyWindow`]). Rows of a join with a query in FROM come as they
+//! are found, as that query's rows could not be read again; its caller keeps what it makes of them.
 
 use expression::Share;
+use planner::Finding;
 use stdx::{ByteStore, ChunkedVec, Span};
 use store::Hold;
 
@@ -18,8 +20,7 @@ use crate::{Operator, Outcome, Rewind};
 #[derive(Debug)]
 pub(super) struct RowFinder {
     input: Box<dyn Operator>,
-    /// All are found first.
-    is_kept: bool,
+    finding: Finding,
     is_complete: bool,
     found: FoundRows,
 }
@@ -28,13 +29,13 @@ impl RowFinder {
     /// `kept` are the (table, slot) pairs to read again, `targets` the slots to change.
     pub(super) fn new(
         input: Box<dyn Operator>,
-        is_kept: bool,
+        finding: Finding,
         kept: &[(usize, usize)],
         targets: &[usize],
     ) -> Self {
         Self {
             input,
-            is_kept,
+            finding,
             is_complete: false,
             found: FoundRows::new(kept, targets),
         }
@@ -48,8 +49,16 @@ impl RowFinder {
 
     /// Makes the next row current; false at the end.
     pub(super) fn next(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
-        if !self.is_kept {
-            return self.input.next(cx);
+        match self.finding {
+            Finding::OneByOne => return self.input.next(cx),
+            Finding::Repeated => {
+                let is_found = self.input.next(cx)?;
+                if is_found {
+                    self.found.note_first(cx)?;
+                }
+                return Ok(is_found);
+            }
+            Finding::AllFirst => {}
         }
         while !self.is_complete {
             if self.input.next(cx)? {
@@ -68,13 +77,16 @@ impl RowFinder {
 
     /// Locks the current row, which is claimed, and reads it again. Returns false if it is gone.
     pub(super) fn confirm(&mut self, cx: &mut Context<'_>) -> Outcome<bool> {
-        assert!(!self.is_kept, "rows that are found first are locked");
+        assert!(
+            self.finding == Finding::OneByOne,
+            "rows that are found first are locked"
+        );
         Ok(self.input.confirm(cx)? != Confirmed::Gone)
     }
 
     /// False if an earlier row had the same target row.
     pub(super) fn is_first(&self, target: usize) -> bool {
-        !self.is_kept || self.found.is_first(target)
+        self.finding == Finding::OneByOne || self.found.is_first(target)
     }
 }
 

@@ -69,7 +69,7 @@ impl UpdateRunner {
             target: 0,
             finder: RowFinder::new(
                 build(&plan.input, tables),
-                plan.is_kept,
+                plan.finding,
                 &plan.kept,
                 &targets,
             ),

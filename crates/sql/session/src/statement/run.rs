@@ -21,7 +21,7 @@ use executor::{
 };
 use expression::{Diagnostics, Statement};
 use front::Disconnect;
-use planner::{Action, IntoVariable, Plan, TableUse};
+use planner::{Action, Finding, IntoVariable, Plan, TableUse};
 use store::{Suspend, TableId, Transaction, WaitReason};
 use value::{Level, Value};
 use wire::StatusFlags;
@@ -665,7 +665,7 @@ fn check_into(plan: &Plan) -> Result<(), ClientError> {
 fn has_strict_warnings(plan: &Plan) -> bool {
     match &plan.action {
         Action::Insert(_) => true,
-        Action::Update(update) => !update.is_kept && !update.is_ordered,
+        Action::Update(update) => update.finding == Finding::OneByOne && !update.is_ordered,
         _ => false,
     }
 }
