@@ -514,6 +514,7 @@ impl Binder<'_> {
     ) -> Result<(Node, bool), PlanError> {
         let (tables, are_plain) = from.tables();
         let is_single = tables.len() == 1 && are_plain;
+        let kept_slots = from.slots();
         let limit = self.limit(limit, false)?;
         // Rows of a join are all found before the first change, so they are sorted.
         let wanted = self.wanted_order(&order, limit.as_ref());
@@ -539,7 +540,6 @@ impl Binder<'_> {
         let kept = kept.into_list();
         let slot = self.computed_slot(&kept);
         let dependent = self.dependents(&kept);
-        let kept_slots = tables.into_iter().map(|(_, slot)| slot).collect();
         let sort = Sort {
             slot,
             kept,

@@ -49,9 +49,7 @@ impl Binder<'_> {
                 None => left.push(condition),
             }
         }
-        let exists_set = self.exists_set.take();
         let (query, _) = self.apart(|binder| binder.planned_derived(bound));
-        self.exists_set = exists_set;
         Ok((Rc::new(query?), left))
     }
 

@@ -37,13 +37,19 @@ impl Binder<'_> {
         self.derived((derived, varies), alias, names)
     }
 
-    /// Binds a table that does not see those beside it, and tells whether it varies. If so, the
-    /// query that reads it needs no second run all the same.
+    /// Binds or plans a table that does not see those beside it, and tells whether it varies. If
+    /// so, the query that reads it needs no second run all the same.
     pub(super) fn apart<T>(&mut self, bind: impl FnOnce(&mut Self) -> T) -> (T, bool) {
         let around = std::mem::take(&mut self.blocks);
         let has_varied = std::mem::replace(&mut self.has_varied, false);
         let is_apart = std::mem::replace(&mut self.is_apart, true);
+        let stops_early = std::mem::replace(&mut self.stops_early, false);
+        let exists_depth = self.exists_depth.take();
+        let exists_set = self.exists_set.take();
         let bound = self.with_inner_lock(bind);
+        self.exists_set = exists_set;
+        self.exists_depth = exists_depth;
+        self.stops_early = stops_early;
         self.is_apart = is_apart;
         self.blocks = around;
         let varies = std::mem::replace(&mut self.has_varied, has_varied);

@@ -12,7 +12,7 @@ use expression::{Class, CompareOperator, Expression, ExpressionKind};
 
 use crate::PlanError;
 use crate::bind::{Binder, ExistsSet};
-use crate::from::{From, Item, Source};
+use crate::from::{DerivedRows, From, Item, Source};
 use crate::plan::Query;
 
 impl Binder<'_> {
@@ -80,7 +80,9 @@ impl Binder<'_> {
                     Source::Group(from) => {
                         from.conditions.iter().all(is_closed) && self.are_closed(&from.items, slots)
                     }
-                    Source::Table { .. } | Source::Derived { .. } | Source::Latest(_) => true,
+                    // It would be planned twice, and the first plan may take a query as a set.
+                    Source::Derived { rows, .. } => matches!(rows, DerivedRows::Planned(_)),
+                    Source::Table { .. } | Source::Latest(_) => true,
                 }
         })
     }

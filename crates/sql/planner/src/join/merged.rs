@@ -88,9 +88,7 @@ impl Binder<'_> {
         let is_alike = self.lock.0 == self.inner_lock && !self.reads_whole_rows;
         let room = MERGED_COUNT_MAX.saturating_sub(self.block().scope.merged_count());
         let room = if is_alike { room } else { 0 };
-        // A query that reads a recursive table is planned while that is known.
-        let select = whole_select(query).filter(|_| self.recursions.is_empty());
-        let (bound, varies) = self.apart(|binder| match select {
+        let (bound, varies) = self.apart(|binder| match whole_select(query) {
             Some(select) => binder.derived_select(select, room),
             None => Ok(Derived::planned(binder.query(query)?.0)),
         });
@@ -109,7 +107,10 @@ impl Binder<'_> {
         };
         let columns = std::mem::take(&mut select.parts.columns);
         let bound = BoundDerived { select, block };
-        let rows = match self.has_varied || bound.select.from.items.is_empty() {
+        // What a recursive table reads is planned while that is known.
+        let is_recursive = !self.recursions.is_empty();
+        let is_planned = is_recursive || self.has_varied || bound.select.from.items.is_empty();
+        let rows = match is_planned {
             true => DerivedRows::Planned(Rc::new(self.planned_derived(bound)?)),
             false => DerivedRows::Bound(Rc::new(bound)),
         };
