@@ -7,7 +7,7 @@ use errcode::{
     ER_BAD_FIELD_ERROR, ER_FIELD_SPECIFIED_TWICE, ER_NO_DEFAULT_FOR_FIELD, ER_UNKNOWN_TABLE,
     ER_WRONG_VALUE_COUNT_ON_ROW,
 };
-use expression::{Expression, ExpressionKind};
+use expression::{ColumnPlace, Expression, ExpressionKind};
 use store::{ColumnDefault, ColumnDefinition, LockWait, RowLock, TableDefinition};
 use syntax::ast::{self, ExprKind};
 use value::{TypeKind, Value};
@@ -297,9 +297,7 @@ impl Binder<'_> {
             let target = self.column(&assignment.column)?;
             let place = target.as_column().expect("a column was bound");
             let Some(&(table, slot)) = tables.iter().find(|(_, slot)| *slot == place.slot) else {
-                let described = self.block().scope.described(place);
-                let name = described.map_or("", |(relation, _)| relation.alias.as_str());
-                return Err(error(errcode::ER_NON_UPDATABLE_TABLE, &[&name, &"UPDATE"]));
+                return Err(self.not_updatable(place));
             };
             let value = self.assigned(&assignment.value)?;
             if value.is_none() {
@@ -347,6 +345,13 @@ impl Binder<'_> {
             is_ignore: update.ignore,
             kept: tables,
         })))
+    }
+
+    /// Error 1288 for a column of a query in FROM.
+    fn not_updatable(&mut self, place: ColumnPlace) -> PlanError {
+        let described = self.block().scope.described(place);
+        let name = described.map_or("", |(relation, _)| relation.alias.as_str());
+        error(errcode::ER_NON_UPDATABLE_TABLE, &[&name, &"UPDATE"])
     }
 
     /// Finds what runs before each assignment. With several tables all of it reads the row as it
