@@ -446,13 +446,17 @@ impl Binder<'_> {
             || !are_plain
             || has_set
             || places.any(|table| self.is_read_elsewhere(table));
-        if !is_kept {
+        let finding = match is_kept {
+            true => Finding::AllFirst,
+            false => Finding::OneByOne,
+        };
+        if finding == Finding::OneByOne {
             claim_row(&mut input);
         }
         let plan = Delete {
             input,
             targets,
-            is_kept,
+            finding,
             order_column,
             returning,
         };

@@ -789,9 +789,8 @@ pub struct Delete {
     pub input: Node,
     /// The (table, slot) pairs whose rows are removed.
     pub targets: Vec<(usize, usize)>,
-    /// All rows are found before the first removal: there is more than one table, or a subquery
-    /// reads the same one.
-    pub is_kept: bool,
+    /// How the rows come that it removes.
+    pub finding: Finding,
     /// A column of the target that `ORDER BY` reads.
     pub order_column: Option<usize>,
     /// `RETURNING`: what is returned of each removed row.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use planner::{Delete, Finding};
+use planner::Delete;
 use store::{Mutation, Table};
 
 use crate::context::Context;
@@ -39,10 +39,7 @@ impl DeleteRunner {
             target: 0,
             finder: RowFinder::new(
                 build(&plan.input, tables),
-                match plan.is_kept {
-                    true => Finding::AllFirst,
-                    false => Finding::OneByOne,
-                },
+                plan.finding,
                 &plan.targets,
                 &slots,
             ),

@@ -6,8 +6,8 @@ pub enum Finding {
     /// Each once, as it is found.
     OneByOne,
     /// All are found before the first change, as one could hide or repeat a row: it changes what
-    /// the scan reads by, or there is more than one table. Their keys are kept, and they are read
-    /// again.
+    /// the scan reads by, a subquery reads the same table, or there is more than one table. Their
+    /// keys are kept, and they are read again.
     AllFirst,
     /// As they are found, and perhaps several times: a join with rows of queries, which could not
     /// be read again. Each is changed for the first time only, once all are found.
