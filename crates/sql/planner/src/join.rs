@@ -468,7 +468,6 @@ impl Binder<'_> {
                 origin,
                 varies: _,
             } => {
-                let (query, conditions) = self.derived_rows(rows, (slot, &[]), conditions)?;
                 let derived = Derived {
                     slot,
                     origin,
@@ -477,8 +476,8 @@ impl Binder<'_> {
                         false => DerivedRun::Once,
                     },
                 };
-                let node = Node::Derived(query, Rc::new(derived));
-                Ok((self.with_filter(node, conditions), false))
+                let node = self.derived_node(rows, derived, &[], conditions)?;
+                Ok((node, false))
             }
             Source::Latest(latest) => {
                 Ok((self.with_filter(Node::Latest(latest), conditions), false))

@@ -26,12 +26,26 @@ use value::{ColumnType, TypeKind};
 use crate::PlanError;
 use crate::bind::Binder;
 use crate::from::{BoundDerived, BoundSelect, DerivedRows};
-use crate::plan::Query;
+use crate::plan::{Derived, Node, Query};
 
 impl Binder<'_> {
-    /// The query of a table in FROM, and which of the conditions on its rows it does not test
-    /// itself. It runs for each of the rows in these slots before it.
-    pub(super) fn derived_rows(
+    /// The node of a query in FROM, with the conditions on its rows tested. It may read the rows in
+    /// these slots before it.
+    pub(super) fn derived_node(
+        &mut self,
+        rows: DerivedRows,
+        derived: Derived,
+        before: &[usize],
+        conditions: Vec<Expression>,
+    ) -> Result<Node, PlanError> {
+        let place = (derived.slot, before);
+        let (query, left) = self.derived_query_with(rows, place, conditions)?;
+        let node = Node::Derived(query, Rc::new(derived));
+        Ok(self.with_filter(node, left))
+    }
+
+    /// The query with those of the conditions that it tests itself, and the others.
+    fn derived_query_with(
         &mut self,
         rows: DerivedRows,
         (slot, before): (usize, &[usize]),

@@ -6,8 +6,6 @@
 //! calls this a lateral derived table. It is chosen if an index answers the equality, and if so
 //! many look-ups cost less than to run the query once and to look its rows up in a hash table.
 
-use std::rc::Rc;
-
 use expression::Expression;
 
 use super::semi_join::lookup_cost;
@@ -127,9 +125,8 @@ impl Binder<'_> {
         else {
             unreachable!("only a query in FROM is better so");
         };
-        let (query, conditions) = self.derived_rows(rows, (slot, placed), conditions)?;
         let run = DerivedRun::EachRow;
-        let node = Node::Derived(query, Rc::new(Derived { slot, run, origin }));
-        Ok(self.with_filter(node, conditions))
+        let derived = Derived { slot, run, origin };
+        self.derived_node(rows, derived, placed, conditions)
     }
 }
