@@ -40,6 +40,8 @@ files! {
     alter_if_exists
     alter_mistakes
     alter_renames
+    anti_join_plans
+    anti_joins
     client_character_sets
     clock_and_role
     clustered_keys

@@ -523,6 +523,7 @@ impl Binder<'_> {
     ) -> Result<(Node, bool), PlanError> {
         let (tables, are_plain) = from.tables();
         let is_single = tables.len() == 1 && are_plain;
+        self.simplify_outer_joins(&mut from, &mut conditions);
         let kept_slots = from.slots();
         let limit = self.limit(limit, false)?;
         // Rows of a join are all found before the first change, so they are sorted.

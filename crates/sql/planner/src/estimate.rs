@@ -1,7 +1,7 @@
 //! How many rows a node returns, roughly. It is an upper bound, as far as indexes and groups tell;
 //! what a filter drops is unknown.
 
-use crate::plan::Node;
+use crate::plan::{JoinKind, Node};
 
 /// Rows of the latest step of a recursive table.
 const LATEST_ROWS: f64 = 1000.0;
@@ -18,6 +18,8 @@ pub(crate) fn rows_given(node: &Node) -> f64 {
         | Node::Sort(input, _)
         | Node::Distinct(input, _)
         | Node::Limit(input, _) => rows_given(input),
+        Node::NestedLoop(left, _, join) if join.kind == JoinKind::Anti => rows_given(left),
+        Node::HashJoin(left, _, join) if join.kind == JoinKind::Anti => rows_given(left),
         Node::NestedLoop(left, right, _) => rows_given(left) * rows_given(right),
         // Each row of the smaller side is assumed to match its share of the larger one.
         Node::HashJoin(left, right, _) => rows_given(left).max(rows_given(right)),

@@ -184,6 +184,7 @@ impl Explainer<'_> {
                 if join.kind == JoinKind::Left && self.lines[place].kind == Some("ALL") {
                     self.extra(place, "Using where");
                 }
+                self.unmatched(place, join.kind);
             }
             Node::HashJoin(left, right, plan) => {
                 if plan.holds == TableHolds::Query {
@@ -199,6 +200,7 @@ impl Explainer<'_> {
                         _ => "hash_ALL",
                     });
                 }
+                self.unmatched(place, plan.kind);
                 self.extra(place, "Using join buffer (flat, BNLH join)");
             }
             Node::Derived(query, derived) => self.derived(query, derived, id, select_type),
@@ -299,6 +301,14 @@ impl Explainer<'_> {
             && !line.extra.contains(&text)
         {
             line.extra.push(text);
+        }
+    }
+
+    /// The right side of an anti join.
+    fn unmatched(&mut self, line: usize, kind: JoinKind) {
+        if kind == JoinKind::Anti {
+            self.extra(line, "Using where");
+            self.extra(line, "Not exists");
         }
     }
 

@@ -421,15 +421,17 @@ impl Binder<'_> {
         let kind = item.kind;
         let slots = item.slots.clone();
         let conditions = match kind {
-            JoinKind::Left => std::mem::take(&mut item.on),
+            JoinKind::Left | JoinKind::Anti => std::mem::take(&mut item.on),
             JoinKind::Inner => self.take_visible(conjuncts, &slots, placed)?,
         };
         let is_lateral = self.is_lateral_better(&left, &item, &conditions, placed);
         if !is_lateral && let Some(equal) = self.try_hash_join(&left, &item, &conditions, placed) {
             let node = self.hash_joined(left, item, conditions, placed, &equal)?;
             return Ok(match kind {
-                JoinKind::Left => self.filtered(node, conjuncts, &with_slots(placed, &slots))?,
                 JoinKind::Inner => node,
+                JoinKind::Left | JoinKind::Anti => {
+                    self.filtered(node, conjuncts, &with_slots(placed, &slots))?
+                }
             });
         }
         let right = match is_lateral {
@@ -444,7 +446,7 @@ impl Binder<'_> {
             right_slots: slots.clone(),
         };
         let node = Node::NestedLoop(Box::new(left), Box::new(right), Rc::new(join));
-        if kind == JoinKind::Left {
+        if kind != JoinKind::Inner {
             return self.filtered(node, conjuncts, &with_slots(placed, &slots));
         }
         Ok(node)

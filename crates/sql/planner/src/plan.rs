@@ -415,12 +415,14 @@ pub enum JoinKind {
     Inner,
     /// Pairs, and left rows without a partner, joined with NULLs.
     Left,
+    /// Left rows without a partner, joined with NULLs.
+    Anti,
 }
 
 /// A nested-loop join.
 #[derive(Debug)]
 pub struct Join {
-    /// Inner or left.
+    /// Which rows are returned.
     pub kind: JoinKind,
     /// The part of the ON condition that the right side's own scan and filter do not test.
     pub on: Option<Expression>,
@@ -435,7 +437,7 @@ pub struct Join {
 /// A hash join.
 #[derive(Debug)]
 pub struct HashJoin {
-    /// Inner or left.
+    /// Which rows are returned.
     pub kind: JoinKind,
     /// The equalities by which rows are looked up.
     pub keys: Vec<HashKey>,

@@ -181,7 +181,7 @@ impl Operator for HashJoinOperator {
                 State::Matching => {
                     if self.at == NONE {
                         self.state = State::Left;
-                        if !self.has_partner && self.plan.kind == JoinKind::Left {
+                        if !self.has_partner && self.plan.kind != JoinKind::Inner {
                             self.kept.set(cx.frame, None);
                             return Ok(true);
                         }
@@ -199,6 +199,10 @@ impl Operator for HashJoinOperator {
                     if let Some(residual) = &self.plan.residual
                         && !cx.is_true(residual)?
                     {
+                        continue;
+                    }
+                    if self.plan.kind == JoinKind::Anti {
+                        self.state = State::Left;
                         continue;
                     }
                     self.has_partner = true;

@@ -104,7 +104,7 @@ impl Operator for NestedLoopOperator {
                         continue;
                     }
                     self.state = State::Left;
-                    if !has_partner && self.plan.kind == JoinKind::Left {
+                    if !has_partner && self.plan.kind != JoinKind::Inner {
                         self.set_right_null(cx);
                         return Ok(true);
                     }
@@ -117,6 +117,10 @@ impl Operator for NestedLoopOperator {
                         None => true,
                     };
                     cx.frame.recycle();
+                    if matches && self.plan.kind == JoinKind::Anti {
+                        self.state = State::Left;
+                        continue;
+                    }
                     self.state = State::Right {
                         has_partner: has_partner || matches,
                     };

@@ -143,7 +143,7 @@ impl Binder<'_> {
         // The outer query notes which of the items it reads.
         self.used_columns.split_off(&first);
         self.used_columns.extend(used);
-        self.narrow_outer_joins(&mut bound.from, &bound.conditions);
+        self.simplify_outer_joins(&mut bound.from, &mut bound.conditions);
         bound.from.conditions.append(&mut bound.conditions);
         Ok(MergedOrBound::Merged(MergedQuery {
             from: bound.from,

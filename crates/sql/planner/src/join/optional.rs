@@ -1,24 +1,84 @@
-//! Outer joins that are inner ones.
+//! Outer joins of which WHERE wants the pairs alone, or the rows without a partner alone.
 //!
 //! `a LEFT JOIN b ON .. WHERE b.x = 1` returns no row whose `b` is made up of NULLs, since NULL
 //! fails the condition. So it is an inner join, and `b` may be read first. The ON of such a join
 //! may in turn refuse the NULLs of another one.
+//!
+//! `a LEFT JOIN b ON b.k = a.k WHERE b.k IS NULL` returns no pair, since `b.k` of a pair is equal
+//! to something. So it is an anti join, which reads one partner of a row at most.
 
-use expression::{CompareOperator, Expression, ExpressionKind, Test};
+use expression::{ColumnPlace, CompareOperator, Expression, ExpressionKind, Test};
 
 use crate::bind::Binder;
 use crate::from::{From, Item, Source};
-use crate::plan::JoinKind;
+use crate::plan::{JoinKind, SlotShape};
 
 impl Binder<'_> {
-    /// Turns outer joins of a list into inner ones if a condition refuses what they add.
-    pub(crate) fn narrow_outer_joins(&self, from: &mut From, conditions: &[Expression]) {
+    /// Turns outer joins of a list into inner ones or anti joins, by the conditions on their rows.
+    pub(crate) fn simplify_outer_joins(&self, from: &mut From, conditions: &mut Vec<Expression>) {
+        self.find_inner_joins(from, conditions);
+        for item in &mut from.items {
+            if item.kind != JoinKind::Left || self.varies_within(item) {
+                continue;
+            }
+            let refuses_pairs = |it: &Expression| self.refuses_pairs(it, item);
+            for list in [&mut *conditions, &mut from.conditions] {
+                if let Some(place) = list.iter().position(refuses_pairs) {
+                    list.remove(place);
+                    item.kind = JoinKind::Anti;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// True if the condition is IS NULL of a column that is not NULL in any pair of the join.
+    fn refuses_pairs(&self, condition: &Expression, item: &Item) -> bool {
+        let ExpressionKind::Is {
+            operand,
+            test: Test::Null,
+            negated: false,
+        } = &condition.kind
+        else {
+            return false;
+        };
+        operand.as_column().is_some_and(|place| {
+            let is_it = |it: ColumnPlace| it == place;
+            let is_there = item.slots.contains(&place.slot);
+            let is_refused = || item.on.iter().any(|on| refuses_nulls(on, &is_it));
+            is_there && (self.is_never_null(place, item) || is_refused())
+        })
+    }
+
+    /// True if a column is NOT NULL, and its table has a row in each pair of the join.
+    fn is_never_null(&self, place: ColumnPlace, item: &Item) -> bool {
+        let is_in_each_pair = match &item.source {
+            Source::Group(inner) => inner
+                .items
+                .iter()
+                .any(|it| it.kind == JoinKind::Inner && it.slots.contains(&place.slot)),
+            Source::Table { .. } => true,
+            Source::Derived { .. } | Source::Latest(_) => false,
+        };
+        is_in_each_pair
+            && match &self.slots[place.slot] {
+                SlotShape::Table(table) => {
+                    !self.tables[*table].definition.columns[place.column].nullable
+                }
+                SlotShape::Computed(_) | SlotShape::Groups(_) => false,
+            }
+    }
+
+    /// Turns outer joins into inner ones if a condition refuses what they add.
+    fn find_inner_joins(&self, from: &mut From, conditions: &[Expression]) {
         loop {
             let all = from.conditions.iter().chain(conditions);
             let is_refused = |item: &Item| {
                 item.kind == JoinKind::Left
                     && !self.varies_within(item)
-                    && all.clone().any(|it| refuses_nulls(it, &item.slots))
+                    && all
+                        .clone()
+                        .any(|it| refuses_nulls(it, &|place| item.slots.contains(&place.slot)))
             };
             let Some(place) = from.items.iter().position(is_refused) else {
                 return;
@@ -53,12 +113,12 @@ impl Binder<'_> {
     }
 }
 
-/// True if the condition does not hold where all columns of these slots are NULL.
-fn refuses_nulls(condition: &Expression, slots: &[usize]) -> bool {
-    let is_null = |value: &Expression| is_null_with(value, slots);
+/// True if the condition does not hold where all these columns are NULL.
+fn refuses_nulls(condition: &Expression, nulls: &dyn Fn(ColumnPlace) -> bool) -> bool {
+    let is_null = |value: &Expression| is_null_with(value, nulls);
     match &condition.kind {
-        ExpressionKind::And(list) => list.iter().any(|it| refuses_nulls(it, slots)),
-        ExpressionKind::Or(list) => list.iter().all(|it| refuses_nulls(it, slots)),
+        ExpressionKind::And(list) => list.iter().any(|it| refuses_nulls(it, nulls)),
+        ExpressionKind::Or(list) => list.iter().all(|it| refuses_nulls(it, nulls)),
         ExpressionKind::Compare(compare) => {
             compare.operator != CompareOperator::NullSafeEqual
                 && (is_null(&compare.left) || is_null(&compare.right))
@@ -72,7 +132,7 @@ fn refuses_nulls(condition: &Expression, slots: &[usize]) -> bool {
             negated,
         } => match (test, negated) {
             (Test::Null, true) => is_null(operand),
-            (Test::True, false) => refuses_nulls(operand, slots),
+            (Test::True, false) => refuses_nulls(operand, nulls),
             _ => false,
         },
         ExpressionKind::Not(inner) => is_null(inner),
@@ -80,11 +140,11 @@ fn refuses_nulls(condition: &Expression, slots: &[usize]) -> bool {
     }
 }
 
-/// True if the value is NULL where all columns of these slots are.
-fn is_null_with(value: &Expression, slots: &[usize]) -> bool {
-    let is_null = |value: &Expression| is_null_with(value, slots);
+/// True if the value is NULL where all these columns are.
+fn is_null_with(value: &Expression, nulls: &dyn Fn(ColumnPlace) -> bool) -> bool {
+    let is_null = |value: &Expression| is_null_with(value, nulls);
     match &value.kind {
-        ExpressionKind::Column(place) => slots.contains(&place.slot),
+        ExpressionKind::Column(place) => nulls(*place),
         ExpressionKind::Cast(inner)
         | ExpressionKind::Local(inner)
         | ExpressionKind::AsYear(inner, _)

@@ -212,14 +212,12 @@ impl Binder<'_> {
                 }
             }
         };
-        let least = match item.kind {
-            JoinKind::Left => 1.0,
-            JoinKind::Inner => 0.0,
+        let rows = match item.kind {
+            JoinKind::Inner => rows,
+            JoinKind::Left => rows.max(1.0),
+            JoinKind::Anti => 1.0,
         };
-        Estimate {
-            rows: rows.max(least),
-            once,
-        }
+        Estimate { rows, once }
     }
 
     /// What an order reads behind its first item.
@@ -325,7 +323,7 @@ fn table_of(item: &Item) -> Option<(usize, usize, &Hints)> {
 /// The conditions that an item is read under, behind those that are placed.
 fn visible<'f>(list: List<'f>, place: usize, placed: &[usize]) -> Vec<&'f Expression> {
     let item = &list.items[place];
-    if item.kind == JoinKind::Left {
+    if item.kind != JoinKind::Inner {
         return item.on.iter().collect();
     }
     let is_new = |it: &&Conjunct| it.slots.iter().any(|slot| item.slots.contains(slot));

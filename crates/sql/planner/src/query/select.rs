@@ -106,7 +106,7 @@ impl Binder<'_> {
             is_distinct,
             with_rollup,
         } = select;
-        self.narrow_outer_joins(&mut from, &conditions);
+        self.simplify_outer_joins(&mut from, &mut conditions);
         let calls = std::mem::take(&mut self.block().calls);
         let own_slots = self.block().scope.slots();
         let wanted = if with_rollup {

@@ -25,6 +25,7 @@ const ROUND_TRIP: Duration = Duration::from_millis(1);
 /// Files that need more than rows and tables, and what they need.
 const OF_THE_ENGINE: &[(&str, &str)] = &[
     ("account_locks", "waits for row locks"),
+    ("anti_join_plans", "kept statistics"),
     ("derived_condition_plans", "kept statistics"),
     ("enum_key_plans", "SKIP LOCKED"),
     ("explain_plans", "kept statistics"),
