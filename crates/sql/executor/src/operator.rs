@@ -9,6 +9,7 @@ use store::Table;
 use crate::Operator;
 
 mod aggregate;
+mod append;
 mod collected;
 mod derived;
 mod distinct;
@@ -67,6 +68,10 @@ pub(crate) fn build(node: &Node, tables: &[Rc<dyn Table>]) -> Box<dyn Operator> 
             build(input, tables),
             plan.clone(),
         )),
+        Node::Append(inputs) => {
+            let inputs = inputs.iter().map(|input| build(input, tables)).collect();
+            Box::new(append::AppendOperator::new(inputs))
+        }
         Node::Union(queries, plan) => {
             let inputs = queries
                 .iter()

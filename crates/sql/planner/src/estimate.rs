@@ -24,6 +24,7 @@ pub(crate) fn rows_given(node: &Node) -> f64 {
         // Each row of the smaller side is assumed to match its share of the larger one.
         Node::HashJoin(left, right, _) => rows_given(left).max(rows_given(right)),
         Node::Derived(query, _) => rows_given(&query.root),
+        Node::Append(inputs) => inputs.iter().map(rows_given).sum(),
         Node::Union(queries, _) | Node::Recursive(queries, _) => {
             queries.iter().map(|query| rows_given(&query.root)).sum()
         }

@@ -219,6 +219,11 @@ impl Explainer<'_> {
                 self.extra(first, "Using temporary");
             }
             Node::Limit(input, _) => self.node(input, id, select_type),
+            Node::Append(inputs) => {
+                for input in inputs {
+                    self.node(input, id, select_type);
+                }
+            }
             Node::Union(queries, union) => {
                 self.combined(queries, union.operation, id, select_type);
             }
@@ -436,6 +441,7 @@ fn has_derived(node: &Node) -> bool {
         | Node::Sort(input, _)
         | Node::Distinct(input, _)
         | Node::Limit(input, _) => has_derived(input),
+        Node::Append(inputs) => inputs.iter().any(has_derived),
         Node::NestedLoop(left, right, _) => has_derived(left) || has_derived(right),
         Node::HashJoin(left, right, _) => has_derived(left) || has_derived(right),
     }

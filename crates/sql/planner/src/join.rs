@@ -375,17 +375,22 @@ impl Binder<'_> {
     }
 
     pub(crate) fn conjunct(&self, expression: Expression, own: &[usize]) -> Conjunct {
-        let mut slots = self.slots_of(&expression);
-        slots.retain(|slot| own.contains(slot));
-        // `RAND() < 0.5`, `@n := @n + 1`: evaluated for each row.
-        if slots.is_empty() && self.varies(&expression) {
-            slots = own.to_vec();
-        }
         Conjunct {
+            slots: self.own_slots_read(&expression, own),
             expression,
-            slots,
             is_used: false,
         }
+    }
+
+    /// The slots among these that a condition reads.
+    pub(crate) fn own_slots_read(&self, condition: &Expression, own: &[usize]) -> Vec<usize> {
+        let mut slots = self.slots_of(condition);
+        slots.retain(|slot| own.contains(slot));
+        // `RAND() < 0.5`, `@n := @n + 1`: evaluated for each row.
+        if slots.is_empty() && self.varies(condition) {
+            slots = own.to_vec();
+        }
+        slots
     }
 
     fn first_item(

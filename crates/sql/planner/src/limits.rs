@@ -66,6 +66,9 @@ pub(crate) fn rows_read(node: &Node) -> u64 {
         Node::NestedLoop(left, right, _) => rows_read(left).saturating_mul(rows_read(right)),
         Node::HashJoin(left, right, _) => rows_read(left).saturating_add(rows_read(right)),
         Node::Derived(query, _) => rows_read(&query.root),
+        Node::Append(inputs) => inputs
+            .iter()
+            .fold(0, |sum, input| rows_read(input).saturating_add(sum)),
         Node::Union(queries, _) | Node::Recursive(queries, _) => queries
             .iter()
             .fold(0, |sum, query| rows_read(&query.root).saturating_add(sum)),
@@ -96,6 +99,7 @@ fn reads_all(node: &Node) -> bool {
         Node::NestedLoop(left, right, _) | Node::HashJoin(left, right, _) => {
             reads_all(left) || reads_all(right)
         }
+        Node::Append(inputs) => inputs.iter().any(reads_all),
         Node::Nothing
         | Node::One
         | Node::Derived(..)

@@ -84,6 +84,7 @@ fn found_by(node: &Node, slot: usize, tables: &[TableUse]) -> Option<usize> {
         | Node::Aggregate(..)
         | Node::Sort(..)
         | Node::Distinct(..)
+        | Node::Append(_)
         | Node::Union(..)
         | Node::Recursive(..)
         | Node::Latest(_) => Some(0),

@@ -5,28 +5,29 @@
 //! of the tree names the slot for its row, and expressions name columns as (slot, column). So a
 //! join moves no bytes: it only changes the current row of its slots.
 //!
-//! (I1) Each slot is written by exactly one node of the plan. Subqueries are included: slots are
-//! numbered through the whole statement, so that an inner query can read an outer row.
+//! (I1) Each slot is written by exactly one node of the plan, or by the inputs of one
+//! [`Node::Append`], which run one after the other. Subqueries are included: slots are numbered
+//! through the whole statement, so that an inner query can read an outer row.
 //! (I2) A node reads only slots written below it, by a node to its left under the same join, or
 //! by an outer query.
 //! (I3) Tables are named by their position in [`Plan::tables`].
 
 mod finding;
+mod joins;
 mod pushed;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use expression::{
-    AggregateCall, Class, Constants, Expression, Lookup, Share, StoredCall, StoredFunction,
-};
+use expression::{AggregateCall, Constants, Expression, Lookup, Share, StoredCall, StoredFunction};
 use store::{Direction, Grouping, LockWait, RowLock, TableDefinition};
 use value::ColumnType;
 
 use crate::keys::{KeyPlan, RangePlan};
 
 pub use self::finding::Finding;
+pub use self::joins::{HashJoin, HashKey, Join, JoinKind, TableHolds};
 pub use self::pushed::{ColumnTest, PushedWork};
 
 /// A statement, ready to run.
@@ -339,6 +340,8 @@ pub enum Node {
     Distinct(Box<Node>, Rc<Computed>),
     /// At most this many rows, after skipping the first ones.
     Limit(Box<Node>, Rc<Limit>),
+    /// The rows of one input after those of another, all of the same slots.
+    Append(Vec<Node>),
     /// The rows of several queries, computed into one slot.
     Union(Vec<Rc<Query>>, Rc<Union>),
     /// `WITH RECURSIVE`: rows of the first queries, then those that the others compute from the
@@ -406,71 +409,6 @@ pub struct Filter {
     pub predicate: Expression,
     /// Subqueries and calls to run for each row before the test.
     pub dependent: Vec<Dependent>,
-}
-
-/// The rows that a join keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinKind {
-    /// Pairs.
-    Inner,
-    /// Pairs, and left rows without a partner, joined with NULLs.
-    Left,
-    /// Left rows without a partner, joined with NULLs.
-    Anti,
-}
-
-/// A nested-loop join.
-#[derive(Debug)]
-pub struct Join {
-    /// Which rows are returned.
-    pub kind: JoinKind,
-    /// The part of the ON condition that the right side's own scan and filter do not test.
-    pub on: Option<Expression>,
-    /// Subqueries and calls to run for each pair before `on`.
-    pub dependent: Vec<Dependent>,
-    /// Slots of the left side: kept where several of its rows are looked up at once.
-    pub left_slots: Vec<usize>,
-    /// Slots of the right side, which become rows of NULLs.
-    pub right_slots: Vec<usize>,
-}
-
-/// A hash join.
-#[derive(Debug)]
-pub struct HashJoin {
-    /// Which rows are returned.
-    pub kind: JoinKind,
-    /// The equalities by which rows are looked up.
-    pub keys: Vec<HashKey>,
-    /// The rest of the ON condition.
-    pub residual: Option<Expression>,
-    /// Subqueries and calls to run for each pair before `residual`.
-    pub dependent: Vec<Dependent>,
-    /// Slots of the right side: kept while the table is built, NULLs for a left row alone.
-    pub right_slots: Vec<usize>,
-    /// How long the table of the right side is valid.
-    pub holds: TableHolds,
-}
-
-/// How long the kept rows of a hash join's right side are valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TableHolds {
-    /// Until a row around the join's query changes.
-    Query,
-    /// To the end of the execution: the right side reads no outer row.
-    Execution,
-}
-
-/// An equality between the sides of a hash join.
-#[derive(Debug)]
-pub struct HashKey {
-    /// The value of a row of the left side.
-    pub left: Expression,
-    /// The value of a row of the right side.
-    pub right: Expression,
-    /// The class to which both are converted for the comparison.
-    pub class: Class,
-    /// `<=>`: NULL matches NULL. Otherwise NULL matches nothing.
-    pub null_safe: bool,
 }
 
 /// A derived table.

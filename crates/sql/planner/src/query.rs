@@ -23,6 +23,7 @@ use crate::plan::{
 };
 use crate::{PlanError, not_supported};
 
+mod extremes;
 mod rewrite;
 mod select;
 

@@ -4,7 +4,7 @@ use errcode::{
     ER_MIX_OF_GROUP_FUNC_AND_FIELDS, ER_TOO_MANY_FIELDS, ER_WRONG_FIELD_WITH_GROUP,
     ER_WRONG_GROUP_FIELD, ER_WRONG_USAGE,
 };
-use expression::{AggregateCall, AggregateKind, CompareOperator, Test};
+use expression::{AggregateCall, CompareOperator, Test};
 use settings::SqlMode;
 use value::{ColumnType, Date, TypeKind, Value};
 
@@ -28,8 +28,6 @@ const GROUPS_PER_HAVING: f64 = 10.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupInput {
     Unordered,
-    /// The first one alone is wanted.
-    Extreme,
     /// Those of a group follow each other.
     SideBySide,
     /// They are sorted for `WITH ROLLUP`.
@@ -109,13 +107,10 @@ impl Binder<'_> {
         self.simplify_outer_joins(&mut from, &mut conditions);
         let calls = std::mem::take(&mut self.block().calls);
         let own_slots = self.block().scope.slots();
-        let wanted = if with_rollup {
+        let wanted = if with_rollup || (is_distinct && !is_grouped) {
             None
         } else if is_grouped {
-            self.extreme_order(&parts, calls.list(), &own_slots)
-                .or_else(|| self.grouped_order(&parts, limit.as_ref()))
-        } else if is_distinct {
-            None
+            self.grouped_order(&parts, limit.as_ref())
         } else {
             self.wanted_order(&parts.order, limit.as_ref())
         };
@@ -126,15 +121,21 @@ impl Binder<'_> {
         };
         self.begin_with_set(&mut from, &mut conditions, wanted.as_ref())?;
         self.sole_slot = from.sole_table();
-        let (mut node, mut is_ordered) = self.plan_from(from, conditions, wanted.as_ref())?;
+        let extremes = match is_grouped && !with_rollup {
+            true => self.extreme_rows(&from, &conditions, (&parts, calls.list(), &own_slots))?,
+            false => None,
+        };
+        let (mut node, mut is_ordered) = match extremes {
+            Some(node) => (node, false),
+            None => self.plan_from(from, conditions, wanted.as_ref())?,
+        };
         self.sole_slot = None;
         is_ordered &= wanted.is_some();
         if is_grouped {
-            let input = match wanted.map(|wanted| wanted.rows) {
+            let input = match is_ordered {
                 _ if with_rollup => GroupInput::Rollup,
-                _ if !is_ordered => GroupInput::Unordered,
-                Some(WantedRows::Extreme) | None => GroupInput::Extreme,
-                Some(_) => GroupInput::SideBySide,
+                true => GroupInput::SideBySide,
+                false => GroupInput::Unordered,
             };
             node = self.grouped((node, input), &mut parts, calls, own_slots);
             // Groups that the store has made come in its order.
@@ -162,35 +163,6 @@ impl Binder<'_> {
         Ok(BoundQuery {
             query,
             columns: parts.columns,
-        })
-    }
-
-    /// The order whose first row alone is the MIN or MAX of a column, if a SELECT asks for nothing
-    /// else. A locking SELECT locks that row alone, as in MariaDB.
-    fn extreme_order(
-        &self,
-        parts: &SelectParts,
-        calls: &[AggregateCall],
-        own_slots: &[usize],
-    ) -> Option<WantedOrder> {
-        let [call] = calls else { return None };
-        let is_descending = match call.function {
-            AggregateKind::Min => false,
-            AggregateKind::Max => true,
-            _ => return None,
-        };
-        let place = call.arguments.first()?.as_column()?;
-        let is_own = |place: &ColumnPlace| own_slots.contains(&place.slot);
-        let reads_row = |expression: &Expression| {
-            expression.contains(&|part| part.as_column().as_ref().is_some_and(is_own))
-        };
-        let order = parts.order.iter().map(|(key, _)| key);
-        let mut above = parts.output.iter().chain(&parts.having).chain(order);
-        let can_be = parts.keys.list().is_empty() && is_own(&place) && !above.any(reads_row);
-        can_be.then(|| WantedOrder {
-            columns: vec![(place, is_descending)],
-            rows: WantedRows::Extreme,
-            row_count: 1.0,
         })
     }
 
@@ -460,16 +432,12 @@ impl Binder<'_> {
     /// Adds grouping above a node; the clauses above then read the groups.
     fn grouped(
         &mut self,
-        (input, how): (Node, GroupInput),
+        (mut input, how): (Node, GroupInput),
         parts: &mut SelectParts,
         calls: Numbered<AggregateCall>,
         own_slots: Vec<usize>,
     ) -> Node {
         let with_rollup = how == GroupInput::Rollup;
-        let mut input = match how {
-            GroupInput::Extreme => first_row(input),
-            GroupInput::Unordered | GroupInput::SideBySide | GroupInput::Rollup => input,
-        };
         let slot = self.add_slot(SlotShape::Computed(Vec::new()));
         let mut groups = Groups {
             slot,
@@ -500,9 +468,7 @@ impl Binder<'_> {
                 .chain(call.order.iter().map(|(key, _)| key))
         });
         let dependent = self.dependents(keys.iter().chain(arguments));
-        if matches!(how, GroupInput::Unordered | GroupInput::SideBySide)
-            && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls)
-        {
+        if !with_rollup && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls) {
             self.slots[slot] = SlotShape::Groups(grouping);
             return input;
         }
@@ -776,15 +742,4 @@ fn read_columns(expression: &mut Expression, read: &Numbered<Expression>, sorted
     } else {
         expression.for_each_child_mut(&mut |child| read_columns(child, read, sorted));
     }
-}
-
-/// Only the first row of a node.
-fn first_row(node: Node) -> Node {
-    let one = Expression::constant(Value::Int(1), ColumnType::new(TypeKind::BigInt));
-    let limit = Limit {
-        count: Some(one),
-        offset: None,
-        counts_all: false,
-    };
-    Node::Limit(Box::new(node), Rc::new(limit))
 }
