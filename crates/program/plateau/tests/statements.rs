@@ -70,6 +70,7 @@ files! {
     geometry_texts
     group_concat_order
     group_order
+    grouped_subqueries
     handler_counts
     index_bounds
     insert_ids

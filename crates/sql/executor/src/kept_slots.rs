@@ -93,6 +93,11 @@ impl KeptSlots {
         self.row_count - 1
     }
 
+    /// True if no row is kept.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.row_count == 0
+    }
+
     /// Bytes of the kept rows.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.bytes + self.places.memory_bytes()

@@ -455,6 +455,9 @@ pub struct Aggregate {
     pub is_ordered: bool,
     /// `WITH ROLLUP`.
     pub with_rollup: bool,
+    /// Slots below the groups that subqueries above them read: the first row of each group is kept,
+    /// and becomes current with the group. With any, `is_ordered` is false.
+    pub kept_slots: Vec<usize>,
     /// Subqueries and calls to run for each row.
     pub dependent: Vec<Dependent>,
 }

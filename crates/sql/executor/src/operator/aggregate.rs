@@ -15,6 +15,7 @@ use value::ValueRef;
 use crate::context::Context;
 use crate::context::dependents::Dependents;
 use crate::context::keep;
+use crate::kept_slots::KeptSlots;
 use crate::keys::Keys;
 use crate::{Operator, Outcome, Rewind};
 
@@ -39,6 +40,8 @@ pub(crate) struct AggregateOperator {
     /// Accumulators, `plan.calls.len()` a group; ordered: a level of the rollup is a group, the
     /// one with all keys first.
     accumulators: ChunkedVec<Accumulator>,
+    /// The first row of each group, where subqueries read it.
+    first_rows: KeptSlots,
     /// Ordered: a group is open.
     is_open: bool,
     /// Memory of the values that accumulators keep.
@@ -69,6 +72,7 @@ impl AggregateOperator {
             keys: Rows::new(plan.keys.len()),
             row_keys: Rows::new(plan.keys.len()),
             accumulators: ChunkedVec::new(),
+            first_rows: KeptSlots::new(&plan.kept_slots),
             is_open: false,
             kept_bytes: 0,
             share: Share::default(),
@@ -81,6 +85,7 @@ impl AggregateOperator {
         self.groups.clear();
         self.keys.clear();
         self.accumulators.clear();
+        self.first_rows.start(cx.frame);
         self.is_open = false;
         self.kept_bytes = 0;
         self.share.clear();
@@ -101,6 +106,9 @@ impl AggregateOperator {
     /// Adds the input's row to its group.
     fn take_row(&mut self, cx: &mut Context<'_>) -> Outcome<()> {
         if self.plan.keys.is_empty() {
+            if self.first_rows.is_empty() {
+                self.first_rows.keep(cx.frame);
+            }
             return self.accumulate(0, cx);
         }
         self.row_keys.clear();
@@ -121,6 +129,7 @@ impl AggregateOperator {
         if is_new {
             self.keys.push_row_of(&self.row_keys, 0);
             self.open_group();
+            self.first_rows.keep(cx.frame);
             self.count_kept(cx)?;
         }
         self.accumulate(group, cx)
@@ -229,7 +238,8 @@ impl AggregateOperator {
     /// Reports how much is kept of all groups.
     fn count_kept(&mut self, cx: &Context<'_>) -> Outcome<()> {
         let groups = self.keys.memory_bytes() + self.accumulators.memory_bytes();
-        cx.keep(&mut self.share, groups + self.kept_bytes)
+        let first_rows = self.first_rows.memory_bytes();
+        cx.keep(&mut self.share, groups + first_rows + self.kept_bytes)
     }
 
     /// Finishes the groups that are open at the end of the input; hashed ones are left.
@@ -237,6 +247,8 @@ impl AggregateOperator {
         self.state = State::Ended;
         self.row_keys.clear();
         if self.plan.keys.is_empty() {
+            let first_row = (!self.first_rows.is_empty()).then_some(0);
+            self.first_rows.set(cx.frame, first_row);
             return self.give_group(0, 0, 0, cx);
         }
         if !self.plan.is_ordered {
@@ -294,6 +306,7 @@ impl Operator for AggregateOperator {
                 State::Giving(group) if group < self.groups.len() => {
                     cx.charge(1)?;
                     self.state = State::Giving(group + 1);
+                    self.first_rows.set(cx.frame, Some(group));
                     self.give_group(group, self.plan.keys.len(), group, cx)?;
                     continue;
                 }

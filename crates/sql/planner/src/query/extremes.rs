@@ -25,7 +25,7 @@ impl Binder<'_> {
         conditions: &[Expression],
         (parts, calls, own_slots): (&SelectParts, &[AggregateCall], &[usize]),
     ) -> Result<Option<Node>, PlanError> {
-        let orders = extreme_orders(parts, calls, own_slots);
+        let orders = self.extreme_orders(parts, calls, own_slots);
         let has_query = |it: &Expression| !it.subqueries().is_empty();
         // Each row has a plan of its own, and a query runs in one place alone.
         let is_repeated = 1 < orders.len() && conditions.iter().any(has_query);
@@ -70,38 +70,40 @@ impl Binder<'_> {
             access.is_ordered
         })
     }
-}
 
-/// The orders whose first rows are those of the calls, or none if another row is needed.
-fn extreme_orders(
-    parts: &SelectParts,
-    calls: &[AggregateCall],
-    own_slots: &[usize],
-) -> Vec<WantedOrder> {
-    let is_own = |place: &ColumnPlace| own_slots.contains(&place.slot);
-    let reads_row = |expression: &Expression| {
-        expression.contains(&|part| part.as_column().as_ref().is_some_and(is_own))
-    };
-    let order = parts.order.iter().map(|(key, _)| key);
-    let mut above = parts.output.iter().chain(&parts.having).chain(order);
-    if !parts.keys.list().is_empty() || above.any(reads_row) {
-        return Vec::new();
-    }
-    let order_of = |call: &AggregateCall| {
-        let is_descending = match call.function {
-            AggregateKind::Min => false,
-            AggregateKind::Max => true,
-            _ => return None,
+    /// The orders whose first rows are those of the calls, or none if another row is needed.
+    fn extreme_orders(
+        &self,
+        parts: &SelectParts,
+        calls: &[AggregateCall],
+        own_slots: &[usize],
+    ) -> Vec<WantedOrder> {
+        let is_own = |place: &ColumnPlace| own_slots.contains(&place.slot);
+        let reads_row = |expression: &Expression| {
+            let read = self.slots_of(expression);
+            read.iter().any(|slot| own_slots.contains(slot))
         };
-        let place = call.arguments.first()?.as_column().filter(is_own)?;
-        Some(WantedOrder {
-            columns: vec![(place, is_descending)],
-            rows: WantedRows::Extreme,
-            row_count: 1.0,
-        })
-    };
-    let orders: Option<Vec<WantedOrder>> = calls.iter().map(order_of).collect();
-    orders.unwrap_or_default()
+        let order = parts.order.iter().map(|(key, _)| key);
+        let mut above = parts.output.iter().chain(&parts.having).chain(order);
+        if !parts.keys.list().is_empty() || above.any(reads_row) {
+            return Vec::new();
+        }
+        let order_of = |call: &AggregateCall| {
+            let is_descending = match call.function {
+                AggregateKind::Min => false,
+                AggregateKind::Max => true,
+                _ => return None,
+            };
+            let place = call.arguments.first()?.as_column().filter(is_own)?;
+            Some(WantedOrder {
+                columns: vec![(place, is_descending)],
+                rows: WantedRows::Extreme,
+                row_count: 1.0,
+            })
+        };
+        let orders: Option<Vec<WantedOrder>> = calls.iter().map(order_of).collect();
+        orders.unwrap_or_default()
+    }
 }
 
 /// Only the first row of a node.

@@ -82,7 +82,7 @@ impl Binder<'_> {
             with_rollup: select.with_rollup,
         };
         if self.is_grouped(&bound) {
-            self.check_groups(&bound.parts)?;
+            self.check_groups(&bound)?;
         }
         Ok(bound)
     }
@@ -453,6 +453,7 @@ impl Binder<'_> {
         for (key, _) in &mut parts.order {
             groups.rewrite(key);
         }
+        let kept_slots = self.slots_read_by_subqueries(parts, &groups.own_slots);
         let (mut keys, mut calls) = (groups.keys.into_list(), groups.calls.into_list());
         if with_rollup && !keys.is_empty() {
             assert_eq!(keys.len(), parts.rollup_order.len(), "each key is a level");
@@ -468,17 +469,22 @@ impl Binder<'_> {
                 .chain(call.order.iter().map(|(key, _)| key))
         });
         let dependent = self.dependents(keys.iter().chain(arguments));
-        if !with_rollup && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls) {
+        if !with_rollup
+            && kept_slots.is_empty()
+            && let Some(grouping) = self.push_groups(&mut input, slot, &keys, &calls)
+        {
             self.slots[slot] = SlotShape::Groups(grouping);
             return input;
         }
         let aggregate = Aggregate {
             slot,
             is_ordered: matches!(how, GroupInput::SideBySide | GroupInput::Rollup)
-                && !keys.is_empty(),
+                && !keys.is_empty()
+                && kept_slots.is_empty(),
             keys,
             calls,
             with_rollup,
+            kept_slots,
             dependent,
         };
         Node::Aggregate(Box::new(input), Rc::new(aggregate))
@@ -587,9 +593,12 @@ impl Binder<'_> {
     }
 
     /// What is evaluated for a group reads no row of it beside the terms of GROUP BY.
-    fn check_groups(&mut self, parts: &SelectParts) -> Result<(), PlanError> {
+    fn check_groups(&mut self, select: &BoundSelect) -> Result<(), PlanError> {
         let own_slots = self.block().scope.slots();
-        self.check_group_subqueries(parts, &own_slots)?;
+        let parts = &select.parts;
+        if select.with_rollup && !self.slots_read_by_subqueries(parts, &own_slots).is_empty() {
+            return Err(not_supported("a correlated subquery WITH ROLLUP"));
+        }
         if !self.settings.sql_mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
             return Ok(());
         }
@@ -604,23 +613,17 @@ impl Binder<'_> {
         }
     }
 
-    /// A subquery above the groups cannot read a row of the tables below them.
-    fn check_group_subqueries(
-        &self,
-        parts: &SelectParts,
-        own_slots: &[usize],
-    ) -> Result<(), PlanError> {
+    /// The slots among these that subqueries above the groups read.
+    fn slots_read_by_subqueries(&self, parts: &SelectParts, own_slots: &[usize]) -> Vec<usize> {
         let above = parts.output.iter().chain(&parts.having);
-        let mut above = above.chain(parts.order.iter().map(|(key, _)| key));
-        let reads_below = |expression: &Expression| {
-            let numbers = expression.subqueries().into_iter();
-            let mut slots = numbers.flat_map(|number| &self.subquery_slots[number]);
-            slots.any(|slot| own_slots.contains(slot))
-        };
-        if above.any(reads_below) {
-            return Err(not_supported("a correlated subquery in a grouped query"));
-        }
-        Ok(())
+        let above = above.chain(parts.order.iter().map(|(key, _)| key));
+        let numbers = above.flat_map(|expression| expression.subqueries());
+        let read: Vec<usize> = numbers
+            .flat_map(|number| &self.subquery_slots[number])
+            .copied()
+            .collect();
+        let own = own_slots.iter().copied();
+        own.filter(|slot| read.contains(slot)).collect()
     }
 
     /// Error 1055 or 1140 under ONLY_FULL_GROUP_BY.
