@@ -125,6 +125,8 @@ files! {
     shown_definitions
     small_functions
     small_messages
+    sorted_subqueries
+    sorted_subquery_reads
     time_zone_tables
     time_zones
     tracking

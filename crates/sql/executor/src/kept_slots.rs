@@ -9,7 +9,7 @@
 //! (I1) When filling begins again, a slot holds what it held when filling ended. So operators below
 //! that exchange contents of the same slots find theirs.
 
-use expression::{Frame, Rows, SlotContent};
+use expression::{Failure, Frame, Rows, SlotContent, Statement};
 use stdx::{ChunkedVec, DeferredDropVec};
 use store::RowBatch;
 
@@ -93,6 +93,43 @@ impl KeptSlots {
         self.row_count - 1
     }
 
+    /// Keeps these of the kept rows alone, in this order. None of them is current.
+    ///
+    /// # Errors
+    /// Those of [`Statement::spend`], which is told of the bytes that are copied.
+    pub(crate) fn retain(
+        &mut self,
+        rows: impl Iterator<Item = usize>,
+        statement: &Statement<'_>,
+    ) -> Result<(), Failure> {
+        let width = self.slots.len();
+        let places = std::mem::take(&mut self.places);
+        let packs: Vec<_> = self
+            .slots
+            .iter_mut()
+            .map(|kept| {
+                assert!(kept.shown.is_none(), "no kept row is current");
+                std::mem::take(&mut kept.packs)
+            })
+            .collect();
+        (self.row_count, self.bytes) = (0, 0);
+        for row in rows {
+            for (index, kept) in self.slots.iter_mut().enumerate() {
+                let place = places[row * width + index];
+                let from = (place.row != NO_ROW).then(|| {
+                    let pack = &packs[index][place.pack as usize];
+                    (pack, place.row as usize)
+                });
+                let (place, bytes) = kept.copy(from);
+                statement.spend(bytes)?;
+                self.places.push(place);
+                self.bytes += bytes;
+            }
+            self.row_count += 1;
+        }
+        Ok(())
+    }
+
     /// True if no row is kept.
     pub(crate) fn is_empty(&self) -> bool {
         self.row_count == 0
@@ -122,15 +159,20 @@ impl KeptSlot {
     /// Copies the slot's current row. Also returns its bytes.
     fn keep(&mut self, frame: &Frame) -> (Place, usize) {
         let slot = &frame.slots[self.slot];
-        let Some(row) = slot.row else {
+        self.copy(slot.row.map(|row| (&slot.content, row)))
+    }
+
+    /// Copies a row, or one of NULLs. Also returns its bytes.
+    fn copy(&mut self, from: Option<(&SlotContent, usize)>) -> (Place, usize) {
+        let Some((content, row)) = from else {
             let (pack, row) = (0, NO_ROW);
             return (Place { pack, row }, 0);
         };
         if self.packs.last().is_none_or(is_full) {
-            self.packs.push(empty_like(&slot.content));
+            self.packs.push(empty_like(content));
         }
         let pack = self.packs.last_mut().expect("pushed above");
-        let (kept_row, bytes) = match (&slot.content, pack) {
+        let (kept_row, bytes) = match (content, pack) {
             (SlotContent::Batch(batch), SlotContent::Batch(pack)) => {
                 let before = pack.memory_bytes();
                 let bytes = batch.row(row);

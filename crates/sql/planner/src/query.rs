@@ -18,14 +18,16 @@ use crate::access::{WantedOrder, WantedRows};
 use crate::bind::{Aliases, Binder, Block, Clause, CommonTable, error, plain_output};
 use crate::numbered::Numbered;
 use crate::plan::{
-    Aggregate, Computed, Dependent, IntoVariable, Limit, Node, OutputColumn, Query, SetOperation,
-    Sort, SortKey, Union,
+    Aggregate, Computed, IntoVariable, Limit, Node, OutputColumn, Query, SetOperation, Union,
 };
 use crate::{PlanError, not_supported};
 
 mod extremes;
 mod rewrite;
 mod select;
+mod sorting;
+
+use self::sorting::SortWork;
 
 /// Bytes of the stack that binding may use. The result is later run, copied and dropped by
 /// recursions like binding's, all on stacks of 2 MiB.
@@ -300,7 +302,12 @@ impl Binder<'_> {
                 mut output,
                 dependent,
             } = query;
-            let root = self.sorted(root, &mut output, &keys, limit.clone(), dependent);
+            let work = SortWork {
+                limit: limit.clone(),
+                dependent,
+                ..SortWork::default()
+            };
+            let root = self.sorted(root, &mut output, &keys, work);
             query = Query {
                 root,
                 output,
@@ -412,64 +419,6 @@ impl Binder<'_> {
         let is_limited = matches!(wanted.rows, WantedRows::Limited | WantedRows::Groups);
         ends_early && is_limited && self.lock.0 != RowLock::None
     }
-
-    /// Adds a sort above a node; the outputs then read its slot.
-    pub(crate) fn sorted(
-        &mut self,
-        input: Node,
-        output: &mut [Expression],
-        keys: &[(Expression, bool)],
-        limit: Option<Limit>,
-        dependent: Vec<Dependent>,
-    ) -> Node {
-        let mut kept = Numbered::default();
-        let places: Vec<usize> = output
-            .iter()
-            .map(|expression| kept.place_of(expression))
-            .collect();
-        let keys: Vec<SortKey> = keys
-            .iter()
-            .map(|(key, descending)| SortKey {
-                kept: kept.place_of(key),
-                descending: *descending,
-            })
-            .collect();
-        let mut kept = kept.into_list();
-        self.evaluate_in_turn(&mut kept);
-        let slot = self.computed_slot(&kept);
-        let mut all_dependent = self.dependents(&kept);
-        all_dependent.extend(
-            dependent
-                .into_iter()
-                .filter(|it| !kept_has(&kept, it.number())),
-        );
-        for (expression, column) in output.iter_mut().zip(places) {
-            let place = ColumnPlace { slot, column };
-            *expression =
-                Expression::column(place, expression.column_type.clone(), expression.nullable);
-        }
-        let counts_all = limit.as_ref().is_some_and(|limit| limit.counts_all);
-        let sort_limit = if counts_all { None } else { limit.clone() };
-        let sort = Sort {
-            slot,
-            kept,
-            kept_slots: Vec::new(),
-            keys,
-            limit: sort_limit,
-            dependent: all_dependent,
-        };
-        let node = Node::Sort(Box::new(input), Rc::new(sort));
-        match limit.filter(|_| counts_all) {
-            Some(limit) => Node::Limit(Box::new(node), Rc::new(limit)),
-            None => node,
-        }
-    }
-}
-
-/// True if one of the expressions uses the subquery.
-fn kept_has(kept: &[Expression], number: usize) -> bool {
-    kept.iter()
-        .any(|expression| expression.subqueries().contains(&number))
 }
 
 fn merged(mut a: Vec<usize>, b: Vec<usize>) -> Vec<usize> {

@@ -21,7 +21,7 @@ const BOOL_PARAMETERS: &[(&str, usize)] = &[
     ("format", 1),
     ("function", 6),
     ("lab", 16),
-    ("planner", 33),
+    ("planner", 32),
     ("plateau", 2),
     ("runtime", 3),
     ("session", 37),

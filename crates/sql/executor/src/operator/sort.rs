@@ -96,7 +96,7 @@ impl SortOperator {
             keep::push_row(cx, self.plan.slot, &self.plan.kept)?;
             self.kept_slots.keep(cx.frame);
             let rows = cx.frame.rows(self.plan.slot);
-            if rows.len() >= cut_rows && self.plan.kept_slots.is_empty() {
+            if rows.len() >= cut_rows {
                 self.cut(cx, wanted)?;
             } else {
                 let bytes = rows.memory_bytes() + self.kept_slots.memory_bytes();
@@ -121,6 +121,8 @@ impl SortOperator {
             cx.statement.spend(rows.row_bytes(row as usize))?;
             kept.push_row_of(rows, row as usize);
         }
+        let wanted = self.order.iter().take(wanted).map(|row| *row as usize);
+        self.kept_slots.retain(wanted, cx.statement)?;
         *cx.frame.rows_mut(self.plan.slot) = kept;
         Ok(())
     }

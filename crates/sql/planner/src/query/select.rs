@@ -513,7 +513,7 @@ impl Binder<'_> {
             .zip(descending.iter().copied())
             .collect();
         let mut sorted = read.list().to_vec();
-        let node = self.sorted(input, &mut sorted, &order, None, Vec::new());
+        let node = self.sorted(input, &mut sorted, &order, SortWork::default());
         let sorted_slot = sorted[0].as_column().expect("a sort gives columns").slot;
         let into_slot = |expression: &mut Expression| read_kept(expression, &read, sorted_slot);
         keys.iter_mut().for_each(into_slot);
@@ -522,74 +522,6 @@ impl Binder<'_> {
             call.order.iter_mut().for_each(|(key, _)| into_slot(key));
         }
         node
-    }
-
-    /// Sorts the rows. Expressions are computed after the sort if possible. So `@n := @n + 1`
-    /// numbers the rows in output order, and rows that LIMIT drops cost nothing and cause no
-    /// warnings.
-    fn sorted_rows(
-        &mut self,
-        input: Node,
-        output: &mut [Expression],
-        keys: &[(Expression, bool)],
-        limit: Option<Limit>,
-    ) -> Node {
-        let is_late = |expression: &Expression| self.is_late(expression, keys, limit.is_some());
-        let are_late: Vec<bool> = output.iter().map(is_late).collect();
-        let mut read = Numbered::default();
-        for (expression, is_late) in output.iter().zip(&are_late) {
-            if *is_late {
-                expression.walk(&mut |part| {
-                    if matches!(part.kind, ExpressionKind::Column(_)) {
-                        read.place_of(part);
-                    }
-                    true
-                });
-            } else {
-                read.place_of(expression);
-            }
-        }
-        let mut sorted = read.list().to_vec();
-        let node = self.sorted(input, &mut sorted, keys, limit, Vec::new());
-        for (expression, is_late) in output.iter_mut().zip(are_late) {
-            if is_late {
-                read_columns(expression, &read, &sorted);
-            } else {
-                let place = read.find(expression).expect("it was put there");
-                *expression = sorted[place].clone();
-            }
-        }
-        node
-    }
-
-    /// Whether to compute an expression of the list after the sort. That applies to side effects
-    /// and volatile values; before a LIMIT also to everything that reads no long values, since
-    /// these should not be kept. It does not apply to sort keys, nor to a subquery that reads the
-    /// row, which must run while the row is there. Where a sort key varies, all that does is
-    /// computed with it, from left to right.
-    fn is_late(
-        &self,
-        expression: &Expression,
-        keys: &[(Expression, bool)],
-        is_limited: bool,
-    ) -> bool {
-        let reads_row = |number: &usize| !self.subquery_slots[*number].is_empty();
-        let is_ordered_by = |key: &Expression| key.contains(&|part| part == expression);
-        if expression.as_column().is_some()
-            || keys.iter().any(|(key, _)| is_ordered_by(key))
-            || expression.subqueries().iter().any(reads_row)
-        {
-            return false;
-        }
-        let reads_long = |part: &Expression| {
-            matches!(part.kind, ExpressionKind::Column(_)) && part.column_type.kind.is_blob()
-        };
-        if self.varies(expression) {
-            return !keys.iter().any(|(key, _)| self.varies(key));
-        }
-        expression.is_volatile()
-            || expression.acts()
-            || (is_limited && !expression.contains(&reads_long))
     }
 
     /// What is evaluated for a group reads no row of it beside the terms of GROUP BY.
@@ -735,14 +667,4 @@ fn first_ungrouped(
         true
     });
     found
-}
-
-/// Makes an expression read the columns where a sort has put them.
-fn read_columns(expression: &mut Expression, read: &Numbered<Expression>, sorted: &[Expression]) {
-    if let ExpressionKind::Column(_) = expression.kind {
-        let place = read.find(expression).expect("all columns are kept");
-        *expression = sorted[place].clone();
-    } else {
-        expression.for_each_child_mut(&mut |child| read_columns(child, read, sorted));
-    }
 }
