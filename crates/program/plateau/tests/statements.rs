@@ -73,6 +73,8 @@ files! {
     grouped_subqueries
     handler_counts
     index_bounds
+    index_union_plans
+    index_unions
     insert_ids
     insert_subqueries
     join_order

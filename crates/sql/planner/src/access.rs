@@ -5,6 +5,7 @@
 //! that the index answers exactly are not tested again.
 
 mod finder;
+mod index_union;
 mod measured;
 mod order;
 mod pushed;
@@ -157,8 +158,23 @@ impl Binder<'_> {
         conditions: Vec<Expression>,
         wanted: Option<&WantedOrder>,
     ) -> (Node, bool) {
-        let visible: Vec<&Expression> = conditions.iter().collect();
         self.asked_values.set(false);
+        let Some(scans) = self.index_union((table, slot, hints), &conditions, wanted) else {
+            return self.scan_node((table, slot, hints), conditions, wanted);
+        };
+        let scan = |conditions| self.scan_node((table, slot, hints), conditions, None).0;
+        let scans = scans.into_iter().map(scan).collect();
+        (Node::Append(scans), wanted.is_none())
+    }
+
+    /// The node that reads a table by one scan.
+    fn scan_node(
+        &mut self,
+        (table, slot, hints): (usize, usize, &Hints),
+        conditions: Vec<Expression>,
+        wanted: Option<&WantedOrder>,
+    ) -> (Node, bool) {
+        let visible: Vec<&Expression> = conditions.iter().collect();
         let choice = self.choose_access(table, slot, hints, &visible, wanted);
         let rows_read_max = self.rows_read_max(&choice);
         let AccessChoice {

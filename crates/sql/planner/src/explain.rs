@@ -1,5 +1,6 @@
 //! EXPLAIN: the plan as MariaDB's table.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use expression::Expression;
@@ -25,7 +26,7 @@ struct Line {
     key_length: Option<String>,
     reference: Option<String>,
     rows: Option<u64>,
-    extra: Vec<&'static str>,
+    extra: Vec<Cow<'static, str>>,
 }
 
 /// Lines under construction.
@@ -223,6 +224,9 @@ impl Explainer<'_> {
                 for input in inputs {
                     self.node(input, id, select_type);
                 }
+                if inputs.iter().all(is_scan) {
+                    self.index_merge(first);
+                }
             }
             Node::Union(queries, union) => {
                 self.combined(queries, union.operation, id, select_type);
@@ -292,7 +296,7 @@ impl Explainer<'_> {
     }
 
     fn note(&mut self, id: u64, select_type: &'static str, extra: &'static str) {
-        let extra = vec![extra];
+        let extra = vec![Cow::Borrowed(extra)];
         self.lines.push(Line {
             id: Some(id),
             select_type,
@@ -303,10 +307,39 @@ impl Explainer<'_> {
 
     fn extra(&mut self, line: usize, text: &'static str) {
         if let Some(line) = self.lines.get_mut(line)
-            && !line.extra.contains(&text)
+            && !line.extra.iter().any(|it| it == text)
         {
-            line.extra.push(text);
+            line.extra.push(Cow::Borrowed(text));
         }
+    }
+
+    /// Makes one line of those from `first` on: several indexes find rows of one table.
+    fn index_merge(&mut self, first: usize) {
+        let scans = self.lines.split_off(first);
+        let joined = |part: fn(&Line) -> &Option<String>| {
+            let parts = scans.iter().filter_map(|line| part(line).as_deref());
+            parts.collect::<Vec<_>>().join(",")
+        };
+        let keys = joined(|line| &line.key);
+        let possible = scans.iter().filter_map(|it| it.possible_keys.as_deref());
+        let mut possible: Vec<&str> = possible.flat_map(|it| it.split(',')).collect();
+        possible.sort_unstable();
+        possible.dedup();
+        self.lines.push(Line {
+            possible_keys: Some(possible.join(",")),
+            key_length: Some(joined(|line| &line.key_length)),
+            rows: Some(scans.iter().filter_map(|line| line.rows).sum()),
+            kind: Some("index_merge"),
+            extra: vec![
+                Cow::Owned(format!("Using union({keys})")),
+                Cow::Borrowed("Using where"),
+            ],
+            key: Some(keys),
+            id: scans[0].id,
+            select_type: scans[0].select_type,
+            table: scans[0].table.clone(),
+            reference: None,
+        });
     }
 
     /// The right side of an anti join.
@@ -320,7 +353,7 @@ impl Explainer<'_> {
     /// The last line's rows are tested by a condition, as the store may do, too.
     fn filtered(&mut self) {
         let line = self.lines.len().saturating_sub(1);
-        let is_pushed = |it: &Line| it.extra.contains(&USING_PUSHED);
+        let is_pushed = |it: &Line| it.extra.iter().any(|it| it == USING_PUSHED);
         if !self.lines.get(line).is_some_and(is_pushed) {
             self.extra(line, "Using where");
         }
@@ -378,6 +411,7 @@ impl Explainer<'_> {
         if is_using_index {
             extra.push("Using index");
         }
+        let extra = extra.into_iter().map(Cow::Borrowed).collect();
         self.lines.push(Line {
             id: Some(id),
             select_type,
@@ -430,6 +464,15 @@ fn pushed_extra(scan: &Scan) -> Vec<&'static str> {
         }
     }
     extra
+}
+
+/// True of a scan and its conditions.
+fn is_scan(node: &Node) -> bool {
+    match node {
+        Node::Scan(_) => true,
+        Node::Filter(input, _) => is_scan(input),
+        _ => false,
+    }
 }
 
 fn has_derived(node: &Node) -> bool {

@@ -32,6 +32,7 @@ const OF_THE_ENGINE: &[(&str, &str)] = &[
     ("extreme_rows", "isolation"),
     ("functions", "a lock wait that ends by its time limit"),
     ("group_order", "kept statistics"),
+    ("index_union_plans", "kept statistics"),
     ("join_order", "kept statistics"),
     ("kept_tables", "kept statistics"),
     ("merged_table_plans", "kept statistics"),
