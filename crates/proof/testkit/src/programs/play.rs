@@ -105,23 +105,23 @@ impl Player {
 
     /// Keeps the numbers that a reply tells, and makes them alike.
     fn note(&mut self, action: &Action, packets: &mut [Vec<u8>]) {
-        let number = self.numbers.connection.to_string();
+        let number = self.numbers.connection.to_string().into_bytes();
+        // A session may have UCS-2 results.
+        let wide: Vec<u8> = number.iter().flat_map(|digit| [0, *digit]).collect();
         for packet in packets.iter_mut() {
-            // As a value it has its length before it.
-            let value = [
-                &[u8::try_from(number.len()).unwrap_or(0)],
-                number.as_bytes(),
-            ]
-            .concat();
-            if action.shows_number() {
-                replace(packet, &value, OWN_NUMBER.as_bytes());
-            }
-            match action.kills() {
-                true => forget_text(packet),
-                false if action.names_number() => {
-                    replace(packet, number.as_bytes(), OWN_NUMBER.as_bytes());
+            for number in [&number, &wide] {
+                if action.shows_number() {
+                    // As a value it has its length before it.
+                    let length = u8::try_from(number.len()).unwrap_or(0);
+                    let value = [&[length], number.as_slice()].concat();
+                    replace(packet, &value, OWN_NUMBER.as_bytes());
                 }
-                false => {}
+                if action.names_number() && !action.kills() {
+                    replace(packet, number, OWN_NUMBER.as_bytes());
+                }
+            }
+            if action.kills() {
+                forget_text(packet);
             }
             forget_tracking(packet);
             forget_catalog(packet);
