@@ -37,16 +37,30 @@ struct Draw<'r> {
     mark: String,
     /// Counts values, so that each is another one.
     count: u64,
-    /// The texts of its prepared statements, and whether they have told types.
-    slots: [Option<(&'static str, bool)>; SLOTS],
+    /// Its prepared statements.
+    slots: [Option<Statement>; SLOTS],
 }
 
 /// Draws what belongs together.
 type Item = fn(&mut Draw<'_>) -> Vec<Action>;
 
-/// MariaDB 10.11 answers an execution of this by an address of its memory if the parameter is long
-/// data, and was a number before. No two answers are alike.
-const NO_LONG_DATA: &str = "SELECT @a := ?";
+/// A prepared statement.
+#[derive(Debug, Clone, Copy)]
+struct Statement {
+    text: &'static str,
+    /// It was executed last with texts, and has told that type.
+    has_texts: bool,
+    /// It was executed with a number.
+    has_numbers: bool,
+}
+
+impl Statement {
+    /// Where a parameter was a number before, MariaDB 10.11 takes an address of its memory for the
+    /// long data of that parameter. No two answers are alike.
+    fn takes_long_data(self) -> bool {
+        !self.has_numbers
+    }
+}
 
 impl Program {
     /// The program of a seed.
@@ -155,7 +169,11 @@ impl Draw<'_> {
         if self.slots[slot].is_some() && self.random.coin() {
             actions.push(Action::Close(slot));
         }
-        self.slots[slot] = Some((text, false));
+        self.slots[slot] = Some(Statement {
+            text,
+            has_texts: false,
+            has_numbers: false,
+        });
         actions.push(Action::Prepare(slot, self.fill(text)));
         actions
     }
@@ -164,19 +182,22 @@ impl Draw<'_> {
     fn use_statement(&mut self) -> Vec<Action> {
         let slot = self.random.index(SLOTS);
         let known = self.slots[slot];
-        let count = known.map_or(0, |(text, _)| text.matches('?').count());
-        let has_types = known.is_some_and(|(_, has_types)| has_types);
+        let count = known.map_or(0, |it| it.text.matches('?').count());
+        let has_texts = known.is_some_and(|it| it.has_texts);
         match self.random.below(12) {
             0 => return vec![Action::ResetStatement(slot)],
             1 => {
                 self.slots[slot] = None;
                 return vec![Action::Close(slot)];
             }
-            2 if 0 < count && known.is_some_and(|(text, _)| text != NO_LONG_DATA) => {
+            2 if 0 < count && known.is_some_and(Statement::takes_long_data) => {
                 let (one, two) = (self.value(), self.value());
                 let mut values: Vec<_> = (1..count).map(|_| self.parameter()).collect();
                 values.insert(0, Value::Sent);
-                self.slots[slot] = known.map(|(text, _)| (text, false));
+                self.slots[slot] = known.map(|it| Statement {
+                    has_texts: false,
+                    ..it
+                });
                 return vec![
                     Action::LongData(slot, 0, one),
                     Action::LongData(slot, 0, two),
@@ -185,7 +206,7 @@ impl Draw<'_> {
             }
             _ => {}
         }
-        if has_types && self.random.coin() {
+        if has_texts && self.random.coin() {
             let values = (0..count).map(|_| Value::Text(self.value())).collect();
             return vec![Action::Execute(slot, values, Execution::Untyped)];
         }
@@ -196,7 +217,11 @@ impl Draw<'_> {
                 false => self.parameter(),
             })
             .collect();
-        self.slots[slot] = known.map(|(text, _)| (text, is_text));
+        self.slots[slot] = known.map(|it| Statement {
+            has_texts: is_text,
+            has_numbers: it.has_numbers || !is_text,
+            ..it
+        });
         if self.random.chance(300) {
             let mut actions = vec![Action::Execute(slot, values, Execution::Cursor)];
             for _ in 0..self.random.index(4) {
