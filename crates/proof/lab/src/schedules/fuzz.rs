@@ -61,8 +61,8 @@ pub(super) struct Options {
     /// Writes all classes with their smallest schedules to this file.
     #[arg(long)]
     pub(super) write: Option<PathBuf>,
-    /// How many differences that look alike are reduced. The others only count.
-    #[arg(long, default_value_t = 20)]
+    /// How many differences that look alike are reduced. The others have no class that is listed.
+    #[arg(long, default_value_t = 1000)]
     reduce: u64,
     /// Schedules played at once.
     #[arg(long, default_value_t = 32)]

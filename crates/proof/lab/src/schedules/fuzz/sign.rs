@@ -13,7 +13,8 @@ use crate::schedules::script::SessionName;
 pub(super) enum Sign {
     /// An UPDATE .. ORDER BY waits, or has failed, in the middle of its rows.
     Ordered,
-    /// A statement of another session has waited for a row, and its level locks no gaps.
+    /// A statement of another session has waited for a row, and its level locks no gaps; or one of
+    /// the session that is in a deadlock, or waits, here alone.
     Waited,
     /// There SKIP LOCKED has left out a row whose entry of another index it keeps.
     Kept,
@@ -106,6 +107,13 @@ impl Sign {
                 let until = scene.step + usize::from(what != DeadlockThere);
                 let mut others = scene.sent().filter(is_other);
                 others.any(|it| waited(scene, it, until))
+            }
+            // There the mover has kept what it asks for here, where another has got it.
+            (Sign::Waited, DeadlockHere | WaitsHere) => {
+                let mover = scene.mover().map(|it| it.session);
+                let is_own = |it: &Sent<'_>| Some(it.1.session) == mover && it.0 < scene.step;
+                let mut own = scene.sent().filter(is_own);
+                own.any(|it| waited(scene, it, scene.step))
             }
             (Sign::UniqueGap, WaitsThere | WakesHere) => {
                 let is_gap =

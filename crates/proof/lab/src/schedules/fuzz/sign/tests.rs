@@ -185,6 +185,18 @@ fn a_wait_without_gap_locks_tells_of_a_lock_that_is_kept() {
     // What it has waited for was not given up.
     let select = same('C', (Kind::Select, "S"), &[('C', "ok"), ('A', OK)]);
     assert_eq!(waits(RC, select), "waits-there none");
+    // Another has got here what is kept there.
+    let blocked = same('B', (Kind::InsertSelect, "I"), &[('B', BLOCKED)]);
+    let dead = (
+        'A',
+        Kind::Delete,
+        "D",
+        &[('A', OK), ('B', BLOCKED)][..],
+        &[('A', OK), ('B', DEAD)][..],
+    );
+    let meets = |level| Plays::of(level, &[begin('A'), scan, end, blocked, dead]).sign();
+    assert_eq!(meets(RC), "deadlock-here waited");
+    assert_ne!(meets(RR), "deadlock-here waited");
     // SKIP LOCKED keeps an entry.
     let skipped = same('A', (Kind::SkipLocked, "S"), &[('A', OK)]);
     let plays = || Plays::of(RC, &[begin('A'), skipped, INSERT_WAITS_THERE]);
