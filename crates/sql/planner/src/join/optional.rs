@@ -52,21 +52,11 @@ impl Binder<'_> {
 
     /// True if a column is NOT NULL, and its table has a row in each pair of the join.
     fn is_never_null(&self, place: ColumnPlace, item: &Item) -> bool {
-        let is_in_each_pair = match &item.source {
-            Source::Group(inner) => inner
-                .items
-                .iter()
-                .any(|it| it.kind == JoinKind::Inner && it.slots.contains(&place.slot)),
-            Source::Table { .. } => true,
-            Source::Derived { .. } | Source::Latest(_) => false,
+        let SlotShape::Table(table) = &self.slots[place.slot] else {
+            return false;
         };
-        is_in_each_pair
-            && match &self.slots[place.slot] {
-                SlotShape::Table(table) => {
-                    !self.tables[*table].definition.columns[place.column].nullable
-                }
-                SlotShape::Computed(_) | SlotShape::Groups(_) => false,
-            }
+        let column = &self.tables[*table].definition.columns[place.column];
+        !column.nullable && has_row_in_each_pair(item, place.slot)
     }
 
     /// Turns outer joins into inner ones if a condition refuses what they add.
@@ -110,6 +100,19 @@ impl Binder<'_> {
             Source::Table { .. } | Source::Derived { .. } | Source::Latest(_) => &[],
         };
         item.on.iter().chain(inner).any(|on| self.varies(on))
+    }
+}
+
+/// True if each pair of a join, or each row of an inner item, has a row of this slot.
+fn has_row_in_each_pair(item: &Item, slot: usize) -> bool {
+    match &item.source {
+        Source::Group(group) => group
+            .items
+            .iter()
+            .any(|it| it.kind == JoinKind::Inner && has_row_in_each_pair(it, slot)),
+        Source::Table { .. } | Source::Derived { .. } | Source::Latest(_) => {
+            item.slots.contains(&slot)
+        }
     }
 }
 

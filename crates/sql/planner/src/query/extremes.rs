@@ -3,6 +3,8 @@
 //! The first row in the order of a column has its least value, the last one its greatest. So
 //! `SELECT MIN(a), MAX(b) .. WHERE k = 1` reads two rows, one for each call, and aggregates these:
 //! each is among the rows that the conditions keep, so neither changes the result of the other.
+//! Texts may be equal and yet look different. Of these a call returns the first, which may be in
+//! the row of another call, so there one call alone is read by an index.
 
 use std::rc::Rc;
 
@@ -26,10 +28,11 @@ impl Binder<'_> {
         (parts, calls, own_slots): (&SelectParts, &[AggregateCall], &[usize]),
     ) -> Result<Option<Node>, PlanError> {
         let orders = self.extreme_orders(parts, calls, own_slots);
-        let has_query = |it: &Expression| !it.subqueries().is_empty();
-        // Each row has a plan of its own, and a query runs in one place alone.
-        let is_repeated = 1 < orders.len() && conditions.iter().any(has_query);
-        if is_repeated || !self.are_first_rows(from, conditions, &orders) {
+        let can_be = match orders.as_slice() {
+            [_] => true,
+            _ => are_apart(from, conditions, calls),
+        };
+        if !can_be || !self.are_first_rows(from, conditions, &orders) {
             return Ok(None);
         }
         let sole_slot = self.sole_slot;
@@ -104,6 +107,17 @@ impl Binder<'_> {
         let orders: Option<Vec<WantedOrder>> = calls.iter().map(order_of).collect();
         orders.unwrap_or_default()
     }
+}
+
+/// True if several calls may each have a row of their own.
+fn are_apart(from: &From, conditions: &[Expression], calls: &[AggregateCall]) -> bool {
+    // Each row has a plan of its own, and a query runs in one place alone.
+    let has_query = |it: &Expression| !it.subqueries().is_empty();
+    let shows_equals_alike = |call: &AggregateCall| {
+        let column_type = &call.column_type;
+        !column_type.kind.is_bytes() || column_type.is_binary()
+    };
+    !from.conditions.iter().chain(conditions).any(has_query) && calls.iter().all(shows_equals_alike)
 }
 
 /// Only the first row of a node.
